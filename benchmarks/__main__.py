@@ -78,6 +78,8 @@ def measured(root: Path, sizes: tuple[int, ...], peers: Peers, say: Callable[[st
     rows += durability.appending(root, peers)
     say("adding messages")
     rows += adding.adding(root)
+    say("memory of a process")
+    rows += durability.memory(root)
     noise.append(speed.machine())
     logs, built = _logs(root, sizes, say)
     say("sweeping")

@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.environment import Missing, Peers, fresh
-from benchmarks.histories import chat_turns
+from benchmarks.histories import agent_stream, chat_turns
 from benchmarks.measure import Row, Spread, bytes_text, seconds_text, spread, spread_text, times, times_text
 from benchmarks.sessions import BUDGET, Snapshot, Stored, questions, side_bytes
 from sightline.log.stores.disk import DiskFile, OsFile
@@ -18,6 +18,7 @@ TURN_BYTES = 4096
 TURNS = 200
 DISK_TARGET = 1.3
 RESUME_TARGET = 5.0
+MEMORY_MESSAGES, MEMORY_TARGET = 10_000, 120e6
 
 
 class _Counted(OsFile):
@@ -223,3 +224,46 @@ def _idle(topic: str, log: Stored) -> list[Row]:
         Row(topic, "memory of an idle session, resumed", bytes_text(opened - before), opened - before, note=note),
         Row(topic, "memory of the session after its next payload", bytes_text(composed - before), composed - before),
     ]
+
+
+# ---------------------------------------------------------------------- memory of a process
+
+PROCESS = """
+import gc, json, sys
+from pathlib import Path
+import msgspec
+from sightline import Budget, Session
+from sightline.values.tokens import counter
+def bytes_of(field):
+    gc.collect()
+    return int(next(line for line in open("/proc/self/status") if line.startswith(field)).split()[1]) * 1024
+way, root, history, question = sys.argv[1:]
+counter().count("loads the vocabulary")
+before = bytes_of("VmRSS")
+if way == "imported":
+    session = Session.new(root, root=root, session_id="process")
+    session.extend(msgspec.json.decode(Path(history).read_bytes()))
+else:
+    session = Session.resume("process", root, root=root)
+session.user(question)
+session.compose(Budget(window=32_000))
+print(json.dumps([before, bytes_of("VmRSS"), bytes_of("VmHWM")]))
+session.close()
+"""
+
+
+def memory(root: Path, messages: int = MEMORY_MESSAGES) -> list[Row]:
+    """Measure the memory of a whole process with a long session after its next payload: imported there, and resumed."""
+    topic, rows = f"memory of a process at {messages:,} messages", []
+    history = root / "history.json"
+    history.write_text(json.dumps([*agent_stream(messages)]))
+    for way in ("imported", "resumed"):
+        try:
+            before, found, most = fresh(sys.executable, PROCESS, way, str(root), str(history), questions()[0])
+        except Missing as missing:
+            rows.append(Row(topic, way, "missing", note=str(missing)))
+            continue
+        note = f"without a session: {bytes_text(before)}; at most: {bytes_text(most)}"
+        target, met = ("< 120 MB", found < MEMORY_TARGET) if messages == MEMORY_MESSAGES else ("", None)
+        rows.append(Row(topic, f"{way}, and composed at 32k", bytes_text(found), found, target, met, note=note))
+    return rows

@@ -2,6 +2,7 @@
 
 import json
 from math import log
+from pathlib import Path
 
 import pytest
 from benchmarks.measure import (
@@ -18,6 +19,8 @@ from benchmarks.measure import (
 from benchmarks.report import as_json, facts, markdown, summary
 from hypothesis import given
 from hypothesis import strategies as st
+
+from benchmarks import durability
 
 ROWS = [
     Row("one topic", "quick", "1.00 ms", 0.001, "≤ 2 ms", True, "0.50×"),
@@ -109,3 +112,10 @@ def test_json_holds_every_figure() -> None:
     assert read["about"] == {"date": "2025-01-02"}
     assert [row["value"] for row in read["rows"]] == [0.001, 0.003, None]
     assert [row["met"] for row in read["rows"]] == [True, False, None]
+
+
+def test_the_memory_of_a_process_is_measured(tmp_path: Path) -> None:
+    """Both ways to a long session have a figure, and a resumed one has what the imported one wrote."""
+    rows = durability.memory(tmp_path, 60)
+    assert [row.what.split(",")[0] for row in rows] == ["imported", "resumed"]
+    assert all(row.value is not None and 10e6 < row.value < 400e6 and row.met is None for row in rows)

@@ -29,8 +29,11 @@ CALL = {"id": "c", "type": "function", "function": {"name": "read", "arguments":
 
 def become_ordinary() -> None:
     """Give up root's rights. What is imported when first used may lie where only root may look: it is imported now."""
-    ours = ("recall.search", "recall.overview.question", "recall.overview.settlement", "wire.openai_chat")
-    for module in ("base64", *(f"sightline.{name}" for name in ours)):
+    ours = (
+        "recall.search", "recall.overview.question", "recall.overview.settlement", "shorten.digest",
+        "shorten.rules.short_form", "session.summaries", "wire.openai_chat",
+    )  # fmt: skip
+    for module in ("base64", "json", *(f"sightline.{name}" for name in ours)):
         import_module(module)
     levels_format()  # looks for shorteners of other packages
     if os.getuid() == 0:

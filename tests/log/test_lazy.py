@@ -7,7 +7,9 @@ import pytest
 
 from sightline import Budget, MemoryStore, Session
 from sightline.compose.verify import verify
-from sightline.log import levels, mentions, reader
+from sightline.log import mentions
+from sightline.log.stores import Tips
+from sightline.shorten import levels, rules
 from sightline.values.items import Call, Lod
 
 ROOM, TIGHT = Budget(100_000), Budget(1_500, recall=0.0)
@@ -27,7 +29,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(levels, "shorten", counted("levels", levels.shorten))
     monkeypatch.setattr(mentions, "identifiers", counted("names", mentions.identifiers))
-    monkeypatch.setattr(reader.rules, "constraints", counted("constraints", reader.rules.constraints))
+    monkeypatch.setattr(rules, "constraints", counted("constraints", rules.constraints))
     return found
 
 
@@ -114,3 +116,73 @@ def test_a_recent_mention_counts(between: int, found: bool) -> None:
         session.user(text)
     latest = mentions.Mentions(session._journal.reader).latest([0], session._journal.path)
     assert latest == ({0: 6} if found else {})
+
+
+def test_what_the_log_has_is_not_kept_in_memory_too() -> None:
+    """Of a shortened text that was sent the log has the words; one that was only weighed is kept for the next sweep."""
+    session = Session(MemoryStore("s"))
+    work(session, 40)
+    reader = session._journal.reader
+    budget = Budget(12_000, recall=0.0)
+    session.preview(budget)
+    weighed = {*reader._shorter}
+    plan = session.compose(budget).plan
+    sent = {row for row, lod in plan.lods.items() if lod is not Lod.FULL}
+    assert sent
+    assert sent <= weighed
+    assert {*reader._shorter} == weighed - sent
+
+
+def test_names_are_kept_for_the_next_sweep_and_no_longer(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep does not read again what it has just read, or the one before it. What went long ago is forgotten."""
+    monkeypatch.setattr(mentions, "_RECENT", 20)
+    session = Session(MemoryStore("s"))
+    names = session._composer._mentions
+    for sweep in range(6):
+        work(session, 12, first=100 * sweep)
+        session.compose(TIGHT)
+        read = made.count("names")
+        names.latest([*names._names], session._journal.path)
+        assert made.count("names") == read
+    kept = {*names._names, *names._earlier}
+    assert kept
+    assert len(kept) < made.count("names") / 2
+
+
+def test_what_was_found_in_a_text_is_not_believed_of_another_program(tmp_path: Path) -> None:
+    """A message with bits that say it was searched for constraints is searched all the same."""
+    with Session.new(tmp_path, root=tmp_path, session_id="s") as session:
+        session.user("Never touch table_1.")
+        session.user("Never touch table_2.")
+    [path] = tmp_path.rglob("s.jsonl")
+    line = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*line[:-1], line[-1].replace(b'"seq":', b'"flags":8192,"seq":')]))
+    for side in tmp_path.rglob("s.idx"):
+        side.unlink()
+    again = Session.resume("s", tmp_path, root=tmp_path)
+    journal = again._journal
+    assert [journal.reader.constraints(row) for row in journal.reader.constraint_rows(journal.path)] == [
+        ("Never touch table_2.",),
+        ("Never touch table_1.",),
+    ]
+
+
+class _Lost(MemoryStore):
+    """A store that can no longer be read."""
+
+    closed = False
+
+    def refresh(self, known: Tips | None = None) -> None:
+        raise OSError("no more")
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_journal_that_cannot_be_opened_again_leaves_no_handle_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, lost = Session(MemoryStore("s")), _Lost()
+    item = session.user("hello")
+    monkeypatch.setattr(MemoryStore, "reopened", lambda _: lost)
+    with pytest.raises(OSError, match="no more"):
+        session.fork(item)
+    assert lost.closed

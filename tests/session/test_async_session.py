@@ -27,6 +27,7 @@ def test_it_has_the_surface_of_a_session() -> None:
         public = {name for name in vars(plain) if not name.startswith("_")}
         assert public - without <= {name for name in dir(awaited) if not name.startswith("_")}
     assert inspect.signature(AsyncSession.compose) == inspect.signature(Session.compose)
+    assert inspect.signature(async_session.AsyncSummaries.compact) == inspect.signature(Summaries.compact)
 
 
 def test_a_turn(tmp_path: Path) -> None:

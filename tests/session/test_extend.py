@@ -1,13 +1,15 @@
 """Lists that are imported bit by bit: a call waits for its result until somebody speaks or the session composes."""
 
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sightline.errors import OpenCalls
+from sightline.errors import BadInput, OpenCalls
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
-from sightline.testing import MemoryStore
+from sightline.testing import MemoryStore, WordCounter
 from sightline.values.items import Call, Kind, Message, Role
 
 ROOM = Budget(4_000)
@@ -94,3 +96,31 @@ def test_a_call_of_a_reply_is_not_given_up_on() -> None:
     session.add(Message(Role.ASSISTANT, (Call("c", "measure", {}),)))
     with pytest.raises(OpenCalls):
         session.compose(ROOM)
+
+
+def test_a_list_is_not_copied_time_and_again(tmp_path: Path) -> None:
+    """Importing takes memory for its entries, which is the text once, and not for each step on the way to the disk."""
+    text = 12 << 20
+    messages = [{"role": "user", "content": chr(97 + at % 26) * (1 << 16)} for at in range(text >> 16)]
+    with Session.new(tmp_path, root=tmp_path, token_counter=WordCounter(), fsync="never") as session:
+        session.user("ready")
+        tracemalloc.start()
+        try:
+            session.extend(messages)
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert most < 1.4 * text
+        assert len(session.items) == len(messages) + 1
+
+
+def test_a_message_that_cannot_be_kept_adds_nothing() -> None:
+    """Also if it comes after others that can."""
+    session = Session(MemoryStore("s"), token_counter=WordCounter())
+    session.extend(CHAT[:2])
+    with pytest.raises(BadInput, match="cannot be kept"):
+        session.extend([*CHAT[2:], {"role": "tool", "tool_call_id": "\ud800", "content": "seven metres"}])
+    assert len(session.items) == 4
+    assert [call.id for call in session.open_calls] == ["a", "b"]
+    session.extend(CHAT[2:])
+    assert [item.kind for item in session.items][-3:] == [Kind.RESULT, Kind.RESULT, Kind.ASSISTANT]

@@ -7,8 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sightline.shorten import shorten
+from sightline.shorten.call_subject import is_file_read
 from sightline.shorten.file_description import described
-from sightline.shorten.file_reads import Read, is_file_read, parse_read, read_gist
+from sightline.shorten.file_reads import Read, parse_read, read_gist
 from sightline.values.items import Item, Kind, Result, Text
 from sightline.values.phrases import size_text
 from sightline.values.tokens import counter

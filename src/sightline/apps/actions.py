@@ -12,7 +12,6 @@ from msgspec import Struct
 from sightline.errors import BadInput, Refused
 from sightline.values.items import ToolDefinition
 from sightline.values.phrases import say
-from sightline.values.schema import first_problem
 
 _TYPES = {str: "string", int: "int", float: "float", bool: "bool"}
 _SCHEMA = {"string": "string", "int": "integer", "float": "number", "bool": "boolean"}
@@ -159,6 +158,8 @@ def bind(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str,
     Raises:
         Refused: one is missing, unknown or of another type; says which there are.
     """
+    from sightline.values.schema import first_problem  # few sessions have windows
+
     known = {each.name: each for each in action.parameters}
     values = {
         name: _READERS[known[name].type](value) if name in known else value

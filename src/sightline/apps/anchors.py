@@ -12,18 +12,19 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from sightline.apps.context import Anchor, AnchorType
+from sightline.values.pattern import pattern
 
 # The names that commands, targets and fields may have.
-NAME = re.compile(r"[\w.:-]+")
+NAME = pattern(r"[\w.:-]+")
 
 _NAME = NAME.pattern
 _VALUE = r'(?:"(?:[^"\\\n]|\\.)*"|[^\s"\[\]]*)'
 _KINDS = "button|form|ref|fold|expand"
-_MARKER = re.compile(rf"(?<!\\)\[({_KINDS}):({_NAME})((?: +{_NAME}={_VALUE})*)\]")
-_FIELD = re.compile(rf"({_NAME})=({_VALUE})")
+_MARKER = pattern(rf"(?<!\\)\[({_KINDS}):({_NAME})((?: +{_NAME}={_VALUE})*)\]")
+_FIELD = pattern(rf"({_NAME})=({_VALUE})")
 _FRAMES = "window |end of window |窗口 "  # the lines around a window in Markdown
-_SYNTAX = re.compile(rf"\[(?=(?:{_KINDS}):|(?:GIST|SUMMARY|FULL)\]|{_FRAMES})|\*\*(?=\[)")
-_ENTRY = re.compile(r"(?<!\\)\*\*\[([^\]\n]+)\]\*\*")
+_SYNTAX = pattern(rf"\[(?=(?:{_KINDS}):|(?:GIST|SUMMARY|FULL)\]|{_FRAMES})|\*\*(?=\[)")
+_ENTRY = pattern(r"(?<!\\)\*\*\[([^\]\n]+)\]\*\*")
 
 
 class Marker(NamedTuple):

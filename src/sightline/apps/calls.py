@@ -1,6 +1,5 @@
 """How a model acts on windows: with two tools, or with `<tool_call>` in its text. Both make the same calls."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,13 +7,14 @@ from typing import Any
 import msgspec
 
 from sightline.values.items import Call, ToolDefinition
+from sightline.values.pattern import pattern
 
 # A code fence, also in a list or a quotation. The line of a fence of backticks has no further backtick.
-_FENCE = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(`{3,}(?![^\n]*`)|~{3,})")
+_FENCE = pattern(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(`{3,}(?![^\n]*`)|~{3,})")
 # Whichever begins first, because a call may have backticks in its arguments and code may show a call.
-_CODE_OR_CALL = re.compile(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)\1(?!`)|<tool_call>", re.DOTALL)
+_CODE_OR_CALL = pattern(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)\1(?!`)|<tool_call>", re.DOTALL)
 _END = "</tool_call>"
-_JSON, _SPACE = json.JSONDecoder(), re.compile(r"\s*")
+_SPACE = pattern(r"\s*")
 
 LAUNCHER = "launcher"  # the app that `create` opens without a name
 CREATE = ToolDefinition("create", "Open an app in a window.")
@@ -75,8 +75,10 @@ def read_calls(text: str) -> Iterator[Call | None]:
 
 def _read_json(text: str, start: int) -> tuple[Any, int]:
     """Return the JSON value that begins here, or None, and where the text goes on after the closing tag."""
+    from json import JSONDecoder  # few replies have calls in their text
+
     try:
-        value, end = _JSON.raw_decode(text, _SPACE.match(text, start).end())  # type: ignore[union-attr]
+        value, end = JSONDecoder().raw_decode(text, _SPACE.match(text, start).end())  # type: ignore[union-attr]
     except (ValueError, RecursionError):
         value, end = None, start
     closed = text.find(_END, end)

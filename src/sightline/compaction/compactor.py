@@ -33,7 +33,6 @@ from sightline.log.conflict import retry_on_conflict
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.view import messages_of, oldest
-from sightline.shorten.digest import digest
 from sightline.values.items import Kind, Message, Role, Text, plain_text
 from sightline.values.phrases import say
 from sightline.wire.payload import Payload
@@ -265,6 +264,8 @@ class Compactor:
 
     def _digest(self, job: Job, units: Sequence[int], summaries: Sequence[int]) -> str:
         """Return a digest of units that continues these summaries of earlier ones."""
+        from sightline.shorten.digest import digest  # takes 7 ms, and few sessions are compacted
+
         timeline, reader = self._journal.timeline, self._journal.reader
         rows = [timeline.unit_row[unit] for unit in summaries]
         before = "\n\n".join(reader.text(row) for row in rows if not timeline.state[row] & NOTICE)

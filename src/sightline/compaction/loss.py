@@ -6,18 +6,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from sightline.shorten import Purpose, identifiers, purpose_of, rules, subject_of
-from sightline.shorten.rules.short_form import short_form
-from sightline.shorten.source import names_code
+from sightline.shorten import Purpose, identifiers, purpose_of, subject_of
 from sightline.values.excerpt import stands_alone
 from sightline.values.items import Call, Message, Result, Role, plain_text
+from sightline.values.pattern import pattern
 
 _MAX_NAMED = 40  # of each kind; the rest is only counted
-_ERROR = re.compile(r"\b(?:\w*Error|\w*Exception|Traceback|FAILED|FATAL|panic|error:)|错误|异常|失败|未找到|超时", re.I)
-_STATEMENT = re.compile(
-    r"\W*(?:raise|except|throw|catch|class|import|from|def|func|return|if|elif|assert)\b"
-)  # of code
-_NUMBER = re.compile(r"[-+]?\d[\d.,:%]*")
+_ERROR = pattern(r"\b(?:\w*Error|\w*Exception|Traceback|FAILED|FATAL|panic|error:)|错误|异常|失败|未找到|超时", re.I)
+_STATEMENT = pattern(r"\W*(?:raise|except|throw|catch|class|import|from|def|func|return|if|elif|assert)\b")  # of code
+_NUMBER = pattern(r"[-+]?\d[\d.,:%]*")
 _SHOWS_CODE = (Purpose.READ, Purpose.SHOW, Purpose.CHANGE, Purpose.WRITE)
 
 
@@ -67,6 +64,8 @@ def loss(
     """
     texts, said = list(before), list(user_messages)
     shown = "\n".join(texts)
+    from sightline.shorten import rules  # a compaction needs them
+
     names = dict.fromkeys(name for text in texts for name in identifiers(text, limit=100_000))
     paths = [name for name in names if "/" in name or "\\" in name]
     numbers = [name for name in names if _NUMBER.fullmatch(name)]
@@ -93,6 +92,8 @@ def loss(
 
 def _shortened(constraint: str, after: str) -> bool:
     """Whether the short form of a constraint can be read: it has every number, name and negation."""
+    from sightline.shorten.rules.short_form import short_form
+
     return stands_alone(short_form(constraint), after)
 
 
@@ -128,6 +129,8 @@ def _shows_code(call: Call | None) -> bool:
     if call is None:
         return False
     purpose = purpose_of(call)
+    from sightline.shorten.source import names_code
+
     return purpose is Purpose.SEARCH or (purpose in _SHOWS_CODE and names_code(subject_of(call)))
 
 

@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from sightline.log.columns import Column, State, Timeline
 from sightline.log.stores import Span, Store, Tips
-from sightline.shorten import levels_format
 
 FORMAT = 16
 NAME = "columns"
@@ -45,6 +44,8 @@ def save(store: Store, timeline: Timeline, last: Span) -> int:
 
     `last` is the place of the last line.
     """
+    from sightline.shorten.levels import levels_format  # only a long log has a cache
+
     columns = timeline.columns()
     sizes = [
         (name, str(column.typecode), len(column) * column.itemsize, crc32(column)) for name, column in columns.items()
@@ -80,6 +81,8 @@ def _read(data: memoryview, store: Store) -> Index | None:
     encoded, rest = data[_LEAD.size : _LEAD.size + length], data[_LEAD.size + length :]
     if crc32(encoded) != checksum:
         return None
+    from sightline.shorten.levels import levels_format
+
     header = msgspec.json.decode(encoded, type=_Header)
     is_known = header.format == (FORMAT, levels_format())
     if not is_known or _line_hash(store, Span(*header.last_line)) != header.last_hash:

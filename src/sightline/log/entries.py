@@ -155,9 +155,8 @@ def encode_parts(parts: tuple[Part, ...]) -> Raw:
     """Encode parts for an entry: as a JSON string if they are one text or nothing, otherwise as a list."""
     if not parts:
         return _nothing()
-    if len(parts) == 1 and isinstance(parts[0], Text):
-        return Raw(_encoder.encode(parts[0].text))
-    return Raw(_encoder.encode(parts))
+    value = parts[0].text if len(parts) == 1 and isinstance(parts[0], Text) else parts
+    return Raw(bytes(memoryview(_encoder.encode(value))))  # a copy, because the encoder's bytes have spare room
 
 
 def decode_parts(raw: Raw) -> tuple[Part, ...]:

@@ -20,6 +20,7 @@ from sightline.log.annotations import (
 )
 from sightline.log.branches import NONE, Branch, Compaction, Mark, Placed
 from sightline.log.columns import (
+    CONSTRAINT,
     FAILED,
     FAULT,
     FILE_READ,
@@ -29,6 +30,7 @@ from sightline.log.columns import (
     OPAQUE,
     ORPHAN,
     REPLACING,
+    SEARCHED,
     UNKNOWN,
     UNMADE,
     Timeline,
@@ -48,6 +50,7 @@ class GrowingTimeline(Timeline, kw_only=True):
     subject_of: Callable[[Call], str]  # what a call is about: a path, a command, a URL
     purpose_of: Callable[[Call], int] = lambda _call: 0  # what a call does
     is_file_read: Callable[[str, str], bool] = lambda _id, _tool: False  # of a call, by its id and tool
+    forget: Callable[[int], object] = lambda _row: None  # what was made of a row: the log has it now
     _subject_ids: dict[str, int] | None = None  # the inverse of `subjects`, made when first needed
 
     def fold(self, entry: Entry, span: Span) -> range:
@@ -78,6 +81,8 @@ class GrowingTimeline(Timeline, kw_only=True):
             entry = replace(entry, seq=least)
         if any(not 0 <= full < _MOST_TOKENS for full in _full_tokens(entry)) or entry.flags >> 16:
             entry = replace(entry, tokens=(), flags=0)
+        if entry.flags & (SEARCHED | CONSTRAINT):  # what this session finds out itself
+            entry = replace(entry, flags=entry.flags & ~(SEARCHED | CONSTRAINT))
         return entry
 
     def follow(self, entry: Entry | entries.Tip) -> None:
@@ -288,6 +293,7 @@ class GrowingTimeline(Timeline, kw_only=True):
                 self.summary_offset[row], self.summary_length[row] = span
                 self.summary[row] = tokens
             self.unit_least[self.unit[row]] = UNKNOWN
+            self.forget(row)
 
     def _move_head(self, note: HeadNote, offset: int) -> None:
         names = [branch.name for branch in self.branches]

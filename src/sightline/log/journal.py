@@ -88,13 +88,12 @@ class Journal:
         """Open another journal over the same log, with a handle of its own."""
         self.catch_up()
         self.save_index()
-        return Journal(
-            self.store.reopened(),
-            clock=self._clock,
-            ids=self._ids,
-            token_counter=self.reader.counter,
-            where=self.where,
-        )
+        store = self.store.reopened()
+        try:
+            return Journal(store, clock=self._clock, ids=self._ids, token_counter=self.reader.counter, where=self.where)
+        except BaseException:
+            store.close()
+            raise
 
     # ------------------------------------------------------------------ settings, state and tools
 

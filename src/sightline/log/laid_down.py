@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sightline.log.journal import Journal
-from sightline.shorten.rules.revocations import Lifted
 
 
 class LaidDown(NamedTuple):
@@ -17,6 +16,8 @@ class LaidDown(NamedTuple):
 
 def laid_down(journal: Journal) -> Iterator[LaidDown]:
     """Yield the constraints on the branch that the journal writes to, the newest first."""
+    from sightline.shorten.rules.revocations import Lifted  # a sweep needs it
+
     timeline, path = journal.timeline, journal.path
 
     def message_before(row: int) -> int:

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,14 +14,16 @@ from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
 from sightline.log.reader import EntryReader, orphan
 from sightline.log.stores import Span, Store
-from sightline.shorten import Shorter, purpose_of, shorten, subject_of
-from sightline.shorten.file_reads import is_file_read
+from sightline.shorten import is_file_read, purpose_of, subject_of
 from sightline.shorten.labels import without_how
 from sightline.values import excerpt
 from sightline.values.items import Call, File, Image, Item, Kind, Lod, Opaque, Part, Result, Text, arguments, plain_text
 from sightline.values.phrases import said_by_another, say
 from sightline.values.profiles import Profile, media_tokens
 from sightline.values.tokens import TokenCounter
+
+if TYPE_CHECKING:
+    from sightline.shorten.levels import Shorter
 
 _CACHED_ITEMS = 4096  # whose shortened texts stay in memory
 _ERROR_MARK = 3  # tokens: formats without a flag for a failed result say so in its text
@@ -41,10 +43,11 @@ class Reader(EntryReader):
                 subject_of=subject_of,
                 purpose_of=purpose_of,
                 is_file_read=is_file_read,
+                forget=lambda row: self._shorter.pop(row, None),
             ),
         )
         self.counter, self.profile, self.locale = counter, profile, locale
-        self._shorter: OrderedDict[int, Shorter] = OrderedDict()  # row → its shortened texts
+        self._shorter: OrderedDict[int, Shorter] = OrderedDict()  # row → its shortened texts, none of which was sent
         self._constraint_tokens: dict[int, int] = {}
         self._cuts: set[int] = set()  # rows whose summary was made to measure
 
@@ -137,7 +140,7 @@ class Reader(EntryReader):
         )
         return None if offset == NONE else Span(offset, length)
 
-    def _shorten_row(self, row: int) -> Shorter:
+    def _shorten_row(self, row: int) -> "Shorter":
         """The shortened texts of a row by rule, cached."""
         if (shorter := self._shorter.get(row)) is None:
             shorter = self._shorter[row] = self._shorten(row)
@@ -145,7 +148,9 @@ class Reader(EntryReader):
                 self._shorter.popitem(last=False)
         return shorter
 
-    def _shorten(self, row: int, room: int = 0) -> Shorter:
+    def _shorten(self, row: int, room: int = 0) -> "Shorter":
+        from sightline.shorten.levels import shorten  # a sweep needs it
+
         item = self.item(row)
         return shorten(
             item,

@@ -13,11 +13,13 @@ _LARGE_TEXT = 1 << 16  # characters: what so large a text names says little abou
 
 
 class Mentions:
-    """Compares items by the identifiers in their texts. Made for sweeps; it keeps what it has read."""
+    """Compares items by the identifiers in their texts. Made for sweeps; it keeps what the last two of them read."""
 
     def __init__(self, reader: EntryReader) -> None:
         self._reader, self._timeline = reader, reader.timeline
-        self._names: dict[int, frozenset[str]] = {}  # row → the identifiers of its entry
+        self._rows = 0  # of the timeline at this sweep
+        self._names: dict[int, frozenset[str]] = {}  # row → the identifiers of its entry, if this sweep read it,
+        self._earlier: dict[int, frozenset[str]] = {}  # or the one before
 
     def latest(self, rows: Iterable[int], path: Path) -> dict[int, int]:
         """For those of these rows that a later one speaks of, the latest such row.
@@ -25,6 +27,8 @@ class Mentions:
         Later ones are the others and the recent rows. Each speaks of the newest few before it that name the same.
         """
         timeline, wanted = self._timeline, list(rows)
+        if self._rows != len(timeline):
+            self._rows, self._names, self._earlier = len(timeline), {}, self._names
         recent = timeline.rows_on(path, range(max(0, len(timeline) - _RECENT), len(timeline)))
         found: dict[int, int] = {}
         last: dict[str, int] = {}  # identifier → the row of the last entry that names it
@@ -38,9 +42,11 @@ class Mentions:
 
     def _named(self, row: int) -> frozenset[str]:
         """The identifiers of the entry that begins with this row, very large texts and recalls excepted."""
-        if (found := self._names.get(row)) is None:
-            items = self._reader.items(self._reader.entry(row))
-            texts = [item_text(item) for item in items if item.kind is not Kind.RECALL]
-            found = frozenset(name for text in texts if len(text) < _LARGE_TEXT for name in identifiers(text))
-            self._names[row] = found
-        return found
+        if row not in self._names:
+            self._names[row] = self._earlier[row] if row in self._earlier else self._read_names(row)
+        return self._names[row]
+
+    def _read_names(self, row: int) -> frozenset[str]:
+        items = self._reader.items(self._reader.entry(row))
+        texts = [item_text(item) for item in items if item.kind is not Kind.RECALL]
+        return frozenset(name for text in texts if len(text) < _LARGE_TEXT for name in identifiers(text))

@@ -16,7 +16,6 @@ from sightline.log.columns import CONSTRAINT, LABELLED, LEADING, ORPHAN, SEARCHE
 from sightline.log.entries import Entry
 from sightline.log.recall_frame import frame_recall, names_speakers, speaker
 from sightline.log.stores import Span, Store
-from sightline.shorten import rules
 from sightline.values.items import Call, File, Image, Item, Kind, Part, Result, Text, arguments, plain_text
 from sightline.values.phrases import plain_label, say
 from sightline.values.settings import Settings
@@ -137,6 +136,8 @@ class EntryReader:
     def constraints(self, row: int) -> tuple[str, ...]:
         """The sentences of a user message that lay something down."""
         if (found := self._constraints.get(row)) is None:
+            from sightline.shorten import rules  # a sweep needs them
+
             found = tuple(rules.constraints(self.text(row)))
             if found:
                 self._constraints[row] = found

@@ -4,7 +4,6 @@ The frame is a heading, the passages, and a line after which the message itself 
 like one of the frame: of a text only the first line begins at the margin, and it is escaped where it must be.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from unicodedata import normalize
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.columns import LABELLED, ORPHAN, Timeline
 from sightline.values.items import Kind
+from sightline.values.pattern import pattern
 from sightline.values.phrases import LOCALES, SPEAKS, plain_label, say
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ _UNSEEN = (
     r"\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_HIDDEN = re.compile(rf"[{_UNSEEN}]+")
-_FRAME_LINE = re.compile(rf"[\s\\{_UNSEEN}]*(?:[\[［]|{_GAP}|#\d)")  # how a line of the frame, or a handle, begins
+_HIDDEN = pattern(rf"[{_UNSEEN}]+")
+_FRAME_LINE = pattern(rf"[\s\\{_UNSEEN}]*(?:[\[［]|{_GAP}|#\d)")  # how a line of the frame, or a handle, begins
 _LABELS = {
     Kind.USER: "by user", Kind.ASSISTANT: "by assistant", Kind.SYSTEM: "by program", Kind.SUMMARY: "by summary",
 }  # fmt: skip

@@ -1,6 +1,5 @@
 """Which results need not be shown any more, because newer ones about the same file or command show their lines."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from zlib import crc32
@@ -9,10 +8,11 @@ from sightline.log.branches import NONE
 from sightline.log.reader import EntryReader
 from sightline.shorten import Purpose
 from sightline.values.items import Call, Kind
+from sightline.values.pattern import pattern
 
 _NEARLY_ALL = 0.9  # of its lines: the rest is what was edited since, or what a tool adds around the lines
 _SHORTEST = 4  # characters: shorter lines, such as brackets, are the same everywhere
-_NUMBER = re.compile(r"\s*\d+\s*[→:|\t]")  # what a tool puts before the lines of a file
+_NUMBER = pattern(r"\s*\d+\s*[→:|\t]")  # what a tool puts before the lines of a file
 
 
 class Repeats:

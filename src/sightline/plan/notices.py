@@ -9,8 +9,7 @@ from sightline.log.journal import Journal
 from sightline.log.laid_down import laid_down
 from sightline.log.recall_frame import speaker
 from sightline.plan.view import LeftOut, Notices
-from sightline.shorten import subject_of, unusual_value
-from sightline.shorten.rules.short_form import short_form
+from sightline.shorten import subject_of
 from sightline.values.excerpt import stands_alone
 from sightline.values.items import Call, Kind, Lod
 from sightline.values.phrases import plain_label, say
@@ -154,6 +153,8 @@ class EngineNotices(Notices):
         if (result := timeline.partner[row]) >= 0:
             has_gist = timeline.level(result, Lod.GIST) is Lod.GIST
             shown = reader.rendition(result, Lod.GIST) if has_gist else reader.text(result)
+            from sightline.shorten import unusual_value  # a sweep needs it
+
             words += [f"→ #{timeline.id(result)}", _on_one_line(unusual_value(shown))]
         return " ".join(filter(None, words))
 
@@ -228,6 +229,8 @@ class EngineNotices(Notices):
         return self._shortened([line for line in quoted if not line.hidden.revoked], beyond, free)
 
     def _quote(self, hidden: Hidden) -> Quoted:
+        from sightline.shorten.rules.short_form import short_form  # a sweep needs it
+
         text = say("revoked", self.locale, text=hidden.sentence) if hidden.revoked else hidden.sentence
         whole, short = self._line(hidden.id, text), f"- {short_form(hidden.sentence)}"
         return Quoted(hidden, whole, self._count(whole) + 1, short, self._count(short) + 1)
@@ -261,4 +264,6 @@ def _on_one_line(text: str) -> str:
 
 def _is_quoted(sentence: str, preface: str) -> bool:
     """Whether the preface has this constraint, word for word or shortened."""
+    from sightline.shorten.rules.short_form import short_form
+
     return bool(preface) and (stands_alone(sentence, preface) or stands_alone(short_form(sentence), preface))

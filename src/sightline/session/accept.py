@@ -1,6 +1,5 @@
 """Checks what callers pass in and brings it into our own form, so that everything written can be read back."""
 
-import json
 from collections.abc import Callable, Sequence
 from inspect import iscoroutinefunction
 from typing import Any, TypeVar
@@ -79,6 +78,8 @@ def read_output(output: Any) -> tuple[Part, ...]:
     try:
         return (Text(msgspec.json.encode(output).decode()),)
     except UnicodeEncodeError:  # file names that are no Unicode: kept byte for byte
+        import json  # nothing else needs it
+
         return (text_part(json.dumps(msgspec.to_builtins(output), ensure_ascii=False, separators=(",", ":"))),)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"a tool's output must be text, bytes, content parts or JSON values: {error}") from error

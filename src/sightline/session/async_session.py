@@ -4,11 +4,11 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial, wraps
+from functools import cache, cached_property, partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from sightline.apps.host import Host
-from sightline.compaction.compactor import Compacted
+from sightline.compaction.compactor import SECONDS, Compacted, Summarizer
 from sightline.compose.verify import Verified
 from sightline.log.annotations import ReceiptNote
 from sightline.plan.budget import Budget
@@ -112,9 +112,11 @@ class AsyncSummaries(_Awaitable[Summaries]):
     undo = _awaitable(Summaries.undo)
     in_background = _awaitable(Summaries.in_background)
 
-    async def compact(self, *args: Any, **kwargs: Any) -> Compacted:
+    async def compact(
+        self, budget: Budget | None = None, *, model: Summarizer | None = None, seconds: float = SECONDS
+    ) -> Compacted:
         """See `Summaries.compact`. It may wait for a model, so it has a thread of its own and other calls go on."""
-        return await finish(asyncio.to_thread(self._inner.compact, *args, **kwargs))
+        return await finish(asyncio.to_thread(self._inner.compact, budget, model=model, seconds=seconds))
 
     async def wanted(self) -> bool:
         """Whether it is time for a summary. See `Summaries.wanted`."""
@@ -153,7 +155,6 @@ class AsyncSession(_Awaitable[Session]):
         self.session = session
         self.items = AsyncItems(session.items, self._worker)
         self.windows = AsyncWindows(session.windows, self._worker)
-        self.summaries = AsyncSummaries(session.summaries, self._worker)
         self.receipts = AsyncReceipts(session.receipts, self._worker)
 
     @classmethod
@@ -193,6 +194,11 @@ class AsyncSession(_Awaitable[Session]):
     def branch(self) -> str:
         """The name of the branch this session writes to; empty for the first one."""
         return self._inner.branch
+
+    @cached_property
+    def summaries(self) -> AsyncSummaries:
+        """The compactions."""
+        return AsyncSummaries(self._inner.summaries, self._worker)
 
     @property
     def settings(self) -> Settings:

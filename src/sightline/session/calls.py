@@ -16,6 +16,7 @@ from sightline.log.drafts import PendingCall
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
 from sightline.recall.recall import Recall
+from sightline.session.accept import check_message
 from sightline.values.items import Call, Kind, Message, Part, Result, Role, Text, plain_text
 from sightline.values.phrases import said_by_another, say
 from sightline.values.recall_tools import RECALL_TOOLS
@@ -79,8 +80,12 @@ class Calls:
 
         The calls of its last message stay open, because their results may be in the next list. Others without a result
         are given up on: those in the list, and those from before it if somebody says something in it.
+
+        Raises:
+            BadInput: a message that cannot be kept.
         """
-        drafts, unanswered = self._journal.drafted(messages, system_flags)
+        # Each is checked when it is drafted, because the check makes a copy, and all copies at once are large.
+        drafts, unanswered = self._journal.drafted(map(check_message, messages), system_flags)
         spoken = [message for message in messages if message.role in (Role.USER, Role.ASSISTANT)]
         newest = {part.id for message in spoken[-1:] for part in message.parts if isinstance(part, Call)}
         at = len(unanswered)

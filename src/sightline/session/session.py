@@ -6,9 +6,10 @@ This file is longer than others because it is the whole surface of a session in 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -18,7 +19,6 @@ from sightline.apps.app import App
 from sightline.apps.host import Host
 from sightline.apps.protocols import Windows
 from sightline.apps.window_log import WindowLog
-from sightline.compaction.compactor import Compactor
 from sightline.compose.turn import Composer
 from sightline.errors import BadInput, Conflict
 from sightline.files.folders import PROJECT, Folders, resolve_folders
@@ -39,7 +39,6 @@ from sightline.session.calls import Answered, Calls
 from sightline.session.items import Items
 from sightline.session.receipts import Receipts
 from sightline.session.sent_windows import Snapshot, sent_windows
-from sightline.session.summaries import Summaries
 from sightline.session.transcript import compose_all
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.items import Call, Item, Kind, Message, Role
@@ -48,6 +47,9 @@ from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
 from sightline.wire.payload import Payload
+
+if TYPE_CHECKING:
+    from sightline.session.summaries import Summaries
 
 _ATTEMPTS = 3  # at composing up to the newest entry while other writers keep appending
 
@@ -94,6 +96,7 @@ class Session:
         self._lock = threading.RLock()
         self._resumed = False  # an earlier run may have left calls without results
         self._inspects = False  # closing writes nothing
+        self._closed = False
         self._recall = Recall(self._journal)
         self.windows = Host(
             WindowLog(self._journal), session_id=self.id, clock=clock, project=Path(project), folders=folders,
@@ -102,9 +105,6 @@ class Session:
         self.windows.register(*apps)
         self._composer = Composer(self._journal, self._recall, clock=clock, host=self.windows, custom=strategy)
         self.items = Items(self._journal, self._recall, self._composer, self._lock)
-        self.summaries = Summaries(
-            Compactor(self._journal, self._composer, self.windows.folders), self._composer, self.items, self._lock
-        )
         self.receipts = Receipts(self._journal)
         self._calls = Calls(self._journal, self._recall, self.windows, self.refresh)
 
@@ -230,7 +230,9 @@ class Session:
     @locked
     def close(self) -> None:
         """Make everything durable and close the files. A closed session can be resumed."""
-        self.summaries.close()
+        self._closed = True
+        if "summaries" in vars(self):
+            self.summaries.close()
         self._recall.close()
         if self._inspects:
             self._journal.store.close()
@@ -244,6 +246,18 @@ class Session:
         self.close()
 
     # ------------------------------------------------------------------ facts
+
+    @cached_property
+    def summaries(self) -> "Summaries":
+        """The compactions: make one, undo one, look at them. Made when first used, because few sessions have any."""
+        from sightline.compaction.compactor import Compactor
+        from sightline.session.summaries import Summaries
+
+        compactor = Compactor(self._journal, self._composer, self.windows.folders)
+        summaries = Summaries(compactor, self._composer, self.items, self._lock)
+        if self._closed:
+            summaries.close()
+        return summaries
 
     @property
     def id(self) -> str:
@@ -404,11 +418,11 @@ class Session:
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing of the list is added then.
         """
-        neutral = [accept.check_message(message) for message in accept.read_with(wire.read_messages, messages)]
+        read = accept.read_with(wire.read_messages, messages)
         with self._lock:
-            before, drafts = self._calls.draft_list(neutral, LABELLED if in_place else 0)
+            before, drafts = self._calls.draft_list(read, LABELLED if in_place else 0)
             ids = self._append([*before, *drafts]) if drafts else []
-            return ids[len(before) :][: len(neutral)]
+            return ids[len(before) :][: len(read)]
 
     @locked
     def tools(self, definitions: Sequence[Any], *, recall: bool = True) -> None:

@@ -3,22 +3,28 @@ not decide when something is shortened.
 
 Other packages import the names below, `rules` (what a user message asks to be kept), `digest.digest` and `digest.trail`
 (a run of items), `file_reads` and `file_description` (files that were read), `call_subject`, `common_names` and
-`outline.languages`.
+`outline.languages`. The engine imports levels, rules and digests where a sweep or a compaction first needs them: they
+take 30 ms, which importing `Session` should not.
 """
 
-from sightline.shorten.call_subject import Purpose, purpose_of, subject_of
-from sightline.shorten.dispatch import register
+from typing import TYPE_CHECKING, Any
+
+from sightline.shorten.call_subject import Purpose, is_file_read, purpose_of, subject_of
 from sightline.shorten.identifiers import identifiers
-from sightline.shorten.levels import Shorter, levels_format, shorten, unusual_value
+
+if TYPE_CHECKING:
+    from sightline.shorten.dispatch import register
+    from sightline.shorten.levels import Shorter, levels_format, shorten, unusual_value
 
 __all__ = [
-    "Purpose",
-    "Shorter",
-    "identifiers",
-    "levels_format",
-    "purpose_of",
-    "register",
-    "shorten",
-    "subject_of",
-    "unusual_value",
-]
+    "Purpose", "Shorter", "identifiers", "is_file_read", "levels_format", "purpose_of", "register", "shorten",
+    "subject_of", "unusual_value",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'sightline.shorten' has no attribute {name!r}")
+    from sightline.shorten import dispatch, levels
+
+    return getattr(dispatch if name == "register" else levels, name)

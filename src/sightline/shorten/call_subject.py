@@ -13,6 +13,8 @@ KEYS = (
     # If several are given, the first one here is the subject: a path says more than the pattern that is searched in it.
     *_PATHS, "url", "uri", "command", "cmd", "pattern", "query", "q", "script", "code", "name", "id",
 )  # fmt: skip
+READ_ID = "call_read_file_"  # prefix of the ids of calls that read a file
+READERS = frozenset(("file_reader", "read_file"))  # tools that do
 LONGEST = 2000  # characters; a command may be a whole script, and its beginning says what it is
 
 # Arguments that hold all of a file's new text, or a part of it.
@@ -70,6 +72,11 @@ def purpose_of(call: Call) -> Purpose:
         return Purpose.REPORT
     is_search = any(key in given for key in _SEARCHES) or _LISTING.search(call.name)
     return Purpose.SEARCH if is_search else Purpose.OTHER
+
+
+def is_file_read(call_id: str, tool: str) -> bool:
+    """Whether a call reads a file, by its id or by the name of its tool."""
+    return call_id.startswith(READ_ID) or tool in READERS
 
 
 def subject_of(call: Call) -> str:

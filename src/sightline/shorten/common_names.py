@@ -1,6 +1,6 @@
 """Names that everybody knows. A model can write them without having read them here, so they come last."""
 
-import re
+from sightline.values.pattern import pattern
 
 _MODULES = (
     # Python
@@ -37,7 +37,7 @@ _FILES = (
 FILES = frozenset(_FILES.split())
 
 # Double underscores, media types, the errors of Python and JavaScript.
-_EVERYDAY = re.compile(
+_EVERYDAY = pattern(
     r"__\w+__|(?:text|application|image|audio|video|font|multipart)/[\w.+-]*|"
     r"(?:Value|Type|Key|Index|Attribute|Runtime|Import|ModuleNotFound|Name|NotImplemented|OS|IO|Assertion|Syntax|"
     r"FileNotFound|FileExists|Permission|Timeout|Connection|ZeroDivision|Unicode|UnicodeDecode|Recursion|Overflow|"

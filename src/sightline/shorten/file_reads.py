@@ -12,8 +12,6 @@ from sightline.shorten.json_values import decode_json
 from sightline.shorten.labels import PHRASES, phrases
 from sightline.shorten.sample import encodable
 
-ID = "call_read_file_"  # prefix of the ids of calls that read a file
-TOOLS = frozenset(("file_reader", "read_file"))
 LARGEST = 16 << 20  # characters of a result that is parsed as JSON
 DETAILS = 600  # characters of a header's details that are repeated
 NAME = 160  # characters of a file's name
@@ -37,11 +35,6 @@ class _Document(Struct):
     path: Any
     content: Any
     metadata: Any = None
-
-
-def is_file_read(call_id: str, tool: str) -> bool:
-    """Whether a call reads a file, by its id or by the name of its tool."""
-    return call_id.startswith(ID) or tool in TOOLS
 
 
 def parse_read(text: str, path: str = "") -> Read | None:

@@ -7,6 +7,7 @@ from itertools import chain
 from sightline.shorten.common_names import ending, everyday
 from sightline.shorten.memo import Memo
 from sightline.shorten.signals import SIGNALS
+from sightline.values.pattern import pattern
 
 COMMON_WEIGHT = 0.8  # weight of a library's own name: agents write it again, but every model knows it
 SCAN = 128 * 1024  # characters read from each end
@@ -22,22 +23,22 @@ _BETWEEN = f" {_LINE_END} "
 _BYTES = bytes(b if re.match(f"[{_CHARACTERS}{_LINE_END}{_APART}]", chr(b)) else 32 for b in range(256))
 # A URL or a path with a drive has a colon; only lines with one are searched by this pattern. A long run of characters
 # is tried once, from its beginning.
-_WITH_COLON = re.compile(
+_WITH_COLON = pattern(
     rf"[A-Za-z]:\\[A-Za-z0-9_\-.\\]+|(?<![{_CHARACTERS}])[{_CHARACTERS}]{{3,}}+://[A-Za-z0-9_\-./#@$%?=&~:+]+"
 )
 
-_NUMBER = re.compile(r"[\d.,+/-]+")
+_NUMBER = pattern(r"[\d.,+/-]+")
 # Parts of a time, a duration or another measure, a memory address, a colour.
-_NOISE = re.compile(
+_NOISE = pattern(
     r"\d{4}-\d\d-\d\dT[\d.Z+-]*|\d[\d.]*Z|\d[\d.,]*(?:n|u|m|k|K|M|G|T|Ki|Mi|Gi)?(?:[sbBhdpx]|min|sec|px|em|rem|pt|vh|vw|fr|deg|"
     r"st|nd|rd|th|k|K|M|G)|0x[0-9a-fA-F]{6,}|#(?=\d*[a-fA-F])(?:[0-9a-fA-F]{3}){1,2}"
 )
-_HUMP = re.compile(r"[a-z][A-Z]")
-_DIGIT = re.compile(r"\d")
-_WORD = re.compile(r"[A-Za-z]{3}")
-_LETTER = re.compile(r"[A-Za-z]")
-_RECORD = re.compile(r"[a-z]_\d{4,}$")  # `gift_card_3491931`: the id of a record, which nobody can guess
-_HEX = re.compile(r"[0-9a-f]{6,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_HUMP = pattern(r"[a-z][A-Z]")
+_DIGIT = pattern(r"\d")
+_WORD = pattern(r"[A-Za-z]{3}")
+_LETTER = pattern(r"[A-Za-z]")
+_RECORD = pattern(r"[a-z]_\d{4,}$")  # `gift_card_3491931`: the id of a record, which nobody can guess
+_HEX = pattern(r"[0-9a-f]{6,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def trim(token: str) -> str:

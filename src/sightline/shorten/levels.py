@@ -4,9 +4,10 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from sightline.errors import BadInput
+from sightline.shorten.call_subject import is_file_read
 from sightline.shorten.dialogue import dialogue_levels
 from sightline.shorten.dispatch import Choice, foreign_key, foreign_levels, foreigners, text_levels, warn_once
-from sightline.shorten.file_reads import is_file_read, read_gist
+from sightline.shorten.file_reads import read_gist
 from sightline.shorten.fill import EMPTY, Count, CountedText, Level, TokenLimit, fill
 from sightline.shorten.identifiers import values_in
 from sightline.shorten.json_values import json_levels, parse_json, wrapped_text

@@ -3,15 +3,15 @@
 Phrases are searched only in lines that have such a word.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 
 from sightline.shorten.memo import Memo
+from sightline.values.pattern import pattern
 
 ERROR, WARNING, RULE = 3.0, 1.5, -1.0
 MOST_TROUBLES = 60  # different lines with an error or a warning that are marked; a text with more is about them anyway
 
-_ERROR, _WARNING = re.compile("error|exception|fail|fatal|panic|denied"), re.compile("warn|deprecat")
+_ERROR, _WARNING = pattern("error|exception|fail|fatal|panic|denied"), pattern("warn|deprecat")
 # Words that signal an error only in this phrase.
 _PHRASES = {"found": "not found", "such": "no such", "undefined": "undefined: ", "timed": "timed out"}
 _ZH = dict.fromkeys(("错误", "失败", "异常", "未找到", "找不到", "超时", "崩溃"), ERROR) | {"警告": WARNING}

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sightline.errors import BadInput
+from sightline.values.pattern import pattern
 
 PATTERN_SECONDS = 2.0  # for one search; a text that takes longer does not match
 MOST_REFERENCES = 4_000  # followed in one check, because `$ref` can make the work grow exponentially
@@ -197,7 +198,7 @@ def _not_json(value: Any) -> str:
 # A pattern without groups and alternatives and with at most one repetition of variable length takes at most quadratic
 # time. Every other one is compiled and searched in a process of its own, because only a process can be stopped.
 _ATOM = r"(?:\\.|\[(?:\\.|[^\[\]\\])+\]|[^\\\[\](){}*+?|])(?:\{\d{1,3}\})?"
-_SIMPLE = re.compile(rf"(?:{_ATOM})*+[*+?]?(?:{_ATOM})*+", re.DOTALL)
+_SIMPLE = pattern(rf"(?:{_ATOM})*+[*+?]?(?:{_ATOM})*+", re.DOTALL)
 _SIMPLE_CHARACTERS = 2_000  # in the pattern and in the text
 _SEARCH = "import json, re, sys; pattern, text = json.load(sys.stdin); print(bool(re.search(pattern, text)))"
 

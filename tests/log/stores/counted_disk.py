@@ -12,13 +12,13 @@ from sightline.log.stores.disk import DiskFile, OsDisk
 class CountedDisk:
     """The real disk, with counters: bytes read and written, writes, syncs. `refuse` maps an operation to its error.
 
-    A refused write first takes `part` of the data, as a disk does that becomes full.
+    A refused write first takes `part` of the data, as a disk does that becomes full. `taken` writes are not refused.
     """
 
     def __init__(self) -> None:
         self.did: Counter[str] = Counter()
         self.refuse: dict[str, OSError] = {}
-        self.part = 0
+        self.part = self.taken = 0
 
     def open(self, path: Path) -> DiskFile:
         """See `Disk`."""
@@ -39,7 +39,7 @@ class CountedFile:
 
     def append(self, data: bytes) -> None:
         """See `DiskFile`."""
-        if error := self._disk.refuse.get("append"):
+        if (error := self._disk.refuse.get("append")) and self._disk.did["writes"] >= self._disk.taken:
             self._file.append(data[: self._disk.part])
             raise error
         self._disk.did["writes"] += 1

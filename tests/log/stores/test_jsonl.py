@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from counted_disk import CountedDisk, read_only
+from msgspec.structs import replace
 
 from sightline.errors import StoreError, Unwritable
 from sightline.log.entries import decode, encode
@@ -43,11 +44,22 @@ def test_no_file_is_made_before_something_is_said(path: Path) -> None:
 
 
 def test_one_append_is_one_write(path: Path) -> None:
-    """A batch of any size goes to the disk with a single write, so that other writers cannot get in between."""
+    """A batch goes to the disk with a single write, so that programs that take no lock cannot get in between."""
     disk = CountedDisk()
     append(JsonlStore(path, disk=disk), *(noted() for _ in range(20)))
     assert disk.did["writes"] == 1
     assert path.read_bytes().count(b"\n") == 20
+
+
+def test_a_batch_of_megabytes_is_written_in_parts(path: Path) -> None:
+    """It is one batch all the same: its lines are in their places, and it is read back whole."""
+    disk = CountedDisk()
+    store = JsonlStore(path, disk=disk)
+    entries = [said(str(number) * 300_000) for number in range(9)]
+    placed = append(store, *entries)
+    assert disk.did["writes"] == 3
+    assert [decode(line) for line in store.read_many([span for _, span in placed])] == [entry for entry, _ in placed]
+    assert uuids(JsonlStore(path)) == [entry.uuid for entry in entries]
 
 
 def test_lines_longer_than_a_chunk_are_read_whole(path: Path) -> None:
@@ -195,6 +207,27 @@ def test_a_disk_that_fills_up_keeps_nothing_of_the_append(path: Path, part: int)
     with pytest.raises(Unwritable, match="No space left"):
         append(store, said("y" * 5000), noted(), head=head)
     assert path.read_bytes() == before
+    disk.refuse = {}
+    append(store, entry := said(), head=head)
+    assert uuids(store) == [*names, entry.uuid]
+
+
+@pytest.mark.parametrize("why", ["a full disk", "an entry that cannot be written"])
+def test_of_a_batch_written_in_parts_nothing_stays_if_one_fails(path: Path, why: str) -> None:
+    """Also if earlier parts were written, none of it is in the log."""
+    names, disk = grown(path), CountedDisk()
+    before, store = path.read_bytes(), JsonlStore(path, disk=disk)
+    entries = [said(str(number) * 300_000) for number in range(9)]
+    head, error = store.tips.heads[""], "No space left"
+    if why == "a full disk":
+        disk.refuse, disk.taken = {"append": OSError(ENOSPC, error)}, 1
+    else:
+        entries[-1], error = replace(entries[-1], subject="\ud800"), "surrogates"
+    with pytest.raises((Unwritable, UnicodeEncodeError), match=error):
+        append(store, *entries, head=head)
+    assert disk.did["writes"] >= 1
+    assert path.read_bytes() == before
+    assert uuids(store) == names
     disk.refuse = {}
     append(store, entry := said(), head=head)
     assert uuids(store) == [*names, entry.uuid]

@@ -1,4 +1,4 @@
-"""A log in a file of JSON lines: append-only, one write per batch, safe between processes, repaired when opened."""
+"""A log in a file of JSON lines: append-only, batches all or nothing, safe between processes, repaired when opened."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from sightline.errors import StoreError, Unwritable
-from sightline.log.entries import UNREADABLE, Tip, decode_tip, encode
+from sightline.log.entries import UNREADABLE, Entry, Tip, decode_tip, encode
 from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips
 from sightline.log.stores.disk import Disk, DiskFile, OsDisk
 from sightline.log.stores.sequence import advance, number
@@ -55,14 +55,11 @@ class JsonlStore:
                 self._read_on(file)
                 tips = self.tips.copy()
                 entries = number(make, branch, expected_head, tips)
-                lines = [encode(entry) for entry in entries]
-                self._write(file, b"".join(lines))
-                starts = list(accumulate(map(len, lines), initial=tips.size))
+                lengths = self._write(file, entries)
+                starts = list(accumulate(lengths, initial=tips.size))
                 tips.size = starts.pop()
                 self.tips = tips
-        return [
-            Placement(entry, Span(start, len(line))) for entry, start, line in zip(entries, starts, lines, strict=True)
-        ]
+        return [Placement(entry, Span(*span)) for entry, *span in zip(entries, starts, lengths, strict=True)]
 
     def read_many(self, spans: Sequence[Span]) -> list[bytes]:
         if not spans or self._is_new():
@@ -156,17 +153,35 @@ class JsonlStore:
                 raise Unwritable(str(self.path), why) from error
         return self._file
 
-    def _write(self, file: DiskFile, data: bytes) -> None:
+    def _write(self, file: DiskFile, entries: Sequence[Entry]) -> list[int]:
+        """Write the lines of a batch and return their lengths. Its lines are never all in memory: lists are imported.
+
+        A batch with one write missing is cut by whoever reads it next, as one that a crash interrupted.
+        """
+        lengths: list[int] = []
+        lines: list[bytes] = []
+        size = 0
         try:
-            file.append(data)
+            for entry in entries:
+                lines.append(line := encode(entry))
+                lengths.append(len(line))
+                size += len(line)
+                if size >= _CHUNK:
+                    file.append(b"".join(lines))
+                    lines, size = [], 0
+            if lines:
+                file.append(b"".join(lines))
             if self.fsync == "always":
                 file.sync()
-        except OSError as error:
+        except BaseException as error:
             with suppress(OSError):
                 if file.size() > self.tips.size:
                     file.truncate(self.tips.size)  # a full disk may have written a part of it
+            if not isinstance(error, OSError):
+                raise
             raise Unwritable(str(self.path), error.strerror or str(error)) from error
         self._unsynced = self.fsync != "always"
+        return lengths
 
     def _read_on(self, file: DiskFile) -> None:
         """Read what is after `tips`: lines of other writers, or what a crash left. The file must be locked."""

@@ -12,8 +12,8 @@ from sightline.agent.json_protocol import prompt
 from sightline.compose.render import arrange, layout
 from sightline.errors import BadInput
 from sightline.origins.exchanges import calls_by_id, exchanges
-from sightline.shorten.call_subject import subject_of
-from sightline.shorten.file_reads import is_file_read, read_gist
+from sightline.shorten.call_subject import is_file_read, subject_of
+from sightline.shorten.file_reads import read_gist
 from sightline.values.items import ToolDefinition
 from sightline.values.phrases import check_locale
 from sightline.wire.common import call_from

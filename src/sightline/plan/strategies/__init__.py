@@ -3,28 +3,19 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.plan.strategies.entities import Entities
-from sightline.plan.strategies.focus import Focus
-from sightline.plan.strategies.rounds import Rounds
-from sightline.plan.strategies.sliding import Sliding
-from sightline.plan.strategies.summary import Summary
 from sightline.plan.strategy import Planner, is_planner
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-STRATEGIES: dict[str, type[Any]] = {
-    "focus": Focus,
-    "sliding": Sliding,
-    "summary": Summary,
-    "entities": Entities,
-    "rounds": Rounds,
-}
+STRATEGIES = {"focus": "Focus", "sliding": "Sliding", "summary": "Summary", "entities": "Entities", "rounds": "Rounds"}
+"""Our own: the module of each, which is imported when it is chosen, and its class."""
 
 GROUP = "sightline.strategies"
 """The entry point group in which a package offers strategies of its own: a name, and a class or a function that makes
@@ -76,7 +67,7 @@ def _choices(name: str) -> Iterator[str]:
 def kind_of(name: str) -> Any:
     """The class or function that makes strategies of this name. Raises BadInput."""
     if name in STRATEGIES:
-        return STRATEGIES[name]
+        return getattr(import_module(f"sightline.plan.strategies.{name}"), STRATEGIES[name])
     if not (offers := [each for each in installed() if each.name == name]):
         raise BadInput(f"unknown strategy {name!r}; choose one of {', '.join(names())}")
     if len({each.value for each in offers}) > 1:

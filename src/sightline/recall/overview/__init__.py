@@ -8,8 +8,6 @@ from typing import NamedTuple
 from sightline.log.annotations import Source
 from sightline.log.columns import FAILED, LABELLED, ORPHAN
 from sightline.log.journal import Journal
-from sightline.shorten.digest import digest
-from sightline.shorten.digest.speech import is_request
 from sightline.values.items import Kind
 from sightline.values.phrases import say
 
@@ -40,6 +38,8 @@ def overview(journal: Journal, newest: Iterable[int], hidden: Callable[[int], bo
     count, rows = reader.counter.count, list(newest)[::-1]
     kinds = Counter(timeline.kind[row] for row in rows[-_DIGEST_ROWS:])
     if kinds[Kind.CALL] > kinds[Kind.USER]:  # this is work with tools
+        from sightline.shorten.digest import digest  # few questions ask for it
+
         items = [reader.item(row) for row in _told(journal, rows)]
         tokens = max_tokens - count(say("overview", reader.locale)) - 1
         return Overview(digest(items, tokens=tokens, count=count, locale=reader.locale, ends=False), [], set())
@@ -55,6 +55,8 @@ def overview(journal: Journal, newest: Iterable[int], hidden: Callable[[int], bo
 
 def _told(journal: Journal, rows: Sequence[int]) -> list[int]:
     """Return the rows of a digest: the newest, and the first request before them. What programs wrote is no request."""
+    from sightline.shorten.digest.speech import is_request
+
     timeline, reader = journal.timeline, journal.reader
     said = [row for row in rows if timeline.kind[row] != Kind.USER or not timeline.state[row] & (LABELLED | ORPHAN)]
     early = (row for row in said[:-_DIGEST_ROWS] if timeline.kind[row] == Kind.USER)
