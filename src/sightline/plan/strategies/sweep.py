@@ -262,7 +262,7 @@ class Sweep:
     def _leave_out_oldest(self, target: int, protected: set[int]) -> None:
         """Leave out, from the oldest on, the units that would not fit even if everything were a gist.
 
-        The user's messages have a share of their own. The task always stays. The worth of what is left out is not needed.
+        The user's messages have a share of their own. The task always stays. Nothing else is computed for these units.
         """
         least_tokens = self.view.least_tokens
         stay = (self.view.must_show | protected | {self.task}) & self.unit_set - self.out
