@@ -58,6 +58,13 @@ def test_what_fits_is_shown_in_full() -> None:
     assert results(sent(16_000, PRICES))[0].lod is Lod.FULL
 
 
+@pytest.mark.parametrize("window", [40_000, 60_000])
+def test_a_page_has_an_end(window: int) -> None:
+    """However large the window, a result that does not fit is shown as a page, because every later call pays for it."""
+    (shown,) = results(sent(window, 10 * PRICES))
+    assert 15_000 < shown.tokens <= 16_000
+
+
 def test_parallel_results_share_the_room() -> None:
     """Each keeps its beginning; one that fits is not shortened for the others."""
     first, second, tiny = results(sent(7_000, PRICES, PRICES, TINY))

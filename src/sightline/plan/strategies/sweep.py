@@ -38,7 +38,7 @@ _FULLEST = 0.85  # of the body's tokens: but no more than this is in use after a
 _LEAST_OLDER = 0.25  # of the target: except so much for older units, so that one large result does not erase them all
 _BESIDE = 0.4  # of the target: what a sweep for its price leaves beside the working set and what is protected
 _LEAST_SAVING = 200  # tokens: below, a sweep that is not needed is not worth it
-_LEAST_MORE = 100  # tokens: with less room to spare, a new result is not shown longer
+_LEAST_MORE, _PAGE = 100, 16_000  # tokens: how much longer a new result is shown at least, and how long at most
 _INDEX_LINE = 25  # tokens of the line that replaces a unit
 
 
@@ -171,7 +171,7 @@ class Sweep:
         free = int(fullest * self.view.body_limit) - kept_free - self.body
         for left, row in zip(range(len(rows), 0, -1), sorted(rows, key=self.timeline.full.__getitem__), strict=True):
             before = self.timeline.size(row, self.lods[row])
-            if free // left >= _LEAST_MORE and self.view.cut(row, before + free // left):
+            if free // left >= _LEAST_MORE and self.view.cut(row, min(before + free // left, _PAGE)):
                 more = self.timeline.size(row, Lod.SUMMARY) - before
                 self.body, free, self.lods[row] = self.body + more, free - more, Lod.SUMMARY
 
