@@ -151,3 +151,15 @@ def test_what_was_recalled_is_no_source(session: Session) -> None:
     sources = [timeline.row(source.item) for row in recalls for source in reader.sources(row)]
     assert sources
     assert not {timeline.kind[row] for row in sources if row is not None} & {Kind.RECALL, Kind.WINDOW}
+
+
+@pytest.mark.parametrize("ask", [False, True])
+@pytest.mark.parametrize(("who", "found"), [("user", True), ("assistant", False)])
+def test_without_a_message_of_the_user_nothing_is_searched_for(who: str, found: bool, ask: bool) -> None:
+    """The last words of a model ask for nothing, though they match earlier ones."""
+    session = Session(MemoryStore("t"), token_counter=WordCounter())
+    for number in range(60):
+        session.assistant(f"The crane of pier {number} lifts {number} tonnes, as the inspector wrote in report {number}.")
+    getattr(session, who)("The crane of pier 7 lifts how many tonnes?")
+    session.compose(Budget(300), ask=ask)
+    assert any(item.kind is Kind.RECALL for item in session.items) is found

@@ -257,7 +257,7 @@ class Composer:
 
     def _recall_passages(self, view: View, plan: Plan, gathered: ComposeInputs, ask: bool) -> Plan:
         """Bring back earlier passages that match the last user message, if not everything is shown in full."""
-        if not shows_all(view, plan):
+        if self._question >= 0 and not shows_all(view, plan):
             every = complete_units(self.journal.timeline, self.journal.path) if ask else []
             if ask and view.trims and view.fixed + view.full_tokens(every) > view.limit:
                 plan = self._recall_for_question(view, plan, gathered)
