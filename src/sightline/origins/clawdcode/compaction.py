@@ -241,7 +241,7 @@ def _preview(messages: Sequence[Any], plain: str, options: CompactionOptions, bu
         if is_summary(message):
             session.items.pin(item)  # nothing else is left of what it covers
     session.interrupt()
-    session.items.pin(session.user(plain))  # so that the last user message is none of the conversation
+    session.user(plain)  # so that the last user message, which is shown whole, is none of the conversation
     return session.preview(budget)
 
 
