@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sightline.errors import BadInput
+from sightline.wire.call_ids import IdRule
 from sightline.wire.wire import Wire
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ REGISTERED: dict[str, Wire] = {}
 
 _HOOKS = (*Wire.__annotations__, *(name for name in vars(Wire) if not name.startswith("_")))
 
+_KINDS: dict[str, type] = {"NAME": str, "LIST": str, "IDS": IdRule, "BREAKPOINTS": int}
+_WORDS: dict[type, str] = {str: "text", IdRule: "a sightline.wire.call_ids.IdRule", int: "a whole number"}
+
 
 def register(wire: Wire) -> None:
     """Make a wire known in this process: by its name, and to all that find out a format themselves.
@@ -33,7 +37,7 @@ def register(wire: Wire) -> None:
     Raises:
         BadInput: it is no wire, or the name is that of one of ours.
     """
-    _check(wire, "the wire")
+    check(wire, "the wire")
     if wire.NAME in OURS:
         raise BadInput(f"there is a wire {wire.NAME!r} already; choose another NAME")
     REGISTERED[wire.NAME] = wire
@@ -99,10 +103,19 @@ def _offered(name: str) -> Wire:
         found: Wire = offer.load()
     except Exception as error:  # importing another package may raise anything
         raise BadInput(f"wire {name!r} ({offer.value}) cannot be loaded: {error!r}") from error
-    _check(found, f"wire {name!r} ({offer.value})")
+    check(found, f"wire {name!r} ({offer.value})")
     return found
 
 
-def _check(wire: object, where: str) -> None:
+def check(wire: object, where: str) -> None:
+    """Raise BadInput if this is no wire. Says what is missing or of the wrong type."""
+    if isinstance(wire, type):
+        raise BadInput(f"{where} is a class; pass an object of it: {wire.__name__}()")
     if missing := [hook for hook in _HOOKS if not hasattr(wire, hook)]:
         raise BadInput(f"{where} has no {', '.join(missing)}")
+    for hook, kind in _KINDS.items():
+        found = getattr(wire, hook)
+        if not isinstance(found, kind) or found == "":
+            raise BadInput(f"{where} has {hook} = {found!r}; it is {_WORDS[kind]}")
+    if odd := [hook for hook in _HOOKS if hook not in _KINDS and not callable(getattr(wire, hook))]:
+        raise BadInput(f"{where}: {', '.join(odd)} must be callable")
