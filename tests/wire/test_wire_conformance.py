@@ -18,6 +18,7 @@ from sightline.plan.budget import Budget
 from sightline.replay.formats import read_recording
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, check_wire
+from sightline.values import foreign_code
 from sightline.values.items import Call, Message, Role, Text, Usage
 from sightline.wire import anthropic, openai_chat, openai_responses, registry
 
@@ -142,7 +143,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
 
     def forget() -> None:
         registry._offered.cache_clear()
-        registry._offered_names.cache_clear()
+        registry._loaded.cache_clear()
+        foreign_code._warned.clear()
 
     def install(*offers: Offer) -> None:
         monkeypatch.setattr(registry, "installed", lambda: iter(offers))

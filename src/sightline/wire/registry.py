@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sightline.errors import BadInput
+from sightline.values.foreign_code import described, warn_once
 from sightline.wire.call_ids import IdRule
 from sightline.wire.wire import Wire
 
@@ -73,10 +74,15 @@ def known() -> Iterator[Wire]:
 
 
 def offered() -> Iterator[Wire]:
-    """The wires of installed packages. Raises BadInput if one cannot be loaded."""
-    for name in _offered_names():
-        if name not in OURS and name not in REGISTERED:
-            yield _offered(name)
+    """The wires of installed packages, in the order in which they are asked. One that cannot be loaded is a warning."""
+    for name, wire in _loaded().items():
+        if name not in REGISTERED:
+            yield wire
+
+
+def is_ours(wire: Wire) -> bool:
+    """Whether a wire is one of this package."""
+    return wire.NAME in OURS and wire is _ours(wire.NAME)
 
 
 @cache
@@ -87,8 +93,15 @@ def _ours(name: str) -> Wire:
 
 
 @cache
-def _offered_names() -> tuple[str, ...]:
-    return tuple(sorted({each.name for each in installed()}))
+def _loaded() -> dict[str, Wire]:
+    """The wires of installed packages by name, loaded once."""
+    found: dict[str, Wire] = {}
+    for name in sorted({each.name for each in installed()} - {*OURS}):
+        try:
+            found[name] = _offered(name)
+        except BadInput as error:
+            warn_once("wire", name, "is not used:", error)
+    return found
 
 
 @cache
@@ -102,7 +115,7 @@ def _offered(name: str) -> Wire:
     try:
         found: Wire = offer.load()
     except Exception as error:  # importing another package may raise anything
-        raise BadInput(f"wire {name!r} ({offer.value}) cannot be loaded: {error!r}") from error
+        raise BadInput(f"wire {name!r} ({offer.value}) cannot be loaded: {described(error)}") from error
     check(found, f"wire {name!r} ({offer.value})")
     return found
 
