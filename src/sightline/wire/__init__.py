@@ -120,6 +120,10 @@ def read_tools(tools: Sequence[ToolDefinition | Mapping[str, Any]]) -> tuple[Too
         raise common.bad_input("tools", common.describe(tools), "a list of tool definitions")
     read: list[ToolDefinition] = []
     for index, tool in enumerate(tools):  # those of an app host are of our own form
+        if callable(tool):
+            raise BadInput(
+                f"tools[{index}]: found {tool!r}; pass its definition, or use Agent(tools=[…]) for functions"
+            )
         plain = tool if isinstance(tool, ToolDefinition) else common.plain(tool, f"tools[{index}]")
         if isinstance(plain, ToolDefinition):
             read.append(plain)

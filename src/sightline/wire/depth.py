@@ -1,4 +1,4 @@
-"""How deep JSON values are nested: deeper ones are kept as text, because copying them could exhaust a caller's stack."""
+"""How deep JSON values are nested: deeper ones are kept as text, because a copy could exhaust a caller's stack."""
 
 from typing import Any
 
