@@ -92,3 +92,11 @@ def test_an_unknown_strategy_says_where_others_come_from() -> None:
     """By the page that shows it."""
     with pytest.raises(BadInput, match=r"unknown strategy 'odd'; choose one of .*; to add one, see docs/strategies.md"):
         Session(MemoryStore("s"), settings=Settings(strategy="odd"))
+
+
+def test_an_agent_takes_a_model_not_its_name() -> None:
+    """The error says what a model has."""
+    from sightline.agent import Agent
+
+    with pytest.raises(BadInput, match=r"a model is an object .*stream\(request\).*, not 'gpt-5'"):
+        Agent(Session(MemoryStore("s")), "gpt-5")  # type: ignore[arg-type]
