@@ -1,6 +1,6 @@
 """Checks of wires: the replies that a wire reads, and that it leaves to others what is not its own."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sightline.testing.wire_histories import SECRET
@@ -108,7 +108,7 @@ def _check_whole(wire: Wire, reply: Json, read: Message) -> None:
     assert counted or not counts, f"read_reply drops the usage: {counts}"
 
 
-def _parts_in(wire: Wire, reply: Json) -> list[Part]:
+def _parts_in(wire: Wire, reply: Json) -> Sequence[Part]:
     """The texts and calls of the first message in a reply that the wire can read as an assistant's."""
     for value in walk(reply):
         if isinstance(value, dict | list):
