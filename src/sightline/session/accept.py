@@ -1,6 +1,6 @@
 """Checks what callers pass in and brings it into our own form, so that everything written can be read back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 
@@ -14,12 +14,13 @@ from sightline.log import entries
 from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategy import is_planner
+from sightline.values.foreign_code import described
 from sightline.values.items import Call, Message, Part, Result, Role, Text, ToolDefinition
 from sightline.values.phrases import check_locale
 from sightline.values.profiles import profile
 from sightline.values.settings import REDUCTIONS, Settings
-from sightline.values.tokens import check_encoding
-from sightline.wire.common import text_part
+from sightline.values.tokens import Cautious, Estimate, Exact, TokenCounter, check_encoding
+from sightline.wire.common import bad_input, describe, text_part
 
 Content = str | bytes | Sequence[Any]
 T = TypeVar("T")
@@ -61,6 +62,9 @@ def read_content(content: Content, role: str = "user") -> tuple[Part, ...]:
         return (text_part(content),)
     if isinstance(content, list | tuple) and all(isinstance(part, Part) for part in content):
         return check_message(Message(Role(role), tuple(content))).parts
+    is_list = isinstance(content, Iterable) and not isinstance(content, Mapping)
+    if not is_list and (content is not None or role != "assistant"):  # calls alone have no content
+        raise bad_input("content", describe(content), "text, bytes, or a list of parts or content blocks")
     read = read_with(wire.read_messages, [{"role": role, "content": content}])
     return tuple(part for message in read for part in check_message(message).parts)
 
@@ -142,6 +146,34 @@ def check_strategy(strategy: Any) -> None:
         raise BadInput("a strategy's name goes into settings=Settings(strategy=…); strategy= takes a strategy itself")
     if not is_planner(strategy):
         raise BadInput(f"a strategy is an object with a name and plan(view), not {strategy!r}")
+
+
+class CheckedCounter:
+    """A token counter of the program, whose counts are checked where they come in."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.name, self._count = counter.name, counter.count
+
+    def count(self, text: str) -> int:
+        """Count the tokens of a text. Raises BadInput that names the counter if it cannot, or gives no count."""
+        try:
+            tokens = self._count(text)
+        except Exception as error:
+            raise BadInput(f"token counter {self.name!r} raised {described(error)}; a count never raises") from error
+        if type(tokens) is not int or tokens < 0:
+            raise BadInput(
+                f"token counter {self.name!r} gave {tokens!r}; a count is a whole number that is not negative"
+            )
+        return tokens
+
+
+def check_counter(counter: Any) -> TokenCounter | None:
+    """Return the counter of a program with its counts checked; ours as it is. Raises BadInput if it is none."""
+    if counter is None or isinstance(counter, Exact | Estimate | Cautious | CheckedCounter):
+        return counter
+    if isinstance(counter, type) or not isinstance(counter, TokenCounter) or not callable(counter.count):
+        raise BadInput(f"a token counter is an object with a name and count(text), not {counter!r}")
+    return CheckedCounter(counter)
 
 
 def tool_names(tools: Sequence[ToolDefinition]) -> set[str]:

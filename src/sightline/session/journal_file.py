@@ -81,7 +81,7 @@ def _open_journal(
             settings=settings,
             clock=options.get("clock", wall_clock),
             ids=options.get("ids", nanoid),
-            token_counter=options.get("token_counter"),
+            token_counter=accept.check_counter(options.get("token_counter")),
             where=place(project),
         )
     except BaseException:

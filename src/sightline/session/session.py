@@ -32,7 +32,7 @@ from sightline.log.stores import Repairs, Store, Stores
 from sightline.log.stores.jsonl import Fsync
 from sightline.plan.budget import Budget
 from sightline.plan.strategies.sliding import begins_turn
-from sightline.plan.strategy import Planner, Strategy
+from sightline.plan.strategy import Planner
 from sightline.recall.recall import Recall
 from sightline.session import accept, journal_file
 from sightline.session.calls import Answered, Calls
@@ -83,7 +83,12 @@ class Session:
         else:
             accept.check_settings(settings or Settings())
             self._journal = Journal(
-                store, clock=clock, ids=ids, settings=settings, token_counter=token_counter, where=place(project)
+                store,
+                clock=clock,
+                ids=ids,
+                settings=settings,
+                token_counter=accept.check_counter(token_counter),
+                where=place(project),
             )
         accept.check_strategy(strategy)
         for name, several in (("apps", apps), ("folders", folders)):
@@ -393,6 +398,8 @@ class Session:
         Raises:
             UnknownCall: the model made no such call, or the call has its result already.
         """
+        if isinstance(call_id, Call):
+            raise BadInput("a result names its call by id: pass call.id, not the call")
         failure = error if isinstance(error, str) else "failed" if error else ""
         return self._calls.append_result(call_id, accept.read_output(output), failure)
 
@@ -539,9 +546,9 @@ class Session:
         return [journal.reader.item(row) for row in rows[max(answers - 1, 0) :]]
 
     @property
-    def strategy(self) -> Strategy:
-        """What decides which items the model sees."""
-        return self._composer.strategy
+    def strategy(self) -> Planner:
+        """What decides which items the model sees: the object that was passed in, or the one of the settings."""
+        return self._composer.custom or self._composer.strategy
 
     @locked
     def annotate(self, name: str, value: Any) -> None:

@@ -1,7 +1,6 @@
 """The shorteners, in the order in which they are asked: this program's, those of installed packages, then ours."""
 
-import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
@@ -15,6 +14,7 @@ from sightline.shorten.prose import prose_levels
 from sightline.shorten.shortener import Shortener
 from sightline.shorten.source import is_code_file, is_source, source_levels
 from sightline.shorten.tables import is_table, table_levels
+from sightline.values.foreign_code import warn_once
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -48,14 +48,19 @@ one without arguments."""
 REGISTERED: dict[str, Shortener] = {}
 """What this program has registered, by name."""
 
-_warned: set[str] = set()  # the names of shorteners that a warning was about
+KIND = "shortener"  # what warnings call it
 
 
 class Choice(NamedTuple):
-    """What a text is shortened to, and by whom. `foreign` is None for a shortener of ours."""
+    """What a text is shortened to, and by whom. `foreign` is None for a shortener of ours.
+
+    `place` is the one of a foreign shortener among `foreigners`. If its levels turn out to be wrong, those after it are
+    asked next, so that each is asked at most once.
+    """
 
     levels: Levels
-    foreign: Shortener | None
+    foreign: Shortener | None = None
+    place: int = 0
 
 
 def register(shortener: Shortener) -> None:
@@ -69,26 +74,24 @@ def register(shortener: Shortener) -> None:
     REGISTERED[_checked(shortener).name] = shortener
 
 
-def text_levels(view: View, failed: Collection[Shortener] = ()) -> Choice:
-    """Return the levels of a text, by the first shortener that accepts it. Those that `failed` on it are not asked."""
-    if found := foreign_levels(view, failed):
+def text_levels(view: View, first: int = 0) -> Choice:
+    """Return the levels of a text, by the first shortener that accepts it. Of others', those from `first` are asked."""
+    if found := foreign_levels(view, first):
         return found
-    return Choice(next(rule.levels(view) for rule in SHORTENERS if rule.accepts(view)), None)
+    return Choice(next(rule.levels(view) for rule in SHORTENERS if rule.accepts(view)))
 
 
-def foreign_levels(view: View, failed: Collection[Shortener] = ()) -> Choice | None:
-    """Return the levels of a text by the first shortener of others that accepts it; None if none of them does.
+def foreign_levels(view: View, first: int = 0) -> Choice | None:
+    """Return the levels of a text by a shortener of others that accepts it, from `first`; None if none of them does.
 
     What such a shortener raises is a warning, and the next one is asked.
     """
-    for foreign in foreigners():
-        if foreign in failed:
-            continue
+    for place, foreign in enumerate(foreigners()[first:], first):
         try:
             if foreign.accepts(view):
-                return Choice(foreign.levels(view), foreign)
+                return Choice(foreign.levels(view), foreign, place)
         except Exception as error:  # another package may raise anything
-            warn_once(foreign.name, f"raised {error!r}")
+            warn_once(KIND, foreign, "raised", error)
     return None
 
 
@@ -105,13 +108,17 @@ def installed() -> tuple[Shortener, ...]:
         try:
             found.append(_checked(point.load()()))
         except Exception as error:  # importing another package may raise anything
-            warn_once(point.name, f"({point.value}) cannot be loaded: {error!r}")
+            warn_once(KIND, point.name, f"({point.value}) cannot be loaded:", error)
     return tuple(found)
 
 
 def _checked(made: Any) -> Shortener:
     if not (isinstance(made, Shortener) and callable(made.accepts) and callable(made.levels)):
         raise BadInput(f"{made!r} is no shortener: it has no name, accepts(view) or levels(view)")
+    if isinstance(made, type):
+        raise BadInput(f"{made!r} is a class; pass an object of it: {made.__name__}()")
+    if not isinstance(made.name, str) or not made.name:
+        raise BadInput(f"{made!r} is no shortener: its name is {made.name!r}, but must be text")
     return made
 
 
@@ -130,11 +137,3 @@ def _offers() -> tuple["EntryPoint", ...]:
     from importlib.metadata import entry_points  # 10 ms, so not before a text is shortened or a session is resumed
 
     return tuple(sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)))
-
-
-def warn_once(name: str, what: str) -> None:
-    """Say that a shortener of another package is not used for a text. Says it once for each name."""
-    if name in _warned:
-        return
-    _warned.add(name)
-    warnings.warn(f"shortener {name!r} {what}; the next one is asked", RuntimeWarning, stacklevel=2)

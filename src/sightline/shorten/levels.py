@@ -1,12 +1,12 @@
 """The SUMMARY and the GIST of an item, made by rule, when a sweep first needs them."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from sightline.errors import BadInput
 from sightline.shorten.call_subject import is_file_read
 from sightline.shorten.dialogue import dialogue_levels
-from sightline.shorten.dispatch import Choice, foreign_key, foreign_levels, foreigners, text_levels, warn_once
+from sightline.shorten.dispatch import KIND, Choice, foreign_key, foreign_levels, foreigners, text_levels
 from sightline.shorten.file_reads import read_gist
 from sightline.shorten.fill import EMPTY, Count, CountedText, Level, TokenLimit, fill
 from sightline.shorten.identifiers import values_in
@@ -27,6 +27,7 @@ from sightline.shorten.sample import (
 )
 from sightline.shorten.shortener import Shortener
 from sightline.shorten.tool_calls import argument_text, shorten_arguments
+from sightline.values.foreign_code import warn_once
 from sightline.values.items import Call, Item, Kind, Result, plain_text
 
 FORMAT = 7  # rises when the same input would give other bytes
@@ -126,9 +127,10 @@ def shorten(
     line = read_gist(text, locale, subject) if is_read else ""
     if line:
         gist_tokens = max(gist_tokens, min(count(line) + HANDLE, int(original * READ_SHARE)))
-    failed: list[Shortener] = []
+    first = 0  # the first shortener of others that is asked
     while True:
-        (levels, foreign), lines = _find_levels(item, text, subject, wording, longest, most, failed, paged=bool(room))
+        choice, lines = _find_levels(item, text, subject, wording, longest, most, first, paged=bool(room))
+        levels, foreign, place = choice
         begun = _lines_begun(text, most) if room else 0
         label, header = _labels(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording, begun)
         summary = EMPTY
@@ -143,8 +145,8 @@ def shorten(
         except Exception as error:
             if foreign is None:
                 raise
-            warn_once(foreign.name, f"made levels that cannot be shown ({error!r})")
-            failed.append(foreign)
+            warn_once(KIND, foreign, "made levels that cannot be shown:", error)
+            first = place + 1
         else:
             return _keep_smaller(summary, gist, original)
 
@@ -209,14 +211,14 @@ def _find_levels(
     wording: Mapping[str, str],
     longest: int,
     most: int,
-    failed: Collection[Shortener],
+    first: int,
     *,
     paged: bool = False,
 ) -> tuple[Choice, int]:
     """Return what both levels are chosen from, by the kind of item and of text, and the number of lines.
 
     A sentence of a message's gist has at most `longest` characters, the beginning of a summary at most `most`, which it
-    uses if it is `paged`. The shorteners that `failed` are not asked.
+    uses if it is `paged`. Of the shorteners of others those from `first` are asked.
     """
     begin = read_page if paged else read_opening
     if item.kind in _MESSAGES:
@@ -228,15 +230,15 @@ def _find_levels(
     if value is None:
         sample = read_sample(text)
         opening = begin(text, sample, most) if is_result else Opening()
-        return text_levels(make_view(sample, subject, wording, opening), failed), sample.numbers[-1]
+        return text_levels(make_view(sample, subject, wording, opening), first), sample.numbers[-1]
     opening = Opening(encodable(f"{text[: most if paged else min(OPENING, most)]}…") if is_result else "")
     lines = text.count("\n") + 1
     if inner := wrapped_text(value, len(text)):
-        return text_levels(make_view(read_sample(inner), subject, wording, opening), failed), lines
+        return text_levels(make_view(read_sample(inner), subject, wording, opening), first), lines
     if foreigners():
         sample = read_sample(text)
         view = make_view(sample, subject, wording, begin(text, sample, most) if is_result else Opening())
-        if found := foreign_levels(view, failed):
+        if found := foreign_levels(view, first):
             return found, lines
     return Choice(json_levels(value, opening.text, values_in(subject)), None), lines
 

@@ -119,11 +119,17 @@ def reply_of(text: str, **more: Any) -> dict[str, Any]:
     return {"model": "scripted", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage}
 
 
-def check_wire(wire: "Wire", *, replies: "Iterable[dict[str, Any]]" = (), histories: int = 40) -> None:
+def check_wire(
+    wire: "Wire",
+    *,
+    replies: Iterable[dict[str, Any]] = (),
+    cut_off: Iterable[dict[str, Any]] = (),
+    histories: int = 40,
+) -> None:
     """Check what every provider format must guarantee, as `sightline.testing.wires` says. Raises AssertionError."""
     from sightline.testing import wires
 
-    wires.check_wire(wire, replies=replies, histories=histories)
+    wires.check_wire(wire, replies=replies, cut_off=cut_off, histories=histories)
 
 
 def check_app(

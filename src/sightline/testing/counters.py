@@ -33,8 +33,8 @@ _CUT_TOKENS = 2  # by which two halves may count for less than the whole: other 
 def check_counter(counter: TokenCounter, *, at_least: TokenCounter | None = None) -> None:
     """Count ordinary and hostile texts. With `at_least`, the counter may never be below that one on ordinary texts.
 
-    A count is a whole number, the same each time, 0 for the empty text, and never an error. Two halves of a text count
-    for at least as much as the whole, but for a few tokens at the cut.
+    A count is a whole number, the same each time, 0 for the empty text, more for more text, and never an error. Two
+    halves of a text count for at least as much as the whole, but for a few tokens at the cut.
 
     Raises:
         AssertionError: a check failed. The message says which one, and for which text.
@@ -45,6 +45,9 @@ def check_counter(counter: TokenCounter, *, at_least: TokenCounter | None = None
         where = f"{counter.name} on {kind}"
         whole = _count(counter, text, where)
         assert _count(counter, text, where) == whole, f"{where}: the same text has other tokens the next time"
+        if kind in TEXTS:
+            twice = _count(counter, text + text, where)
+            assert twice > whole > 0, f"{where}: {whole} tokens, {twice} for twice the text; more text has more tokens"
         for at in (1, len(text) // 3, len(text) // 2, len(text) - 1):
             halves = _count(counter, text[:at], where) + _count(counter, text[at:], where)
             assert halves >= whole - _CUT_TOKENS, f"{where}: {halves} tokens in two parts, {whole} as a whole"

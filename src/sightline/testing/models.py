@@ -1,8 +1,9 @@
 """Checks of models: what an `Agent` relies on."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Coroutine, Iterable
 from contextlib import aclosing
+from typing import Any
 
 from sightline.agent.models import Model, ModelInfo, Reply, Request, RetryScheduled, TextDelta
 from sightline.errors import ModelError
@@ -34,15 +35,30 @@ async def _check(model: Model, failing: list[Model]) -> None:
     session = Session(MemoryStore("check"), token_counter=Estimate())
     session.user("Say one word.")
     request = Request(session.compose(Budget(info.window, output=info.output)), min(64, info.output))
-    await _check_reply(model, request, session)
+    try:
+        await _check_reply(model, request, session)
+    except AssertionError:
+        raise
+    except Exception as error:
+        raise AssertionError(f"{info.name}: raises {error!r} instead of replying; give it two answers") from error
     await _check_stopped(model, request)
     for other in failing:
         await _check_failure(other, request)
 
 
+def _stream(model: Model, request: Request) -> AsyncGenerator[Any, None]:
+    found = model.stream(request)
+    if isinstance(found, Coroutine):
+        found.close()
+    assert isinstance(found, AsyncGenerator), (
+        f"{model.info.name}: stream gives {type(found).__name__}; write it as an async generator: async def, and yield"
+    )
+    return found
+
+
 async def _check_reply(model: Model, request: Request, session: Session) -> None:
     name, said, reply = model.info.name, "", None
-    async with aclosing(model.stream(request)) as pieces:
+    async with aclosing(_stream(model, request)) as pieces:
         async for piece in pieces:
             assert reply is None, f"{name}: {piece!r} comes after the Reply"
             match piece:
@@ -55,6 +71,7 @@ async def _check_reply(model: Model, request: Request, session: Session) -> None
                 case _:
                     raise AssertionError(f"{name}: yields {piece!r}; it is a TextDelta, RetryScheduled or Reply")
     assert reply is not None, f"{name}: the stream ends without a Reply, and without an error"
+    assert isinstance(reply.raw, dict), f"{name}: the raw reply is {reply.raw!r}; it is the provider's JSON object"
     try:
         session.reply(reply.raw)
     except Exception as error:
@@ -66,7 +83,7 @@ async def _check_reply(model: Model, request: Request, session: Session) -> None
 async def _check_stopped(model: Model, request: Request) -> None:
     """Read one piece and stop."""
     try:
-        async with aclosing(model.stream(request)) as pieces:
+        async with aclosing(_stream(model, request)) as pieces:
             async for _ in pieces:
                 break
     except Exception as error:
@@ -75,7 +92,7 @@ async def _check_stopped(model: Model, request: Request) -> None:
 
 async def _check_failure(model: Model, request: Request) -> None:
     try:
-        async with aclosing(model.stream(request)) as pieces:
+        async with aclosing(_stream(model, request)) as pieces:
             async for piece in pieces:
                 assert not isinstance(piece, Reply), f"{model.info.name}: it should fail, but replies"
     except ModelError:

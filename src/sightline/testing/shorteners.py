@@ -21,9 +21,19 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def check_shortener(shortener: Shortener, texts: Iterable[str] = ()) -> None:
+ORDINARY = (  # of so many kinds that one shortener is not for all of them
+    "The harbour office confirmed that the crane on quay seven lifts again from Tuesday.\n" * 30,
+    "".join(f"def handle_{n}(request):\n    return reply_{n}(request.body)\n\n" for n in range(30)),
+    "--- a/app.py\n+++ b/app.py\n@@ -1,3 +1,3 @@\n" + "-old = 1\n+new = 2\n same = 3\n" * 30,
+    "".join(f"2024-05-16T10:{n:02}:07Z ERROR [worker-{n}] request {n * 7919} failed\n" for n in range(50)),
+    "id,name,price\n" + "".join(f"{n},crane {n},{n * 1.25}\n" for n in range(60)),
+)
+
+
+def check_shortener(shortener: Shortener, texts: Iterable[str] = (), *, any_text: bool = False) -> None:
     """Show a shortener these texts, which it must accept, and hostile ones, which it may decline.
 
+    It accepts one text at least, and not every one, unless it is for `any_text`: it would take them from all others.
     It never raises. The same text gives the same levels, and the view stays as it is. Every level fits its limit in
     tokens, shows the label and can be encoded.
 
@@ -31,8 +41,8 @@ def check_shortener(shortener: Shortener, texts: Iterable[str] = ()) -> None:
         AssertionError: a check failed. The message says which one, and for which text.
     """
     assert isinstance(shortener, Shortener), f"{shortener!r} has no name, accepts(view) or levels(view)"
-    own = list(texts)
-    for number, text in enumerate([*own, *HOSTILE]):
+    own, taken = list(texts), 0
+    for number, text in enumerate([*own, *HOSTILE, *ORDINARY]):
         where = f"{shortener.name} on {text[:40]!r}"
         try:
             accepted = _check(shortener, text, where)
@@ -41,6 +51,10 @@ def check_shortener(shortener: Shortener, texts: Iterable[str] = ()) -> None:
         except Exception as error:
             raise AssertionError(f"{where}: {type(error).__name__}: {error}; take any text") from error
         assert accepted or number >= len(own), f"{where}: it does not accept a text of its own kind"
+        taken += accepted
+    assert taken, f"{shortener.name}: it accepts no text; pass texts of its kind, so that its levels are checked"
+    every = taken == len(own) + len(HOSTILE) + len(ORDINARY)
+    assert any_text or not every, f"{shortener.name}: it accepts every text; accept only those of its kind"
 
 
 def _check(shortener: Shortener, text: str, where: str) -> bool:
@@ -52,6 +66,8 @@ def _check(shortener: Shortener, text: str, where: str) -> bool:
     if accepted:
         levels, same = shortener.levels(view), shortener.levels(again)
         assert isinstance(levels, Levels), f"{where}: levels gives {levels!r}; return a Levels(summary, gist)"
+        swapped = isinstance(levels.summary, Pieces) and isinstance(levels.gist, Excerpt)
+        assert not swapped, f"{where}: summary and gist are swapped; return Levels(summary, gist)"
         for name, level, other in zip(Levels._fields, levels, same, strict=True):
             assert isinstance(level, Excerpt | Pieces), f"{where}: its {name} is {level!r}; it is an Excerpt or Pieces"
             _check_level(level, other, f"{where}, {name}")

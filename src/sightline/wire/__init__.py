@@ -5,12 +5,14 @@ that others register (see `registry`). Others import `read_messages`, `read_repl
 `is_block`, which find out the format themselves, `payload.Payload`, and `registry`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, groupby
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from sightline.errors import BadInput, SightlineError
+from sightline.values.foreign_code import described, warn_once
 from sightline.values.items import Message, Role, ToolDefinition
 from sightline.wire import common, registry
 from sightline.wire.wire import Wire
@@ -22,6 +24,8 @@ USUAL = "openai"  # a message that several formats have, if no neighbour tells
 UNKNOWN_BLOCKS = "anthropic"  # a message with blocks of an unknown type: this provider gets new ones
 UNKNOWN_TOOLS = "responses"  # a tool of an unknown type
 
+T = TypeVar("T")
+
 SHARED_BLOCKS = frozenset({"text", "refusal"})  # types of content blocks that several formats have
 
 
@@ -31,17 +35,20 @@ def read_reply(reply: object) -> Message:
     Raises:
         BadInput: it is none of these.
     """
+    if hasattr(reply, "__await__"):
+        raise BadInput(f"a reply that nobody has waited for: {type(reply).__name__}; did you forget `await`?")
     if isinstance(reply, str | bytes):
         return Message(Role.ASSISTANT, (common.text_part(reply),) if reply else ())
     found = common.plain(reply, "reply")
-    if (wire := _wire_of_reply(found)) is not None:
-        return wire.read_reply(found)
+    if (wire := _find("recognises_reply", found)) is not None:
+        return _read(wire, "read_reply", Message, found)
     match found:
         case {"role": "assistant"}:
             return _read_plain([found])[0]
         case _:
+            formats = ", ".join(registry.names())
             raise common.bad_input(
-                "reply", common.describe(found), "text, or a response of the OpenAI or Anthropic SDK as object or dict"
+                "reply", common.describe(found), f"text, or a response as object or dict in a known format: {formats}"
             )
 
 
@@ -53,7 +60,7 @@ def why_ended(reply: object) -> str:
     if isinstance(reply, str | bytes):
         return ""
     found = common.plain(reply, "reply")
-    return wire.why_ended(found) if (wire := _wire_of_reply(found)) is not None else ""
+    return _read(wire, "why_ended", str, found) if (wire := _find("recognises_reply", found)) is not None else ""
 
 
 def read_messages(messages: Iterable[Mapping[str, Any]], wire: str = "") -> list[Message]:
@@ -83,10 +90,16 @@ def _read_plain(messages: list[Any], wire: Wire | None = None) -> list[Message]:
         first, end = indexes[0], indexes[-1] + 1
         if any(whens[first:end]):
             for index in indexes:
-                neutral += [replace(message, when=whens[index]) for message in found.read([messages[index]], at=index)]
+                neutral += [
+                    replace(message, when=whens[index]) for message in _read_list(found, messages, index, index + 1)
+                ]
         else:
-            neutral += found.read(messages[first:end], at=first)
+            neutral += _read_list(found, messages, first, end)
     return neutral
+
+
+def _read_list(wire: Wire, messages: list[Any], first: int, end: int) -> list[Message]:
+    return _read(wire, "read", list, messages[first:end], at=first)
 
 
 def _pop_when(message: Any, where: str) -> str:
@@ -107,14 +120,22 @@ def read_tools(tools: Sequence[ToolDefinition | Mapping[str, Any]]) -> tuple[Too
         raise common.bad_input("tools", common.describe(tools), "a list of tool definitions")
     read: list[ToolDefinition] = []
     for index, tool in enumerate(tools):  # those of an app host are of our own form
+        if callable(tool):
+            raise BadInput(
+                f"tools[{index}]: found {tool!r}; pass its definition, or use Agent(tools=[…]) for functions"
+            )
         plain = tool if isinstance(tool, ToolDefinition) else common.plain(tool, f"tools[{index}]")
-        read += [plain] if isinstance(plain, ToolDefinition) else _wire_of_tool(plain).read_tools([plain])
+        if isinstance(plain, ToolDefinition):
+            read.append(plain)
+        else:
+            wire = _find("recognises_tool", plain) or registry.wire(UNKNOWN_TOOLS)
+            read += _read(wire, "read_tools", tuple, [plain])
     return tuple(read)
 
 
 def is_block(value: object) -> bool:
     """Whether a value is a content block of some format. Other objects with a `type` are a tool's data."""
-    return any(wire.recognises_block(value) for wire in registry.known())
+    return _find("recognises_block", value) is not None
 
 
 # ------------------------------------------------------------------ which wire
@@ -125,31 +146,38 @@ def _wire_of(message: Any) -> Wire | None:
     match message:
         case {"role": str(), "content": str() | bytes() | None, **others} if not others:
             return None
-    if (wire := _find(registry.known(), lambda wire: wire.recognises(message))) is not None:
+    if (wire := _find("recognises", message)) is not None:
         return wire
-    kinds = common.block_types(message)
-    if isinstance(message, dict) and "content" in message and kinds <= SHARED_BLOCKS:
-        return None  # as most are, so that installed packages need not be looked for
-    if (wire := _find(registry.offered(), lambda wire: wire.recognises(message))) is not None:
-        return wire
-    return registry.wire(UNKNOWN_BLOCKS) if kinds - SHARED_BLOCKS else None
+    return registry.wire(UNKNOWN_BLOCKS) if common.block_types(message) - SHARED_BLOCKS else None
 
 
-def _wire_of_reply(reply: Any) -> Wire | None:
-    def recognises(wire: Wire) -> bool:
-        return wire.recognises_reply(reply)
+def _find(hook: str, value: Any) -> Wire | None:
+    """The first wire that recognises a value by this hook: registered, ours, installed.
 
-    found = _find(registry.known(), recognises)
-    return found or (_find(registry.offered(), recognises) if isinstance(reply, dict) and "role" not in reply else None)
+    One of others that raises is a warning, and the next one is asked, so that it breaks no other format.
+    """
+    for wire in chain(registry.known(), registry.offered()):
+        try:
+            if getattr(wire, hook)(value):
+                return wire
+        except Exception as error:  # a wire of others may raise anything
+            if registry.is_ours(wire):
+                raise
+            warn_once("wire", wire, f"raised in {hook}:", error)
+    return None
 
 
-def _wire_of_tool(tool: Any) -> Wire:
-    def recognises(wire: Wire) -> bool:
-        return wire.recognises_tool(tool)
-
-    found = _find(registry.known(), recognises) or _find(registry.offered(), recognises)
-    return found or registry.wire(UNKNOWN_TOOLS)
-
-
-def _find(wires: Iterable[Wire], recognises: Callable[[Wire], bool]) -> Wire | None:
-    return next(filter(recognises, wires), None)
+def _read(wire: Wire, hook: str, kind: type[T], *given: Any, **more: Any) -> T:
+    """What a wire makes of what it has recognised. Raises BadInput that names a wire of others if that fails."""
+    if registry.is_ours(wire):
+        read: T = getattr(wire, hook)(*given, **more)
+        return read
+    try:
+        found = getattr(wire, hook)(*given, **more)
+    except (SightlineError, RecursionError):
+        raise
+    except Exception as error:
+        raise BadInput(f"wire {wire.NAME!r}: {hook} raised {described(error)}") from error
+    if not isinstance(found, kind):
+        raise BadInput(f"wire {wire.NAME!r}: {hook} must give a {kind.__name__}, not {found!r}")
+    return found

@@ -165,7 +165,8 @@ def _user_block(block: Json) -> tuple[Part, ...]:
 def _assistant_block(block: Json) -> tuple[Part, ...]:
     match block:
         case {"type": "tool_use", "id": str(call_id), "name": str(name)}:
-            call = Call(call_id, name, common.valid(block.get("input")))
+            is_text = isinstance(given := block.get("input"), str)
+            call = Call(call_id, name, common.valid(given)) if is_text else common.call_from(call_id, name, given)
             return common.with_fields(call, NAME, common.other_fields(block, "type", "id", "name", "input"))
         case _:
             return _content_block(block)

@@ -29,6 +29,7 @@ from sightline.values.items import (
     Usage,
     shown,
 )
+from sightline.wire.depth import is_deep
 
 Json = dict[str, Any]
 ReadBlock = Callable[[Json], tuple[Part, ...]]
@@ -296,17 +297,20 @@ def _fields_kind(part: Part) -> str:
 # ------------------------------------------------------------------ calls
 
 
-def call_from(call_id: str, name: str, arguments: str | Json) -> Call:
+def call_from(call_id: str, name: str, arguments: str | Json | None) -> Call:
     """A call with these arguments. Their text is kept if dumping the values would not give it back.
 
-    Some servers that use a provider's format send the values themselves instead of text.
+    Some servers that use a provider's format send the values themselves. Those that `is_deep` are kept as text.
     """
     if not isinstance(arguments, str):
-        return Call(call_id, name, valid(arguments))
+        values = valid(arguments)
+        return Call(call_id, name, raw=dumped(values)) if is_deep(values) else Call(call_id, name, values)
     arguments = text_of(text_part(arguments))
     try:
         values = msgspec.json.decode(arguments)
     except (msgspec.MsgspecError, RecursionError):
+        return Call(call_id, name, raw=arguments)
+    if is_deep(values):
         return Call(call_id, name, raw=arguments)
     is_whole = values is not None and dumped(values) == arguments
     return Call(call_id, name, values, None if is_whole else arguments)
@@ -321,7 +325,7 @@ def arguments_text(call: Call) -> str:
 
 def arguments_object(call: Call) -> Json:
     """The arguments as an object. Text that is no object is put in the field `_raw`; empty text is an empty object."""
-    if isinstance(call.input, dict):
+    if isinstance(call.input, dict) and not is_deep(call.input):
         return copy_object(call.input)
     text = arguments_text(call)
     return {"_raw": text} if text not in ("", "{}") else {}

@@ -113,11 +113,15 @@ class Payload:
         `wire`: "openai", "responses", "anthropic", another registered name, or a wire itself.
 
         Raises:
-            BadInput: there is no wire of this name.
+            BadInput: there is no wire of this name, it is no wire, or it returns what no wire may.
         """
         from sightline.wire import registry, writer
 
-        return writer.encode(self, registry.wire(wire) if isinstance(wire, str) else wire)
+        if isinstance(wire, str):
+            wire = registry.wire(wire)
+        else:
+            registry.check(wire, "the wire")
+        return writer.encode(self, wire)
 
     def write(self, wire: "str | Wire") -> dict[str, Any]:
         """The same request as keyword arguments for the provider's SDK. Raises BadInput."""

@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sightline.errors import BadInput
+from sightline.values.foreign_code import described, warn_once
+from sightline.wire.call_ids import IdRule
 from sightline.wire.wire import Wire
 
 if TYPE_CHECKING:
@@ -26,6 +28,9 @@ REGISTERED: dict[str, Wire] = {}
 
 _HOOKS = (*Wire.__annotations__, *(name for name in vars(Wire) if not name.startswith("_")))
 
+_KINDS: dict[str, type] = {"NAME": str, "LIST": str, "IDS": IdRule, "BREAKPOINTS": int}
+_WORDS: dict[type, str] = {str: "text", IdRule: "a sightline.wire.call_ids.IdRule", int: "a whole number"}
+
 
 def register(wire: Wire) -> None:
     """Make a wire known in this process: by its name, and to all that find out a format themselves.
@@ -33,7 +38,7 @@ def register(wire: Wire) -> None:
     Raises:
         BadInput: it is no wire, or the name is that of one of ours.
     """
-    _check(wire, "the wire")
+    check(wire, "the wire")
     if wire.NAME in OURS:
         raise BadInput(f"there is a wire {wire.NAME!r} already; choose another NAME")
     REGISTERED[wire.NAME] = wire
@@ -69,10 +74,15 @@ def known() -> Iterator[Wire]:
 
 
 def offered() -> Iterator[Wire]:
-    """The wires of installed packages. Raises BadInput if one cannot be loaded."""
-    for name in _offered_names():
-        if name not in OURS and name not in REGISTERED:
-            yield _offered(name)
+    """The wires of installed packages, in the order in which they are asked. One that cannot be loaded is a warning."""
+    for name, wire in _loaded().items():
+        if name not in REGISTERED:
+            yield wire
+
+
+def is_ours(wire: Wire) -> bool:
+    """Whether a wire is one of this package."""
+    return wire.NAME in OURS and wire is _ours(wire.NAME)
 
 
 @cache
@@ -83,8 +93,15 @@ def _ours(name: str) -> Wire:
 
 
 @cache
-def _offered_names() -> tuple[str, ...]:
-    return tuple(sorted({each.name for each in installed()}))
+def _loaded() -> dict[str, Wire]:
+    """The wires of installed packages by name, loaded once."""
+    found: dict[str, Wire] = {}
+    for name in sorted({each.name for each in installed()} - {*OURS}):
+        try:
+            found[name] = _offered(name)
+        except BadInput as error:
+            warn_once("wire", name, "is not used:", error)
+    return found
 
 
 @cache
@@ -98,11 +115,20 @@ def _offered(name: str) -> Wire:
     try:
         found: Wire = offer.load()
     except Exception as error:  # importing another package may raise anything
-        raise BadInput(f"wire {name!r} ({offer.value}) cannot be loaded: {error!r}") from error
-    _check(found, f"wire {name!r} ({offer.value})")
+        raise BadInput(f"wire {name!r} ({offer.value}) cannot be loaded: {described(error)}") from error
+    check(found, f"wire {name!r} ({offer.value})")
     return found
 
 
-def _check(wire: object, where: str) -> None:
+def check(wire: object, where: str) -> None:
+    """Raise BadInput if this is no wire. Says what is missing or of the wrong type."""
+    if isinstance(wire, type):
+        raise BadInput(f"{where} is a class; pass an object of it: {wire.__name__}()")
     if missing := [hook for hook in _HOOKS if not hasattr(wire, hook)]:
         raise BadInput(f"{where} has no {', '.join(missing)}")
+    for hook, kind in _KINDS.items():
+        found = getattr(wire, hook)
+        if not isinstance(found, kind) or found == "":
+            raise BadInput(f"{where} has {hook} = {found!r}; it is {_WORDS[kind]}")
+    if odd := [hook for hook in _HOOKS if hook not in _KINDS and not callable(getattr(wire, hook))]:
+        raise BadInput(f"{where}: {', '.join(odd)} must be callable")

@@ -3,13 +3,15 @@
 So writing takes time for what is new since the last payload, for what carries a cache marker, and for joining bytes.
 """
 
+import reprlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
+from sightline.errors import BadInput
 from sightline.values.items import Message, Role
 from sightline.wire.call_ids import WireIds, begins_run, in_call_order
 from sightline.wire.payload import Payload, PrefixList
@@ -26,7 +28,7 @@ def encode(payload: Payload, wire: Wire) -> bytes:
         draft = payload.body.derived.setdefault(id(wire), draft)  # a draft holds its wire, so the id stays its own
     head = draft.head(payload, cached=0 in places)
     pieces = [head.messages, *draft.runs(payload.body, [place for place in places if place])]
-    pieces += [_elements(wire.write_messages([window])) for window in payload.tail]
+    pieces += [_elements(wire.write_messages([window]), wire) for window in payload.tail]
     pieces = [piece for piece in pieces if piece] or [b""]
     pieces[0] = head.arguments + pieces[0]
     pieces[-1] += b"]}"
@@ -80,8 +82,11 @@ class Draft:
         key = (payload.chain[0], first, cached) if payload.chain else None
         if key is None or (found := self._head) is None or found[0] != key:
             head = self._wire.write_head(payload.system, payload.tools, first=first, cached=cached)
-            arguments = _encode(head.arguments | {self._wire.LIST: []}).removesuffix(b"]}")
-            self._head = found = (key, EncodedHead(arguments, _elements(head.messages)))
+            if not isinstance(head, tuple) or len(head) != 2 or not isinstance(head[1], dict):
+                raise _wrong(self._wire, "write_head", "a Head(messages, arguments)", head)
+            messages, more = head
+            arguments = _encoded(more | {self._wire.LIST: []}, self._wire).removesuffix(b"]}")
+            self._head = found = (key, EncodedHead(arguments, _elements(messages, self._wire, "write_head")))
         return found[1]
 
     def runs(self, body: Sequence[Message], breakpoints: Sequence[int] = ()) -> list[bytes]:
@@ -120,9 +125,22 @@ class Draft:
     def _written(self, at: int, length: int, breakpoints: Sequence[int] = ()) -> bytes:
         end = min(self._starts[at + 1], length) if at + 1 < len(self._starts) else length
         run = in_call_order(self._messages[self._starts[at] : end])
-        return _elements(self._wire.write_messages(run, breakpoints))
+        return _elements(self._wire.write_messages(run, breakpoints), self._wire)
 
 
-def _elements(messages: list[Json]) -> bytes:
-    """The elements of a JSON list, without its brackets."""
-    return _encode(messages)[1:-1]
+def _elements(messages: list[Json], wire: Wire, hook: str = "write_messages") -> bytes:
+    """The elements of a JSON list, without its brackets. Raises BadInput if a wire gives anything else."""
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        raise _wrong(wire, hook, "a list of messages, each a dict", messages)
+    return _encoded(messages, wire)[1:-1]
+
+
+def _encoded(value: Any, wire: Wire) -> bytes:
+    try:
+        return _encode(value)
+    except (TypeError, ValueError) as error:  # a value of another type, or text that is no Unicode
+        raise BadInput(f"wire {wire.NAME!r} writes what is no JSON: {error}") from error
+
+
+def _wrong(wire: Wire, hook: str, wanted: str, found: object) -> BadInput:
+    return BadInput(f"wire {wire.NAME!r}: {hook} must return {wanted}, not {reprlib.repr(found)}")

@@ -42,6 +42,7 @@ from sightline.files.folders import ResolvedFolders
 from sightline.plan.strategies import names, strategy
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.project_choice import chosen
+from sightline.plan.strategy import completed
 from sightline.session.session import Session
 from sightline.values.clock import wall_clock
 from sightline.values.profiles import PROFILES
@@ -253,7 +254,7 @@ class ChatSetup:
 
     def _light_model(self, session: Session) -> tuple[Model | None, list[str]]:
         """Return the model that the strategy names for summaries and extraction; None and why, if it cannot be used."""
-        name = session.strategy.compression_model
+        name = completed(session.strategy).compression_model
         if not name:
             return None, []
         try:

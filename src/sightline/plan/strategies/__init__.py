@@ -69,7 +69,9 @@ def kind_of(name: str) -> Any:
     if name in STRATEGIES:
         return getattr(import_module(f"sightline.plan.strategies.{name}"), STRATEGIES[name])
     if not (offers := [each for each in installed() if each.name == name]):
-        raise BadInput(f"unknown strategy {name!r}; choose one of {', '.join(names())}")
+        raise BadInput(
+            f"unknown strategy {name!r}; choose one of {', '.join(names())}; to add one, see docs/strategies.md"
+        )
     if len({each.value for each in offers}) > 1:
         raise BadInput(f"several packages offer a strategy {name!r}: {', '.join(each.value for each in offers)}")
     try:
