@@ -159,7 +159,7 @@ def test_without_a_message_of_the_user_nothing_is_searched_for(who: str, found: 
     """The last words of a model ask for nothing, though they match earlier ones."""
     session = Session(MemoryStore("t"), token_counter=WordCounter())
     for number in range(60):
-        session.assistant(f"The crane of pier {number} lifts {number} tonnes, as the inspector wrote in report {number}.")
+        session.assistant(f"The crane of pier {number} lifts {number} tonnes, the inspector wrote in report {number}.")
     getattr(session, who)("The crane of pier 7 lifts how many tonnes?")
     session.compose(Budget(300), ask=ask)
     assert any(item.kind is Kind.RECALL for item in session.items) is found
