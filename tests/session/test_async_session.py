@@ -15,6 +15,7 @@ from sightline.session.items import Items
 from sightline.session.receipts import Receipts
 from sightline.session.summaries import Summaries
 from sightline.testing import ScriptedModel, calling
+from sightline.values.items import Item
 
 ROOM = Budget(4_000)
 CALL = calling(("look", {"at": "the sea"}))
@@ -248,3 +249,27 @@ def test_what_nobody_receives_is_closed(how: str, tmp_path: Path, monkeypatch: p
     asyncio.run(run())
     assert len(closed) == 1
     close(first)
+
+
+def test_an_agent_reads_no_item_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a tool returned is read from the log in a thread."""
+    from sightline.agent.agent import Agent
+
+    threads, get = set(), Items.__getitem__
+
+    def watched(self: Items, item_id: str | int) -> Item:
+        threads.add(threading.current_thread())
+        return get(self, item_id)
+
+    def look(at: str) -> str:
+        """Look."""
+        return at
+
+    async def run() -> None:
+        agent = Agent(AsyncSession(Session(MemoryStore("s"))), ScriptedModel([CALL, "It is calm."]), tools=[look])
+        await agent.query("What is the sea like?")
+
+    monkeypatch.setattr(Items, "__getitem__", watched)
+    asyncio.run(run())
+    assert threads
+    assert threading.main_thread() not in threads
