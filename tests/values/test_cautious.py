@@ -12,7 +12,8 @@ import pytest
 
 from sightline import samples
 from sightline.values import cautious
-from sightline.values.tokens import ENCODINGS, Cautious, counter, estimate_tokens
+from sightline.values.cautious import Cautious
+from sightline.values.tokens import ENCODINGS, counter, estimate_tokens
 
 _COMMON = "订单号必须在今天发货客户要求退款系统无法连接数据库请检查网络配置并重新启动服务器我们会尽快处理您的问题谢谢"
 

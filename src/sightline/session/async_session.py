@@ -140,14 +140,14 @@ def _awaitable(
     return run
 
 
-def _fact(fact: property) -> Callable[[_Awaitable[Any]], Coroutine[Any, Any, Any]]:
+def _fact(fact: Callable[[Inner], R]) -> Callable[[_Awaitable[Inner]], Coroutine[Any, Any, R]]:
     """What the property of this name says, to be called and awaited, because it is read from the log."""
+    method: Callable[[Inner], R] = getattr(fact, "fget", fact)
 
-    async def read(self: _Awaitable[Any], /) -> Any:
-        return await self._worker.run(partial(getattr, self._inner, name))
+    @wraps(method)
+    async def read(self: _Awaitable[Inner], /) -> R:
+        return await self._worker.run(partial(method, self._inner))
 
-    name = getattr(fact.fget, "__name__", "")
-    read.__name__, read.__doc__ = name, fact.__doc__
     return read
 
 
