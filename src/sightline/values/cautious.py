@@ -4,8 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
 from math import ceil
+from pathlib import Path
 from typing import NamedTuple
 
 _MARKS = "!-/:-@\\[-`{-~"  # ASCII punctuation
@@ -96,7 +96,7 @@ def _blank_tokens(piece: str) -> int:
 
 @cache
 def _common() -> _Common:
-    text = files("sightline.values").joinpath("common_tokens.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("common_tokens.txt").read_text(encoding="utf-8")
     pairs, everywhere, elsewhere, *words = text.removesuffix("\n").split("\n\n")
     costs: dict[str, int] = {}
     for tokens, group in enumerate(words, start=1):
