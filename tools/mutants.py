@@ -55,7 +55,7 @@ COMPOSED, UNASKED = ("compose/test_turn.py",), ("recall/test_unasked.py",)
 ASKED, FRAMED = ("recall/test_ask.py",), ("recall/test_recall_frame.py",)
 STORED, ANTHROPIC = ("log/stores/test_jsonl.py",), ("wire/test_wire_anthropic.py",)
 SESSION, COMPACTED = ("session/test_session.py",), ("compaction/test_compaction.py",)
-LEVELS, TOKENS, STRATEGY = "shorten/levels.py", "values/tokens.py", "plan/strategy.py"
+LEVELS, TOKENS, STRATEGY = "shorten/levels.py", "values/cautious.py", "plan/strategy.py"
 FOREIGN, CAUTIOUS, HOOKS = ("shorten/test_shorteners.py",), ("values/test_cautious.py",), ("plan/test_strategy.py",)
 FAILING, PLANNED = ("compaction/test_compaction_failures.py",), ("plan/test_plan.py",)
 
@@ -63,8 +63,8 @@ MUTANTS = (
     # seams
     Mutant("shortener: a text without its label is shown", LEVELS, "(label in filled.text and ", "(", FOREIGN),
     Mutant("shortener: a broken one breaks the append", LEVELS, "if foreign is None:", "if True:", FOREIGN),
-    Mutant("counting: no margin without a tokenizer", TOKENS, "_MARGIN = 1.1", "_MARGIN = 1.0", CAUTIOUS),
-    Mutant("counting: Chinese is half a token", TOKENS, "_THREE_BYTES = 1.4", "_THREE_BYTES = 0.7", CAUTIOUS),
+    Mutant("counting: all pairs merge", TOKENS, "len(common.run_end.findall(ascii_only))", "1", CAUTIOUS),
+    Mutant("counting: a rare character is one token", TOKENS, "else _utf8_bytes(each)", "else 1", CAUTIOUS),
     Mutant("strategy: hooks of a plain object are lost", STRATEGY, "hasattr(planner, name)}", "False}", HOOKS),
     # plan: what a sweep takes first
     Mutant("worth: age does not count", WORTHS, "worth *= brief / age", "worth *= brief", WORTH),

@@ -8,8 +8,11 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 
 from sightline.agent.langgraph_loop import ContextNode
 from sightline.plan.budget import Budget
+from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
+from sightline.testing import MemoryStore
 from sightline.values.items import plain_text
+from sightline.wire.payload import Payload
 
 BUDGET = Budget(window=8_000, output=500)
 CALL = {"name": "look", "args": {"path": "a.py"}, "id": "call_1"}
@@ -40,6 +43,15 @@ def test_what_a_checkpointer_brings_back_is_not_taken_in_twice(tmp_path: Path) -
         texts = [plain_text(item.parts) for item in session.items]
     assert texts.count("My name is Ann.") == 1
     assert texts.count("What now?") == 2
+
+
+def test_it_takes_a_session_for_event_loops_too() -> None:
+    """The payload is composed, also without messages in the state."""
+    plain = Session(MemoryStore("s"))
+    plain.user("Hello.")
+    payload = asyncio.run(ContextNode(AsyncSession(plain), BUDGET)({}))["payload"]
+    assert isinstance(payload, Payload)
+    assert seen(ContextNode(AsyncSession(Session(MemoryStore("t"))), BUDGET), TALK)[-1] == "What now?"
 
 
 def test_a_session_with_another_past_takes_in_everything(tmp_path: Path) -> None:

@@ -9,25 +9,59 @@ from pathlib import Path
 import pytest
 
 from sightline import AsyncSession, BadInput, Budget, MemoryStore, Session
+from sightline.apps.host import Host
 from sightline.session import async_session
 from sightline.session.items import Items
+from sightline.session.receipts import Receipts
 from sightline.session.summaries import Summaries
 from sightline.testing import ScriptedModel, calling
+from sightline.values.items import Item
 
 ROOM = Budget(4_000)
 CALL = calling(("look", {"at": "the sea"}))
 
 
 def test_it_has_the_surface_of_a_session() -> None:
-    """Every public method is there, with the same parameters; what a session reads from disk is a method too."""
-    left_out = {"inspect", "branches", "repairs", "size", "damaged", "strategy"}  # `session.session` has them
-    pairs = ((Session, AsyncSession, left_out), (Items, async_session.AsyncItems, {"faults", "row", "mark"}),
-             (Summaries, async_session.AsyncSummaries, {"close", "wait"}))  # fmt: skip
+    """Every public name is there, with the same parameters; what is read from the log is a method too."""
+    pairs: tuple[tuple[type, type, set[str]], ...] = (
+        (Session, AsyncSession, set()),
+        (Items, async_session.AsyncItems, {"row", "mark"}),  # of the log's columns: the session's own
+        (Summaries, async_session.AsyncSummaries, {"close"}),  # the session does it
+        (Receipts, async_session.AsyncReceipts, set()),
+        (Host, async_session.AsyncWindows, set()),
+    )
     for plain, awaited, without in pairs:
         public = {name for name in vars(plain) if not name.startswith("_")}
         assert public - without <= {name for name in dir(awaited) if not name.startswith("_")}
+        assert hasattr(plain, "__iter__") == hasattr(awaited, "__aiter__")
+        assert not hasattr(plain, "__len__") or hasattr(awaited, "count")
     assert inspect.signature(AsyncSession.compose) == inspect.signature(Session.compose)
     assert inspect.signature(async_session.AsyncSummaries.compact) == inspect.signature(Summaries.compact)
+
+
+def test_what_is_read_and_what_is_gone_through() -> None:
+    """Facts of the log are awaited, and collections are gone through with `async for`, as those of `Session`."""
+    plain = Session(MemoryStore("s"))
+    session = AsyncSession(plain)
+
+    async def run() -> None:
+        for number in range(300):
+            await session.user(f"message {number}")
+        await session.compose(ROOM)
+        await session.summaries.compact(ROOM)
+        await session.summaries.wait(1)
+        assert [item.id async for item in session.items] == [item.id for item in plain.items]
+        assert [each async for each in session.receipts] == list(plain.receipts)
+        assert [each async for each in session.summaries] == list(plain.summaries)
+        assert await session.items.count() == len(plain.items) > 300
+        assert await session.receipts.count() == len(plain.receipts) == 1
+        assert await session.receipts.damaged_lines() == []
+        assert await session.items.faults() == plain.items.faults
+        assert await session.branches() == plain.branches
+        assert await session.size() == plain.size
+        assert await session.windows.get("nothing") is None
+
+    asyncio.run(run())
 
 
 def test_a_turn(tmp_path: Path) -> None:
@@ -134,3 +168,108 @@ def test_an_agent_takes_either(awaited: bool) -> None:
         return (await agent.query("What is the sea like?")).text
 
     assert asyncio.run(run()) == "It is calm."
+
+
+def test_a_session_outlives_its_loop() -> None:
+    """Calls meet on one loop, then on another; a loop that is closed while a call runs leaves nothing waiting."""
+    session = AsyncSession(Session(MemoryStore("s")))
+
+    async def meet() -> None:
+        await asyncio.gather(*(session.user("Hello.") for _ in range(5)))
+
+    asyncio.run(meet())
+    asyncio.run(meet())
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        begun.set()
+        go_on.wait(10)
+
+    loop = asyncio.new_event_loop()
+    left = loop.create_task(session._worker.run(slow))
+    loop.run_until_complete(asyncio.sleep(0))
+    assert begun.wait(10)
+    loop.close()
+    go_on.set()
+    asyncio.run(asyncio.wait_for(meet(), 10))
+    assert not left.done()
+    left._log_destroy_pending = False  # type: ignore[attr-defined]
+    assert len(session.session.items) == 15
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    """A session that was used before the fork works in the child."""
+    session = AsyncSession(Session(MemoryStore("s")))
+    asyncio.run(session.user("before"))
+    if (child := os.fork()) == 0:
+        try:
+            asyncio.run(asyncio.wait_for(session.user("after"), 10))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("how", ["new", "resume", "open", "inspect", "fork"])
+def test_what_nobody_receives_is_closed(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is cancelled after it has begun closes the session that it made."""
+    begun, go_on = threading.Event(), threading.Event()
+    closed: list[Session] = []
+    original, close = getattr(Session, how), Session.close
+
+    def slow(*args: object, **options: object) -> object:
+        begun.set()
+        go_on.wait(10)
+        return original(*args, **options)
+
+    def closing(session: Session) -> None:
+        closed.append(session)
+        close(session)
+
+    first = Session.new(tmp_path, root=tmp_path, session_id="s")
+    item = first.user("Hello.")
+    first.flush()
+    monkeypatch.setattr(Session, how, slow)
+    monkeypatch.setattr(Session, "close", closing)
+
+    async def run() -> None:
+        if how == "fork":
+            task = asyncio.create_task(AsyncSession(first).fork(item))
+        else:
+            name = ("s",) if how in ("resume", "inspect") else ()
+            task = asyncio.create_task(getattr(AsyncSession, how)(*name, tmp_path, root=tmp_path))
+        await asyncio.to_thread(begun.wait, 10)
+        task.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+    assert len(closed) == 1
+    close(first)
+
+
+def test_an_agent_reads_no_item_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a tool returned is read from the log in a thread."""
+    from sightline.agent.agent import Agent
+
+    threads, get = set(), Items.__getitem__
+
+    def watched(self: Items, item_id: str | int) -> Item:
+        threads.add(threading.current_thread())
+        return get(self, item_id)
+
+    def look(at: str) -> str:
+        """Look."""
+        return at
+
+    async def run() -> None:
+        agent = Agent(AsyncSession(Session(MemoryStore("s"))), ScriptedModel([CALL, "It is calm."]), tools=[look])
+        await agent.query("What is the sea like?")
+
+    monkeypatch.setattr(Items, "__getitem__", watched)
+    asyncio.run(run())
+    assert threads
+    assert threading.main_thread() not in threads

@@ -35,6 +35,8 @@ from sightline.errors import (
 from sightline.log import entries
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
+from sightline.plan.plan import Plan
+from sightline.plan.view import View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Blob, Call, Kind, Message, Result, Role, Text
@@ -405,6 +407,33 @@ def test_bytes_that_are_not_utf_8() -> None:
     assert session.items[item].parts == (Blob(b64encode(b"caf\xe9").decode()),)
     (message,) = session.compose(BUDGET).openai()["messages"]
     assert message["content"] == "caf\ufffd"
+
+
+def test_lone_surrogates_beside_messages() -> None:
+    """In a tool's error, a query, a summary, and what a strategy says, they are replaced; nothing breaks."""
+
+    class Strategy:
+        name = "half"
+
+        def plan(self, view: View) -> Plan:
+            return Plan.swept(view, list(view.candidates()), {}, {}, reason="half \ud800", says="half \ud83d")
+
+    session = Session(MemoryStore("s"), token_counter=WordCounter(), strategy=Strategy())
+    first = session.user("What is the sea like? " * 20)
+    session.assistant("It is calm. " * 60)
+    session.reply({"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "look", "arguments": "{}"}}]})
+    last = session.tool_result("c", "x", error="half \ud800")
+    (part,) = session.items[last].parts
+    assert isinstance(part, Result)
+    assert part.error == "half ?"
+    assert session.items.recall("sea \ud800")
+    session.user("And now?")
+    payload = session.compose(Budget(4_000))
+    assert payload.plan.reason == "half ?"
+    session.reply("Calm.")
+    session.user("Thanks.")
+    session.summaries.cover(first, last, "It is \ud800 calm.")
+    assert b"It is ? calm." in session.compose(Budget(4_000)).json("openai")
 
 
 def test_text_with_lone_surrogates() -> None:

@@ -71,3 +71,19 @@ def test_a_loop_goes_on_where_it_stopped(provider: str, tmp_path: Path) -> None:
             run(f"{provider}_agent", tmp_path, "first question", **keys)
         assert run(f"{provider}_agent", tmp_path, "second question", **keys) == "Here I am.\n"
     assert "first question" in json.dumps(stub.asked[1].body)
+
+
+def test_async_loops(tmp_path: Path) -> None:
+    """One runs its tools and streams; two run at the same time, each in a session of its own."""
+    with Stub([answer("Let me see.", CALLS), *[answer("It is 62.6 degrees.")] * 3]) as stub:
+        keys = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": f"{stub.url}/v1", "MODEL": "some-model"}
+        one = run("async_openai_agent", tmp_path, "How warm?", SIGHTLINE_HOME=str(tmp_path / "one"), **keys)
+        two = run("async_openai_agent", tmp_path, "How warm?", "How?", SIGHTLINE_HOME=str(tmp_path / "two"), **keys)
+    assert "[question-1] Let\n" in one
+    assert one.endswith("It is 62.6 degrees.\n")
+    told = json.dumps(stub.asked[1].body["messages"])
+    assert "62.6" in told
+    assert "TypeError" in told
+    assert two.endswith("It is 62.6 degrees.\n" * 2)
+    assert {"[question-1]", "[question-2]"} <= set(two.split())
+    assert len([*(tmp_path / "two").rglob("*.jsonl")]) == 2

@@ -22,7 +22,8 @@ from sightline.testing import (
     check_strategy,
     reply_of,
 )
-from sightline.values.tokens import ENCODINGS, Cautious, Estimate, counter
+from sightline.values.cautious import Cautious
+from sightline.values.tokens import ENCODINGS, Estimate, counter
 
 # ------------------------------------------------------------------ shorteners
 

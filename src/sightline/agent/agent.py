@@ -339,7 +339,7 @@ class Agent:
         except BadInput as error:  # the tool returned what no result can hold
             failed = True
             item = await self._log(partial(self.session.tool_result, call.id, str(error), error=True))
-        parts = self.session.items[item].parts
+        parts = await asyncio.to_thread(lambda: self.session.items[item].parts)
         text = plain_text(tuple(part for part in parts if isinstance(part, Result)) or parts)
         self._turn.say(ToolFinished(call, text, "failed" if failed else ""))
         if call.name == WRITE_CODE and self.code is not None and not failed:

@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 
 from sightline.agent.json_budget import Sent
 from sightline.plan.budget import Budget
+from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.values.items import plain_text
 from sightline.wire import read_messages
@@ -59,7 +60,8 @@ class ContextNode:
     was resumed, the messages that a checkpointer restores are recognised. Runs in async graphs (`ainvoke`, `astream`).
     """
 
-    def __init__(self, session: Session, budget: Budget) -> None:
+    def __init__(self, session: Session | AsyncSession, budget: Budget) -> None:
+        session = session.session if isinstance(session, AsyncSession) else session  # it runs in a thread of its own
         self.session, self.budget = session, budget
         self._taken: int | None = None  # messages of the state that are in the session; None: not yet counted
 

@@ -33,6 +33,7 @@ from sightline.log.conflict import retry_on_conflict
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.view import messages_of, oldest
+from sightline.shorten.sample import encodable
 from sightline.values.items import Kind, Message, Role, Text, plain_text
 from sightline.values.phrases import say
 from sightline.wire.payload import Payload
@@ -212,6 +213,7 @@ class Compactor:
                 than what it replaces. Nothing was written, nor with these:
             Conflict, StoreError
         """
+        summary = encodable(summary) if isinstance(summary, str) else summary
         error = error_text(summary) if isinstance(summary, Exception) else ""
         first, last = job.first, job.last
         if error:  # a few more messages are retained, unless these would be nearly all

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sightline.errors import PinnedOverflow, StrategyError
 from sightline.log.columns import HEAD, LEADING
 from sightline.plan.view import LeftOut, View
+from sightline.shorten.sample import encodable
 from sightline.values.items import Kind, Lod
 
 if TYPE_CHECKING:
@@ -182,13 +183,14 @@ class Plan:
         shown = set(units)
         body = view.full_tokens(units) - view.saved(lods)
         line = view.notices.marker(left_out)[1] if left_out else 0
-        preface = view.notices.preface(shown, lods, says, view.body_limit - body - line)
+        preface = view.notices.preface(shown, lods, encodable(says), view.body_limit - body - line)
         body += preface[1]
         index, free = int(INDEX * view.body_limit), view.body_limit - body - MARKER
         text, tokens = view.notices.marker(left_out, shown, min(index, free // 2), preface[0]) if left_out else ("", 0)
         body += tokens
         if body > view.body_limit:
             _raise_overflow(view, view.fixed + body, preface[1] if says else 0)
+        reason = encodable(reason)
         plan = cls(view, units, lods, why, body=body, base=body, reason=reason, left_out=left_out, marker=text)
         plan.preface, plan.preface_tokens, plan.checked = *preface, True
         return plan

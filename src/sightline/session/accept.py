@@ -14,12 +14,14 @@ from sightline.log import entries
 from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategy import is_planner
+from sightline.shorten.sample import encodable
+from sightline.values.cautious import Cautious
 from sightline.values.foreign_code import described
 from sightline.values.items import Call, Message, Part, Result, Role, Text, ToolDefinition
 from sightline.values.phrases import check_locale
 from sightline.values.profiles import profile
 from sightline.values.settings import REDUCTIONS, Settings
-from sightline.values.tokens import Cautious, Estimate, Exact, TokenCounter, check_encoding
+from sightline.values.tokens import Estimate, Exact, TokenCounter, check_encoding
 from sightline.wire.common import bad_input, describe, text_part
 
 Content = str | bytes | Sequence[Any]
@@ -191,10 +193,10 @@ def check_range(start: Any, lines: Any, grep: Any) -> None:
 
 
 def check_query(query: Any) -> str:
-    """Return the query. Raises BadInput if it is no text."""
+    """Return the query, as valid Unicode. Raises BadInput if it is no text."""
     if not isinstance(query, str):
         raise BadInput(f"what to look for is text, not {query!r}")
-    return query
+    return encodable(query)
 
 
 def check_annotation(name: str, value: Any) -> None:

@@ -2,47 +2,123 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, cached_property, partial, wraps
+from itertools import islice
+from threading import Lock
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from sightline.apps.host import Host
 from sightline.compaction.compactor import SECONDS, Compacted, Summarizer
 from sightline.compose.verify import Verified
 from sightline.log.annotations import ReceiptNote
+from sightline.log.stores import Repairs
 from sightline.plan.budget import Budget
+from sightline.plan.strategy import Strategy
 from sightline.session.calls import Answered
+from sightline.session.compactions import CompactionInfo
 from sightline.session.items import Items
 from sightline.session.receipts import Receipts
 from sightline.session.session import Session
 from sightline.session.summaries import Summaries
 from sightline.values.finish import finish
-from sightline.values.items import Call, Item
+from sightline.values.items import Item
 from sightline.values.settings import Settings
 
 _WORKERS = min(32, (os.cpu_count() or 1) + 4)  # threads for all sessions together: their work is short
+_AT_ONCE = 256  # elements that are read before the next call of the session may run
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Inner = TypeVar("Inner")
+Element = TypeVar("Element")
 
 
 class _Worker:
-    """Runs the calls of one session in the order in which they were made, each in a thread."""
+    """Runs the calls of one session in the order in which they were made, each in a thread, for any event loop."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
+        self._begin()
 
-    async def run(self, work: Callable[[], R]) -> R:
-        """Run this in a thread, after all that was begun before. It is finished also if this is cancelled."""
-        async with self._turn:
-            return await finish(asyncio.get_running_loop().run_in_executor(_pool(), work))
+    def _begin(self) -> None:
+        self._process, self._lock, self._busy = os.getpid(), Lock(), False
+        self._jobs: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+
+    async def run(self, work: Callable[[], R], drop: Callable[[R], object] | None = None) -> R:
+        """Run this in a thread, after all that was begun before.
+
+        If this is cancelled, work that has begun is finished, and other work is not begun. `drop` then gets the result,
+        which nobody else receives.
+        """
+        loop, cancelled, job = asyncio.get_running_loop(), None, Future[R]()
+        ended = loop.create_future()
+        job.add_done_callback(lambda _: _tell(loop, ended) or self._drop(job, drop))
+        self._put(job, work)
+        while not ended.done():
+            try:
+                await asyncio.wait([ended])
+            except asyncio.CancelledError as error:
+                cancelled = error
+                job.cancel()
+        if cancelled is None:
+            return job.result()
+        if dropped := self._drop(job, drop):
+            await finish(asyncio.wrap_future(dropped))
+        raise cancelled
+
+    def _drop(self, job: "Future[R]", drop: Callable[[R], object] | None) -> "Future[object] | None":
+        """Begin to drop the result of a job, if there is any."""
+        if drop is None or job.cancelled() or job.exception() is not None:
+            return None
+        dropped = Future[object]()
+        self._put(dropped, partial(drop, job.result()))
+        return dropped
+
+    def _put(self, job: "Future[Any]", work: Callable[[], Any]) -> None:
+        if self._process != os.getpid():  # the threads of the process that this one was forked from are not here
+            self._begin()
+        with self._lock:
+            self._jobs.append((job, work))
+            if not self._busy:
+                _pool().submit(self._work)
+                self._busy = True
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._jobs:
+                    self._busy = False
+                    return
+                job, work = self._jobs.popleft()
+            if not job.set_running_or_notify_cancel():
+                continue
+            try:
+                result = work()
+            except BaseException as error:  # for whoever waits
+                job.set_exception(error)
+            else:
+                job.set_result(result)
+            del job, work  # nothing is held while the thread waits
+
+
+def _tell(loop: asyncio.AbstractEventLoop, ended: "asyncio.Future[None]") -> bool:
+    """Tell whoever waits on this loop that the work has ended. Return whether anybody can still hear it."""
+    try:
+        loop.call_soon_threadsafe(lambda: None if ended.done() else ended.set_result(None))
+    except RuntimeError:  # the loop is closed
+        return False
+    return True
 
 
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_WORKERS, thread_name_prefix="sightline session")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has none of its threads
 
 
 class _Awaitable(Generic[Inner]):
@@ -64,7 +140,28 @@ def _awaitable(
     return run
 
 
-class AsyncItems(_Awaitable[Items]):
+def _fact(fact: Callable[[Inner], R]) -> Callable[[_Awaitable[Inner]], Coroutine[Any, Any, R]]:
+    """What the property of this name says, to be called and awaited, because it is read from the log."""
+    method: Callable[[Inner], R] = getattr(fact, "fget", fact)
+
+    @wraps(method)
+    async def read(self: _Awaitable[Inner], /) -> R:
+        return await self._worker.run(partial(method, self._inner))
+
+    return read
+
+
+class _Collection(_Awaitable[Inner], Generic[Inner, Element]):
+    """One that is gone through with `async for`."""
+
+    async def __aiter__(self) -> AsyncIterator[Element]:
+        elements: Iterable[Element] = await self._worker.run(lambda: iter(self._inner))  # type: ignore[call-overload]
+        while batch := await self._worker.run(lambda: list(islice(elements, _AT_ONCE))):
+            for each in batch:
+                yield each
+
+
+class AsyncItems(_Collection[Items, Item]):
     """What was said on the branch of an `AsyncSession`. See `Items`."""
 
     text = _awaitable(Items.text)
@@ -77,6 +174,8 @@ class AsyncItems(_Awaitable[Items]):
     pin = _awaitable(Items.pin)
     unpin = _awaitable(Items.unpin)
     collapse = _awaitable(Items.collapse)
+    faults = _fact(Items.faults)
+    count = _awaitable(Items.__len__)
 
     async def get(self, item_id: str | int) -> Item:
         """Return an item, byte for byte as it was accepted. Raises UnknownItem."""
@@ -100,9 +199,24 @@ class AsyncWindows(_Awaitable[Host]):
     close = _awaitable(Host.close)
     lod = _awaitable(Host.lod)
     act = _awaitable(Host.act)
+    get = _awaitable(Host.get)
+    live = _awaitable(Host.live)
+    call = _awaitable(Host.call)
+    answers = _awaitable(Host.answers)
+    done = _awaitable(Host.done)
+    refresh = _awaitable(Host.refresh)
+    changed = _awaitable(Host.changed)
+    note = _awaitable(Host.note)
+    shown = _awaitable(Host.shown)
+    show_as = _awaitable(Host.show_as)
+
+    @property
+    def locale(self) -> str:
+        """The language of the windows."""
+        return self._inner.locale
 
 
-class AsyncSummaries(_Awaitable[Summaries]):
+class AsyncSummaries(_Collection[Summaries, CompactionInfo]):
     """The compactions of an `AsyncSession`. See `Summaries`."""
 
     covering = _awaitable(Summaries.covering)
@@ -118,9 +232,11 @@ class AsyncSummaries(_Awaitable[Summaries]):
         """See `Summaries.compact`. It may wait for a model, so it has a thread of its own and other calls go on."""
         return await finish(asyncio.to_thread(self._inner.compact, budget, model=model, seconds=seconds))
 
-    async def wanted(self) -> bool:
-        """Whether it is time for a summary. See `Summaries.wanted`."""
-        return await self._worker.run(lambda: self._inner.wanted)
+    wanted = _fact(Summaries.wanted)
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """See `Summaries.wait`. Other calls go on."""
+        await asyncio.to_thread(self._inner.wait, seconds)
 
     @property
     def error(self) -> str:
@@ -133,11 +249,14 @@ class AsyncSummaries(_Awaitable[Summaries]):
         return self._inner.running
 
 
-class AsyncReceipts(_Awaitable[Receipts]):
+class AsyncReceipts(_Collection[Receipts, ReceiptNote]):
     """What was sent. See `Receipts`."""
 
+    count = _awaitable(Receipts.__len__)
+    damaged_lines = _awaitable(Receipts.damaged_lines)
+
     async def verify(self) -> list[Verified]:
-        """Render every payload that was sent again and compare it. See `Receipts.verify`."""
+        """Render every payload that was sent again and compare it. Returns all at once, as a list."""
         return await self._worker.run(lambda: list(self._inner.verify()))
 
 
@@ -145,8 +264,9 @@ class AsyncSession(_Awaitable[Session]):
     """One conversation, for event loops: the methods of `Session`, awaited.
 
     No lock, disk, search or tokenizer is waited for on the loop's thread. `items`, `windows`, `summaries` and
-    `receipts` are as those of `Session`, their methods awaited too. What reads the log is a method here: `open_calls`,
-    `state`, `unread`. Use `async with`, or `await session.close()`.
+    `receipts` are as those of `Session`, their methods awaited too, and gone through with `async for`; `count()` is
+    their length. What reads the log is a method here: `open_calls`, `state`, `unread`, `branches`, `size`, `damaged`.
+    Any event loop will do, also one after another. Use `async with`, or `await session.close()`.
     """
 
     def __init__(self, session: Session) -> None:
@@ -160,22 +280,27 @@ class AsyncSession(_Awaitable[Session]):
     @classmethod
     async def open(cls, *args: Any, **options: Any) -> Self:
         """See `Session.open`."""
-        return cls(await _Worker().run(partial(Session.open, *args, **options)))
+        return cls(await _Worker().run(partial(Session.open, *args, **options), Session.close))
 
     @classmethod
     async def new(cls, *args: Any, **options: Any) -> Self:
         """See `Session.new`."""
-        return cls(await _Worker().run(partial(Session.new, *args, **options)))
+        return cls(await _Worker().run(partial(Session.new, *args, **options), Session.close))
 
     @classmethod
     async def resume(cls, *args: Any, **options: Any) -> Self:
         """See `Session.resume`."""
-        return cls(await _Worker().run(partial(Session.resume, *args, **options)))
+        return cls(await _Worker().run(partial(Session.resume, *args, **options), Session.close))
+
+    @classmethod
+    async def inspect(cls, *args: Any, **options: Any) -> Self:
+        """See `Session.inspect`."""
+        return cls(await _Worker().run(partial(Session.inspect, *args, **options), Session.close))
 
     async def fork(self, at: str | int, *, keep_summaries: bool = False) -> "AsyncSession":
-        """See `Session.fork`."""
+        """See `Session.fork`. If this is cancelled after it has begun, the log has the branch all the same."""
         fork = partial(self._inner.fork, at, keep_summaries=keep_summaries)
-        return AsyncSession(await self._worker.run(fork))
+        return AsyncSession(await self._worker.run(fork, Session.close))
 
     async def __aenter__(self) -> Self:
         return self
@@ -216,24 +341,28 @@ class AsyncSession(_Awaitable[Session]):
         return self._inner.budget
 
     @property
+    def repairs(self) -> Repairs:
+        """What was repaired when the log was opened."""
+        return self._inner.repairs
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy that decides what is shown."""
+        return self._inner.strategy
+
+    @property
     def answered(self) -> list[Answered]:
         """The calls of the last reply that the session itself answered."""
         return self._inner.answered
 
     # ------------------------------------------------------------------ everything else runs in the worker
 
-    async def open_calls(self) -> list[Call]:
-        """Return the model's calls that wait for a result."""
-        return await self._worker.run(lambda: self._inner.open_calls)
-
-    async def state(self) -> dict[str, Any]:
-        """Return what the strategy remembers on this branch."""
-        return await self._worker.run(lambda: self._inner.state)
-
-    async def unread(self) -> list[Item]:
-        """Return the dialogue that the strategy's state does not account for."""
-        return await self._worker.run(lambda: self._inner.unread)
-
+    open_calls = _fact(Session.open_calls)
+    state = _fact(Session.state)
+    unread = _fact(Session.unread)
+    branches = _fact(Session.branches)
+    size = _fact(Session.size)
+    damaged = _fact(Session.damaged)
     system = _awaitable(Session.system)
     user = _awaitable(Session.user)
     assistant = _awaitable(Session.assistant)

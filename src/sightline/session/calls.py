@@ -17,6 +17,7 @@ from sightline.log.entries import Entry
 from sightline.log.journal import Journal
 from sightline.recall.recall import Recall
 from sightline.session.accept import check_message
+from sightline.shorten.sample import encodable
 from sightline.values.items import Call, Kind, Message, Part, Result, Role, Text, plain_text
 from sightline.values.phrases import said_by_another, say
 from sightline.values.recall_tools import RECALL_TOOLS
@@ -51,7 +52,7 @@ class Calls:
         """
         call, interrupted = self._journal.waiting(call_id), self._journal.timeline.interrupted
         if call is not None:
-            draft = self._journal.drafts.result(Result(call_id, parts, failure), call)
+            draft = self._journal.drafts.result(Result(call_id, parts, encodable(failure)), call)
         elif call_id in interrupted:
             draft = self._labelled(Text(self._say("late", name=interrupted[call_id] or call_id)), *parts)
         else:

@@ -119,7 +119,8 @@ class Items:
     @locked
     def recall(self, query: str, *, tokens: int = 2000) -> list[Found]:
         """Find earlier passages that match, and bring the best ones back within this many tokens. Return all found."""
-        found = self._recall.search(accept.check_query(query))
+        query = accept.check_query(query)
+        found = self._recall.search(query)
         if (note := self._recall.note(query, tokens)) is not None:
             self._journal.append([self._journal.drafts.recall(note)])
         return found

@@ -1,6 +1,5 @@
 """Token counters: exact if the vocabulary of the model is public, otherwise an estimate. All work offline."""
 
-import re
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -8,6 +7,7 @@ from math import ceil
 from typing import Any, Protocol, runtime_checkable
 
 from sightline.errors import BadInput
+from sightline.values.cautious import Cautious
 
 ENCODINGS = (
     "o200k_base", "cl100k_base", "o200k_harmony", "llama3", "qwen3", "deepseek_v3", "glm4", "kimi_k2", "mistral_v3",
@@ -59,37 +59,6 @@ class Estimate:
     count = staticmethod(estimate_tokens)
 
 
-class Cautious:
-    """Estimates for a vocabulary that is not installed: too many tokens rather than too few.
-
-    On English, code, JSON, logs, Chinese and base64 it was never below the vocabulary that it stands for; it is 10 to
-    80 % above (`tests/values/test_cautious.py`), and up to six times the truth in other alphabets.
-    """
-
-    _ASCII = (
-        r" ?[A-Z]?[a-z]{2,5}"  # words are cut into pieces that are shorter than most tokens
-        r"|[A-Z]{2}(?![a-z0-9])|[0-9]{1,%d}(?![A-Za-z])"  # what has letters and digits mixed is counted one by one
-        r"|\s+|[\x00-\x7f]"
-    )
-    _MARGIN = 1.1  # base64, the densest text that is sent, is 5 to 9 % below without it
-    _THREE_BYTES = 1.4  # tokens of a Chinese character, at most, in running text
-    _FOUR_BYTES = 4  # tokens of an emoji or a very rare character, at most
-    _SINGLE_DIGITS = ("qwen3", "mistral_v3")  # vocabularies in which each digit is a token; else three may be one
-
-    def __init__(self, encoding: str = DEFAULT_ENCODING) -> None:
-        self.name = f"{encoding} (estimated)"
-        self._pieces = re.compile(self._ASCII % (1 if encoding in self._SINGLE_DIGITS else 3))
-
-    def count(self, text: str) -> int:
-        """An upper estimate of the tokens of a text."""
-        tokens: float = len(self._pieces.findall(text))
-        if not text.isascii():
-            others = [character for character in text if character > "\x7f"]
-            four, two = sum(character > "\uffff" for character in others), sum(each < "\u0800" for each in others)
-            tokens += two + self._THREE_BYTES * (len(others) - two - four) + self._FOUR_BYTES * four
-        return ceil(tokens * self._MARGIN)
-
-
 class Exact:
     """Counts with the vocabulary of the model, which is in the splintr wheel: never uses the network.
 
@@ -139,7 +108,7 @@ def check_encoding(name: str) -> str:
 def counter(name: str = DEFAULT_ENCODING) -> TokenCounter:
     """The counter of this name: an encoding, or "estimate".
 
-    If splintr is not installed, this is said once, and tokens are estimated with a margin (`Cautious`).
+    If splintr is not installed, this is said once, and an upper bound is taken (`Cautious`).
 
     Raises:
         BadInput: there is no encoding of this name.
@@ -156,8 +125,9 @@ def counter(name: str = DEFAULT_ENCODING) -> TokenCounter:
 @cache
 def _warn_missing() -> None:
     warnings.warn(
-        "tokens are estimated, because splintr-rs is not installed: a payload never exceeds its budget, but may use "
-        "only 60 % of it. To count exactly: pip install 'splintr-rs>=0.20,<0.23'",
+        "tokens are estimated, because splintr-rs is not installed: never too few, so a payload fits its budget, but "
+        "it may use only 60 % of it (a third in other alphabets). "
+        "To count exactly: pip install 'splintr-rs>=0.20,<0.23'",
         RuntimeWarning,
         stacklevel=3,
     )

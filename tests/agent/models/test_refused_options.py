@@ -1,14 +1,17 @@
 """What an endpoint does not take of a request is left out once; what cannot be left out is its refusal."""
 
 import json
+from types import ModuleType
 from typing import Any
 
+import msgspec
 import pytest
 from model_talk import BUDGET, KINDS, ask, endpoint, pieces, request, said, session, use
 from stub import Line, Stub, answer, error
 
 from sightline.agent.models import Model, Request, anthropic, openai
 from sightline.agent.models.endpoint import Endpoint
+from sightline.agent.models.http import plain
 from sightline.errors import ModelRefused
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
@@ -128,3 +131,14 @@ def test_a_message_that_was_nothing_but_thinking_still_says_something() -> None:
     body = anthropic.request_options(Request(talk.compose(BUDGET), 300), place, {anthropic.THOUGHTS})
     assert all(message["content"] for message in body["messages"])
     assert "let me see" not in json.dumps(body)
+
+
+@pytest.mark.parametrize("speaks", [openai, anthropic])
+def test_what_the_session_has_written_is_not_decoded_for_a_request(speaks: ModuleType) -> None:
+    """The messages are the session's own JSON; the whole request is the one of plain values."""
+    asked = request()
+    body = speaks.request_options(asked, Endpoint(name="m", options={"temperature": 0}), set())
+    assert isinstance(body["messages"], msgspec.Raw)
+    sent = json.loads(msgspec.json.encode(body))
+    assert sent.items() >= {**asked.payload.write(speaks.__name__.rpartition(".")[2]), "temperature": 0}.items()
+    assert plain(body) == sent

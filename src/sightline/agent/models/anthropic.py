@@ -12,7 +12,7 @@ import msgspec
 
 from sightline.agent.models import Request, TextDelta, errors
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.http import Chunk, HttpModel, WireProtocol
+from sightline.agent.models.http import Chunk, HttpModel, WireProtocol, plain, written
 from sightline.errors import ModelRefused
 from sightline.wire.anthropic import THINKING
 from sightline.wire.common import dumped
@@ -32,9 +32,9 @@ _GROWING = {
 
 def request_options(request: Request, endpoint: Endpoint, refused: set[str]) -> Json:
     """Return what is sent, without what the endpoint refused."""
-    body: Json = {**request.payload.anthropic(), "max_tokens": request.output}
+    body: Json = {**written(request, "anthropic"), "max_tokens": request.output}
     if THOUGHTS in refused:
-        body["messages"] = [_without_thinking(message) for message in body["messages"]]
+        body["messages"] = [_without_thinking(message) for message in _messages(body)]
     if request.schema is not None and SHAPE not in refused:
         body[SHAPE] = {"format": {"type": "json_schema", "schema": request.schema}}
     return body | endpoint.options
@@ -47,10 +47,15 @@ def refused_option(error: ModelRefused, body: Mapping[str, Any], endpoint: Endpo
     twice.
     """
     why = str(error).lower()
-    if "signature" in why and "thinking" in why and any(_without_thinking(each) != each for each in body["messages"]):
+    if "signature" in why and "thinking" in why and any(_without_thinking(each) != each for each in _messages(body)):
         return THOUGHTS
     shaped = SHAPE in body and SHAPE not in endpoint.options
     return SHAPE if shaped and any(word in why for word in (SHAPE, "schema", "structured output")) else ""
+
+
+def _messages(body: Mapping[str, Any]) -> list[Json]:
+    messages: list[Json] = plain(body)["messages"]
+    return messages
 
 
 def _without_thinking(message: Json) -> Json:

@@ -3,7 +3,7 @@
 It is the same for every protocol, except for what is sent and how the chunks of a reply are put together.
 """
 
-from asyncio import timeout
+from asyncio import timeout, to_thread
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from importlib import import_module
@@ -51,12 +51,24 @@ class ReplyBuilder(Protocol):
         """Return the whole reply. Raises ModelBusy if its end did not come."""
 
 
+def written(request: Request, wire_name: str) -> dict[str, Any]:
+    """Return the arguments of the payload, each as the JSON that the session has already: nothing is decoded."""
+    return msgspec.json.decode(request.payload.json(wire_name), type=dict[str, msgspec.Raw])
+
+
+def plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with the written ones as plain values."""
+    return {
+        name: msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value for name, value in options.items()
+    }
+
+
 class WireProtocol(NamedTuple):
     """How one provider's protocol writes requests and reads replies."""
 
     url: Callable[[Endpoint], str]
     key_headers: Callable[[Endpoint], dict[str, str]]
-    request_options: Callable[[Request, Endpoint, set[str]], dict[str, Any]]  # without the options that were refused
+    request_options: Callable[[Request, Endpoint, set[str]], dict[str, Any]]  # without those refused; some are `Raw`
     refused_option: Callable[[ModelRefused, Mapping[str, Any], Endpoint], str]  # the one to do without; "": none
     builder: Callable[[Endpoint], ReplyBuilder]
 
@@ -91,7 +103,8 @@ class ServedModel:
     async def _chunks(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """Yield the reply's chunks. Each option that the endpoint names as unknown is left out of another request."""
         while True:
-            options, began = self.protocol.request_options(request, self.endpoint, self._refused), False
+            options = await to_thread(self.protocol.request_options, request, self.endpoint, self._refused)
+            began = False
             try:
                 async with aclosing(self._send(options)) as chunks:
                     async for chunk in chunks:
@@ -191,7 +204,7 @@ class HttpModel(ServedModel):
         try:
             bare = httpx2.URL(url).copy_with(userinfo=b"")  # it is logged; the login is sent in a header
             async with AsyncExitStack() as stack:
-                response = await self._open(stack, bare, msgspec.json.encode(body))
+                response = await self._open(stack, bare, await to_thread(msgspec.json.encode, body))
                 opened = True
                 if response.status_code >= 300:
                     text = (await response.aread()).decode("utf-8", "replace")

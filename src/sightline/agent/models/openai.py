@@ -7,7 +7,7 @@ from typing import Any
 from sightline.agent.models import Request, TextDelta, errors
 from sightline.agent.models.catalog import PLACES
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.http import Chunk, HttpModel, WireProtocol
+from sightline.agent.models.http import Chunk, HttpModel, WireProtocol, written
 from sightline.errors import ModelRefused
 from sightline.wire.common import call_from, dumped
 
@@ -25,7 +25,7 @@ def request_options(request: Request, endpoint: Endpoint, refused: set[str]) -> 
     """Return what is sent, without the options that the endpoint refused."""
     limit = "max_completion_tokens" if endpoint.base_url == PLACES["openai"].base_url else "max_tokens"
     limit = LIMITS[limit] if limit in refused else limit
-    body: Json = {**request.payload.openai(), limit: request.output, "stream_options": {"include_usage": True}}
+    body: Json = {**written(request, "openai"), limit: request.output, "stream_options": {"include_usage": True}}
     if request.schema is not None:
         shape = {"name": "answer", "schema": request.schema, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}

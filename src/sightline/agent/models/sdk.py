@@ -1,5 +1,6 @@
 """The official async clients as models, for programs that have one already. Neither SDK is imported here."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -7,7 +8,7 @@ from msgspec.structs import replace
 
 from sightline.agent.models import Price, anthropic, errors, openai
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.http import MALFORMED, Chunk, ServedModel
+from sightline.agent.models.http import MALFORMED, Chunk, ServedModel, plain
 from sightline.agent.models.secret import Secret
 from sightline.errors import BadInput, ModelError
 from sightline.wire import common
@@ -60,7 +61,8 @@ class SdkModel(ServedModel):
         chat, opened = self.endpoint.provider == "openai", False
         create = self._client.chat.completions.create if chat else self._client.messages.create
         try:
-            async with await create(model=self.endpoint.name, stream=True, **options) as chunks:
+            arguments = await asyncio.to_thread(plain, options)
+            async with await create(model=self.endpoint.name, stream=True, **arguments) as chunks:
                 opened = True
                 async for chunk in chunks:
                     yield Chunk(common.plain(chunk, "chunk"))

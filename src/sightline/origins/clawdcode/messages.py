@@ -14,9 +14,10 @@ from sightline.log import entries
 from sightline.log.entries import Entry
 from sightline.origins.clawdcode.values import ContextMessage, ContextRole, FilterOptions
 from sightline.origins.exchanges import calls_by_id, exchanges
+from sightline.values.cautious import Cautious
 from sightline.values.clock import Clock, milliseconds, wall_clock
 from sightline.values.items import Blob, Call, Message, Part, Result, Role, arguments, plain_text
-from sightline.values.tokens import Cautious, Estimate, counter, encoding_for, estimate_tokens
+from sightline.values.tokens import Estimate, counter, encoding_for, estimate_tokens
 from sightline.values.tokens import TokenCounter as Counter
 
 SUMMARY = "isCompactSummary"  # in the metadata of a message that is a summary
