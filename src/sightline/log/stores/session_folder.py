@@ -2,12 +2,13 @@
 
 import os
 import re
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from hashlib import blake2b
 from pathlib import Path
 
 from sightline.errors import BadInput, SessionNotFound, StoreError
 from sightline.log.stores import check_session_id
+from sightline.log.stores.disk import OsDisk
 from sightline.log.stores.jsonl import Fsync, JsonlStore
 
 SESSION_FACTS = ".session"  # the user and preferences of a session that the ClawdCode document's names began
@@ -78,6 +79,10 @@ class Folder:
     def delete(self, session_id: str) -> None:
         """Delete a session and all its side files. Raises SessionNotFound."""
         path = self.existing(session_id)
-        path.unlink()
-        for suffix in SIDE_FILES:
-            path.with_suffix(suffix).unlink(missing_ok=True)
+        with ExitStack() as stack:
+            with suppress(OSError):  # who may not open a file may still delete it
+                log = stack.enter_context(closing(OsDisk().open(path)))
+                stack.enter_context(log.locked())  # so that nobody writes a side file meanwhile
+            path.unlink()
+            for suffix in SIDE_FILES:
+                path.with_suffix(suffix).unlink(missing_ok=True)
