@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing, suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from sightline.errors import BadInput, SessionNotFound, StoreError
+from sightline.errors import BadInput, BadSessionId, SessionNotFound, StoreError
 from sightline.log.stores import check_session_id
 from sightline.log.stores.disk import OsDisk
 from sightline.log.stores.jsonl import Fsync, JsonlStore
@@ -71,9 +71,10 @@ class Folder:
         """The ids of all sessions, the one written to last first."""
         written: list[tuple[int, str]] = []
         for path in self.path.glob("*.jsonl"):  # none if the folder does not exist or may not be read
-            with suppress(OSError):  # deleted since, or a link to nothing
-                if path.is_file():
-                    written.append((path.stat().st_mtime_ns, path.stem))
+            with suppress(OSError, BadSessionId):  # deleted since, a link to nothing, or a copy such as "s (1)"
+                check_session_id(path.stem)
+                if path.is_file() and (status := path.stat()).st_size:  # nothing was written to an empty log
+                    written.append((status.st_mtime_ns, path.stem))
         return [name for _, name in sorted(written, reverse=True)]
 
     def delete(self, session_id: str) -> None:
