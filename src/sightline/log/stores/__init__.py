@@ -124,13 +124,16 @@ class Store(Derived, Protocol):
         """
 
     def reopened(self) -> "Store":
-        """Another handle to the same log, which is closed on its own."""
+        """Another handle to the same log, which is closed on its own. Also after `close`."""
 
     def sync(self) -> None:
-        """Return when everything appended so far survives a power cut. Raises Unwritable."""
+        """Return when everything appended so far survives a power cut. Raises Unsynced."""
 
     def close(self) -> None:
-        """Release files and connections. What is stored stays. A second call does nothing."""
+        """Release files and connections. What is stored stays. A second call does nothing.
+
+        Afterwards `keep` keeps nothing and `append` and `keep_texts` raise Unwritable, or they open the store again.
+        """
 
 
 class Stores(Protocol):

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from sightline.errors import StoreError, Unwritable
+from sightline.errors import StoreError, Unsynced, Unwritable
 from sightline.log.entries import UNREADABLE, Entry, Tip, decode_tip, encode
 from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips
 from sightline.log.stores.disk import Disk, DiskFile, OsDisk
@@ -129,14 +129,16 @@ class JsonlStore:
                 self._opened().sync()
             except OSError as error:
                 self._unsynced = True
-                raise Unwritable(str(self.path), error.strerror or str(error)) from error
+                raise Unsynced(str(self.path), error.strerror or str(error)) from error
 
     def close(self) -> None:
         with self._lock:
-            if self._file is not None:
-                self.sync()
-                self._file.close()
-                self._file = None
+            if (file := self._file) is not None:
+                try:
+                    self.sync()
+                finally:
+                    self._file = None
+                    file.close()
 
     def _is_new(self) -> bool:
         """Whether nothing has been written yet."""
