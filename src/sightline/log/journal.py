@@ -18,7 +18,7 @@ from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import Entry
 from sightline.log.levels import Reader
 from sightline.log.stores import Placement, Span, Store
-from sightline.log.stores.closed import ClosedStore
+from sightline.log.stores.closed_store import ClosedStore
 from sightline.log.window_snapshots import Blobs
 from sightline.values.clock import Clock, Ids, iso
 from sightline.values.items import Call, Kind, Message

@@ -8,7 +8,7 @@ import pytest
 from counted_disk import CountedDisk, read_only
 from msgspec.structs import replace
 
-from sightline.errors import StoreError, Unwritable
+from sightline.errors import StoreError, Unsynced, Unwritable
 from sightline.log.entries import decode, encode
 from sightline.log.stores.jsonl import Fsync, JsonlStore
 from sightline.log.stores.session_folder import Folder
@@ -255,7 +255,7 @@ def test_a_sync_that_failed_is_tried_again(path: Path) -> None:
     store = JsonlStore(path, disk=disk)
     append(store, said())
     disk.refuse = {"sync": OSError(EIO, "Input/output error")}
-    with pytest.raises(Unwritable):
+    with pytest.raises(Unsynced):
         store.sync()
     disk.refuse = {}
     store.sync()
