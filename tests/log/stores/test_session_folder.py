@@ -101,6 +101,7 @@ def test_what_is_no_file_is_not_listed(folder: Folder) -> None:
     path.with_name("empty.jsonl").write_bytes(b"")
     path.with_name("real (copy).jsonl").write_bytes(path.read_bytes())
     assert folder.sessions() == ["real"]
+    assert sorted(folder.sessions(empty=True)) == ["empty", "real"]
 
 
 def test_a_folder_that_is_not_there_has_no_sessions(folder: Folder) -> None:

@@ -67,14 +67,14 @@ class Folder:
     def open(self, session_id: str) -> JsonlStore:
         return JsonlStore(self.existing(session_id), fsync=self.fsync, read=False)
 
-    def sessions(self) -> list[str]:
-        """The ids of all sessions, the one written to last first."""
+    def sessions(self, *, empty: bool = False) -> list[str]:
+        """The ids of all sessions, the one written to last first; with `empty`, also those with an empty log."""
         written: list[tuple[int, str]] = []
         for path in self.path.glob("*.jsonl"):  # none if the folder does not exist or may not be read
             with suppress(OSError, BadSessionId):  # deleted since, a link to nothing, or a copy such as "s (1)"
                 check_session_id(path.stem)
-                if path.is_file() and (status := path.stat()).st_size:  # nothing was written to an empty log
-                    written.append((status.st_mtime_ns, path.stem))
+                if path.is_file() and (empty or path.stat().st_size):
+                    written.append((path.stat().st_mtime_ns, path.stem))
         return [name for _, name in sorted(written, reverse=True)]
 
     def delete(self, session_id: str) -> None:
