@@ -28,7 +28,7 @@ from sightline.log.annotations import ReceiptNote, StateNote, ToolsNote
 from sightline.log.columns import LABELLED, REPLACING
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
-from sightline.log.stores import Repairs, Store, Stores
+from sightline.log.stores import Repairs, Store, Stores, check_store
 from sightline.log.stores.jsonl import Fsync
 from sightline.plan.budget import Budget
 from sightline.plan.strategies.sliding import begins_turn
@@ -81,6 +81,7 @@ class Session:
         if isinstance(store, Journal):
             self._journal = store
         else:
+            check_store(store)
             accept.check_settings(settings or Settings())
             self._journal = Journal(
                 store, clock=clock, ids=ids, settings=settings, token_counter=token_counter, where=place(project)
