@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sightline.errors import OpenCalls as OpenCalls
     from sightline.errors import PinnedOverflow as PinnedOverflow
     from sightline.errors import Refused as Refused
+    from sightline.errors import SessionClosed as SessionClosed
     from sightline.errors import SessionNotFound as SessionNotFound
     from sightline.errors import SightlineError as SightlineError
     from sightline.errors import StoreError as StoreError
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from sightline.errors import UnknownCall as UnknownCall
     from sightline.errors import UnknownCode as UnknownCode
     from sightline.errors import UnknownItem as UnknownItem
+    from sightline.errors import Unsynced as Unsynced
     from sightline.errors import Unwritable as Unwritable
     from sightline.errors import VersionMismatch as VersionMismatch
     from sightline.log.stores import Store as Store
@@ -70,9 +72,9 @@ _HOMES = {
     "errors": (
         "AnchorConflict", "AppError", "BadCodeId", "BadInput", "BadSessionId", "Conflict", "ContextOverflow",
         "ContextTooLarge", "Damaged", "InvalidSourceData", "ModelBusy", "ModelError", "ModelRefused", "NoModel",
-        "NotShorter", "NothingCompacted", "OpenCalls", "PinnedOverflow", "Refused", "SessionNotFound", "SightlineError",
-        "StoreError", "StrategyError", "ToolFailed", "UnknownApp", "UnknownCall", "UnknownCode", "UnknownItem",
-        "Unwritable", "VersionMismatch",
+        "NotShorter", "NothingCompacted", "OpenCalls", "PinnedOverflow", "Refused", "SessionClosed", "SessionNotFound",
+        "SightlineError", "StoreError", "StrategyError", "ToolFailed", "UnknownApp", "UnknownCall", "UnknownCode",
+        "UnknownItem", "Unsynced", "Unwritable", "VersionMismatch",
     ),
     "values.items": ("Item", "Kind", "Lod", "Message"),
     "values.settings": ("Settings",),

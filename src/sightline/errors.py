@@ -28,7 +28,9 @@ SightlineError
 └── StoreError              the log could not be read or written
     ├── Conflict            another writer appended first; refresh and try again
     ├── Damaged             a line of the log can no longer be read
+    ├── SessionClosed       a closed session takes nothing more; resume it
     ├── SessionNotFound     no session of this id in this project
+    ├── Unsynced            what was written may not survive a power cut; do not send it again
     └── Unwritable          the disk refused: full, read-only, no permission
 """
 
@@ -233,12 +235,31 @@ class Damaged(StoreError):
         )
 
 
+class SessionClosed(StoreError):
+    """The session was closed. Nothing was written."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        super().__init__(f"session {session_id!r} is closed; Session.resume({session_id!r}) opens it again")
+
+
 class SessionNotFound(StoreError):
     """No session of this id in this project."""
 
     def __init__(self, session_id: str, where: str) -> None:
         self.session_id = session_id
         super().__init__(f"no session {session_id!r} in {where}; `sightline sessions` lists those there are")
+
+
+class Unsynced(StoreError):
+    """Everything is written, but the disk did not confirm it, so a power cut may still take it."""
+
+    def __init__(self, path: str, why: str) -> None:
+        self.path, self.why = path, why
+        super().__init__(
+            f"cannot sync {path}: {why}; it is written and can be read, but may not survive a power cut: "
+            "do not send it again; session.flush() tries the sync again"
+        )
 
 
 class Unwritable(StoreError):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,11 +69,14 @@ def test_a_project_without_sessions_says_how_to_make_one(run: Run) -> None:
 
 def test_a_session_that_cannot_be_read_hides_no_other(run: Run, folder: Folder) -> None:
     """It is listed with the reason."""
-    (folder.path / "no id.jsonl").write_text("{}")
+    (folder.path / "no id.jsonl").write_text("{}")  # the name is no session's
+    newer = re.sub(r'"data":\{\}', '"data":{"format":999}', folder.file("login-bug").read_text(), count=1)
+    folder.file("newer").write_text(newer)
     result = run("sessions", "--json")
     listed = {session["id"]: session["error"] for session in json.loads(result.stdout)["sessions"]}
     assert listed["login-bug"] == ""
-    assert "refused" in listed["no id"]
+    assert "format 999" in listed["newer"]
+    assert "no id" not in listed
 
 
 def test_looking_changes_nothing(run: Run, folder: Folder) -> None:

@@ -25,14 +25,17 @@ from sightline.errors import (
     Damaged,
     OpenCalls,
     PinnedOverflow,
+    SessionClosed,
     SessionNotFound,
     SightlineError,
     StoreError,
     UnknownCall,
     UnknownItem,
+    Unsynced,
     Unwritable,
 )
 from sightline.log import entries
+from sightline.log.stores.disk import OsFile
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
@@ -1257,6 +1260,20 @@ def test_a_log_that_was_deleted_while_it_was_open(kept: Log) -> None:
     assert not kept.path.exists()
 
 
+def test_a_disk_that_does_not_confirm_a_sync(kept: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reply is in the log, and the error says so: sent again it would be there twice."""
+    with kept.resumed() as session:
+        session.user("And now?")
+        session.compose(BUDGET)
+        with monkeypatch.context() as patch:
+            patch.setattr(OsFile, "sync", lambda _: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+            refused(Unsynced, lambda: session.reply("Now this."), "do not send it again")
+        session.flush()
+        assert said(session)[-1] == "Now this."
+    with kept.resumed() as again:
+        assert said(again)[-2:] == ["And now?", "Now this."]
+
+
 def test_another_writer_was_first(kept: Log) -> None:
     """The error says how to go on, and that works."""
     one, other = kept.resumed(), kept.resumed()
@@ -1267,3 +1284,13 @@ def test_another_writer_was_first(kept: Log) -> None:
     other.refresh()
     other.user("So was I.")
     assert said(other)[-2:] == ["I was first.", "So was I."]
+
+
+def test_something_for_a_session_that_was_closed(kept: Log) -> None:
+    """Nothing is written, and the error says how to go on; tests/session/test_closed.py has every kind of call."""
+    session = kept.resumed()
+    session.close()
+    before = kept.path.read_bytes()
+    refused(SessionClosed, lambda: session.user("x"), "Session.resume('s')")
+    assert kept.path.read_bytes() == before
+    assert said(session) == kept.said

@@ -52,7 +52,7 @@ def save(store: Store, timeline: Timeline, last: Span) -> int:
     ]
     header = msgspec.json.encode(
         _Header(
-            (FORMAT, levels_format()), store.tips, (last.offset, last.length), _line_hash(store, last), sizes,
+            (FORMAT, levels_format()), store.tips, (last.offset, last.length), line_hash(store, last), sizes,
             timeline.saved_state(),
         )
     )  # fmt: skip
@@ -85,7 +85,7 @@ def _read(data: memoryview, store: Store) -> Index | None:
 
     header = msgspec.json.decode(encoded, type=_Header)
     is_known = header.format == (FORMAT, levels_format())
-    if not is_known or _line_hash(store, Span(*header.last_line)) != header.last_hash:
+    if not is_known or line_hash(store, Span(*header.last_line)) != header.last_hash:
         return None
     columns = {}
     for name, typecode, size, checksum in header.columns:
@@ -102,6 +102,7 @@ def _typecodes(columns: Mapping[str, Column]) -> dict[str, str]:
     return {name: column.typecode for name, column in columns.items()}
 
 
-def _line_hash(store: Store, span: Span) -> str:
+def line_hash(store: Store, span: Span) -> str:
+    """The hash of a line, by which derived data know their log again: no other log has this line at this place."""
     [line] = store.read_many([span])
     return blake2b(line, digest_size=16).hexdigest()

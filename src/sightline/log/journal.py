@@ -18,6 +18,7 @@ from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import Entry
 from sightline.log.levels import Reader
 from sightline.log.stores import Placement, Span, Store
+from sightline.log.stores.closed_store import ClosedStore
 from sightline.log.window_snapshots import Blobs
 from sightline.values.clock import Clock, Ids, iso
 from sightline.values.items import Call, Kind, Message
@@ -51,6 +52,7 @@ class Journal:
         `states_settings`: a new log begins with its settings; without them it has the default ones.
         """
         self.store, self._clock, self._ids, self.where = store, clock, ids, where
+        self._closed = False
         known = self._read_store()
         self.blobs = Blobs(store)
         self.drafts = Drafts(store.session_id, clock, ids, where)
@@ -316,11 +318,15 @@ class Journal:
         also those made after this row.
         """
         name, journal = self.fork(row), self.reopened()
-        journal.switch(name)
-        if keep_summaries:
-            for each in self.timeline.compacted(self.path, within=journal.path):
-                if not journal.path.knows(each):
-                    journal.append(self._drafts_of(each))
+        try:
+            journal.switch(name)
+            if keep_summaries:
+                for each in self.timeline.compacted(self.path, within=journal.path):
+                    if not journal.path.knows(each):
+                        journal.append(self._drafts_of(each))
+        except BaseException:
+            journal.close(writes=False)
+            raise
         return journal
 
     def _drafts_of(self, compaction: Compaction) -> list[Entry]:
@@ -361,12 +367,23 @@ class Journal:
             self._cache_size = column_cache.save(self.store, self.timeline, self._last)
         self._cached, self._uncached = self._folded, 0
 
-    def close(self) -> None:
-        """Sync, write the column cache for the next opening, and close the store."""
-        self.catch_up()
-        self.store.sync()
-        self.save_index()
-        self.store.close()
+    def close(self, *, writes: bool = True) -> None:
+        """Sync, write the column cache for the next opening, and close the store. Then the log can only be read.
+
+        A second call does nothing. Without `writes` the store is only closed.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        store = self.store
+        try:
+            if writes:
+                self.catch_up()
+                store.sync()
+                self.save_index()
+        finally:
+            self.store = self.reader.store = self.blobs.store = ClosedStore(store)
+            store.close()
 
 
 def _check_format(settings: Settings) -> Settings:

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeVar
 
+from sightline.log.column_cache import line_hash
 from sightline.log.columns import WHOLE
 from sightline.log.journal import Journal
+from sightline.log.stores import Span
 from sightline.recall.overview import SHOWN_KINDS
 from sightline.recall.search import TIME_MARK, Breadth, SearchIndex, SearchResult, SearchScope
 from sightline.values.items import Kind
@@ -155,10 +157,14 @@ class Finder:
         return "".join([text, *task, TIME_MARK, when])  # joined once: it may be huge
 
     def _open_index(self) -> SearchIndex:
-        """Open the index of the log. One with more rows than the log has is another log's: it begins again."""
+        """Open the index of the log."""
         store = self._journal.store
         # The index must not have rows whose log lines a power cut may still take, hence `store.sync`.
-        index = SearchIndex(store, key=store.session_id, before_writing=store.sync)
-        if index.upto > len(self._journal.timeline) and not self._journal.behind():
-            index.clear()
-        return index
+        return SearchIndex(store, key=store.session_id, mark=self._mark, before_writing=store.sync)
+
+    def _mark(self, row: int) -> str | None:
+        """The hash of a row's line; "" if the log has no such row, None if it may have one that is not read yet."""
+        timeline = self._journal.timeline
+        if row < len(timeline):
+            return line_hash(self._journal.store, Span(timeline.offset[row], timeline.length[row]))
+        return None if self._journal.behind() else ""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from sightline.errors import BadInput, Damaged, StoreError
 from sightline.files.project import place
 from sightline.log.journal import Journal
-from sightline.log.stores import Store, Stores, check_session_id
+from sightline.log.stores import Store, Stores, check_session_id, check_store, check_stores
 from sightline.log.stores.jsonl import Fsync
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.strategies.project_choice import chosen
@@ -26,6 +26,7 @@ def find_stores(stores: Stores | None, project: str | Path, root: str | Path | N
         return Folder(project, root, fsync=fsync or "turn")
     if root is not None or fsync is not None:
         raise BadInput("root and fsync are of sessions in files; a session in other stores takes stores= alone")
+    check_stores(stores)
     return stores
 
 
@@ -74,7 +75,7 @@ def _open_journal(
     open_store: Callable[[], Store], project: str | Path, settings: Settings | None, options: Mapping[str, Any]
 ) -> Journal:
     check_options(options)
-    store = open_store()
+    check_store(store := open_store())
     try:
         return Journal(
             store,

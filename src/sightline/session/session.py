@@ -4,8 +4,8 @@ This file is longer than others because it is the whole surface of a session in 
 """
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -28,7 +28,7 @@ from sightline.log.annotations import ReceiptNote, StateNote, ToolsNote
 from sightline.log.columns import LABELLED, REPLACING
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
-from sightline.log.stores import Repairs, Store, Stores
+from sightline.log.stores import Repairs, Store, Stores, check_store
 from sightline.log.stores.jsonl import Fsync
 from sightline.plan.budget import Budget
 from sightline.plan.strategies.sliding import begins_turn
@@ -81,6 +81,7 @@ class Session:
         if isinstance(store, Journal):
             self._journal = store
         else:
+            check_store(store)
             accept.check_settings(settings or Settings())
             self._journal = Journal(
                 store,
@@ -136,7 +137,8 @@ class Session:
         session = cls.resume(sessions[0], project, stores=stores, **options)
         if settings is not None and settings != session.settings:
             wanted, now = msgspec.structs.asdict(settings), msgspec.structs.asdict(session.settings)
-            session.configure(**{name: wanted[name] for name in wanted if wanted[name] != now[name]})
+            with session._closing_on_error():
+                session.configure(**{name: wanted[name] for name in wanted if wanted[name] != now[name]})
         return session
 
     @classmethod
@@ -187,8 +189,9 @@ class Session:
             stores, project, session_id, options, lambda made: cls._over(made, project, options)
         )
         if branch is not None:
-            session._journal.switch(branch)
-            session._composer.begin()
+            with session._closing_on_error():
+                session._journal.switch(branch)
+                session._composer.begin()
         session._resumed = True
         return session
 
@@ -201,8 +204,9 @@ class Session:
         """
         windows: dict[str, Snapshot] = {}
         session = cls.resume(session_id, project, windows=windows, **options)
-        windows |= sent_windows(session.receipt, session._journal.blobs)
         session._inspects = True
+        with session._closing_on_error():
+            windows |= sent_windows(session.receipt, session._journal.blobs)
         return session
 
     @classmethod
@@ -214,7 +218,16 @@ class Session:
                 **{name: options[name] for name in journal_file.SESSION_OPTIONS if name in options},
             )
         except BaseException:
-            journal.store.close()
+            journal.close(writes=False)
+            raise
+
+    @contextmanager
+    def _closing_on_error(self) -> Iterator[None]:
+        """Close the store, and write nothing, if this fails: the caller gets no session that could be closed."""
+        try:
+            yield
+        except BaseException:
+            self._journal.close(writes=False)
             raise
 
     @locked
@@ -230,19 +243,28 @@ class Session:
         """
         self._calls.end_imported()
         journal = self._journal.forked(self.items.row(at), keep_summaries=keep_summaries)
-        return Session(journal, apps=self.windows.apps.values(), **self._options)
+        try:
+            return Session(journal, apps=self.windows.apps.values(), **self._options)
+        except BaseException:
+            journal.close(writes=False)
+            raise
 
     @locked
     def close(self) -> None:
-        """Make everything durable and close the files. A closed session can be resumed."""
+        """Make everything durable and close the files. A second call does nothing.
+
+        Afterwards what was said can still be read, and what would write raises SessionClosed. `Session.resume` opens
+        the session again.
+        """
+        if self._closed:
+            return
         self._closed = True
         if "summaries" in vars(self):
             self.summaries.close()
-        self._recall.close()
-        if self._inspects:
-            self._journal.store.close()
-        else:
-            self._journal.close()
+        try:
+            self._recall.close()
+        finally:
+            self._journal.close(writes=not self._inspects)
 
     def __enter__(self) -> "Session":
         return self

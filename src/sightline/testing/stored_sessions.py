@@ -64,10 +64,12 @@ def every_payload_is_as_in_memory(stores: Stores) -> None:
 
     What was sent can be rendered again from the log, every item reads back, and nothing depends on derived data.
     """
-    expected = list(_lived(MemoryStores()))
-    for kind in (stores, _Forgetful(stores), _Garbling(stores)):
+    expected, stale = list(_lived(MemoryStores())), _Changed(stores, _StaleStore)
+    list(_lived(stale, sample=1))  # an earlier session of the same id
+    stores.delete("run")
+    for kind in (stores, _Changed(stores, _ForgetfulStore), _Changed(stores, _GarblingStore), stale, stale):
         for (what, found), (_, wanted) in zip(_lived(kind), expected, strict=True):
-            same(found, wanted, f"{what}, with {type(kind).__name__}")
+            same(found, wanted, f"{what}, with {kind!r}")
         stores.delete("run")
 
 
@@ -81,12 +83,12 @@ class _Window:
         return f"window at turn {self.turn}"
 
 
-def _lived(stores: Stores) -> Iterator[tuple[str, Any]]:
+def _lived(stores: Stores, sample: int = 0) -> Iterator[tuple[str, Any]]:
     """Live through a sample, and tell what was sent and what is found afterwards."""
-    sample, options = samples.load(samples.names()[0]), {**_options(), "windows": {"w": _Window()}}
+    run, options = samples.load(samples.names()[sample]), {**_options(), "windows": {"w": _Window()}}
     session = Session.new(stores=stores, session_id="run", **options)
     session.system("Be brief.")
-    messages = wire.read_messages(sample.messages)[:40]
+    messages = wire.read_messages(run.messages)[:40]
     for number, message in enumerate(messages):
         if message.role is Role.ASSISTANT:
             yield f"payload before message {number}", session.compose(_TIGHT).hash
@@ -98,7 +100,7 @@ def _lived(stores: Stores) -> Iterator[tuple[str, Any]]:
         session.add(message)
     session.interrupt()
     yield "the last payload", session.compose(_TIGHT).hash
-    query = str(sample.messages[0]["content"])[:80]
+    query = str(run.messages[0]["content"])[:80]
     yield "what is found", [found.id for found in session.items.search(query)]
     yield "the items", list(session.items)
     session.close()
@@ -119,35 +121,56 @@ class _Proxy:
         return getattr(self._whole, name)
 
 
-class _Forgetful(_Proxy):
-    """Stores that never keep derived data."""
+class _Changed(_Proxy):
+    """Stores whose handles are of another class, which treats derived data badly."""
+
+    def __init__(self, whole: Stores, change: Callable[[Store, dict[str, bytes]], Any]) -> None:
+        super().__init__(whole)
+        self._change = change
+        self._first: dict[str, bytes] = {}  # what was kept first under each name, by any handle
 
     def create(self, session_id: str) -> Store:
-        return cast(Store, _ForgetfulStore(self._whole.create(session_id)))
+        return cast(Store, self._change(self._whole.create(session_id), self._first))
 
     def open(self, session_id: str) -> Store:
-        return cast(Store, _ForgetfulStore(self._whole.open(session_id)))
+        return cast(Store, self._change(self._whole.open(session_id), self._first))
+
+    def __repr__(self) -> str:
+        return getattr(self._change, "__doc__", "")
 
 
-class _ForgetfulStore(_Proxy):
+class _ChangedStore(_Proxy):
+    def __init__(self, whole: Store, first: dict[str, bytes]) -> None:
+        super().__init__(whole)
+        self._first = first
+
+
+class _ForgetfulStore(_ChangedStore):
+    """derived data that are never kept"""
+
     def keep(self, parts: Mapping[str, bytes]) -> None:
         """Keeps nothing."""
 
 
-class _Garbling(_Proxy):
-    """Stores whose derived data come back with a byte changed."""
+class _GarblingStore(_ChangedStore):
+    """derived data with a byte changed"""
 
-    def create(self, session_id: str) -> Store:
-        return cast(Store, _GarblingStore(self._whole.create(session_id)))
-
-    def open(self, session_id: str) -> Store:
-        return cast(Store, _GarblingStore(self._whole.open(session_id)))
-
-
-class _GarblingStore(_Proxy):
     def cache(self, names: Iterable[str]) -> dict[str, bytes]:
         found: dict[str, bytes] = self._whole.cache(names)
         return {name: data[:-1] + bytes([data[-1] ^ 1]) for name, data in found.items()}
+
+
+class _StaleStore(_ChangedStore):
+    """derived data that were replaced or deleted, also those of an earlier session of the same id"""
+
+    def keep(self, parts: Mapping[str, bytes]) -> None:
+        self._whole.keep(parts)
+        for name, data in parts.items():
+            if data:
+                self._first.setdefault(name, data)
+
+    def cache(self, names: Iterable[str]) -> dict[str, bytes]:
+        return {name: self._first[name] for name in names if name in self._first}
 
 
 SESSION_CHECKS: tuple[Callable[[Stores], None], ...] = (

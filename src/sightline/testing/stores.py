@@ -16,12 +16,13 @@ from typing import Any
 
 from msgspec import Raw
 
-from sightline.errors import BadInput, BadSessionId, Conflict, SessionNotFound
+from sightline.errors import BadInput, BadSessionId, Conflict, SessionNotFound, StoreError, Unwritable
 from sightline.log.entries import Body, Entry, decode
-from sightline.log.stores import Placement, Repairs, Span, Store, Stores, Tips
+from sightline.log.stores import Placement, Repairs, Span, Store, Stores, Tips, missing
 from sightline.testing.stored_sessions import SESSION_CHECKS, same
 
 _numbers = count(1)
+_MANY = 600  # the engine reads up to 512 places at once, and a search hundreds of names
 
 
 def said(text: str = "hello") -> Entry:
@@ -72,12 +73,14 @@ def a_new_log_is_empty(stores: Stores) -> None:
 def lines_are_read_back(stores: Stores) -> None:
     """Many lines are read by their places, in any order and more than once; where there is none, nothing."""
     with closing(stores.create("s")) as store:
-        placed = append(store, said("one"), noted(), said("two 二"))
-        last = append(store, said("x" * 100_000), head=placed[2].entry.uuid)
-        wanted = [*reversed([*placed, *last]), placed[1]]
+        placed = append(store, said("one"), noted(), said("two 二 \U0001f98a"))
+        last = append(store, said("x" * 1_000_000), head=placed[2].entry.uuid)
+        many = append(store, *(noted() for _ in range(_MANY)))
+        wanted = [*reversed([*placed, *last]), placed[1], *many]
         lines = store.read_many([each.span for each in wanted])
-        same([decode(line) for line in lines], [each.entry for each in wanted], "the entries read")
-        end = last[0].span
+        read = _attempt(lambda: [decode(line) for line in lines], "decoding the lines read")
+        assert read == [each.entry for each in wanted], "the entries read are not those that were written"
+        end = many[-1].span
         same(store.read_many([Span(end.offset + end.length + 1_000, 50)]), [b""], "where there is no line")
         same(store.read_many([]), [], "no places")
 
@@ -144,6 +147,7 @@ def handles_see_each_other(stores: Stores) -> None:
         other.refresh()
         same((other.tips, uuids(other)), (one.tips, [root.uuid]), "what another handle knows")
         append(one, winner := said(), head=root.uuid)
+        same(uuids(other), [root.uuid], "the lines up to the tips of a handle that has not read on")
         error = _raises(Conflict, lambda: append(other, said(), head=root.uuid), "the slower of two writers")
         same(error.found, winner.uuid, "the head that the slower one is told")
         append(other, said(), head=winner.uuid)
@@ -199,7 +203,6 @@ def a_log_is_opened_again(stores: Stores) -> None:
             again.refresh(kept)
             same((again.tips, list(again.scan())), (tips, lines), f"the log opened with {kept}")
             same(again.repairs, Repairs(), "the repairs of a healthy log")
-            again.close()  # a second close does nothing
 
 
 def any_writers_agree_with_a_list(stores: Stores) -> None:
@@ -248,6 +251,11 @@ def derived_data_are_kept_or_lost(stores: Stores) -> None:
             for handle in (store, other):
                 found = handle.cache([*parts, "columns", "nothing"])
                 assert found.items() <= parts.items(), "derived data came back otherwise than they were kept"
+        assert store.cache(["columns"]).keys() <= {"columns"}, "cache returned a name that nobody asked for"
+        many = {f"search/{number}": bytes([number % 255 + 1]) for number in range(_MANY)}
+        _attempt(lambda: store.keep(many), "keep with many names")
+        found = _attempt(lambda: store.cache(list(many)), "cache with many names")
+        assert found.items() <= many.items(), "derived data came back otherwise than they were kept"
 
 
 def texts_are_kept(stores: Stores) -> None:
@@ -257,6 +265,8 @@ def texts_are_kept(stores: Stores) -> None:
         append(store, noted())
         store.keep_texts(texts)
         store.keep_texts({"d1": "plain"})
+        with closing(store.reopened()) as other:
+            same(other.texts(list(texts)), texts, "the texts, read before the handle that kept them is closed")
     with closing(stores.open("s")) as again:
         same(again.texts(["d3", "never", "d1", "d2"]), texts, "the texts")
         same(again.texts([]), {}, "no texts")
@@ -267,11 +277,11 @@ def texts_are_kept(stores: Stores) -> None:
 
 def sessions_are_listed_newest_first(stores: Stores) -> None:
     """A session is listed when something was written to it; the one written to last is first."""
-    made = {name: stores.create(name) for name in ("a", "b.2", "C_3-x")}
-    for name in ("a", "b.2", "a"):
+    made = {name: stores.create(name) for name in ("a", "b.2", "C_3-x", "never")}
+    for name in ("b.2", "a", "C_3-x", "b.2"):  # neither in the order of the alphabet nor in that of their creation
         append(made[name], noted())
         _pause(made[name])
-    same(stores.sessions(), ["a", "b.2"], "the sessions, newest first")
+    same(stores.sessions(), ["b.2", "C_3-x", "a"], "the sessions, newest first")
     for store in made.values():
         store.close()
 
@@ -313,7 +323,56 @@ def sessions_are_separate_until_deleted(stores: Stores) -> None:
         same((list(store.scan()), len(uuids(other))), ([], 1), "the lines of both")
 
 
+def a_deleted_session_does_not_come_back(stores: Stores) -> None:
+    """What a handle writes whose session was deleted is refused or lost; derived data raise nothing even then."""
+    with closing(stores.create("s")) as store:
+        append(store, first := said())
+        stores.delete("s")
+        for act in (lambda: append(store, said(), head=first.uuid), lambda: store.keep_texts({"d": "text"})):
+            _attempt(act, "writing to a deleted session", StoreError)
+        _attempt(lambda: store.keep({"columns": b"x", "search/head": b"x"}), "keep of a deleted session")
+    same(stores.sessions(), [], "the sessions after the only one was deleted")
+    with closing(stores.create("s")) as again:
+        again.refresh()
+        found = (list(again.scan()), again.cache(["columns", "search/head"]), again.texts(["d"]))
+        same(found, ([], {}, {}), "what a deleted session left to a new one of its id")
+
+
+def a_closed_handle_is_harmless(stores: Stores) -> None:
+    """Closing twice does nothing; then a handle refuses with the errors promised, and others can be made of it."""
+    store = stores.create("s")
+    append(store, first := said())
+    store.close()
+    _attempt(store.close, "closing twice")
+    with closing(store.reopened()) as again:
+        again.refresh()
+        same(uuids(again), [first.uuid], "the log through a handle made of a closed one")
+    _attempt(lambda: store.keep({"columns": b"x"}), "keep of a closed handle")
+    _attempt(lambda: append(store, noted()), "append to a closed handle", Unwritable)
+    _attempt(store.refresh, "refreshing a closed handle", StoreError)
+    store.close()
+
+
+def _attempt(act: Callable[[], Any], what: str, allowed: type[Exception] | tuple[()] = ()) -> Any:
+    """Return what this returns, if anything. Raise AssertionError if it raises anything that is not allowed."""
+    try:
+        return act()
+    except allowed:
+        return None
+    except Exception as error:
+        raise AssertionError(f"{what} raised {error!r}") from error
+
+
+def everything_is_there(stores: Stores) -> None:
+    """The stores, and a handle of theirs, have every method and attribute of the protocols."""
+    assert not (lacks := missing(stores, Stores)), f"these are no Stores: they lack {', '.join(lacks)}"
+    store = stores.create("s")
+    assert not (lacks := missing(store, Store)), f"this is no Store: it lacks {', '.join(lacks)}"
+    store.close()
+
+
 STORE_CHECKS: tuple[Callable[[Stores], None], ...] = (
+    everything_is_there,
     a_new_log_is_empty,
     lines_are_read_back,
     scanning_begins_at_any_line,
@@ -329,6 +388,8 @@ STORE_CHECKS: tuple[Callable[[Stores], None], ...] = (
     sessions_are_listed_newest_first,
     ids_are_checked,
     sessions_are_separate_until_deleted,
+    a_deleted_session_does_not_come_back,
+    a_closed_handle_is_harmless,
     *SESSION_CHECKS,
 )
 

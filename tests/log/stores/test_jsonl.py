@@ -1,5 +1,6 @@
 """A log in a file: what is repaired when it is opened, what the disk may refuse, and when it is synced."""
 
+from contextlib import closing
 from errno import EIO, ENOSPC
 from pathlib import Path
 
@@ -7,9 +8,10 @@ import pytest
 from counted_disk import CountedDisk, read_only
 from msgspec.structs import replace
 
-from sightline.errors import StoreError, Unwritable
+from sightline.errors import StoreError, Unsynced, Unwritable
 from sightline.log.entries import decode, encode
 from sightline.log.stores.jsonl import Fsync, JsonlStore
+from sightline.log.stores.session_folder import Folder
 from sightline.testing.stores import append, noted, said, uuids
 
 
@@ -253,7 +255,7 @@ def test_a_sync_that_failed_is_tried_again(path: Path) -> None:
     store = JsonlStore(path, disk=disk)
     append(store, said())
     disk.refuse = {"sync": OSError(EIO, "Input/output error")}
-    with pytest.raises(Unwritable):
+    with pytest.raises(Unsynced):
         store.sync()
     disk.refuse = {}
     store.sync()
@@ -298,6 +300,33 @@ def test_a_log_that_somebody_cut_is_not_written_to(path: Path) -> None:
     with pytest.raises(StoreError, match="resume"):
         append(store, noted())
     assert path.read_bytes() == cut
+
+
+@pytest.mark.parametrize("then", ["deleted", "made anew", "neither"])
+def test_next_to_a_deleted_log_nothing_is_written(path: Path, then: str) -> None:
+    """Neither derived data nor texts, also if a new log has its name: a deleted session would come back in them."""
+    folder = Folder("/p", path.parent)
+    with closing(folder.create("s")) as store:
+        append(store, said())
+        log = store.path
+        if then != "neither":
+            folder.delete("s")
+            assert list(log.parent.iterdir()) == []
+        if then == "made anew":
+            with closing(folder.create("s")) as other:
+                append(other, said())
+        store.keep({"columns": b"x", "search/head": b"x"})
+        if then == "neither":
+            store.keep_texts({"d": "text"})
+        else:
+            with pytest.raises(Unwritable, match="deleted"):
+                store.keep_texts({"d": "text"})
+    written: dict[str, set[str]] = {
+        "deleted": set(),
+        "made anew": {".jsonl"},
+        "neither": {".jsonl", ".idx", ".search", ".blobs"},
+    }
+    assert {each.suffix for each in log.parent.iterdir()} == written[then]
 
 
 def test_a_log_that_was_deleted_takes_nothing_more(path: Path) -> None:

@@ -22,7 +22,7 @@ def touch(folder: Folder, name: str, when: int) -> Path:
     """A session that was last written to at this time."""
     path = folder.file(name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"")
+    path.write_bytes(b"{}\n")
     os.utime(path, (when, when))
     return path
 
@@ -93,12 +93,15 @@ def test_the_last_written_session_is_listed_first(folder: Folder) -> None:
 
 
 def test_what_is_no_file_is_not_listed(folder: Folder) -> None:
-    """Directories, links to nothing and other suffixes are no sessions."""
+    """Directories, links to nothing, other suffixes, empty logs and names that are no ids are no sessions."""
     path = touch(folder, "real", 1)
     path.with_name("directory.jsonl").mkdir()
     path.with_name("dangling.jsonl").symlink_to("nowhere")
     path.with_name("real.idx").write_bytes(b"")
+    path.with_name("empty.jsonl").write_bytes(b"")
+    path.with_name("real (copy).jsonl").write_bytes(path.read_bytes())
     assert folder.sessions() == ["real"]
+    assert sorted(folder.sessions(empty=True)) == ["empty", "real"]
 
 
 def test_a_folder_that_is_not_there_has_no_sessions(folder: Folder) -> None:

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sightline.log.stores import Stores
-from sightline.log.stores.memory import MemoryStores
+from sightline.errors import BadInput
+from sightline.log.stores import Stores, Tips
+from sightline.log.stores.memory import MemoryStore, MemoryStores
 from sightline.log.stores.session_folder import Folder
+from sightline.session.session import Session
+from sightline.testing.stored_sessions import SESSION_CHECKS
 from sightline.testing.stores import STORE_CHECKS, check_stores
 
 KINDS: dict[str, Callable[[Path], Stores]] = {
@@ -36,3 +40,161 @@ def test_a_store_that_breaks_a_promise_is_told_which() -> None:
     check_stores(MemoryStores)
     with pytest.raises(AssertionError, match=r"delete\(''\) raises BadSessionId"):
         check_stores(Careless)
+
+
+class Broken(MemoryStores):
+    """Stores whose handles break one promise."""
+
+    def __init__(self, defect: "Callable[[MemoryStore], Any]") -> None:
+        super().__init__()
+        self._defect = defect
+
+    def create(self, session_id: str) -> MemoryStore:
+        return self._broken(super().create(session_id))
+
+    def open(self, session_id: str) -> MemoryStore:
+        return self._broken(super().open(session_id))
+
+    def _broken(self, store: MemoryStore) -> MemoryStore:
+        reopened = store.reopened
+        store.reopened = lambda: self._broken(reopened())  # type: ignore[method-assign]
+        self._defect(store)
+        return store
+
+
+def _fail() -> Any:
+    raise RuntimeError("too many")
+
+
+def loses_long_lines(store: Any) -> None:
+    read = store.read_many
+    store.read_many = lambda spans: [line[:200_000] for line in read(spans)]
+
+
+def loses_rare_characters(store: Any) -> None:
+    read = store.read_many
+    store.read_many = lambda spans: ["".join(c for c in b.decode() if ord(c) < 1 << 16).encode() for b in read(spans)]
+
+
+def reads_few(store: Any) -> None:
+    read = store.read_many
+    store.read_many = lambda spans: read(spans[:400])
+
+
+def caches_few(store: Any) -> None:
+    cache = store.cache
+    store.cache = lambda names: cache(names) if len(list(names)) < 50 else _fail()
+
+
+def caches_all(store: Any) -> None:
+    store.cache = lambda _: dict(store._log.parts)
+
+
+def scans_beyond(store: Any) -> None:
+    scan = MemoryStore(store.session_id, store._log)
+
+    def everything(start: int = 0) -> Any:
+        scan.refresh()
+        return scan.scan(start)
+
+    store.scan = everything
+
+
+def keeps_texts_at_close(store: Any) -> None:
+    kept: dict[str, str] = {}
+    keep = store.keep_texts
+    store.keep_texts = kept.update
+    store.close = lambda: keep(kept)
+
+
+def closes_once(store: Any) -> None:
+    closed: list[int] = []
+    store.close = lambda: _fail() if closed else closed.append(1)
+
+
+def keeps_loudly(store: Any) -> None:
+    closed: list[int] = []
+    keep = store.keep
+    store.keep = lambda parts: _fail() if closed else keep(parts)
+    store.close = lambda: closed.append(1)
+
+
+DEFECTS: dict[Callable[[Any], None], str] = {
+    loses_long_lines: "decoding the lines read raised",
+    loses_rare_characters: "the entries read",
+    reads_few: "the entries read",
+    caches_few: "cache with many names raised RuntimeError",
+    caches_all: "nobody asked for",
+    scans_beyond: "has not read on",
+    keeps_texts_at_close: "before the handle that kept them is closed",
+    closes_once: "closing twice raised",
+    keeps_loudly: "keep of a closed handle raised",
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.__name__)
+def test_a_handle_that_breaks_a_promise_is_refused(defect: Callable[[Any], None]) -> None:
+    """By a check that says what is wrong; the same handle without the defect passes it."""
+    check_handles(lambda _: None)
+    with pytest.raises(AssertionError, match=DEFECTS[defect]):
+        check_handles(defect)
+
+
+def check_handles(defect: Callable[[Any], None]) -> None:
+    """The suite without the checks of whole sessions, over handles with a defect."""
+    for check in STORE_CHECKS[: -len(SESSION_CHECKS)]:
+        check(Broken(defect))
+
+
+class Alphabetical(MemoryStores):
+    """Stores that list their sessions by name."""
+
+    def sessions(self) -> list[str]:
+        return sorted(super().sessions())
+
+
+class Undead(MemoryStores):
+    """Stores whose deleted sessions stay for the handles that have them."""
+
+    def delete(self, session_id: str) -> None:
+        self._existing(session_id).lines.clear()
+        self._logs[session_id].parts.clear()
+        self._logs[session_id].texts.clear()
+        self._logs[session_id].tips = Tips()
+
+
+@pytest.mark.parametrize(("broken", "told"), [(Alphabetical, "newest first"), (Undead, "left to a new one of its id")])
+def test_stores_that_break_a_promise_are_refused(broken: type[MemoryStores], told: str) -> None:
+    """Order and deletion are promises of all sessions together."""
+    with pytest.raises(AssertionError, match=told):
+        check_stores(broken)
+
+
+class Half:
+    """Half a store."""
+
+    session_id, tips = "s", Tips()
+
+    def append(self) -> None:
+        """Does nothing."""
+
+
+def test_what_is_missing_is_listed() -> None:
+    """All of it, by the suite and when a session is opened; and who confuses a store with stores is told."""
+    lacks = "cache, close, keep, keep_texts, read_many, refresh, reopened, repairs, scan, sync, texts"
+    halves = MemoryStores()
+    halves.create = lambda _: Half()  # type: ignore[assignment,method-assign,return-value]
+    with pytest.raises(AssertionError, match=f"no Store: it lacks {lacks}"):
+        check_stores(lambda: halves)
+    with pytest.raises(AssertionError, match="no Stores: they lack create, delete, open, sessions"):
+        check_stores(Half)  # type: ignore[arg-type]
+    given: list[tuple[Callable[[], Any], str]] = [
+        (lambda: Session(Half()), f"a Half is no Store: it lacks {lacks}"),  # type: ignore[arg-type]
+        (lambda: Session.new(stores=halves), f"a Half is no Store: it lacks {lacks}"),
+        (lambda: Session("/tmp/foo"), r"a str is no Store.*Session.open\(project\)"),  # type: ignore[arg-type]
+        (lambda: Session(MemoryStores()), r"these are Stores: Session.new\(stores=…\)"),  # type: ignore[arg-type]
+        (lambda: Session.open(stores=MemoryStore()), r"one Store is for Session\(store\)"),  # type: ignore[arg-type]
+    ]
+    for make, told in given:
+        with pytest.raises(BadInput, match=told):
+            make()

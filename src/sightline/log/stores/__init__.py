@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
-from sightline.errors import BadSessionId
+from sightline.errors import BadInput, BadSessionId
 from sightline.log.entries import Entry
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
@@ -124,13 +124,16 @@ class Store(Derived, Protocol):
         """
 
     def reopened(self) -> "Store":
-        """Another handle to the same log, which is closed on its own."""
+        """Another handle to the same log, which is closed on its own. Also after `close`."""
 
     def sync(self) -> None:
-        """Return when everything appended so far survives a power cut. Raises Unwritable."""
+        """Return when everything appended so far survives a power cut. Raises Unsynced."""
 
     def close(self) -> None:
-        """Release files and connections. What is stored stays. A second call does nothing."""
+        """Release files and connections. What is stored stays. A second call does nothing.
+
+        Afterwards `keep` keeps nothing and `append` and `keep_texts` raise Unwritable, or they open the store again.
+        """
 
 
 class Stores(Protocol):
@@ -169,3 +172,25 @@ def check_session_id(session_id: str) -> str:
     if not isinstance(session_id, str) or not _PLAIN.fullmatch(session_id) or ".." in session_id:
         raise BadSessionId(session_id)
     return session_id
+
+
+def missing(given: object, protocol: type) -> list[str]:
+    """The names of a protocol that an object does not have."""
+    names = {*dir(protocol), *getattr(protocol, "__annotations__", ())}
+    return sorted(name for name in names if not name.startswith("_") and not hasattr(given, name))
+
+
+def check_store(given: object) -> None:
+    """Raise BadInput if this is no `Store`, with everything that it lacks."""
+    if lacks := missing(given, Store):
+        hint = "Session.open(project) opens the sessions of a folder"
+        if not missing(given, Stores):
+            hint = "these are Stores: Session.new(stores=…) begins a session in them"
+        raise BadInput(f"a {type(given).__name__} is no Store: it lacks {', '.join(lacks)}; {hint}")
+
+
+def check_stores(given: object) -> None:
+    """Raise BadInput if these are no `Stores`, with everything that they lack."""
+    if lacks := missing(given, Stores):
+        hint = "one Store is for Session(store)" if not missing(given, Store) else "such are MemoryStores()"
+        raise BadInput(f"a {type(given).__name__} is no Stores: it lacks {', '.join(lacks)}; {hint}")

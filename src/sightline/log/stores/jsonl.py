@@ -4,14 +4,14 @@ import logging
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from sightline.errors import StoreError, Unwritable
+from sightline.errors import StoreError, Unsynced, Unwritable
 from sightline.log.entries import UNREADABLE, Entry, Tip, decode_tip, encode
 from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips
 from sightline.log.stores.disk import Disk, DiskFile, OsDisk
@@ -43,6 +43,7 @@ class JsonlStore:
         self._lock = threading.Lock()
         self._unsynced = False
         self._file: DiskFile | None = None
+        self._inode = (0, 0)  # device and inode of the file that was opened
         self._parts = PartFile(path.with_suffix(".search"))
         self._texts = TextFile(path.with_suffix(".blobs"), self._disk)
         if read:
@@ -105,16 +106,18 @@ class JsonlStore:
     def keep(self, parts: Mapping[str, bytes]) -> None:
         if self._is_new():
             return  # nothing is derived from a log without lines, and a file of its own would be left behind
-        if (columns := parts.get(COLUMNS)) is not None:
-            replace_whole(self.path.with_suffix(".idx"), columns)
-        if others := {name: data for name, data in parts.items() if name != COLUMNS}:
-            self._parts.keep(others)
+        with suppress(StoreError), self._next_to_log():
+            if (columns := parts.get(COLUMNS)) is not None:
+                replace_whole(self.path.with_suffix(".idx"), columns)
+            if others := {name: data for name, data in parts.items() if name != COLUMNS}:
+                self._parts.keep(others)
 
     def texts(self, digests: Iterable[str]) -> dict[str, str]:
         return self._texts.read(digests)
 
     def keep_texts(self, texts: Mapping[str, str]) -> None:
-        self._texts.write(texts)
+        with self._next_to_log():
+            self._texts.write(texts)
 
     def reopened(self) -> "JsonlStore":
         return JsonlStore(self.path, fsync=self.fsync, disk=self._disk, read=False)
@@ -126,23 +129,41 @@ class JsonlStore:
                 self._opened().sync()
             except OSError as error:
                 self._unsynced = True
-                raise Unwritable(str(self.path), error.strerror or str(error)) from error
+                raise Unsynced(str(self.path), error.strerror or str(error)) from error
 
     def close(self) -> None:
         with self._lock:
-            if self._file is not None:
-                self.sync()
-                self._file.close()
-                self._file = None
+            if (file := self._file) is not None:
+                try:
+                    self.sync()
+                finally:
+                    self._file = None
+                    file.close()
 
     def _is_new(self) -> bool:
         """Whether nothing has been written yet."""
         return self._file is None and not os.path.lexists(self.path)
 
+    @contextmanager
+    def _next_to_log(self) -> Iterator[None]:
+        """Write a side file, while nobody deletes the log. Raises Unwritable if somebody did: it would come back."""
+        with self._lock:
+            if not self.tips.size and self._is_new():
+                yield
+                return
+            deleted = Unwritable(str(self.path), "it was deleted while it was open")
+            if self._is_new():
+                raise deleted
+            with self._opened().locked():
+                if self._inode != _inode(self.path):
+                    raise deleted
+                yield
+
     def _opened(self) -> DiskFile:
         if self._file is None:
             try:
                 self._file = self._disk.open(self.path)
+                self._inode = _inode(self.path)
             except OSError as error:
                 why = error.strerror or str(error)
                 if os.path.lexists(self.path):
@@ -243,6 +264,14 @@ class _Progress:
                 self._damaged.append(line.span.offset)
                 logger.warning("[JSONLStore] 解析 JSON 行失败 (offset %d)", line.span.offset)
             return None
+
+
+def _inode(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_dev, status.st_ino
 
 
 def _ends_batch(tip: Tip) -> bool:

@@ -2,12 +2,13 @@
 
 import os
 import re
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from sightline.errors import BadInput, SessionNotFound, StoreError
+from sightline.errors import BadInput, BadSessionId, SessionNotFound, StoreError
 from sightline.log.stores import check_session_id
+from sightline.log.stores.disk import OsDisk
 from sightline.log.stores.jsonl import Fsync, JsonlStore
 
 SESSION_FACTS = ".session"  # the user and preferences of a session that the ClawdCode document's names began
@@ -66,18 +67,23 @@ class Folder:
     def open(self, session_id: str) -> JsonlStore:
         return JsonlStore(self.existing(session_id), fsync=self.fsync, read=False)
 
-    def sessions(self) -> list[str]:
-        """The ids of all sessions, the one written to last first."""
+    def sessions(self, *, empty: bool = False) -> list[str]:
+        """The ids of all sessions, the one written to last first; with `empty`, also those with an empty log."""
         written: list[tuple[int, str]] = []
         for path in self.path.glob("*.jsonl"):  # none if the folder does not exist or may not be read
-            with suppress(OSError):  # deleted since, or a link to nothing
-                if path.is_file():
+            with suppress(OSError, BadSessionId):  # deleted since, a link to nothing, or a copy such as "s (1)"
+                check_session_id(path.stem)
+                if path.is_file() and (empty or path.stat().st_size):
                     written.append((path.stat().st_mtime_ns, path.stem))
         return [name for _, name in sorted(written, reverse=True)]
 
     def delete(self, session_id: str) -> None:
         """Delete a session and all its side files. Raises SessionNotFound."""
         path = self.existing(session_id)
-        path.unlink()
-        for suffix in SIDE_FILES:
-            path.with_suffix(suffix).unlink(missing_ok=True)
+        with ExitStack() as stack:
+            with suppress(OSError):  # who may not open a file may still delete it
+                log = stack.enter_context(closing(OsDisk().open(path)))
+                stack.enter_context(log.locked())  # so that nobody writes a side file meanwhile
+            path.unlink()
+            for suffix in SIDE_FILES:
+                path.with_suffix(suffix).unlink(missing_ok=True)

@@ -270,7 +270,7 @@ class PersistentStore:
 
     def list_sessions(self) -> list[str]:
         """Return the ids, the session written to last first."""
-        return self._folder.sessions()[: self.max_sessions]
+        return self._folder.sessions(empty=True)[: self.max_sessions]
 
     @locked
     def sync(self) -> None:

@@ -20,7 +20,7 @@ from sightline.recall.search.bm25 import (
 )
 from sightline.recall.search.neighbours import SearchScope, rank_with_neighbours
 from sightline.recall.search.postings import RecentRows
-from sightline.recall.search.segments import NOTHING, Head, StoredSegments
+from sightline.recall.search.segments import NOTHING, Head, Mark, StoredSegments
 from sightline.recall.search.terms import (
     INDEXED_CHARS,
     count_words,
@@ -52,23 +52,29 @@ class SearchResult(NamedTuple):
 class SearchIndex:
     """BM25 over the rows of a timeline, incremental, in a store or in memory. Safe under threads and processes.
 
-    Without `derived`, or if that keeps nothing, the index is in memory. `key` names the log that it belongs to: what is
-    of another log or format, lost or damaged, is not used. That raises nothing. Instead `upto` falls back, so before a
-    search the caller adds all rows from `upto` on, and searches again if `upto` fell meanwhile. `before_writing` is
-    called before rows are stored, to make the log durable first. Of a row's text at most INDEXED_CHARS are indexed:
-    head, tail and samples between.
+    Without `derived`, or if that keeps nothing, the index is in memory. `key` names the log that it belongs to, and
+    `mark` tells a row of it from the same row of another log of this name, such as one restored from a copy: "" for a
+    row that the log does not have, None for one that is not known yet. What is of another log or format, lost or
+    damaged, is not used. That raises nothing. Instead `upto` falls back, so before a search the caller adds all rows
+    from `upto` on, and searches again if `upto` fell meanwhile. `before_writing` is called before rows are stored, to
+    make the log durable first. Of a row's text at most INDEXED_CHARS are indexed: head, tail and samples between.
     """
 
     def __init__(
-        self, derived: Derived | None = None, *, key: str = "", before_writing: Callable[[], None] = lambda: None
+        self,
+        derived: Derived | None = None,
+        *,
+        key: str = "",
+        mark: Mark = lambda _: "-",
+        before_writing: Callable[[], None] = lambda: None,
     ) -> None:
-        self._key, self._before_writing = key, before_writing
+        self._key, self._mark, self._before_writing = key, mark, before_writing
         self._lock = threading.Lock()
         self.upto = 0  # all rows before this one have been given to `add`
         self._recent = RecentRows()
-        self._head = NOTHING
+        self._head = self._checked = NOTHING  # `_checked`: is known to be of this log
         self._failed = False
-        self._segments = StoredSegments(MemoryStore() if derived is None else derived, key)
+        self._segments = StoredSegments(MemoryStore() if derived is None else derived, key, mark)
         self._refresh()
 
     def add(self, rows: Iterable[tuple[int, str]], upto: int) -> None:
@@ -112,11 +118,6 @@ class SearchIndex:
                     found[term] += [row + base for row in rows]
         return found
 
-    def clear(self) -> None:
-        """Delete everything, because it is of another log."""
-        with self._lock:
-            self._begin_again()
-
     def close(self) -> None:
         """Store what is still in memory."""
         with self._lock, suppress(_Lost):
@@ -127,12 +128,13 @@ class SearchIndex:
         """Start empty; the second time in memory, because the store gives back other data than it was given."""
         self._segments.clear(self._head)
         if self._failed:
-            self._segments = StoredSegments(MemoryStore(), self._key)
+            self._segments = StoredSegments(MemoryStore(), self._key, self._mark)
         self._failed = True
         self._forget()
 
     def _forget(self) -> None:
         self._head, self._recent, self.upto = NOTHING, RecentRows(), 0
+        self._checked = NOTHING
 
     def _add_row(self, row: int, text: str) -> None:
         if self._recent.count >= MAX_BULK or not self._recent.can_add(row):
@@ -160,6 +162,13 @@ class SearchIndex:
     def _refresh(self) -> None:
         """Read what another process has stored. Its rows replace ours, because both are of the same log."""
         head = self._segments.head()
+        if head not in (self._checked, NOTHING):
+            mark = self._mark(head.upto - 1)
+            if mark not in (head.mark, None):
+                self._head = head
+                self._begin_again()
+                return
+            self._checked = head if mark else self._checked
         if head == self._head:
             return
         if head.upto < self._head.upto:  # lost, or another process was slower: the rows after it are added again
@@ -182,7 +191,7 @@ class SearchIndex:
     def _write(self) -> None:
         before, head = self._head, self._extended_head()
         if head is not None and self._segments.head() == before:  # the store keeps nothing, or nothing more
-            self._segments = StoredSegments(MemoryStore(), self._key)
+            self._segments = StoredSegments(MemoryStore(), self._key, self._mark)
             if before.segments:
                 self._forget()
                 return
@@ -196,6 +205,4 @@ class SearchIndex:
         """Store what is new and return what there is then; None if what was stored is damaged."""
         if self._recent.lengths:
             return self._segments.write(self._head, self._recent, self.upto)
-        head = self._head._replace(upto=self.upto)
-        self._segments.note(head)
-        return head
+        return self._segments.note(self._head, self.upto)

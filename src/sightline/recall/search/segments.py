@@ -8,7 +8,7 @@ import struct
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 from zlib import crc32
@@ -18,7 +18,7 @@ import msgspec
 from sightline.log.stores import Derived
 from sightline.recall.search.postings import MAX_SPAN, ROW, Postings, RecentRows, unpack
 
-FORMAT = f"6-{sys.byteorder}"  # arrays are stored in the machine's byte order; data of any other format are not used
+FORMAT = f"7-{sys.byteorder}"  # arrays are stored in the machine's byte order; data of any other format are not used
 MAX_MERGED = 1 << 18  # postings of the largest segment made by merging: one merge takes at most about 0.3 s
 _PART = 1 << 10  # postings in a part, some 6 KB
 _HEAD = "search/head"
@@ -35,6 +35,7 @@ class Segment(NamedTuple):
     rows: int
     length: int  # terms of all its rows together
     postings: int
+    mark: str  # of its last row
 
     @property
     def parts(self) -> int:
@@ -51,19 +52,23 @@ class Head(NamedTuple):
 
     upto: int
     segments: tuple[Segment, ...]
+    mark: str  # of the last row before `upto`
 
 
-NOTHING = Head(0, ())
+NOTHING = Head(0, (), "")
+Mark = Callable[[int], str | None]
+"""Tells the row of a log from the same row of any other log: a log that ends otherwise was restored or made anew."""
 
 
 class StoredSegments:
-    """The segments of one log in its store. `key` names the log: data of another one are not used."""
+    """The segments of one log in its store. Data of another `key`, or of rows with another `mark`, are not used."""
 
-    def __init__(self, derived: Derived, key: str) -> None:
+    def __init__(self, derived: Derived, key: str, mark: Mark) -> None:
         self._derived, self._seed = derived, crc32(f"{FORMAT}\0{key}".encode(errors="replace"))
+        self._mark = mark
 
     def head(self) -> Head:
-        """Return what is stored; nothing if that is damaged or of another log."""
+        """Return what is stored; nothing if that is damaged or of another key."""
         data = self._derived.cache([_HEAD]).get(_HEAD, b"")
         if not self._is_sealed(data):
             return NOTHING
@@ -77,7 +82,7 @@ class StoredSegments:
             for at, segment in enumerate(segments)
             for term, hashed in hashes.items()
         ]
-        data = self._read(dict.fromkeys(name for _, _, name in parts))
+        data = self._read({name: segments[at].mark for at, _, name in parts})
         if data is None:
             return None
         found: list[dict[str, Postings]] = [{} for _ in segments]
@@ -101,25 +106,28 @@ class StoredSegments:
             rows=len(recent.lengths) + sum(segment.rows for segment in older),
             length=sum(recent.lengths.values()) + sum(segment.length for segment in older),
             postings=size,
+            mark=self._mark(last) or "",
         )
         merged: defaultdict[str, list[int]] = defaultdict(list)
         for segment in older:
             data = self._read(_part_names(segment))
             if data is None:
                 return None
-            for term, postings in chain.from_iterable(map(_decode, data.values())):
+            for term, postings in chain.from_iterable(map(_decode, map(data.__getitem__, _part_names(segment)))):
                 merged[term] += postings.pack(segment.base - new.base)
         for term, packed in recent.packed.items() if older else ():
             merged[term] += [each + (recent.base - new.base << ROW) for each in packed]
-        stored = Head(upto, (*kept, new))
+        stored = Head(upto, (*kept, new), self._mark(upto - 1) or "")
         dropped = dict.fromkeys((name for segment in older for name in _part_names(segment)), b"")
         parts = self._encode(new, merged or recent.packed)
         self._derived.keep({**dropped, **parts, _HEAD: self._seal(msgspec.msgpack.encode(stored))})
         return stored
 
-    def note(self, head: Head) -> None:
-        """Store which rows were seen, without a new segment."""
-        self._derived.keep({_HEAD: self._seal(msgspec.msgpack.encode(head))})
+    def note(self, head: Head, upto: int) -> Head:
+        """Store which rows were seen, without a new segment. Return what there is then."""
+        seen = Head(upto, head.segments, self._mark(upto - 1) or "")
+        self._derived.keep({_HEAD: self._seal(msgspec.msgpack.encode(seen))})
+        return seen
 
     def clear(self, head: Head) -> None:
         """Delete these segments."""
@@ -132,19 +140,22 @@ class StoredSegments:
         for term, packed in postings.items():
             name = term.encode()
             parts[crc32(name) & mask][name] = packed
-        return {segment.part(number): self._seal(_encode(terms)) for number, terms in enumerate(parts)}
+        return {segment.part(number): self._seal(_encode(terms), segment.mark) for number, terms in enumerate(parts)}
 
-    def _read(self, names: Mapping[str, None]) -> dict[str, bytes] | None:
-        """These parts, sealed; None if one is lost or damaged."""
-        found = self._derived.cache(names)
-        is_whole = len(found) == len(names) and all(map(self._is_sealed, found.values()))
+    def _read(self, marks: Mapping[str, str]) -> dict[str, bytes] | None:
+        """The parts of these names, with the marks of their segments; None if one is lost, damaged or another's."""
+        found = self._derived.cache(marks)
+        is_whole = found.keys() >= marks.keys() and all(self._is_sealed(found[name], marks[name]) for name in marks)
         return found if is_whole else None
 
-    def _seal(self, data: bytes) -> bytes:
-        return crc32(data, self._seed).to_bytes(_CHECKSUM, "little") + data
+    def _seal(self, data: bytes, mark: str = "") -> bytes:
+        return self._checksum(data, mark) + data
 
-    def _is_sealed(self, data: bytes) -> bool:
-        return crc32(memoryview(data)[_CHECKSUM:], self._seed).to_bytes(_CHECKSUM, "little") == data[:_CHECKSUM]
+    def _is_sealed(self, data: bytes, mark: str = "") -> bool:
+        return self._checksum(memoryview(data)[_CHECKSUM:], mark) == data[:_CHECKSUM]
+
+    def _checksum(self, data: bytes | memoryview, mark: str) -> bytes:
+        return crc32(data, crc32(mark.encode(), self._seed)).to_bytes(_CHECKSUM, "little")
 
 
 # A part, after its checksum: the bytes and number of its terms, the terms with a newline before and after each of them,
@@ -190,5 +201,5 @@ def _hash(term: str) -> int:
     return crc32(term.encode())
 
 
-def _part_names(segment: Segment) -> dict[str, None]:
-    return dict.fromkeys(segment.part(number) for number in range(segment.parts))
+def _part_names(segment: Segment) -> dict[str, str]:
+    return dict.fromkeys((segment.part(number) for number in range(segment.parts)), segment.mark)
