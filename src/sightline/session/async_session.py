@@ -16,7 +16,7 @@ from sightline.compose.verify import Verified
 from sightline.log.annotations import ReceiptNote
 from sightline.log.stores import Repairs
 from sightline.plan.budget import Budget
-from sightline.plan.strategy import Strategy
+from sightline.plan.strategy import Planner
 from sightline.session.calls import Answered
 from sightline.session.compactions import CompactionInfo
 from sightline.session.items import Items
@@ -346,7 +346,7 @@ class AsyncSession(_Awaitable[Session]):
         return self._inner.repairs
 
     @property
-    def strategy(self) -> Strategy:
+    def strategy(self) -> Planner:
         """The strategy that decides what is shown."""
         return self._inner.strategy
 
