@@ -325,3 +325,18 @@ def test_a_system_prompt_is_not_brought_back() -> None:
     row = session._journal.row(prompt)
     assert row is not None
     assert not reduced(session.compose(Budget(3_000)).plan)(row)
+
+
+@pytest.mark.parametrize("ask", [False, True])
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_pinned_answer_stays(pinned: bool, ask: bool) -> None:
+    """After a question everything is weighed again without what was brought back for it, unless that is pinned."""
+    session = talk((7, "Ben: the harbour master's number is 4711"))
+    answered(session, "What is the harbour master's number?")
+    recalled = next(item.id for item in session.items if item.kind is Kind.RECALL)
+    if pinned:
+        session.items.pin(recalled)
+    session.reply("4711.")
+    session.user("I made soup.")
+    shown = session.compose(ROOM, ask=ask)
+    assert (recalled in [message.id for message in shown.body]) is pinned

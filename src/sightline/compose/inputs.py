@@ -74,10 +74,13 @@ def hidden_units(journal: Journal, sent: Plan, compactions: Sequence[Compaction]
     ]
 
 
-def units_to_weigh(timeline: Timeline, path: Path, rows: int) -> list[int]:
-    """Return the complete units of a path without the recalls among the first `rows`: their sources are weighed."""
-    units = complete_units(timeline, path)
-    return [unit for unit in units if timeline.unit_kind(unit) is not Kind.RECALL or timeline.unit_row[unit] >= rows]
+def units_to_weigh(timeline: Timeline, path: Path, rows: int, pinned: Collection[int] = ()) -> list[int]:
+    """Return the complete units of a path without the recalls among the first `rows`: their sources are weighed.
+
+    A recall that a caller pinned is among them.
+    """
+    placed = [(unit, timeline.unit_row[unit]) for unit in complete_units(timeline, path)]
+    return [unit for unit, row in placed if timeline.kind[row] != Kind.RECALL or row >= rows or row in pinned]
 
 
 def wanted_units(timeline: Timeline, path: Path, wanted: Mapping[int, Lod]) -> list[int]:

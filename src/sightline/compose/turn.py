@@ -190,12 +190,13 @@ class Composer:
         journal, timeline = self.journal, self.journal.timeline
         # After a payload for one question the plan before it is gone, so every unit is weighed again.
         all_again = self.receipt is not None and self.receipt.question
-        new = (inputs.units_to_weigh if all_again else complete_units)(timeline, journal.path, self._planned_rows)
+        pinned, wanted = self._read_marks()
+        all_units = partial(inputs.units_to_weigh, pinned=pinned)
+        new = (all_units if all_again else complete_units)(timeline, journal.path, self._planned_rows)
         last = self.payload.plan if self.payload is not None and not all_again else None
         asked = [unit for unit in new if timeline.unit_kind(unit) is Kind.USER]
         self._question = asked[-1] if asked else self._question
         self._calibration.adopt_observed(swept=False)
-        pinned, wanted = self._read_marks()
         limit = self._calibration.factor.limit(budget, journal.reader.profile)
         sent = self._sent_offset if self.payload is not None else 0
         compactions, back, command = inputs.read_compactions(journal, sent, self._reductions)
@@ -297,7 +298,7 @@ class Composer:
             notices=EngineNotices(self.journal, view.limit, lists=False),  # all free tokens are for the answer
             command=receipts.QUESTION,
             last=None,
-            new=inputs.units_to_weigh(timeline, path, len(timeline)),
+            new=inputs.units_to_weigh(timeline, path, len(timeline), view.pinned),
         )
         plan = strategy("focus", {"keep": 1}).plan(allowed(narrow))
         tokens = view.limit - plan.tokens - recall_room.FRAMING_TOKENS

@@ -183,3 +183,12 @@ def test_a_diff_is_not_parsed(hunk: str, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("sightline.shorten.outline.outline._parse", lambda text, _language: parsed.append(text))
     outline(f"--- a/load.py\n+++ b/load.py\n{hunk}\n-def load(): pass\n+def read(): pass\n", "python")
     assert bool(parsed) is ("@@" not in hunk)
+
+
+def test_a_text_that_is_shortened_again_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parser takes most of the time of shortening code, and one text is shortened to several sizes."""
+    parsed: list[str] = []
+    monkeypatch.setattr("sightline.shorten.outline.outline._parse", lambda text, _language: parsed.append(text))
+    for text in ("def once(): ...", "def once(): ...", "def other(): ..."):
+        outline(text, "python")
+    assert parsed == ["def once(): ...", "def other(): ..."]

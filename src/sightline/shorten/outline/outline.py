@@ -1,7 +1,7 @@
 """What a code file defines: its functions and classes, by a parser where there is one."""
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,11 +35,13 @@ def outline(text: str, language: str) -> Outline:
     definitions gives nothing. Pure and total.
     """
     known = languages.language(language)
-    if known is None:
-        return Outline()
-    text = text[:LARGEST]
-    found = None if looks_like_diff(text) else _parse(text, known.name)  # a parser takes long to find no code
-    return _outline(line_rules.defined(text, known.name) if found is None else found)
+    return Outline() if known is None else _read(text[:LARGEST], known.name)
+
+
+@lru_cache(maxsize=4)  # a text is shortened several times in a row, to different sizes
+def _read(text: str, language: str) -> Outline:
+    found = None if looks_like_diff(text) else _parse(text, language)  # a parser takes long to find no code
+    return _outline(line_rules.defined(text, language) if found is None else found)
 
 
 def _outline(defined: Iterable[Definition]) -> Outline:
