@@ -29,7 +29,7 @@ from sightline.values.items import Call, Kind, plain_text
 from sightline.wire.payload import Payload
 
 long = settings(max_examples=max(100, settings.default.max_examples // 5))  # type: ignore[union-attr]
-"""A life is long: with as many of them as of histories the soak would not end within its hour."""
+"""A life is long: with as many of them as of histories the soak would not end."""
 
 
 class Laws:
