@@ -197,7 +197,6 @@ def test_a_session_outlives_its_loop() -> None:
     assert len(session.session.items) == 15
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_has_threads_of_its_own() -> None:
     """A session that was used before the fork works in the child."""
