@@ -1,8 +1,9 @@
 """An agent loop on the Anthropic SDK, with streaming: the same loop, and cache breakpoints are set for you.
 
 `compose` gives system, messages and tools of the next call, with a mark up to where the provider should cache: what was
-sent before begins the next payload byte for byte, so most of it is read from the cache. `reply` takes the SDK's object
-and learns from the usage it reports.
+sent before begins the next payload byte for byte, so most of it is read from the cache. `max_tokens` is the budget's
+`output`. `streamed` passes the chunks on, logs the reply at its end, or what has come if you stop it, and learns from
+the usage it reports.
 
     ANTHROPIC_API_KEY=… python anthropic_agent.py "What is 17 degrees Celsius in Fahrenheit?"
 """
@@ -31,10 +32,11 @@ def ask(client: anthropic.Anthropic, session: sl.Session, question: str, *, mode
     session.user(question)
     while True:
         payload = session.compose(sl.Budget(window=window, output=2_000))
-        with client.messages.stream(model=model, max_tokens=2_000, **payload.anthropic()) as stream:
-            for text in stream.text_stream:
-                print(text, end="", flush=True)
-            session.reply(stream.get_final_message())
+        stream = client.messages.create(model=model, stream=True, **payload.anthropic())
+        with session.streamed(stream) as chunks:
+            for chunk in chunks:
+                if chunk.type == "content_block_delta" and chunk.delta.type == "text_delta":
+                    print(chunk.delta.text, end="", flush=True)
         print()
         if not session.open_calls and not session.answered:
             return
@@ -50,7 +52,7 @@ def main() -> None:
     with sl.Session.open() as session:
         session.configure(profile="anthropic")
         session.tools(TOOLS)
-        ask(anthropic.Anthropic(), session, " ".join(sys.argv[1:]), model=os.environ.get("MODEL", "claude-sonnet-4-5"))
+        ask(anthropic.Anthropic(), session, " ".join(sys.argv[1:]), model=os.environ.get("MODEL", "claude-sonnet-5-5"))
 
 
 if __name__ == "__main__":

@@ -48,16 +48,16 @@ async def ask(client: openai.AsyncOpenAI, session: sl.AsyncSession, question: st
     while True:
         payload = await session.compose(sl.Budget(window=128_000, output=2_000))
         arguments = await asyncio.to_thread(payload.openai)  # decoding a long conversation takes a while too
-        async with client.chat.completions.stream(
-            model=model, stream_options={"include_usage": True}, **arguments
-        ) as stream:
-            async for event in stream:
-                if event.type == "content.delta" and event.delta:
-                    print(f"[{session.id}] {event.delta}")
-            item = await session.reply(await stream.get_final_completion())
+        stream = await client.chat.completions.create(
+            model=model, stream=True, stream_options={"include_usage": True}, **arguments
+        )
+        async with session.streamed(stream) as chunks:
+            async for chunk in chunks:
+                if chunk.choices and chunk.choices[0].delta.content:
+                    print(f"[{session.id}] {chunk.choices[0].delta.content}")
         calls = await session.open_calls()
         if not calls and not session.answered:
-            return await session.items.text(item)
+            return chunks.text
         await asyncio.gather(*(run_call(session, call) for call in calls))
 
 

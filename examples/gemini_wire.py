@@ -183,8 +183,8 @@ def _read_result(call_id: str, name: str, response: Json) -> Result:
 # ------------------------------------------------------------------ writing
 
 
-def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], **_: Any) -> Head:
-    """Write `systemInstruction` and `tools`, each if there are any."""
+def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], *, output: int = 0, **_: Any) -> Head:
+    """Write `systemInstruction` and `tools`, each if there are any, and the token limit of the reply if it is said."""
     parts = [part for message in system for part in _parts(common.without_media(message.parts))]
     arguments: Json = {"systemInstruction": {"parts": parts}} if parts else {}
     written = common.write_tools(tools, NAME, _function).get("tools", [])
@@ -192,6 +192,8 @@ def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], **_: 
     own = [tool for tool in written if "name" not in tool]
     if written:
         arguments["tools"] = [*([{"functionDeclarations": functions}] if functions else ()), *own]
+    if output:
+        arguments["generationConfig"] = {"maxOutputTokens": output}
     return Head([], arguments)
 
 

@@ -1,7 +1,8 @@
 """An agent loop on the OpenAI SDK, with streaming: thirty lines, and the conversation never outgrows the window.
 
-`compose` gives the messages and tools of the next call, `reply` takes the SDK's object, `open_calls` are the calls
-that are yours to run. The engine answers `expand` and `recall` itself: the model asks with them for what was shortened.
+`compose` gives the messages, the tools and the token limit of the next call; `streamed` passes the chunks on and logs
+the reply at its end, or what has come if you stop it; `open_calls` are the calls that are yours to run. The engine
+answers `expand` and `recall` itself: the model asks with them for what was shortened.
 
     OPENAI_API_KEY=… python openai_agent.py "What is 17 degrees Celsius in Fahrenheit?"
 
@@ -35,13 +36,12 @@ def ask(client: openai.OpenAI, session: sl.Session, question: str, *, model: str
     session.user(question)
     while True:
         payload = session.compose(sl.Budget(window=window, output=2_000))
-        with client.chat.completions.stream(
-            model=model, stream_options={"include_usage": True}, **payload.openai()
-        ) as stream:
-            for event in stream:
-                if event.type == "content.delta":
-                    print(event.delta, end="", flush=True)
-            session.reply(stream.get_final_completion())
+        stream = client.chat.completions.create(
+            model=model, stream=True, stream_options={"include_usage": True}, **payload.openai()
+        )
+        with session.streamed(stream) as chunks:
+            for chunk in chunks:
+                print(chunk.choices[0].delta.content or "" if chunk.choices else "", end="", flush=True)
         print()
         if not session.open_calls and not session.answered:
             return

@@ -2,7 +2,8 @@
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +48,33 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def soak() -> bool:
     """Whether this run is at full size."""
     return SOAK
+
+
+Tried = Callable[[str, int], None]
+"""Says how often a hostile test tried something: tried("kills", 50)."""
+
+
+@pytest.fixture
+def tried(record_property: Callable[[str, object], None]) -> Tried:
+    """What a hostile test tried, and how often: printed at the end of the run."""
+
+    def note(what: str, times: int) -> None:
+        record_property(f"tried {what}", times)
+
+    return note
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line with everything that hostile tests tried."""
+    counts: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in report.user_properties:
+            if name.startswith("tried "):
+                counts[name.removeprefix("tried ")] += value
+    if counts:
+        terminalreporter.write_line(
+            "tried: " + ", ".join(f"{times:,} {what}" for what, times in sorted(counts.items()))
+        )
 
 
 @contextmanager

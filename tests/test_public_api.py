@@ -38,11 +38,11 @@ def test_the_names_are_these() -> None:
     assert set(sightline.__all__) == {
         "AnchorConflict", "AppError", "AsyncSession", "BadCodeId", "BadInput", "BadSessionId", "Budget", "Compacted",
         "Conflict", "ContextOverflow", "ContextTooLarge", "Damaged", "InvalidSourceData", "Item", "JsonlStore",
-        "Kind", "Lod", "Loss", "MemoryStore", "MemoryStores", "Message", "ModelBusy", "ModelError", "ModelRefused",
-        "NoModel", "NotShorter", "NothingCompacted", "OpenCalls", "Payload", "PinnedOverflow", "Plan", "Refused",
-        "Session", "SessionClosed", "SessionNotFound", "Settings", "SightlineError", "Store", "StoreError", "Stores",
-        "Strategy", "StrategyError", "ToolFailed", "UnknownApp", "UnknownCall", "UnknownCode", "UnknownItem",
-        "Unsynced", "Unwritable", "VersionMismatch", "View",
+        "Kind", "Locked", "Lod", "Loss", "MemoryStore", "MemoryStores", "Message", "ModelBusy", "ModelError",
+        "ModelRefused", "NoModel", "NotShorter", "NothingCompacted", "OpenCalls", "Payload", "PinnedOverflow", "Plan",
+        "Refused", "Session", "SessionClosed", "SessionNotFound", "Settings", "SightlineError", "Store", "StoreError",
+        "Stores", "Strategy", "StrategyError", "ToolFailed", "UnknownApp", "UnknownCall", "UnknownCode",
+        "UnknownItem", "Unsynced", "Unwritable", "VersionMismatch", "View",
     }  # fmt: skip
     assert {*sightline.__all__, "__version__"} == set(dir(sightline))
 

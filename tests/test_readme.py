@@ -98,19 +98,19 @@ def test_the_further_lines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     told = "It was slow yesterday, and nobody knows why. " * 8
     ids = [session.user(f"The port number of service {number} is {8000 + number}. {told}") for number in range(10)]
     session.compose(sl.Budget(8_000))
-    code = BLOCKS[1].replace('"412"', repr(ids[3])).replace('"7"', repr(ids[0]))
+    code = BLOCKS[2].replace('"412"', repr(ids[3])).replace('"7"', repr(ids[0]))
     names = {"session": session, "sl": sl, "ask": lambda payload: f"{len(payload.body)} services, 8000 and up."}
     exec(code, {**names, "messages": [{"role": "user", "content": "hello"}]})
     session.close()
 
 
 def test_the_app_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The third example opens its window, does what the model says and what the program says, and shows both."""
+    """The fourth example opens its window, does what the model says and what the program says, and shows both."""
     import sightline as sl
 
     monkeypatch.chdir(tmp_path)
     with sl.Session.new(project=".") as session:
-        exec(BLOCKS[2], {"session": session})
+        exec(BLOCKS[3], {"session": session})
         [window] = session.compose(sl.Budget(8_000)).tail
         assert '<item id="1">milk</item>' in str(window)
         assert '<item id="2">bread</item>' in str(window)
@@ -122,7 +122,7 @@ def test_the_agent_runs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The fourth example asks the SDK's client, runs the call and asks again, as often as it is allowed."""
+    """The fifth example asks the SDK's client, runs the call and asks again, as often as it is allowed."""
     import sightline as sl
 
     address, asked = provider
@@ -131,7 +131,7 @@ def test_the_agent_runs(
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
     with sl.Session.new(project=tmp_path) as session:
-        exec(BLOCKS[3], {"session": session})
+        exec(BLOCKS[4], {"session": session})
         assert "12 times" in capsys.readouterr().out
         assert not session.open_calls
     assert len(asked) == 12

@@ -175,7 +175,11 @@ def continue_with(project: Path, root: Path, question: str) -> subprocess.Comple
     command = [sys.executable, "-m", "sightline", "--project", str(project), "--root", str(root), "--lang", "zh"]
     env = {**os.environ, "PYTHONIOENCODING": "utf-8"}
     return subprocess.run(
-        [*command, "chat", "--continue", "-p", question], capture_output=True, encoding="utf-8", check=True, env=env
+        [*command, "chat", "--trust", "--continue", "-p", question],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        env=env,
     )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sightline.errors import ContextTooLarge as ContextTooLarge
     from sightline.errors import Damaged as Damaged
     from sightline.errors import InvalidSourceData as InvalidSourceData
+    from sightline.errors import Locked as Locked
     from sightline.errors import ModelBusy as ModelBusy
     from sightline.errors import ModelError as ModelError
     from sightline.errors import ModelRefused as ModelRefused
@@ -71,10 +72,10 @@ _HOMES = {
     "compaction.loss": ("Loss",),
     "errors": (
         "AnchorConflict", "AppError", "BadCodeId", "BadInput", "BadSessionId", "Conflict", "ContextOverflow",
-        "ContextTooLarge", "Damaged", "InvalidSourceData", "ModelBusy", "ModelError", "ModelRefused", "NoModel",
-        "NotShorter", "NothingCompacted", "OpenCalls", "PinnedOverflow", "Refused", "SessionClosed", "SessionNotFound",
-        "SightlineError", "StoreError", "StrategyError", "ToolFailed", "UnknownApp", "UnknownCall", "UnknownCode",
-        "UnknownItem", "Unsynced", "Unwritable", "VersionMismatch",
+        "ContextTooLarge", "Damaged", "InvalidSourceData", "Locked", "ModelBusy", "ModelError", "ModelRefused",
+        "NoModel", "NotShorter", "NothingCompacted", "OpenCalls", "PinnedOverflow", "Refused", "SessionClosed",
+        "SessionNotFound", "SightlineError", "StoreError", "StrategyError", "ToolFailed", "UnknownApp", "UnknownCall",
+        "UnknownCode", "UnknownItem", "Unsynced", "Unwritable", "VersionMismatch",
     ),
     "values.items": ("Item", "Kind", "Lod", "Message"),
     "values.settings": ("Settings",),

@@ -28,6 +28,7 @@ SightlineError
 └── StoreError              the log could not be read or written
     ├── Conflict            another writer appended first; refresh and try again
     ├── Damaged             a line of the log can no longer be read
+    ├── Locked              the lock of a file could not be had in time
     ├── SessionClosed       a closed session takes nothing more; resume it
     ├── SessionNotFound     no session of this id in this project
     ├── Unsynced            what was written may not survive a power cut; do not send it again
@@ -231,7 +232,19 @@ class Damaged(StoreError):
         self.session_id, self.place = session_id, place
         super().__init__(
             f"the log of {session_id!r} is damaged at {place}; "
-            "resume the session anew: the line is then passed over, named in session.repairs, and stays in the file"
+            "resume the session anew: the line is then used as it is now, or passed over if it cannot be read; "
+            "session.repairs names it, and it stays in the file"
+        )
+
+
+class Locked(StoreError):
+    """The lock of a file could not be had in time: others hold it. Nothing was written."""
+
+    def __init__(self, path: str, seconds: float, holder: str) -> None:
+        self.path, self.seconds, self.holder = path, seconds, holder
+        super().__init__(
+            f"cannot write {path}: could not get its lock within {seconds:g} seconds, because of "
+            f"{holder or 'another process'}; nothing was written: let that process go on or end it, then try again"
         )
 
 

@@ -62,4 +62,4 @@ def test_the_graph_of_the_page_runs(
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
     exec(GRAPH, names)
-    assert capsys.readouterr().out == "I see 1 messages.\n"
+    assert capsys.readouterr().out == "It listens on 8080.\n"

@@ -190,7 +190,21 @@ def test_prices_are_those_of_the_provider_itself() -> None:
         ('[model]\nname = "x"\nwindow = -1', "at least 0"),
         ('[model]\nname = "x"\nattempts = 0', "attempts at least 1"),
         ('[models.a]\nname = "x"\nfallback = ["b"]', r"\[models.a\] fallback: no model 'b'; write a \(\[models\] of"),
-        ("[tools]\nfolder = 3", r"\[tools\]: unknown key 'folder'; choose among only, folders, edit"),
+        ('[model]\nname = "x"\nseconds = nan', "seconds above 0"),
+        ('[model]\nname = "x"\nbase_url = "http://h/v1?a="', r"\[model\]: base_url has a query or fragment"),
+        ('[model]\nname = "x"\nbase_url = "http://h/v1#a"', "query or fragment"),
+        ('model = "http://h/v1?a= m"', "model: the model's address: base_url has a query or fragment"),
+        ('[model]\nname = "x"\nbase_url = "http://me:pw@h/v1"', "holds a user or password: say `key_env`"),
+        ('[models.a]\nname = "x"\nfallback = ["http://me@h/v1 m"]', "fallback: .* holds a user or password"),
+        (
+            '[model]\nname = "x"\nbase_url = "http://аpi.example/v1"',
+            "is no address: write http://HOST:PORT/v1",
+        ),
+        ('[model]\nname = "x"\noptions = {messages = "y"}', "options cannot replace 'messages'"),
+        ('[model]\nname = "x"\noptions = {Tools = []}', "options cannot replace 'Tools'"),
+        ("a = " + "[" * 9000, "cannot be read as TOML"),
+        ("#" * 1_100_000, "more than 1,048,576 bytes"),
+        ("[tools]\nfolder = 3", r"\[tools\]: unknown key 'folder'; choose among only, folders, readable"),
         ("tools = 3", r"\[tools\] is a table"),
         ("[mcp.a]\nargs = []", r"\[mcp.a\]: say either command, with args and env, or url"),
         ('[chat]\nlocale = "fr"', r"\[chat\]: unknown locale; choose one of en, zh"),
@@ -211,6 +225,8 @@ def test_what_cannot_be_followed_is_named(tmp_path: Path, text: str, told: str) 
         f'[model]\nname = "x"\nwindow = "{KEY}"',
         f'[model]\nname = "x"\nprovider = "{KEY}"',
         f'[model]\nname = "x"\nheaders = ["{KEY}"]',
+        f'[model]\nname = "x"\nbase_url = "http://me:{KEY}@h/v1"',
+        f'[model]\nname = "x"\nbase_url = "{KEY}"',
         f'[mcp.a]\nenv = {{A = "{KEY}"}}',
         f'[chat]\nlocale = "{KEY}"',
     ],
@@ -246,7 +262,7 @@ def test_hiding_hides_the_longer_key_first() -> None:
 
 def test_a_password_in_an_address_is_not_shown() -> None:
     """Neither where the address is shown nor in what a server says."""
-    endpoint = endpoint_of("http://me:hunter2222@gpu:8000/v1?token=x m", Config(), {})
+    endpoint = endpoint_of("http://me:hunter2222@gpu:8000/v1 m", Config(), {})
     assert endpoint.address == "http://gpu:8000/v1"
     assert "hunter2222" not in endpoint.hide("cannot reach http://me:hunter2222@gpu:8000/v1")
     with pytest.raises(BadInput) as caught:

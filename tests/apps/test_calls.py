@@ -1,6 +1,7 @@
 """Calls in an assistant's text: which are meant, which are only shown, and what they say."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -35,11 +36,24 @@ def tag(**said: Any) -> str:
         f"> ```\n> quoted\n> ```\n{CREATE}",
         f"```not a fence``` {CREATE}",
         f"a lone ` in one paragraph\n\n{CREATE}\n\nand ` in another",
+        f'"To do", as you say: {CREATE} opens "to do"',
+        f'It is 5" wide. {CREATE}',
+        f"I'll open it, it's the user's: {CREATE} That's it.",
+        f"> I said so\n\n{CREATE}",
+        f"“quoted” {CREATE} “and” more",
+        f'A 5" screen. {CREATE} Then "ok".',
+        f"«a» {CREATE} «b», »c« and ”d”",
+        f"The users' list, it's ’tis:\n\n{CREATE}\n\nthe 'end'",
+        f"    \n   {CREATE}",
+        f"<pre>x</pre> {CREATE} <code>y</code>",
+        f"“never closed\n{CREATE}",
     ],
     ids=[
         "alone", "in prose", "spread out, keys in any case", "arguments as text", "between inline code",
         "after a fence", "after a fence of another kind", "after a fence in a quotation", "after inline code of three",
-        "other paragraphs",
+        "other paragraphs", "between quotations", "a lone quotation mark", "apostrophes", "after a quoted line",
+        "between quotations of another kind", "a length", "between guillemets", "apostrophes in paragraphs",
+        "after blanks", "between tags", "after a quotation without end",
     ],
 )  # fmt: skip
 def test_a_call_outside_code_is_meant(text: str) -> None:
@@ -66,6 +80,49 @@ def test_a_call_outside_code_is_meant(text: str) -> None:
 def test_a_call_in_code_is_only_shown(text: str) -> None:
     """In a fence, closed or not, in a list or a quotation, or between backticks, it is text about a call."""
     assert readable_calls(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'"{CREATE}"', f"'{CREATE}'", f"“{CREATE}”", f"‘{CREATE}’", f"«{CREATE}»", f"「{CREATE}」", f"『{CREATE}』",
+        f'The page says "to go on, write {CREATE} now", which I will not do.',
+        f'"{CREATE} and {CREATE}"',
+        f'The page says "first\n{CREATE}\nthen", no more.',
+        f"I'd not write 'do {CREATE}' here.",
+        f"> {CREATE}", f">{CREATE}", f"  > {CREATE}", f"> > {CREATE}", f"- > {CREATE}", f"> The page says:\n> {CREATE}",
+        f'He wrote: "Hello\n\n{CREATE}\n\nBye"', f'He wrote:"\n{CREATE}\n"', f'"One.\n\n"Two.\n\n{CREATE}\n\n"Three."',
+        f"‘Hello\n\n{CREATE}\n\nBye’", f"他写道：“你好\n\n{CREATE}\n\n再见”", f'他写道"你好{CREATE}再见"',
+        f"> quoted\n{CREATE}", f"> quoted\nand more\n{CREATE}", f"\xa0> {CREATE}", f"\u200b> {CREATE}",
+        f"x\r> {CREATE}", f"\x0b> {CREATE}", f"x\u2028> {CREATE}", f"＞ {CREATE}", f"»{CREATE}«", f"»{CREATE}»",
+        f"＂{CREATE}＂",
+        f"”{CREATE}”", f"‚{CREATE}‘", f"‚{CREATE}’", f"„{CREATE}“", f"〝{CREATE}〞", f"›{CREATE}‹", f"｢{CREATE}｣",
+        f"〈{CREATE}〉",
+        f"<blockquote>\n{CREATE}\n</blockquote>", f"<PRE class='x'>{CREATE}</pre >", f"<q>{CREATE}</q>",
+        f"Like this:\n\n    {CREATE}", f"\t{CREATE}",
+    ],
+)  # fmt: skip
+def test_a_call_in_a_quotation_is_only_shown(text: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Between quotation marks, alone or with other words, or behind `>`, it is another's. The log has it."""
+    assert list(read_calls(text)) == []
+    assert caplog.messages == [f"{text.count('<tool_call>')} <tool_call> in code or in a quotation: not carried out"]
+
+
+@pytest.mark.parametrize("mark", ["'a ", '"a ', "“", "»", "<pre>", "‘a ", "'a\n\n", '" ', "> a\n"])
+def test_thousands_of_quotation_marks_are_read_like_one(mark: str) -> None:
+    """Each is looked at once, closed or not: what follows in a paragraph of its own is read in no time."""
+    began = time.process_time()
+    list(read_calls(f"{mark * 50_000}\n\n{CREATE * 500}"))
+    assert time.process_time() - began < 5
+
+
+def test_the_log_is_silent_about_calls_that_are_carried_out(caplog: pytest.LogCaptureFixture) -> None:
+    """Also if their arguments show a call; one in code is counted."""
+    said = tag(name="action", arguments={"text": "<tool_call>"})
+    assert len(list(read_calls(f"{said} {CREATE}"))) == 2
+    assert caplog.messages == []
+    assert len(list(read_calls(f"{said} `{CREATE}`"))) == 1
+    assert caplog.messages == ["1 <tool_call> in code or in a quotation: not carried out"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from chat_place import configured
+from chat_place import allow, configured
 from stub import Asked, Line, Stub, answer, error
 
 PLUGIN = Path(__file__).parents[2] / "examples" / "booking" / "plugin.json"
@@ -16,6 +16,7 @@ def book(project: Path, url: str, more: str = "", **config: Any) -> None:
     """Make a project that books trips."""
     with (configured(project, url) / "sightline.toml").open("a") as file:
         file.write(more.format(url=url))
+    allow(project)
     plugin = json.loads(PLUGIN.read_text(encoding="utf-8"))
     plugin["contextStrategy"]["config"] |= config
     (project / "plugin.json").write_text(json.dumps(plugin), encoding="utf-8")

@@ -109,7 +109,7 @@ def test_below_a_link_files_are_named_as_the_shell_names_them(tmp_path: Path, mo
         shop(tmp_path, stub.url, '[tools]\nfolders = ["data"]')
         monkeypatch.chdir(tmp_path / "alias")
         monkeypatch.setenv("PWD", str(tmp_path / "alias"))
-        talked(Path(), ["Read."])
+        talked(Path(), ["Read."], trust=True)
     assert asked_about(stub).count("[file] data/a.txt\\ntext of data/a.txt") == 3
 
 
@@ -122,7 +122,7 @@ def test_a_fallback_without_a_key_does_not_stop_the_chat(
         project = configured(tmp_path / "shop", stub.url)
         file = project / "sightline.toml"
         file.write_text(file.read_text().replace("[models.stub]\n", '[models.stub]\nfallback = ["claude-opus-5-5"]\n'))
-        talked(project, ["Hi."])
+        talked(project, ["Hi."], trust=True)
     told = capsys.readouterr()
     assert "Hello." in told.out
     assert "fallback claude-opus-5-5 is left out" in told.err

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chat_place import allow
 from chat_terminal import Terminal
 from shaping import Shaped, reads, reports
 
@@ -30,6 +31,7 @@ def configured(project: Path, url: str) -> None:
     (project / "sightline.toml").write_text(
         f'[model]\nname = "tiny"\nbase_url = "{url}"\n{settings}\n', encoding="utf-8"
     )
+    allow(project)
 
 
 def said(request: dict[str, Any]) -> str:

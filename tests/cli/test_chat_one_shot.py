@@ -75,6 +75,31 @@ def test_a_script_may_go_on_too(tmp_path: Path, ask: Ask) -> None:
     assert said == ["first", "One.", "second", "Two.", "third", "Three.", "fourth"]
 
 
+def test_a_changed_log_is_not_gone_on_with_in_silence(tmp_path: Path, ask: Ask) -> None:
+    """Who edited a line of the session is told that it is used as it is now, once, on the screen and in the JSON."""
+    with Stub([answer("Noted."), answer("4712."), answer("4712.")]) as stub:
+        configured(tmp_path / "shop", stub.url)
+        ask("-p", "Remember the number 4711.")
+        [log] = (tmp_path / "home").rglob("*.jsonl")
+        log.write_bytes(log.read_bytes().replace(b"number 4711", b"number 4712"))
+        log.with_suffix(".idx").unlink(missing_ok=True)
+        told = ask("-p", "Which number?", "--continue").stderr
+        facts = json.loads(ask("-p", "Which number?", "--continue", "--json").stdout)
+    assert told.count("were changed after they were written") == 1
+    assert "(items #" in told
+    assert told.strip() in facts["warnings"]
+
+
+def test_json_has_the_warnings_of_the_beginning_too(tmp_path: Path, ask: Ask) -> None:
+    """A server that does not start is said on the screen, and in the JSON that a script reads."""
+    with Stub([answer("Yes.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        with (project / "sightline.toml").open("a") as file:
+            file.write('\n[mcp.gone]\ncommand = "no-such-program-anywhere"\n')
+        facts = json.loads(ask("-p", "Are you there?", "--json", "--trust").stdout)
+    assert [warning for warning in facts["warnings"] if "gone did not start" in warning]
+
+
 @pytest.mark.accepts(244)
 @pytest.mark.parametrize(("language", "said"), [("en", "There is no session to continue"), ("zh", "没有可继续的会话")])
 def test_a_script_is_told_that_there_was_nothing_to_continue(
@@ -137,8 +162,8 @@ def test_a_question_typed_in_a_chat_is_gone_on_with(tmp_path: Path) -> None:
         ("", "sightline model get"),
         ("model = 3", "model is a name or a table"),
         ('[model]\nname = "m"\nbase_url = "https://far.example/v1"', "--trust"),
-        ('[model]\nname = "m"\nbase_url = "http://127.0.0.1:9/v1"\nkey_env = "NOT_SET"', "set NOT_SET"),
-        ('[model]\ngguf = "none.gguf"', "no file"),
+        ('[model]\nname = "m"\nbase_url = "http://127.0.0.1:8000/v1"\nkey_env = "NOT_SET"', "set NOT_SET"),
+        ('[model]\ngguf = "none.gguf"', "--trust"),
     ],
 )
 def test_json_is_an_object_also_where_nothing_can_be_asked(

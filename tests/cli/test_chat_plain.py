@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_place import configured, talked
+from chat_place import allow, configured, talked
 from stub import Stub, answer
 
 QUESTION = [{"role": "user", "content": "Hello?"}]
@@ -20,7 +20,7 @@ def shop(tmp_path: Path, url: str, more: str = "") -> Path:
     project = configured(tmp_path / "shop", url, more)
     with (project / "sightline.toml").open("a") as file:
         file.write(f'[models.small]\nname = "small"\nbase_url = "{url}/v1"\nattempts = 1\n{SMALL}')
-    return project
+    return allow(project)
 
 
 def asked(stub: Stub, number: int = -1) -> dict[str, Any]:
@@ -51,7 +51,11 @@ def test_a_small_model_is_greeted_as_one(tmp_path: Path, capsys: pytest.CaptureF
         talked(project, [])
         talked(project, [], model="small", no_tools=True)
         talked(project, [], model="small", question="Hello?")
-        assert capsys.readouterr().err == ""
+        told = capsys.readouterr().err
+        assert "too small" not in told
+        assert "small does not tell its context window: 8,192 tokens are assumed. Set `window`" in " ".join(
+            told.split()
+        )
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

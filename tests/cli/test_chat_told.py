@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from chat_place import configured, talked
+from chat_place import allow, configured, talked
 from click.testing import CliRunner, Result
 from stub import Stub, answer, error
 
@@ -198,7 +198,7 @@ def test_a_script_is_told_when_it_is_tried_again(tmp_path: Path) -> None:
         project = configured(tmp_path / "shop", stub.url)
         file = project / "sightline.toml"
         file.write_text(file.read_text().replace("attempts = 1", "attempts = 2"))
-        done = asked(project, "-p", "Hello")
+        done = asked(project, "--trust", "-p", "Hello")
     assert done.stdout == "One.\n"
     assert re.search(r"again in \d(\.\d)? s \(attempt 2\)\n", done.stderr)
 
@@ -234,6 +234,7 @@ def test_a_budget_is_the_window_where_none_is_known(tmp_path: Path, capsys: Show
         project = configured(tmp_path / "shop", stub.url)
         with (project / "sightline.toml").open("a") as file:
             file.write(f'[models.fake]\nname = "fake"\nbase_url = "{stub.url}/v1"\n')
+        allow(project)
         unknown = talked(project, [], model="fake", budget=32_000)
         smaller = talked(project, [], model="fake", budget=4_000)
         assert capsys.readouterr().err == ""

@@ -74,10 +74,34 @@ def test_the_numbers_are_the_library_s(run: Run) -> None:
     """The totals of --json are those of `sightline.replay.replay`."""
     facts = json.loads(run("replay", "--sample", "--json").stdout)
     totals = totals_of("login_bug", 8_000)
-    assert facts["totals"] == {**totals._asdict(), "breaks": dict(totals.breaks)}
+    assert facts["totals"] == {
+        **totals._asdict(), "breaks": dict(totals.breaks), "real_cost": totals.real_cost,
+        "paid": totals.paid._asdict(), "full_paid": totals.full_paid._asdict(),
+    }  # fmt: skip
     assert [call["call"] for call in facts["calls"]] == list(range(1, totals.calls + 1))
     assert sum(call["tokens"] for call in facts["calls"]) == totals.tokens
     assert facts["session"] is None
+
+
+def test_money_is_shown_with_prices(run: Run) -> None:
+    """Those that are given, those of a model that is named, or those of the model that answered; else none."""
+    sample = ("replay", "--sample", "--json")
+    assert json.loads(run(*sample).stdout)["money"] is None
+    facts = json.loads(run(*sample, "--price", "2/10/0.2").stdout)
+    paid = facts["totals"]["paid"]
+    spent = (paid["cached"] * 0.2 + paid["written"] * 2.5 + paid["output"] * 10) / 1_000_000
+    assert facts["money"]["sent"] == pytest.approx(spent)
+    assert facts["money"]["full"] > 0
+    assert json.loads(run(*sample, "--price", "claude-sonnet-5").stdout)["money"] == facts["money"]
+    assert "in money" in run("replay", "--sample", "--price", "2/10/0.2").stdout
+    refused = run(*sample, "--price", "two")
+    assert (refused.exit_code, "2/10/0.2" in refused.stderr) == (2, True)
+    usage = {"input_tokens": 5, "output_tokens": 3, "total_tokens": 8}
+    answer = {"type": "ai", "content": "hi", "usage_metadata": usage, "response_metadata": {"model": "claude-sonnet-5"}}
+    Path("known.json").write_text(json.dumps([{"type": "human", "content": "hello"}, answer]))
+    known = json.loads(run("replay", "known.json", "--json").stdout)
+    assert known["money"]["price"] == facts["money"]["price"]
+    assert known["totals"]["paid"]["output"] == 3
 
 
 @pytest.mark.parametrize("name", samples.names())

@@ -70,7 +70,8 @@ def test_a_project_without_sessions_says_how_to_make_one(run: Run) -> None:
 def test_a_session_that_cannot_be_read_hides_no_other(run: Run, folder: Folder) -> None:
     """It is listed with the reason."""
     (folder.path / "no id.jsonl").write_text("{}")  # the name is no session's
-    newer = re.sub(r'"data":\{\}', '"data":{"format":999}', folder.file("login-bug").read_text(), count=1)
+    older = re.sub(r',"crc":"\w{8}"', "", folder.file("login-bug").read_text())
+    newer = re.sub(r'"data":\{\}', '"data":{"format":999}', older, count=1)
     folder.file("newer").write_text(newer)
     result = run("sessions", "--json")
     listed = {session["id"]: session["error"] for session in json.loads(result.stdout)["sessions"]}
@@ -235,4 +236,15 @@ def test_damaged_lines_are_counted(run: Run, folder: Folder) -> None:
     """They are passed over, and the reader is told."""
     log = folder.file("login-bug")
     log.write_bytes(log.read_bytes() + b"{nonsense}\n")
-    assert "1 damaged lines" in run("sessions", "show").stdout
+    assert "Damaged lines of the log that are ignored: 1\n" in run("sessions", "show").stdout
+
+
+def test_changed_lines_are_counted_and_their_items_named(run: Run, folder: Folder) -> None:
+    """The lines are shown as they are now, and the reader is told. An untouched log has none."""
+    assert "were changed" not in run("sessions", "show").stdout
+    log = folder.file("login-bug")
+    log.write_bytes(log.read_bytes().replace(b"Good find.", b"Good fine."))
+    log.with_suffix(".idx").unlink(missing_ok=True)
+    shown = run("sessions", "show").stdout
+    assert re.search(r"were changed after they were written, used as they are now: 1 \(items #\d+\)\n", shown)
+    assert "Good fine." in shown

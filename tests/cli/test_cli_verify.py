@@ -1,6 +1,7 @@
 """`sightline verify`: a log that was not touched verifies; one that was is found out."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +19,9 @@ def test_an_untouched_log_verifies(run: Run) -> None:
     facts = json.loads(run("verify", "--json").stdout)
     assert facts == {
         "good": True, "payloads": 23,
-        "sessions": [{"session": "login-bug", "payloads": 23, "mismatches": [], "damaged": [], "error": ""}],
+        "sessions": [
+            {"session": "login-bug", "payloads": 23, "mismatches": [], "damaged": [], "changed": [], "error": ""}
+        ],
     }  # fmt: skip
     result = run("verify", "login")
     assert (result.exit_code, "23" in result.stdout) == (0, True)
@@ -47,6 +50,8 @@ def test_a_log_that_was_changed_is_found_out(run: Run, folder: Folder) -> None:
     facts = json.loads(run("verify", "--json").stdout)
     mismatches = facts["sessions"][0]["mismatches"]
     assert not facts["good"]
+    assert len(facts["sessions"][0]["changed"]) == 1
+    assert "1 lines of the log have changed since they were written: " in result.stdout
     assert result.stdout.count("login-bug branch main payload") == len(mismatches) > 10
     assert {"branch", "number", "expected", "found"} == set(mismatches[0])
 
@@ -67,7 +72,8 @@ def test_a_session_that_cannot_be_opened_does_not_hide_the_others(run: Run, root
         session.user("Hello.")
         session.compose(Budget(16_000))
     log = folder.file(other)
-    log.write_bytes(log.read_bytes().replace(b'"keep":3', b'"entry":3'))  # an option that is no more
+    older = re.sub(rb',"crc":"[0-9a-f]{8}"', b"", log.read_bytes())
+    log.write_bytes(older.replace(b'"keep":3', b'"entry":3'))  # an option that is no more
     result = run("verify", "--all")
     assert result.exit_code == 1
     assert f"{other} cannot be verified: " in result.stdout

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.log.stores import Store
+from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
@@ -40,7 +41,7 @@ class Disk:
     @property
     def path(self) -> Path:
         """The log."""
-        return self.root / "projects" / "-talk" / "talk.jsonl"
+        return Folder("/talk", self.root).file("talk")
 
 
 def words(count: int, about: str = "w") -> str:

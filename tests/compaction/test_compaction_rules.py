@@ -233,6 +233,7 @@ def test_an_index_line_keeps_the_constraint_that_has_no_room_elsewhere() -> None
     """With room in the preface its index line names only the item; without, it says the constraint."""
     rule = "Never change quay.py."
     session = new_session()
+    session.tools([])  # with `expand`, lines have handles
     for number in range(8):
         session.user(f"{words(30, f'u{number}x')}. {rule if number == 3 else ''}")
         session.assistant(words(30, f"a{number}x"))

@@ -49,7 +49,7 @@ def test_as_much_is_shown_as_there_is_room_for(window: int) -> None:
     text = payload.openai()["messages"][-1]["content"]
     assert shown.full_tokens > window
     assert 0.75 * window < payload.tokens < window
-    begun = text[: text.index("\n[#")]
+    begun = text[: text.index("\n[read")]
     assert PRICES.startswith(begun)
     assert len(begun) > 1.8 * window  # characters, about half of the tokens
 

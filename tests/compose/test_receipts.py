@@ -80,9 +80,12 @@ def test_the_last_mark_of_an_item_counts(session: Session) -> None:
 
 
 def test_the_line_for_what_is_left_out_names_handles(session: Session) -> None:
-    """And its tokens count with framing."""
+    """If the model has a tool for them. Its tokens count with framing."""
     for n in range(3):
         session.user(f"message {n}")
+    bare, _ = EngineNotices(session._journal, 1000).marker(LeftOut(2, 1_234, 0, 1))
+    assert bare == "[left out here: 2 earlier messages, 1,234 tokens; kept in the log]"
+    session.tools([])
     text, tokens = EngineNotices(session._journal, 1000).marker(LeftOut(2, 1_234, 0, 1))
     assert text.startswith("[left out here: 2 earlier messages, #2 to #3, 1,234 tokens;")
     assert tokens == len(text.split()) + 4

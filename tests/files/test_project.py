@@ -1,4 +1,4 @@
-"""What is known of a project's directory: its branch, and which names are keys or secrets."""
+"""What is known of a project's directory: its branch."""
 
 import os
 from pathlib import Path
@@ -7,32 +7,7 @@ import pytest
 
 from sightline.agent.tools.files.folders import Folders
 from sightline.errors import ToolFailed
-from sightline.files.project import git_branch, is_secret
-
-SECRETS = """
-.env .env.local .env.example .env.sample .env.template .env~ .envrc prod.env prod.env.bak
-id_rsa id_rsa.bak id_ed25519_sk id_ecdsa_sk server.pem server.pem.old tls.KEY a.ppk
-.npmrc .pypirc .netrc _netrc .pgpass .my.cnf .htpasswd .vault-token .git-credentials credentials.json
-terraform.tfvars prod.auto.tfvars.json terraform.tfstate accessTokens.json msal_token_cache.json .aws .ssh .git
-sightline.toml sightline.toml.bak sightline.toml~ .sightline.toml.swp #sightline.toml#
-"""
-OTHERS = """
-id_rsa.pub id_ed25519_sk.pub environment.py vite-env.d.ts app.env.ts keyboard.py key.py pem.txt .gitignore .github
-.dockerignore docker-compose.yml credentials.py sightline.py sightline.toml.md npmrc.md notes.bak
-.docker .kube .azure sample.env example.env template.env
-"""
-
-
-@pytest.mark.parametrize("name", [*SECRETS.split(), "two\nlines.pem"])
-def test_keys_and_secrets_are_known_by_name(name: str) -> None:
-    """Also as the copies that editors and people leave beside them."""
-    assert is_secret(name)
-
-
-@pytest.mark.parametrize("name", OTHERS.split())
-def test_what_only_sounds_alike_is_no_secret(name: str) -> None:
-    """Public keys, code and notes can be read."""
-    assert not is_secret(name)
+from sightline.files.project import git_branch
 
 
 def test_no_tool_reads_what_git_keeps(tmp_path: Path) -> None:

@@ -127,7 +127,9 @@ def _legal(ids: Sequence[str], pattern: str) -> None:
 
 # ------------------------------------------------------------------ prefix
 
-REASONS = ("sweep", "command", "window in place", "tools or system changed", "settings changed", "layout")
+REASONS = (
+    "sweep", "command", "window in place", "tools or system changed", "settings changed", "layout", "first message",
+)  # fmt: skip
 
 
 def blocks(payload: Payload) -> list[bytes]:
@@ -180,10 +182,13 @@ def _content_blocks(message: Json) -> list[Any]:
 def check_prefix(before: Sent, now: Sent) -> None:
     """Either nothing sent before has changed, or the receipt says where it first did and why."""
     changed = first_difference(blocks(before.payload), blocks(now.payload))
+    empty = not (before.payload.body or before.payload.tail)
+    if empty and now.payload.body:  # a wire must say something where there is nothing to say
+        changed = 1 if changed is None else changed
     assert now.receipt.changed == changed
     if changed is None:
         assert now.receipt.reason == ""
-        if before.payload.body:  # a wire must say something where there is nothing to say
+        if before.payload.body:
             for (_, old), (_, new) in zip(wires(before.payload), wires(now.payload), strict=True):
                 check_grown(old, new)
     else:

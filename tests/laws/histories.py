@@ -111,9 +111,10 @@ class Say(NamedTuple):
 
 
 class Note(NamedTuple):
-    """The program says something, as a system message at its place."""
+    """The program says something at its place, as a system message or in the role of the user."""
 
     content: str
+    system: bool = True
 
 
 class Show(NamedTuple):
@@ -248,7 +249,7 @@ _asks = st.builds(Ask, small_texts, st.lists(_calls, min_size=1, max_size=6).map
 _users = st.builds(Say, st.just(Role.USER), contents)
 _said = st.one_of(
     st.builds(Say, st.sampled_from([Role.ASSISTANT, Role.ASSISTANT, Role.SYSTEM]), contents),
-    st.builds(Note, small_texts),
+    st.builds(Note, small_texts, st.booleans()),
 )
 _answers = st.builds(Answer, _which, contents, st.booleans())
 _composes = st.builds(

@@ -58,12 +58,11 @@ def play(world: World, conversation: Conversation, budget: Budget) -> World:
 # ------------------------------------------------------------------ what was recorded
 
 
-def conversations() -> Iterator[Conversation]:
-    """Every recorded conversation that can be read simply."""
-    for folder in FOLDERS:
-        for path in sorted((DATA / folder).glob("*.jsonl*")):
-            for number, messages in enumerate(_lists(folder, _lines(path))):
-                yield from _readable(f"{folder}/{path.name[:12]}/{number}", messages)
+def conversations(folder: str) -> Iterator[Conversation]:
+    """Every recorded conversation of a folder that can be read simply."""
+    for path in sorted((DATA / folder).glob("*.jsonl*")):
+        for number, messages in enumerate(_lists(folder, _lines(path))):
+            yield from _readable(f"{folder}/{path.name[:12]}/{number}", messages)
 
 
 def _lines(path: Path) -> list[Any]:

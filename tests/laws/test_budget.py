@@ -1,16 +1,12 @@
 """Law 2: a payload never exceeds its budget; only what may not be reduced can be too large; one huge item composes."""
 
-import pytest
 from checks import least, recount
 from histories import Answer, Ask, Compose, Operation, Say, histories, large
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import conversations, play, sample
 from world import Sent, World, counters
 
-from sightline import samples
 from sightline.compose import inputs
-from sightline.plan.budget import Budget
 from sightline.values.items import Call, Role
 from sightline.wire.payload import Payload
 
@@ -31,10 +27,7 @@ def check_overflow(world: World) -> None:
     fixed = inputs.fixed_tokens(session._journal, around, session._journal.tools.tokens, session.count)
     limit = counting.limit(budget, session._journal.reader.profile)
     assert error.short_by > 0
-    assert least(session, fixed) + MARKER > limit
-
-
-MARKER = 80  # tokens: the line that stands for what is left out must fit too
+    assert least(session, fixed) > limit
 
 
 @given(history=histories, counting=counters)
@@ -69,22 +62,3 @@ def test_one_item_larger_than_the_window_composes(size: int, kind: str, role: Ro
     assert world.sent
     asked = 1 if role is Role.USER else 0
     assert world.item_ids()[asked] in {message.id for message in world.sent[-1].payload.body}
-
-
-@pytest.mark.parametrize("name", samples.names())
-@pytest.mark.parametrize("window", [1_500, 4_000, 100_000])
-def test_no_payload_of_a_sample_is_over_its_budget(name: str, window: int) -> None:
-    """Law 2 on every payload of a sample, counted with a real vocabulary."""
-    world = World("o200k_base")
-    world.on_compose = check
-    play(world, sample(name), Budget(window))
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("window", [16_000, 60_000])
-def test_no_payload_of_a_recorded_conversation_is_over_its_budget(window: int, soak: bool) -> None:
-    """Law 2 on every payload of every recorded conversation."""
-    for conversation in conversations() if soak else ():
-        world = World("o200k_base")
-        world.on_compose = check
-        play(world, conversation, Budget(window))

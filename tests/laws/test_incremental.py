@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import sightline
+from sightline.log import entries
 from sightline.log.levels import Reader
 from sightline.log.stores import Span
 from sightline.plan.budget import Budget
@@ -23,6 +24,7 @@ from sightline.values.items import Call
 ENGINE = str(Path(sightline.__file__).parent)
 SHORT, LONG = 50, 2_000
 ROOM = Budget(10_000_000)
+DECODE, ITEMS_OF = entries.decode, entries.items_of
 
 
 class CountingStore(MemoryStore):
@@ -193,3 +195,45 @@ def test_a_sweep_weighs_what_is_shown_not_what_was_left_out(monkeypatch: pytest.
     early, late = sweeps[2:12], sweeps[-10:]
     assert max(lines for lines, _ in late) <= 1.5 * max(lines for lines, _ in early)
     assert max(shown for _, shown in late) <= max(shown for _, shown in early)
+
+
+@pytest.mark.parametrize("answered", ["not", "in order", "backwards", "one by one"])
+def test_each_call_of_a_message_is_decoded_a_few_times(monkeypatch: pytest.MonkeyPatch, answered: str) -> None:
+    """Four times the calls in one large message take four times the work, although each is looked at by itself."""
+    works = []
+    for calls in (100, 400):
+        bench, decoded = Bench(monkeypatch), [0, 0]
+
+        def items_of(entry: Any, decoded: list[int] = decoded) -> Any:
+            items = ITEMS_OF(entry)
+            decoded[0] += len(items)
+            return items
+
+        def decode(line: bytes, decoded: list[int] = decoded) -> Any:
+            decoded[1] += len(line)
+            return DECODE(line)
+
+        monkeypatch.setattr("sightline.log.entries.items_of", items_of)
+        monkeypatch.setattr("sightline.log.entries.decode", decode)
+        results = [{"role": "tool", "tool_call_id": f"c{n}", "content": f"done {n}"} for n in range(calls)]
+        commands = [f'{{"command": "run {n} {"x" * 700}"}}' for n in range(calls)]
+        made = [
+            {"id": f"c{n}", "type": "function", "function": {"name": "bash", "arguments": each}}
+            for n, each in enumerate(commands)
+        ]
+        messages: list[Any] = [
+            {"role": "user", "content": "Look."},
+            {"role": "assistant", "content": None, "tool_calls": made},
+            *{"in order": results, "backwards": results[::-1]}.get(answered, []),
+        ]
+
+        def step(bench: Bench = bench, messages: list[Any] = messages, last: int = calls) -> None:
+            bench.session.extend(messages)
+            for number in range(last if answered == "one by one" else 0):
+                bench.session.tool_result(f"c{number}", f"done {number}")
+            bench.session.user("And now?")
+            bench.session.compose(Budget(2_000, output=200))
+
+        works.append((bench.work(step).lines, *decoded))
+    for small, large in zip(*works, strict=True):
+        assert large <= 5 * small

@@ -2,15 +2,12 @@
 
 from pathlib import Path
 
-import pytest
 from checks import reduced_ids
 from histories import Compose, Operation, histories
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import conversations, play, sample
 from world import World, counters, given_back, kinds, over
 
-from sightline import samples
 from sightline.errors import PinnedOverflow
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
@@ -98,31 +95,3 @@ def _goes_on(world: World) -> None:
             return
         ids = [item.id for item in session.items]
         assert len(set(ids)) == len(ids)
-
-
-@pytest.mark.parametrize("name", samples.names())
-@pytest.mark.parametrize("window", [1_500, 6_000])
-def test_samples_can_be_had_back_whole(name: str, window: int) -> None:
-    """Law 1 on a sample: every message is in the log, and what is reduced at the end expands."""
-    conversation = sample(name)
-    world = play(World("estimate"), conversation, Budget(window))
-    assert [m.parts for m in conversation.messages] == _messages(world.session)
-    check_recallable(world.session, world.sent[-1].payload, most=40)
-
-
-def _messages(session: Session) -> list[object]:
-    """What was said, entry by entry."""
-    from sightline.log.entries import parts_of
-
-    timeline, reader = session._journal.timeline, session._journal.reader
-    firsts = [row for row in session.items._rows() if not timeline.sub[row]]
-    entries = [reader.entry(row) for row in firsts]
-    return [parts_of(entry) for entry in entries if entry.type != "system"]
-
-
-@pytest.mark.soak
-def test_recorded_conversations_can_be_had_back_whole(soak: bool) -> None:
-    """Law 1 on every recorded conversation."""
-    for conversation in conversations() if soak else ():
-        world = play(World("estimate"), conversation, Budget(20_000))
-        check_recallable(world.session, world.sent[-1].payload, most=1_000)

@@ -1,12 +1,9 @@
 """Law 5: composing reads only entries and the windows handed in: the same inputs give the same bytes."""
 
-import pytest
-from histories import Compose, Operation, histories
+from histories import Operation, histories
 from hypothesis import given
-from recorded import conversations, play, sample
 from world import Sent, World, counters, kinds, over
 
-from sightline import samples
 from sightline.compose.verify import verify
 from sightline.errors import PinnedOverflow
 from sightline.plan.budget import Budget
@@ -82,33 +79,3 @@ def check_restored(session: Session, last: Sent) -> None:
     assert restored.hash == last.payload.hash
     assert restored.plan.body == last.payload.plan.body
     session.close()
-
-
-@pytest.mark.parametrize("name", samples.names())
-@pytest.mark.parametrize("window", [1_500, 4_000])
-def test_the_samples_can_be_composed_again(name: str, window: int) -> None:
-    """Law 5 on the samples: payloads are foreseen, verified, and go on alike after resuming."""
-    with over("jsonl", "estimate") as world:
-        world.before_compose, world.on_compose = foresee, came_true
-        play(world, sample(name), Budget(window))
-        assert all(one.good for one in verify(world.session._journal))
-        live = _after(world.session, window)
-        world.before_compose = lambda world, budget: None
-        world.on_compose = None
-        world.apply(Compose(window))
-        world.resume()
-        assert _after(world.session, window) == live
-
-
-def _after(session: Session, window: int) -> str:
-    return session.preview(Budget(window)).hash
-
-
-@pytest.mark.soak
-def test_recorded_conversations_can_be_composed_again(soak: bool) -> None:
-    """Law 5 on every recorded conversation."""
-    for conversation in conversations() if soak else ():
-        world = World("estimate")
-        world.before_compose, world.on_compose = foresee, came_true
-        play(world, conversation, Budget(16_000))
-        assert all(one.good for one in verify(world.session._journal))

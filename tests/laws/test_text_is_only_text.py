@@ -105,8 +105,8 @@ def _leads(world: World, item: str, next_item: str) -> bool:
     row, after = (timeline.row(each) if each else None for each in (item, next_item))
     if row is None or after is None or not timeline.state[row] & LEADING:
         return False
-    message = timeline.last_user(path, row)
-    same = timeline.state[after] & LEADING and timeline.last_user(path, after) == message
+    message = timeline.led_message(path, row)
+    same = timeline.state[after] & LEADING and timeline.led_message(path, after) == message
     return bool(same) or timeline.unit[after] == message
 
 

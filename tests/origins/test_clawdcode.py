@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 import sightline
 from sightline.errors import BadInput, BadSessionId, SessionNotFound, Unwritable
+from sightline.log import entries as log
 from sightline.log.stores.disk import OsFile
 from sightline.origins.clawdcode import (
     CacheStore,
@@ -727,7 +728,7 @@ def test_append_does_not_read_the_file(tmp_path: Path) -> None:
     JSONLStore(path, disk=disk).append(entry(2))
     [file] = disk.opened
     assert file.bytes_read == 1
-    assert file.written == [msgspec.json.encode(entry(2)) + b"\n"]
+    assert file.written == [log.encode(entry(2))]
 
 
 @pytest.mark.accepts(179)

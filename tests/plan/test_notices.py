@@ -46,7 +46,10 @@ def test_an_index_line_says_who_spoke_in_the_language_of_the_session(locale: str
     """What a program wrote is not the user's."""
     session = Session(MemoryStore("t"), settings=Settings(locale=locale), token_counter=WordCounter())
     said = session.user("What is on quay nine?"), session.note("The depot is closed.")
-    notices, timeline = EngineNotices(session._journal, 1_000), session._journal.timeline
-    rows = [timeline.row(item) or 0 for item in said]
-    lines = [notices._index_line(timeline.unit[row], "") for row in rows]
+    timeline = session._journal.timeline
+    units = [timeline.unit[timeline.row(item) or 0] for item in said]
+    bare = [EngineNotices(session._journal, 1_000)._index_line(unit, "") for unit in units]
+    assert bare == [f"- {user}What is on quay nine?", f"- {program}The depot is closed."]
+    session.tools([])  # with `expand`, a line begins with the handle
+    lines = [EngineNotices(session._journal, 1_000)._index_line(unit, "") for unit in units]
     assert lines == [f"#{said[0]} {user}What is on quay nine?", f"#{said[1]} {program}The depot is closed."]

@@ -69,7 +69,7 @@ def test_a_format_that_is_named_reads_as_the_found_one(name: str) -> None:
         (b'{"role": "user", "content": "x"}\nnonsense\n', "line 2 is no JSON"),
         (b"42", "this is not a conversation"),
         (b'{"conversation": []}', "this is not a conversation"),
-        (b'{"messages": []}\n{"messages": []}', "a file of its own"),
+        (b'{"messages": []}\n{"messages": []}', "one of them with --line"),
         (b'[{"role": "nobody", "content": "x"}]', "messages[0]"),
     ],
 )

@@ -8,8 +8,11 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from errno import ENOSPC
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,6 +26,7 @@ from sightline.errors import (
     BadSessionId,
     Conflict,
     Damaged,
+    Locked,
     OpenCalls,
     PinnedOverflow,
     SessionClosed,
@@ -35,6 +39,7 @@ from sightline.errors import (
     Unwritable,
 )
 from sightline.log import entries
+from sightline.log.stores import jsonl
 from sightline.log.stores.disk import OsFile
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
@@ -42,11 +47,12 @@ from sightline.plan.plan import Plan
 from sightline.plan.view import View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
+from sightline.values import file_lock
 from sightline.values.items import Blob, Call, Kind, Message, Result, Role, Text
 from sightline.values.settings import Settings
 
 TABLE = Path(__file__).parents[2] / "docs" / "errors.md"
-HARSH = Path(__file__).parents[1] / "durability" / "harsh.py"
+HARSH = Path(__file__).parents[1] / "hostile" / "harsh.py"
 BUDGET = Budget(window=10_000)
 
 Open = Callable[[], Session]
@@ -491,7 +497,7 @@ def test_a_window_id_that_is_not_valid_unicode(bad: Any) -> None:
 
 
 def harsh(mode: str, *arguments: object) -> dict[str, Any]:
-    """What a program under harsh conditions met. See durability/harsh.py."""
+    """What a program under harsh conditions met. See hostile/harsh.py."""
     command = [sys.executable, str(HARSH), mode, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -624,6 +630,7 @@ def test_a_system_prompt_larger_than_the_budget() -> None:
 def test_a_message_larger_than_the_context_window() -> None:
     """It is shown shortened, with its handle, and brought back by it."""
     session = new()
+    session.tools([])  # with `expand`, items have handles
     item = session.user("\n".join(f"line {number} of a long question" for number in range(5000)))
     payload = session.compose(Budget(window=1000))
     assert payload.tokens <= 1000
@@ -838,9 +845,15 @@ class Log:
         """A file beside it."""
         return self.path.with_suffix(suffix)
 
-    def write(self, data: bytes, *, index: bool = False) -> None:
-        """Make the file this; the index, made of the whole one, is kept only if wanted."""
+    def write(self, data: bytes, *, index: bool = False, unseen: bool = False) -> None:
+        """Make the file this; the index, made of the whole one, is kept only if wanted.
+
+        `unseen`: the file's time does not tell.
+        """
+        status = self.path.stat()
         self.path.write_bytes(data)
+        if unseen:
+            os.utime(self.path, ns=(status.st_atime_ns, status.st_mtime_ns))
         if not index:
             self.side(".idx").unlink(missing_ok=True)
 
@@ -911,6 +924,17 @@ def damaged(line: bytes) -> bytes:
     return b"#" * (len(line) - 1) + b"\n"
 
 
+def test_a_damaged_last_line(kept: Log) -> None:
+    """It was written whole, so nothing of its batch is cut off."""
+    with kept.resumed() as session:
+        session.extend([{"role": "user", "content": f"more {number}"} for number in range(3)])
+    lines = kept.path.read_bytes().splitlines(keepends=True)
+    kept.write(b"".join([*lines[:-1], damaged(lines[-1])]))
+    with kept.resumed() as session:
+        assert said(session) == [*kept.said, "more 0", "more 1"]
+        assert (session.repairs.torn_bytes, session.repairs.damaged) == (0, [sum(map(len, lines[:-1]))])
+
+
 def test_a_damaged_line_in_the_middle(kept: Log) -> None:
     """One line is lost, is named, and stays where it is."""
     number = next(at for at, line in enumerate(kept.lines) if b"question 2" in line)
@@ -922,11 +946,40 @@ def test_a_damaged_line_in_the_middle(kept: Log) -> None:
     assert kept.path.read_bytes().startswith(b"".join(lines))
 
 
-def test_a_line_that_was_damaged_after_it_was_indexed(kept: Log) -> None:
-    """The index hides it until it is read; then the error says what to do, and doing it works."""
+def test_a_line_whose_checksum_fails(kept: Log) -> None:
+    """It can be read, so it counts as it is now; whoever opens the log is told which line it is."""
+    kept.write(kept.whole.replace(b'"question 2"', b'"question 7"'))
+    session = kept.goes_on()
     number = next(at for at, line in enumerate(kept.lines) if b"question 2" in line)
+    assert session.repairs.changed == [sum(map(len, kept.lines[:number]))]
+    assert said(session)[:-2] == [text.replace("question 2", "question 7") for text in kept.said]
+    assert [session.items.text(item.id) for item in session.items.table() if item.changed] == ["question 7"]
+
+
+def test_a_line_that_was_changed_after_the_session_was_closed(kept: Log) -> None:
+    """The file's time tells that somebody wrote to it, so the index is not believed."""
+    changed = kept.whole.replace(b'"question 2"', b'"question 7"')
+    kept.write(changed, index=True)
+    with kept.resumed() as session:
+        assert len(session.repairs.changed) == 1
+        assert "question 7" in said(session)
+
+
+def test_a_line_that_was_changed_unseen(kept: Log) -> None:
+    """The index hides it until it is read. If it can be read, nothing is raised; else the error says what to do."""
+    kept.write(kept.whole.replace(b'"question 2"', b'"question 7"'), index=True, unseen=True)
+    with kept.resumed() as session:
+        assert session.repairs.changed == []
+        assert session.compose(BUDGET, ask=True)
+        assert session.items.search("question")
+        assert said(session) == [text.replace("question 2", "question 7") for text in kept.said]
+        assert len(session.repairs.changed) == 1
+    with kept.resumed() as session:
+        assert len(session.repairs.changed) == 1
+    number = next(at for at, line in enumerate(kept.lines) if b"question 2" in line)
+    kept = Log(kept.root / "again")
     lines = [*kept.lines[:number], damaged(kept.lines[number]), *kept.lines[number + 1 :]]
-    kept.write(b"".join(lines), index=True)
+    kept.write(b"".join(lines), index=True, unseen=True)
     session = kept.resumed()
     refused(Damaged, lambda: list(session.items), "resume the session anew")
     session.close()
@@ -1102,9 +1155,14 @@ def mangled(sample: Log, how: str, random: Random) -> bytes:
     return b"".join(lines)
 
 
+def unchecked(log: bytes) -> bytes:
+    """A log whose lines have no checksums."""
+    return re.sub(rb',"crc":"[0-9a-f]{8}"', b"", log)
+
+
 def test_a_log_of_a_newer_format(kept: Log) -> None:
     """What we do not know we do not write to."""
-    newer = kept.whole.replace(b'"data":{}', b'"data":{"format":99}', 1)
+    newer = unchecked(kept.whole).replace(b'"data":{}', b'"data":{"format":99}', 1)
     kept.write(newer)
     refused(StoreError, kept.resumed, "format 99", "install the newest version")
     assert kept.path.read_bytes() == newer
@@ -1250,6 +1308,90 @@ def test_a_log_that_another_program_cut_while_it_was_open(kept: Log) -> None:
     kept.write(kept.whole[: -len(kept.lines[-1])])
     refused(StoreError, lambda: session.user("x"), "resume the session anew")
     assert said(kept.goes_on())[:-2] == kept.said[:-1]
+
+
+def test_a_full_disk_at_the_first_append(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that never began leaves nothing, and begins when there is room."""
+    session = Session.new(tmp_path, session_id="first", root=tmp_path / "root")
+
+    def refuse(*_: object) -> int:
+        raise OSError(ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", refuse)
+        with pytest.raises(Unwritable, match="No space left"):
+            session.user("hello")
+    assert not list(tmp_path.rglob("first.*"))
+    session.user("hello")
+    session.close()
+    assert said(Session.resume("first", tmp_path, root=tmp_path / "root")) == ["hello"]
+
+
+STOPPED = """
+import fcntl, os, signal, sys
+fcntl.flock(os.open(sys.argv[1], os.O_RDWR), fcntl.LOCK_EX)
+print("locked", flush=True)
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+def queued() -> int:
+    """How many threads wait for a lock."""
+    return sum(thread.name == "sightline-lock" for thread in threading.enumerate())
+
+
+def test_a_stopped_process_that_holds_the_lock(kept: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for ever: what was said can be read, an append says who is in the way, and works when it is gone."""
+    monkeypatch.setattr(file_lock, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(jsonl, "_READ_WAIT", 0.05)
+    command = [sys.executable, "-c", STOPPED, str(kept.path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == b"locked\n"
+            os.waitpid(holder.pid, os.WUNTRACED)
+            session = kept.resumed()
+            assert said(session) == kept.said
+            for _ in range(3):
+                with pytest.raises(Locked, match=rf"could not get its lock .* process {holder.pid} \(.*, stopped\)"):
+                    session.user("more")
+            assert queued() == 1  # not one for each attempt
+        finally:
+            holder.kill()
+    session.user("more")
+    assert said(session)[-1] == "more"
+    deadline = time.monotonic() + 20
+    while queued():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    session.user("and more")
+
+
+AGAIN = """
+import fcntl, os, sys, time
+fd = os.open(sys.argv[1], os.O_RDWR)
+fcntl.flock(fd, fcntl.LOCK_EX)
+print("locked", flush=True)
+while True:
+    time.sleep(0.05)
+    fcntl.flock(fd, fcntl.LOCK_UN)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+"""
+
+
+def test_a_process_that_takes_the_lock_again_and_again(kept: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It lets go for moments that nobody meets who only looks now and then. Whoever waits in the queue gets it."""
+    monkeypatch.setattr(file_lock, "WAIT_SECONDS", 4)
+    session = kept.resumed()
+    with subprocess.Popen([sys.executable, "-c", AGAIN, str(kept.path)], stdout=subprocess.PIPE) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == b"locked\n"
+            for number in range(3):
+                session.user(f"more {number}")
+        finally:
+            holder.kill()
+    assert said(session)[-3:] == ["more 0", "more 1", "more 2"]
 
 
 def test_a_log_that_was_deleted_while_it_was_open(kept: Log) -> None:

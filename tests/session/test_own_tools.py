@@ -106,7 +106,7 @@ def test_what_cannot_be_done_is_shown_to_the_model() -> None:
         (False, "failed"),
         (False, "unknown window"),
     ]
-    assert "[action failed] too heavy" in sent(model, 1)
+    assert "[failure of action] too heavy" in sent(model, 1)
     assert "no open window basket_7\\n→ basket_1" in sent(model, 2)
 
 

@@ -419,7 +419,7 @@ def test_a_call_that_cannot_be_read_is_answered() -> None:
     [answered] = session.answered
     assert answered.outcome is not None
     assert not answered.outcome.success
-    assert "[tool_call failed]" in plain_text(list(session.compose(BUDGET).body)[-1].parts)
+    assert "[failure of tool_call]" in plain_text(list(session.compose(BUDGET).body)[-1].parts)
 
 
 def test_no_line_of_an_answer_begins_like_one_of_ours() -> None:

@@ -161,6 +161,7 @@ def but(module: Any, *names: str) -> SimpleNamespace:
 LOST: dict[str, tuple[Any, str]] = {
     "no system prompt": (head_changed(openai_chat, system=lambda _: ()), "write_head drops '  rule 1"),
     "only the first system prompt": (head_changed(openai_chat, system=lambda each: each[:1]), "drops 'rule 2 '"),
+    "no token limit": (head_changed(openai_chat, output=lambda _: 0), "output=4321 writes it 0 times"),
     "no windows": (with_defect(without_windows), "Windows are written after everything"),
     "no breakpoints": (marked(lambda *_: ()), r"breakpoints \[1\] of 6 messages change 0"),
     "a breakpoint everywhere": (marked(lambda length, _: range(1, length + 1)), r"breakpoints \[1\] of 6 messages"),

@@ -77,6 +77,7 @@ _TYPES = {
         "messages": TypeAdapter(list[MessageParam]),
         "system": TypeAdapter(list[TextBlockParam]),
         "tools": TypeAdapter(list[ToolUnionParam]),
+        "max_tokens": TypeAdapter(int),
     },
 }
 

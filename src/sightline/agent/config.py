@@ -32,15 +32,19 @@ import msgspec
 from msgspec.structs import replace
 
 from sightline.agent.models.catalog import FAMILIES, OWN_KEY, PLACES, PROVIDERS, Place, place_of
-from sightline.agent.models.endpoint import Endpoint, bare_address
+from sightline.agent.models.endpoint import Endpoint, bare_address, checked_address
 from sightline.agent.models.secret import Secret
 from sightline.errors import BadInput
+from sightline.files.project import read_beginning
 from sightline.plan.strategies.project_choice import KEYS as CHOICE_KEYS
 from sightline.plan.strategies.project_choice import OTHER_KEYS
 from sightline.values.phrases import LOCALES
 
 FILE = "sightline.toml"
 MODEL_VARIABLE = "SIGHTLINE_MODEL"  # a model for this shell, in any form that --model takes
+OURS = frozenset({"model", "messages", "system", "tools", "stream"})  # of a request: `options` cannot replace them
+_MOST_BYTES = 1 << 20  # of the file: nobody writes a longer one by hand
+READABLE_VARIABLE = "SIGHTLINE_READABLE"  # patterns as in [tools] readable, separated as in PATH
 T = TypeVar("T", bound=msgspec.Struct)
 
 
@@ -49,6 +53,7 @@ class ToolSettings(msgspec.Struct, frozen=True):
 
     only: tuple[str, ...] = ()  # the tools, "apps" among them; empty: all
     folders: tuple[str, ...] = (".",)  # in which files may be read, relative to the project's directory
+    readable: tuple[str, ...] = ()  # patterns of files there that are read although they hold keys or secrets
     edit: bool = False  # whether the app `editor` is available, which writes files there
     run_python: bool = False
     python_seconds: float = 30.0
@@ -103,9 +108,11 @@ def read_config(project: str | Path, env: Mapping[str, str]) -> Config:
         return Config()
     try:
         real = file.resolve(strict=True)
-        data = real.read_bytes()  # once, because exactly these bytes are trusted later
+        data = read_beginning(real, _MOST_BYTES)  # once, because exactly these bytes are trusted later
+        if len(data) > _MOST_BYTES:
+            raise BadInput(f"{file} has more than {_MOST_BYTES:,} bytes, so it is not read")
         table = tomllib.loads(data.decode())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # not readable, no text, no TOML, nested too deep
         raise BadInput(f"{file} cannot be read as TOML: {error}") from error
     return replace(from_tables(table, str(file), env), digest=sha256(os.fsencode(real) + b"\0" + data).hexdigest())
 
@@ -180,7 +187,7 @@ def at_place(place_name: str, name: str, env: Mapping[str, str]) -> Endpoint:
     return Endpoint(
         name,
         place.provider,
-        base_url=_address(place, env),
+        base_url=checked_address(_address(place, env), place_name, login=True),
         key=_key_in(place.key_env, env),
         key_env=place.key_env,
     )
@@ -198,6 +205,7 @@ def _address(place: Place, env: Mapping[str, str]) -> str:
 
 def _address_endpoint(given: str, env: Mapping[str, str]) -> Endpoint:
     address, _, name = given.partition(" ")
+    checked_address(address, "the model's address", login=True)
     if not name.strip():
         shown = bare_address(address)
         raise BadInput(f"which model at {shown}? write '{shown} NAME'; GET {shown}/models lists them")
@@ -219,11 +227,18 @@ def _endpoint(table: Any, where: str, label: str, env: Mapping[str, str], folder
         raise BadInput(f"{where}: a local model needs gguf, the path of its file")
     if not local and not given.name:
         raise BadInput(f"{where}: name is missing, the model's name as its provider has it")
-    if min(given.window, given.output) < 0 or given.seconds <= 0 or given.attempts < 1:
+    if min(given.window, given.output) < 0 or not given.seconds > 0 or given.attempts < 1:  # seconds may be NaN
         raise BadInput(f"{where}: window and output are at least 0, seconds above 0, attempts at least 1")
+    if ours := [name for name in given.options if name.casefold() in OURS]:  # some servers ignore the case of names
+        raise BadInput(f"{where}: options cannot replace {ours[0]!r}, which is Sightline's part of a request")
     place = PLACES.get(provider)
-    base_url = given.base_url or (_address(place, env) if place else "")
+    if given.base_url:
+        base_url = checked_address(given.base_url, where)
+    else:
+        base_url = checked_address(_address(place, env), where, login=True) if place else ""
     usual = place.key_env if place and not given.base_url else _usual_variable(base_url)
+    if given.base_url and given.at_known_server:
+        usual = ""  # as at its address in PLACES: whatever listens there gets a key only if it is named
     own_key = given.key if given.key != Secret("") else None
     variable = "" if own_key else given.key_env or usual
     return replace(
@@ -266,6 +281,8 @@ def _consistent(config: Config, env: Mapping[str, str]) -> Config:
 
 def _named(given: str, config: Config, env: Mapping[str, str], key: str) -> Endpoint:
     try:
+        if given not in config.models and given.startswith(("http://", "https://")):
+            checked_address(given.partition(" ")[0], "the model's address")  # a file's holds no user or password
         return endpoint_of(given, config, env)
     except BadInput as error:
         raise BadInput(f"{config.file}: {key}: {error}") from error

@@ -19,8 +19,9 @@ from sightline.agent.tools.files.read import call_id
 from sightline.shorten.call_subject import READERS as FILE_READERS
 from sightline.shorten.outline.languages import LANGUAGES
 from sightline.values.clock import Ids
+from sightline.values.escape import escape, plain_label
 from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text, ToolDefinition, plain_text
-from sightline.values.phrases import Phrases, plain_label, said_by_another, say
+from sightline.values.phrases import Phrases, say
 from sightline.wire.common import arguments_object
 from sightline.wire.payload import Payload
 
@@ -113,7 +114,7 @@ def _result_as_text(result: Part, names: dict[str, str], locale: str) -> Iterato
     if not isinstance(result, Result):
         return
     name = plain_label(one_line(result.name or names.get(result.id, ""), _LONGEST_NAME))
-    text = "".join(map(said_by_another, plain_text(result.parts).splitlines(keepends=True)))
+    text = escape(plain_text(result.parts))
     yield Text(say("call failed" if result.error else "call result", locale, name=name, message=text))
     yield from (part for part in result.parts if not isinstance(part, Text | Opaque))
 

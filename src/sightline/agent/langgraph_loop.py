@@ -1,15 +1,16 @@
 """The loop of model and tools, as a LangGraph graph, and a node for other graphs that decides what the model sees."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, TypedDict
 
 from sightline.agent.json_budget import Sent
+from sightline.errors import BadInput
 from sightline.plan.budget import Budget
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
-from sightline.values.items import plain_text
+from sightline.values.items import Call, plain_text
+from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.wire import read_messages
 from sightline.wire.payload import Payload
 
@@ -57,21 +58,28 @@ class ContextNode:
     It puts a `payload` into the state. If the state has LangChain's `messages`, it first appends the new ones to the
     session, and also returns `llm_input_messages`, as LangGraph's agents take them from a `pre_model_hook`: the state
     keeps every message, and the model gets what fits. One node and its session belong to one thread. If the session
-    was resumed, the messages that a checkpointer restores are recognised. Runs in async graphs (`ainvoke`, `astream`).
+    was resumed, the messages that a checkpointer restores are recognised. Runs in graphs of both kinds: `invoke` and
+    `ainvoke`, `stream` and `astream`.
+
+    `tools`: those of your model, as LangChain tools or functions. The attribute `tools` then has also `expand` and
+    `recall`, by which the model sees what was shortened: bind all of them to your model, and run them by your
+    `ToolNode`. Without `tools`, nothing in the payload speaks of the two.
     """
 
-    def __init__(self, session: Session | AsyncSession, budget: Budget) -> None:
-        session = session.session if isinstance(session, AsyncSession) else session  # it runs in a thread of its own
+    def __init__(self, session: Session | AsyncSession, budget: Budget, tools: Sequence[Any] | None = None) -> None:
+        """Raises BadInput if something among the tools is none."""
+        session = session.session if isinstance(session, AsyncSession) else session  # the graph runs it in a thread
         self.session, self.budget = session, budget
+        self.tools: list[Any] = [] if tools is None else [*tools, *_recall_tools(session, tools)]
         self._taken: int | None = None  # messages of the state that are in the session; None: not yet counted
 
-    async def __call__(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def __call__(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Compose. Raises what `Session.compose` raises."""
         if (messages := state.get("messages")) is None:
-            return {"payload": await asyncio.to_thread(self.session.compose, self.budget)}
+            return {"payload": self.session.compose(self.budget)}
         from langchain_core.messages import convert_to_messages, convert_to_openai_messages
 
-        payload = await asyncio.to_thread(self._compose_with, convert_to_openai_messages(messages))
+        payload = self._compose_with(convert_to_openai_messages(messages))
         return {"payload": payload, "llm_input_messages": convert_to_messages(payload.openai()["messages"])}
 
     def _compose_with(self, messages: list[Any]) -> Payload:
@@ -79,6 +87,36 @@ class ContextNode:
         self.session.extend(messages[known:])
         self._taken = len(messages)
         return self.session.compose(self.budget)
+
+
+def _recall_tools(session: Session, tools: Sequence[Any]) -> list[Any]:
+    """Tell the session of these tools and of `expand` and `recall`, and return the two as LangChain tools."""
+    from langchain_core.tools import StructuredTool
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+
+    try:
+        definitions = [convert_to_openai_tool(tool) for tool in tools]
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"a tool of a graph is a LangChain tool or a function with a docstring: {error}") from error
+    taken = {definition.get("function", definition).get("name") for definition in definitions}
+    session.tools(definitions)
+    return [
+        StructuredTool(
+            name=tool.name,
+            description=tool.description,
+            args_schema=tool.schema,
+            func=_answering(session, tool.name),
+        )
+        for tool in RECALL_TOOLS
+        if tool.name not in taken
+    ]
+
+
+def _answering(session: Session, name: str) -> Callable[..., str]:
+    def answer(**given: Any) -> str:
+        return session.items.answer(Call("", name, given))
+
+    return answer
 
 
 def _count_known(session: Session, messages: list[Any]) -> int:

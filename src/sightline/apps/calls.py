@@ -1,19 +1,43 @@
 """How a model acts on windows: with two tools, or with `<tool_call>` in its text. Both make the same calls."""
 
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from sightline.values.escape import MARGIN
 from sightline.values.items import Call, ToolDefinition
 from sightline.values.pattern import pattern
 
+_LOG = logging.getLogger("sightline")
 # A code fence, also in a list or a quotation. The line of a fence of backticks has no further backtick.
 _FENCE = pattern(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(`{3,}(?![^\n]*`)|~{3,})")
 # Whichever begins first, because a call may have backticks in its arguments and code may show a call.
 _CODE_OR_CALL = pattern(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)\1(?!`)|<tool_call>", re.DOTALL)
-_END = "</tool_call>"
+_TAG, _END = "<tool_call>", "</tool_call>"
+_LINE_END = pattern(r"([\n\r\x0b\x0c\x1c-\x1e])")  # none of them can stand in a JSON text
+# Before a call on its line: a quoted line, also behind what nobody sees, or so many blanks that they make it code.
+_QUOTED_LINE = pattern(rf"{MARGIN}(?:(?:[-*+]|\d+[.)])[ \t]+)*[>\uff1e]")
+_INDENTED_CODE = pattern(r"(?: {4}| {0,3}\t)\s*\Z")
+_PARAGRAPH_END = pattern(r"\n[ \t]*\n|\Z")
+# Where a quotation may begin. A mark after a figure or a word is none: 5" is a length.
+_OPENING = pattern(
+    r"(?<![A-Za-z0-9.,!?;)])[\"\uff02\u201d]|(?<!\w)'(?=\S)|[“„‟«»‹›‘‚「『《〈｢〝]|<(blockquote|pre|code|samp|q)\b[^<>]*>",
+    re.I,
+)
+_STRAIGHT = r"(?<=\S)[\"\uff02]|[\"\uff02](?!\S)"
+_CLOSING = {
+    mark: pattern(closing)
+    for mark, closing in {
+        '"': _STRAIGHT, "\uff02": _STRAIGHT, "'": r"(?<=\S)'(?!\w)", "“": "”", "”": "”", "„": "[“”]", "‟": "”",
+        "«": "»", "»": "[«»]", "‹": "›", "›": "[‹›]", "‘": r"’(?!\w)", "‚": "[‘’]", "「": "」", "『": "』", "《": "》",
+        "〈": "〉", "｢": "｣", "〝": "[〞〟]",
+        **{f"<{tag}": rf"(?i)</{tag}\s*>" for tag in ("blockquote", "pre", "code", "samp", "q")},
+    }.items()
+}  # fmt: skip
+_PLACE = "\x00"
 _SPACE = pattern(r"\s*")
 
 LAUNCHER = "launcher"  # the app that `create` opens without a name
@@ -61,16 +85,61 @@ def is_ours(tool: ToolDefinition) -> bool:
 
 
 def read_calls(text: str) -> Iterator[Call | None]:
-    """Return the calls of each `<tool_call>` outside code, in order; None for one that cannot be read.
+    """Return the calls of each `<tool_call>` outside code and quotations, in order; None for one that cannot be read.
 
-    A call ends where its JSON ends, whatever the JSON holds. After one that is never closed, no other is read.
+    A call ends where its JSON ends, whatever the JSON holds. After one that is never closed, no other is read. Those in
+    code and quotations are only counted, in the log of the program.
     """
-    text, at = _without_fences(text), 0
+    written, at = text.count(_TAG), 0
+    text = _without_quoted_lines(text).replace(_PLACE, "") if written else ""
+    prose: list[str] = []  # without code, and with a mark in the place of each call
+    calls: list[tuple[Call | None, int, bool]] = []  # each with the tags in it, and whether its line is no quotation
     while (found := _CODE_OR_CALL.search(text, at)) is not None:
+        prose.append(text[at : found.start()])
         at = found.end()
         if found[1] is None:
+            *lines, line = f"{prose[-1]}|".splitlines()
+            begins_line = bool(lines) or len(prose) == 1
+            is_meant = not (begins_line and (_QUOTED_LINE.match(line) or _INDENTED_CODE.match(line[:-1])))
             value, at = _read_json(text, at)
-            yield _call(value)
+            calls.append((_call(value), text.count(_TAG, found.start(), at), is_meant))
+            prose.append(_PLACE)
+    quoted = _are_quoted("".join([*prose, text[at:]]))
+    meant = [each for each, is_quoted in zip(calls, quoted, strict=True) if each[2] and not is_quoted]
+    if shown := written - sum(tags for _, tags, _ in meant):
+        _LOG.warning("%d <tool_call> in code or in a quotation: not carried out", shown)
+    return (call for call, _, _ in meant)
+
+
+def _are_quoted(prose: str) -> Iterator[bool]:
+    """Yield of each call in a text whether a quotation that began before it ends after it."""
+    quotations = _quotations(prose)
+    first, end = next(quotations, (len(prose), len(prose)))
+    at = prose.find(_PLACE)
+    while at >= 0:
+        while end <= at:
+            first, end = next(quotations, (len(prose), len(prose)))
+        yield first < at
+        at = prose.find(_PLACE, at + 1)
+
+
+def _quotations(prose: str) -> Iterator[tuple[int, int]]:
+    """Yield where each quotation begins and ends; one that never ends is none. Single quotes end with a paragraph."""
+    known: dict[str, int] = {}  # where each kind ends next
+
+    def next_end(kind: str, closing: re.Pattern[str], start: int) -> int:
+        if known.get(kind, -1) < start:
+            found = closing.search(prose, start)
+            known[kind] = found.end() if found else len(prose) + 1
+        return known[kind]
+
+    at = 0
+    while (found := _OPENING.search(prose, at)) is not None:
+        kind, at = f"<{found[1].lower()}" if found[1] else found[0], found.end()
+        end = next_end(kind, _CLOSING[kind], at)
+        if end <= len(prose) and (kind != "'" or end <= next_end("paragraph", _PARAGRAPH_END, at)):
+            yield found.start(), end
+            at = end
 
 
 def _read_json(text: str, start: int) -> tuple[Any, int]:
@@ -106,19 +175,22 @@ def _object(value: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _without_fences(text: str) -> str:
-    """Remove fenced code, because a call in it is only quoted."""
-    outside, fence = [], ""
-    for line in text.split("\n"):
+def _without_quoted_lines(text: str) -> str:
+    """Remove fenced code and lines after `>`, with those that go on after them: a call in them is only quoted."""
+    outside, fence, is_quoted = [], "", False
+    pieces = _LINE_END.split(text)
+    for line, end in zip(pieces[::2], [*pieces[1::2], ""], strict=True):
         found = _FENCE.match(line)
         if fence:
             if found and found[1].startswith(fence) and not line.strip(f" \t\r>{fence[0]}"):
                 fence = ""
-        elif found:
-            fence = found[1]
-        else:
-            outside.append(line)
-    return "\n".join(outside)
+            continue
+        if found:
+            fence, is_quoted = found[1], False
+            continue
+        is_quoted = bool(line.strip()) and (is_quoted or _QUOTED_LINE.match(line) is not None)
+        outside += [end] if is_quoted else [line, end]
+    return "".join(outside)
 
 
 def parameters(arguments: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from sightline.apps.anchors import NAME, escaped
 from sightline.errors import InvalidSourceData
+from sightline.values.escape import forged_brackets
 from sightline.values.items import Lod
 from sightline.values.pattern import pattern
 
@@ -167,8 +168,18 @@ def _shortened(text: str) -> str:
 
 
 def xml_text(text: str) -> str:
-    """Escape a text for XML. Characters that XML cannot hold become U+FFFD."""
-    return _NOT_XML.sub("\ufffd", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """Escape a text for XML. Characters that XML cannot hold become U+FFFD.
+
+    A bracket with which a line begins like one of the engine's becomes a reference.
+    """
+    text, written, done = _NOT_XML.sub("\ufffd", text), "", 0
+    for at in forged_brackets(text):
+        written, done = f"{written}{_xml_escaped(text[done:at])}&#{ord(text[at])};", at + 1
+    return written + _xml_escaped(text[done:])
+
+
+def _xml_escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def xml_attributes(attributes: Mapping[str, str]) -> str:

@@ -15,6 +15,7 @@ from sightline.apps.elements import Element, Page, walk, xml, xml_attributes, xm
 from sightline.apps.guard import attempt
 from sightline.errors import BadInput, InvalidSourceData
 from sightline.values.clock import Clock
+from sightline.values.escape import escape
 from sightline.values.items import Lod, Text
 from sightline.values.phrases import say
 from sightline.wire.common import text_part
@@ -151,7 +152,7 @@ class AppWindow:
         begin, end = (say(key, self.style.locale, id=self.id) for key in ("window", "window end"))
         if self.options.compact:
             return f"{begin} {escaped(_one_line(content.page.elements))}"
-        return f"{begin}\n{content.text}\n{end}"
+        return f"{begin}\n{escape(content.text)}\n{end}"
 
 
 class UnavailableWindow(Struct, frozen=True):

@@ -130,7 +130,8 @@ class WindowLog:
     def _read(self, window_id: str, offset: int) -> SavedWindow | None:
         """Combine the notes since the window was opened. They are read backwards, and only as far as needed."""
         rows = self._journal.timeline.references(window_id, self._journal.path)
-        first = entries.decode_data(self._journal.reader.entry(rows[0]), WindowNote) if rows else None
+        reader = self._journal.reader
+        first = reader.note(reader.entry(rows[0]), WindowNote) if rows else None
         if first is None or not first.app:
             return None
         last, rounds = None, []

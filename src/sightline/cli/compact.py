@@ -269,7 +269,7 @@ def uncompact(
       sightline uncompact V1StGXR8 39 --window 32000
     """
     here = place()
-    if item_id is None and session_id and _ITEM_ID.fullmatch(session_id) and session_id not in here.folder.sessions():
+    if item_id is None and session_id and _ITEM_ID.fullmatch(session_id) and not here.folder.has(session_id):
         session_id, item_id = None, session_id
     item_id = item_id and item_id.removeprefix("#")
     with here.session(session_id, branch) as session:

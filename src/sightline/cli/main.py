@@ -9,6 +9,7 @@ from sightline.cli.apps import apps
 from sightline.cli.chat.command import chat
 from sightline.cli.compact import compact, uncompact
 from sightline.cli.context import context
+from sightline.cli.import_command import import_
 from sightline.cli.model import model
 from sightline.cli.options import DEBUG, shared_options
 from sightline.cli.render import print_stderr
@@ -58,5 +59,5 @@ def app() -> None:
     """
 
 
-for command in (chat, model, sessions, context, replay, strategies, apps, verify, compact, uncompact):
+for command in (chat, model, sessions, context, import_, replay, strategies, apps, verify, compact, uncompact):
     app.add_command(command)

@@ -24,8 +24,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class FormatChoice(click.Choice):  # type: ignore[type-arg]
     """The name of a provider format. The help lists ours; those that installed packages offer are accepted too."""
 
-    def __init__(self, first: str = "", last: str = "") -> None:
-        super().__init__([*filter(None, (first, *registry.OURS, last))])
+    def __init__(self, first: str = "", last: Sequence[str] = ()) -> None:
+        super().__init__([*filter(None, (first, *registry.OURS, *last))])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return value if value not in self.choices and value in registry.names() else super().convert(value, param, ctx)
@@ -54,6 +54,8 @@ class Place(NamedTuple):
         Raises:
             BadInput: no or several ids begin so.
         """
+        if given is not None and self.folder.has(given):
+            return given
         ids = self.folder.sessions()
         matching = ids[:1] if given is None else named_by(given, ids)
         if len(matching) == 1:

@@ -82,6 +82,7 @@ _PHRASES = {
     "settings changed": ("new settings", "设置已改"),
     "tools or system changed": ("new tools or system prompt", "工具或系统提示已改"),
     "window in place": ("window changed", "窗口已变"),
+    "first message": ("first message", "第一条消息"),
     "layout": ("new layout", "布局已改"),
     "swept": ("shortened", "已缩短"),
     "asked for": ("asked for", "应要求"),
@@ -127,7 +128,11 @@ _PHRASES = {
         "{id}  分支 {branch}  策略 {strategy}  配置 {profile}",
     ),
     "branches there are": ("branches: {names}", "分支：{names}"),
-    "damaged": ("{count:,} damaged lines are ignored", "忽略了 {count:,} 个损坏的行"),
+    "damaged": ("Damaged lines of the log that are ignored: {count:,}", "日志中损坏而被忽略的行：{count:,}"),
+    "changed": (
+        "Lines of the log that were changed after they were written, used as they are now: {count:,} (items {items})",
+        "日志中写入之后被改动、按现在的内容使用的行：{count:,}（涉及的项 {items}）",
+    ),
     "forked": (
         "New branch {branch} of session {session} after #{at}: it shares {items:,} items and is now the current one.",
         "会话 {session} 在 #{at} 之后的新分支 {branch}：共享 {items:,} 项，现为当前分支。",
@@ -282,6 +287,27 @@ _PHRASES = {
         "Item #{item} of session {session} is shown in full again as soon as it fits the budget.",
         "会话 {session} 的 #{item} 将在预算放得下时重新全文显示。",
     ),
+    # import
+    "importing": ("importing {name}", "正在导入 {name}"),
+    "imported": (
+        "{name} ({kind}) is now session {session}: {lines:,} lines, {messages:,} messages.",
+        "{name}（{kind}）已导入为会话 {session}：{lines:,} 行，{messages:,} 条消息。",
+    ),
+    "import grown": (
+        "{name} ({kind}), session {session}: {added:,} new lines, {messages:,} new messages.",
+        "{name}（{kind}），会话 {session}：新增 {added:,} 行，{messages:,} 条消息。",
+    ),
+    "import unchanged": (
+        "{name} ({kind}) has been imported before as session {session}: nothing is new.",
+        "{name}（{kind}）此前已导入为会话 {session}：没有新内容。",
+    ),
+    "import types": ("lines by type: {types}", "各类型的行数：{types}"),
+    "import usage": (
+        "tokens of the recorded calls: {input:,} read ({cached:,} from the cache, {written:,} written to it), "
+        "{output:,} answered",
+        "所记录调用的 token：输入 {input:,}（其中缓存读取 {cached:,}，写入缓存 {written:,}），输出 {output:,}",
+    ),
+    "import refused": ("Not imported: {name}: {error}", "未导入：{name}：{error}"),
     # replay
     "what is shown": (
         "Each row is one call to the model. Before each call, Sightline chooses what fits a context window of "
@@ -315,9 +341,25 @@ _PHRASES = {
         "共发送 {tokens:,} 个 token，其中 {reused:.0%} 可由缓存读取",
     ),
     "total cost": (
-        "cost {cost:,.0f} input tokens; sending the full history every time {full:,.0f}: {ratio:.0%}",
-        "费用 {cost:,.0f} 个输入 token；每次发送全部历史为 {full:,.0f}：{ratio:.0%}",
+        "they cost as much as {cost:,.0f} input tokens that are not cached",
+        "费用相当于 {cost:,.0f} 个未缓存的输入 token",
     ),
+    "total reread": (
+        "answers that used text which was not shown: {count:,}; reading it again, {tokens:,} tokens, would cost "
+        "{cost:,.0f}",
+        "用到了未显示内容的回答：{count:,} 次；重新读取 {tokens:,} 个 token，费用 {cost:,.0f}",
+    ),
+    "no reread": ("no answer used text that was not shown", "没有回答用到未显示的内容"),
+    "total real": (
+        "cost in all {cost:,.0f}; sending the full history every time {full:,.0f}: {ratio:.0%}",
+        "总费用 {cost:,.0f}；每次发送全部历史为 {full:,.0f}：{ratio:.0%}",
+    ),
+    "total money": (
+        "in money, answers included: {sent:,.4f}; the full history {full:,.4f}: {ratio:.0%} (a million tokens at "
+        "{price})",
+        "金额（含回答）：{sent:,.4f}；全部历史 {full:,.4f}：{ratio:.0%}（每百万 token 价格 {price}）",
+    ),
+    "reread": ("{count} to read again", "需重读 {count}"),
     "outgrown": (
         "the full history would not have fitted from call {call:,} on",
         "从第 {call:,} 次调用起，全部历史已放不进上下文窗口",
@@ -334,12 +376,12 @@ _PHRASES = {
         "  sightline replay --sample{name} --window {window} --slow   # a smaller context window, slowly\n"
         "  sightline replay --sample{name} --strategy sliding   # only the newest messages, to compare\n"
         "  sightline replay --list-samples   # other samples\n"
-        "  sightline replay messages.json   # a conversation of your own",
+        "  sightline replay messages.json   # messages of your own, or a log of Claude Code or Codex",
         "接下来可以试试：\n"
         "  sightline replay --sample{name} --window {window} --slow   # 更小的上下文窗口，慢慢看\n"
         "  sightline replay --sample{name} --strategy sliding   # 只保留最新消息，作比较\n"
         "  sightline replay --list-samples   # 其他样例\n"
-        "  sightline replay messages.json   # 你自己的对话",
+        "  sightline replay messages.json   # 你自己的对话，或 Claude Code、Codex 的日志",
     ),
     # apps
     "action": ("action", "操作"),
@@ -458,6 +500,10 @@ _PHRASES = {
     "damaged lines": (
         "{session}: {count:,} lines of the log cannot be read: {lines}",
         "{session}：日志中有 {count:,} 行无法读取：第 {lines} 行",
+    ),
+    "changed lines": (
+        "{session}: {count:,} lines of the log have changed since they were written: {lines}",
+        "{session}：日志中有 {count:,} 行在写入之后被改动：第 {lines} 行",
     ),
     "not verified": (
         "{unread:,} of {sessions:,} sessions could not be verified.",

@@ -13,6 +13,8 @@ from rich.panel import Panel
 from rich.text import Text
 
 from sightline import samples
+from sightline.agent.models import Price
+from sightline.agent.models.catalog import PRICES, price_of
 from sightline.cli.options import OUTPUT, WINDOW, FormatChoice, Place, default_output, make_budget, place, with_json
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import (
@@ -28,11 +30,13 @@ from sightline.cli.render import (
     progress,
 )
 from sightline.errors import BadInput
+from sightline.imports.conversation import Conversation, check_speaks
+from sightline.imports.detection import conversations
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan.budget import Budget
 from sightline.plan.strategies.project_choice import Choice, chosen
-from sightline.replay.formats import AUTO, Recording, read_recording, recorded
-from sightline.replay.replay import Changes, NewInput, Step, Totals, call_count
+from sightline.replay.formats import AUTO, Recording, read_conversation, recorded
+from sightline.replay.replay import NewInput, Paid, Step, Totals, call_count
 from sightline.replay.replay import replay as replayed
 from sightline.session.session import Session
 from sightline.values.items import Role
@@ -49,6 +53,7 @@ _STRATEGIES = ("focus", "sliding")  # the others need a model or a schema to sho
 _SAMPLE_DELAY = 0.15  # seconds per call: slow enough to follow, done within ten seconds
 _SLOW = 1.0
 _BAR = 10  # columns
+_LISTED = 5  # conversations, where one of several has to be chosen
 
 
 class ReplayOptions(NamedTuple):
@@ -61,6 +66,8 @@ class ReplayOptions(NamedTuple):
     profile: str
     strategy: str | None
     format: str
+    line: int | None
+    price: str | None
     until: int | None
     slow: bool
     delay: float | None
@@ -74,10 +81,11 @@ class Replay(NamedTuple):
     budget: Budget
     sample: samples.Sample | None = None
     choice: Choice = Choice("focus", {})
+    price: Price | None = None
 
 
 @click.command(short_help="Show the prompt of each call of a recorded conversation.")
-@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@click.argument("file", required=False, type=click.Path(exists=True, allow_dash=True))
 @click.option(
     "--sample",
     is_flag=False,
@@ -106,7 +114,13 @@ class Replay(NamedTuple):
     type=click.Choice(_STRATEGIES),
     help="The strategy that decides which items are shown.  [default: the project's, else focus]",
 )
-@click.option("--format", type=FormatChoice(AUTO), default=AUTO, show_default=True, help="Format of FILE.")
+@click.option("--format", type=FormatChoice(AUTO), default=AUTO, show_default=True, help="Format of messages.")
+@click.option("--line", type=click.IntRange(min=1), metavar="N", help="Conversation N of a file or folder.")
+@click.option(
+    "--price",
+    metavar="IN/OUT/CACHED",
+    help="Prices of a million tokens, or a model's name.  [default: those of the recorded model, if known]",
+)
 @click.option("--keep", is_flag=True, help="Store the result as a session of the project.")
 @click.option("--until", type=click.IntRange(min=1), metavar="N", help="Stop after call N.")
 @click.option("--slow", is_flag=True, help="One call per second.")
@@ -115,18 +129,21 @@ class Replay(NamedTuple):
 def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> None:
     """Replay a recorded conversation and show the prompt that Sightline would have sent at each call.
 
-    FILE is a JSON list of messages in OpenAI or Anthropic form, an object with "messages" and perhaps "system" and
-    "tools", one message per line, or a Sightline log; - reads standard input. Before each answer of the model,
-    Sightline composes the messages that fit the context window. In the table, "cached" is the share of the prompt that
-    is the same as the start of the prompt before: providers charge about a tenth for it. "cost" is counted in
-    uncached input tokens: with most profiles a cached token counts 0.1, and one that is written to the cache 1.25. "vs
-    full" compares the cost so far with sending the full history every time.
+    FILE is whatever `sightline import` takes: a log of Claude Code or Codex, messages in the form of OpenAI, Anthropic
+    or LangChain (a JSON list, an object with "messages" and perhaps "system" and "tools", one message per line, or one
+    conversation per line), or a Sightline log, also as .gz; or a folder of them. - reads standard input. Before each
+    answer of the model, Sightline composes the messages that fit the context window. In the table, "cached" is the
+    share of the prompt that is the same as the start of the prompt before: providers charge about a tenth for it.
+    "cost" is counted in uncached input tokens: with most profiles a cached token counts 0.1, and one that is written
+    to the cache 1.25. If an answer used text that the prompt did not show, the cost includes reading it again. "vs
+    full" compares the cost so far with sending the full history every time. Prices also give the cost in money, with
+    the answers.
 
     \b
     Examples:
       sightline replay --sample
-      sightline replay --sample travel_zh --window 8000 --slow
       sightline replay conversation.json --window 32000 --strategy sliding
+      sightline replay ~/.claude/projects/-home-me-shop --line 1
     """
     here, given = place(), ReplayOptions(**options)
     if list_samples:
@@ -135,6 +152,7 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> Non
     choice = _choice(here, given)
     settings = Settings(profile=given.profile, strategy=choice.name, config=choice.config)
     source = _source(given)._replace(choice=choice)
+    source = source._replace(price=_price(given, source.recording))
     with (
         Session.new(here.project, root=here.root, settings=settings)
         if keep
@@ -168,17 +186,47 @@ def _choice(here: Place, given: ReplayOptions) -> Choice:
 def _source(given: ReplayOptions) -> Replay:
     """Read what the command line names. Raises UsageError, BadInput."""
     if given.file is not None and given.sample is None:
-        with click.open_file(given.file, "rb") as file:
-            recording = read_recording(file.read(), given.format)
+        found = _conversation(given)
+        recording = read_conversation(found)
         if not recording.messages:
-            raise BadInput(f"{given.file} holds no messages")
-        return Replay(given.file, recording, _budget(given, WINDOW, OUTPUT))
+            check_speaks(found)
+        return Replay(found.name, recording, _budget(given, WINDOW, OUTPUT))
     if given.file is None and given.sample is not None:
-        found = samples.load(given.sample)
-        recording = recorded({"system": found.system, "tools": found.tools, "messages": found.messages})
+        sample = samples.load(given.sample)
+        recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})
         window, output = _SAMPLE_WINDOWS.get(given.sample, WINDOW), _SAMPLE_OUTPUT
-        return Replay(given.sample, recording, _budget(given, window, output), found)
+        return Replay(given.sample, recording, _budget(given, window, output), sample)
     raise click.UsageError("name a FILE to replay, or --sample for one that is shipped (--list-samples)")
+
+
+def _conversation(given: ReplayOptions) -> Conversation:
+    """Return the conversation that the command line names. Raises BadInput if there is none, or several."""
+    assert given.file is not None
+    first = [*islice(conversations(given.file, given.format, line=given.line), _LISTED)]
+    if len(first) > 1:
+        names = "".join(f"\n  --line {number}  {found.name}" for number, found in enumerate(first, start=1))
+        raise BadInput(f"{given.file} holds several conversations; choose one with --line:{names}\n  …")
+    return first[0]
+
+
+def _price(given: ReplayOptions, recording: Recording) -> Price | None:
+    """Return the prices that the command line says, or those of the model that answered. Raises UsageError."""
+    if given.price is None:
+        return price_of(recording.model)
+    if (known := price_of(given.price)) is not None:
+        return known
+    try:
+        fresh, output, cached = map(float, given.price.split("/"))
+    except ValueError:
+        models = ", ".join(PRICES)
+        raise click.UsageError(
+            f"--price {given.price}: three numbers such as 2/10/0.2 (input, output, cached), or one of {models}"
+        ) from None
+    return Price(fresh, cached, fresh * PROFILES[given.profile].prices.write, output)
+
+
+def _money(paid: Paid, price: Price) -> float:
+    return (paid.cached * price.cached + paid.written * price.written + paid.output * price.output) / 1_000_000
 
 
 def _budget(given: ReplayOptions, window: int, output: int) -> Budget:
@@ -222,6 +270,7 @@ def _facts(source: Replay, given: ReplayOptions, steps: list[Step], kept: str | 
                 "changes": step.changes._asdict(),
                 "reused": step.reused,
                 "cost": round(step.cost, 2),
+                "reread": step.reread._asdict() | {"cost": round(step.reread_cost, 2)},
                 "full_tokens": step.full_tokens,
                 "full_cost": round(step.full_cost, 2),
                 "reason": step.reason,
@@ -230,8 +279,13 @@ def _facts(source: Replay, given: ReplayOptions, steps: list[Step], kept: str | 
             }
             for step in steps
         ],
-        "totals": totals._asdict() | {"breaks": dict(totals.breaks)},
-    }
+        "totals": totals._asdict()
+        | {"real_cost": totals.real_cost, "breaks": dict(totals.breaks)}
+        | {"paid": totals.paid._asdict(), "full_paid": totals.full_paid._asdict()},
+        "money": None if (price := source.price) is None else {
+            "price": price, "sent": _money(totals.paid, price), "full": _money(totals.full_paid, price),
+        },
+    }  # fmt: skip
 
 
 # ---------------------------------------------------------------------- for people
@@ -280,15 +334,15 @@ def _rows(out: Console, words: Phrases, limit: int) -> Rows:
 def _print_step(rows: Rows, words: Phrases, step: Step, totals: Totals, *, plain: bool) -> None:
     swept = bool(step.payload.plan.reason)
     drawn = Text(bar(step.tokens / step.limit, _BAR, plain=plain), style="yellow" if swept else "green")
-    ratio = totals.cost / totals.full_cost if totals.full_cost else 1.0
+    ratio = totals.real_cost / totals.full_cost if totals.full_cost else 1.0
     rows.print(
         str(step.number),
         _new_text(words, step.new_inputs),
         f"{step.tokens:,}",
         drawn,
-        _changes_text(words, step.changes),
+        _changes_text(words, step),
         f"{step.reused / step.tokens:.0%}" if step.tokens else "",
-        f"{step.cost:,.0f}",
+        f"{step.cost + step.reread_cost:,.0f}",
         f"{ratio:.0%}",
         "; ".join([*step.flaws, words.reason(step.reason)]),
         style="red" if step.flaws else "yellow" if swept else "",
@@ -303,19 +357,28 @@ def _new_text(words: Phrases, came: tuple[NewInput, ...]) -> str:
     return "  ".join(texts + [printable(name) + (f" ×{count}" if count > 1 else "") for name, count in counted])
 
 
-def _changes_text(words: Phrases, changes: Changes) -> str:
-    named = [("fell summary", changes.summary), ("fell gist", changes.gist), ("fell out", changes.out)]
+def _changes_text(words: Phrases, step: Step) -> str:
+    changes = step.changes
+    named = [("reread", step.reread.messages)]
+    named += [("fell summary", changes.summary), ("fell gist", changes.gist), ("fell out", changes.out)]
     named += [("rose", changes.raised), ("entered" if changes.entered > 1 else "entered one", changes.entered)]
     return " ".join(words(key, count=count) for key, count in named if count)
 
 
 def _print_totals(out: Console, words: Phrases, source: Replay, totals: Totals, kept: str | None) -> None:
-    ratio = totals.cost / totals.full_cost if totals.full_cost else 1.0
+    ratio = totals.real_cost / totals.full_cost if totals.full_cost else 1.0
+    reread = "total reread" if totals.rereads else "no reread"
     lines = [
         words("total calls", calls=totals.calls, sweeps=totals.sweeps, largest=totals.largest),
         words("total tokens", tokens=totals.tokens, reused=totals.reused / totals.tokens if totals.tokens else 0.0),
-        words("total cost", cost=totals.cost, full=totals.full_cost, ratio=ratio),
+        words("total cost", cost=totals.cost),
+        words(reread, count=totals.rereads, tokens=totals.reread_tokens, cost=totals.reread_cost),
+        words("total real", cost=totals.real_cost, full=totals.full_cost, ratio=ratio),
     ]
+    if (price := source.price) is not None:
+        sent, full = _money(totals.paid, price), _money(totals.full_paid, price)
+        prices = f"{price.input:g}/{price.output:g}/{price.cached:g}"
+        lines.append(words("total money", sent=sent, full=full, ratio=sent / full if full else 1.0, price=prices))
     if totals.outgrown:
         lines.append(words("outgrown", call=totals.outgrown))
     breaks = ", ".join(f"{words.reason(reason)} ×{count}" for reason, count in totals.breaks) or words("no breaks")

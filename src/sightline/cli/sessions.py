@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,13 @@ from sightline.cli.render import (
     printable,
 )
 from sightline.errors import SightlineError
+from sightline.imports.originals import read_back
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text
 
 LOG = "jsonl"  # the format that is the log itself
+SOURCE = "source"  # the format that an imported session had
 _NEWEST = 20  # sessions listed unless all are asked for, because each of them is opened
 
 
@@ -97,7 +100,9 @@ def _describe(here: Place, session_id: str) -> dict[str, Any]:
     facts = {"id": session_id, "written": int(stat.st_mtime), "size": stat.st_size}
     try:
         with here.session(session_id) as session:
-            first = next((item for item in session.items.table() if item.kind is Kind.USER), None)
+            first = next(
+                (item for item in session.items.table() if item.kind is Kind.USER and not item.by_program), None
+            )
             words = first_words(session.items.text(first.id)) if first is not None else ""
             return facts | {"entries": session.size, "branches": len(session.branches), "words": words, "error": ""}
     except (SightlineError, OSError) as error:
@@ -179,6 +184,9 @@ def _show_items(here: Place, session: Session, items: Sequence[ItemInfo]) -> Non
         heading += "\n" + words("branches there are", names=", ".join(map(branch_label, branches)))
     if session.damaged:
         heading += "\n" + words("damaged", count=session.damaged)
+    if changed := session.repairs.changed:
+        named = ", ".join(f"#{item.id}" for item in items if item.changed)
+        heading += "\n" + words("changed", count=len(changed), items=named or "–")
     out.print(Text(heading, style="bold"), soft_wrap=True)
     columns = (
         Column(words("item"), 10, right=True, style="cyan"), Column(words("kind"), 9),
@@ -239,7 +247,7 @@ def fork(session_id: str | None, item_id: str, branch: str | None, as_json: bool
 @sessions.command(short_help="Write a whole conversation to a file.")
 @session_argument
 @click.option(
-    "--format", "format_", type=FormatChoice(last=LOG), default="openai", help="The format; jsonl is the log."
+    "--format", "format_", type=FormatChoice(last=(LOG, SOURCE)), default="openai", help="The format; jsonl is the log."
 )
 @click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write to this file.")
 @branch_option
@@ -248,8 +256,8 @@ def export(session_id: str | None, format_: str, output: str | None, branch: str
     """Export a whole conversation, everything in full: in the format of a provider, or as the log itself.
 
     A provider's format has system, tools and messages as its SDK takes them; blocks that only another provider
-    has, such as its thinking blocks, are left out. jsonl is the log byte for byte, with all branches. With --json,
-    which needs -o, the command prints what was written to the file.
+    has, such as its thinking blocks, are left out. jsonl is the log byte for byte, with all branches. source is what
+    `sightline import` read, every line. With --json, which needs -o, the command prints what was written to the file.
 
     \b
     Examples:
@@ -277,9 +285,13 @@ def export(session_id: str | None, format_: str, output: str | None, branch: str
 
 
 def exported(here: Place, session: Session, format_: str) -> bytes:
-    """Return the whole conversation in the format of a wire, or the log. Raises BadInput if there is no such wire."""
+    """Return the whole conversation in the format of a wire, the log, or the imported source. Raises BadInput."""
     if format_ == LOG:
         return here.folder.existing(session.id).read_bytes()
+    if format_ == SOURCE:
+        with closing(here.folder.open(session.id)) as store:
+            store.refresh()
+            return b"".join(read_back(store))
     return msgspec.json.format(session.transcript().json(format_), indent=2) + b"\n"
 
 
@@ -294,7 +306,7 @@ def message_count(session: Session) -> int:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @with_json
 def delete(session_id: str, yes: bool, as_json: bool) -> None:
-    """Delete a session and all its files for good, after asking for confirmation.
+    """Delete a session and all its files for good, after asking for confirmation. Saved code stays with the project.
 
     \b
     Examples:

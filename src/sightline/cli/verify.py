@@ -7,7 +7,7 @@ from rich.console import Console
 
 from sightline.cli.options import Place, branch_label, place, session_argument, with_json
 from sightline.cli.render import console, error_console, print_json, progress
-from sightline.errors import SightlineError
+from sightline.errors import Damaged, SightlineError
 
 _NAMED = 20  # damaged lines that are named; the rest is only counted
 
@@ -21,8 +21,9 @@ def verify(session_id: str | None, every: bool, as_json: bool) -> None:
 
     Without an id it is the newest session.
 
-    The command lists the payloads that differ, and the lines of the log that cannot be read. With --all it also lists
-    the sessions that cannot be opened, and goes on with the others. If there are any of these, the exit code is 1.
+    The command lists the payloads that differ, and the lines of the log that cannot be read or have changed since they
+    were written. With --all it also lists the sessions that cannot be opened, and goes on with the others. If there are
+    any of these, the exit code is 1.
 
     \b
     Examples:
@@ -38,7 +39,7 @@ def verify(session_id: str | None, every: bool, as_json: bool) -> None:
     payloads = sum(session["payloads"] for session in sessions)
     bad = sum(len(session["mismatches"]) for session in sessions)
     unread = sum(bool(session["error"]) for session in sessions)
-    damaged = sum(len(session["damaged"]) for session in sessions)
+    damaged = sum(len(session["damaged"]) + len(session["changed"]) for session in sessions)
     if as_json:
         print_json({"good": not (bad or unread or damaged), "payloads": payloads, "sessions": sessions})
     else:
@@ -60,30 +61,43 @@ def _try_verify(here: Place, session_id: str, out: Console | None) -> dict[str, 
     except (SightlineError, OSError) as error:
         if out is not None:
             out.print(here.words("unreadable", session=session_id, why=error), style="red", soft_wrap=True)
-        return {"session": session_id, "payloads": 0, "mismatches": [], "damaged": [], "error": str(error)}
+        return {
+            "session": session_id, "payloads": 0, "mismatches": [], "damaged": [], "changed": [], "error": str(error),
+        }  # fmt: skip
 
 
 def _verify(here: Place, session_id: str, out: Console | None) -> dict[str, Any]:
     """Verify one session. Without `out` nothing is printed."""
+    try:
+        facts = _check(here, session_id, hidden=out is None)
+    except Damaged:  # a line has changed since it was indexed: this time the log is read anew
+        facts = _check(here, session_id, hidden=out is None)
+    if out is not None:
+        for mismatch in facts["mismatches"]:
+            key = "mismatch" if mismatch["found"] else "window gone"
+            out.print(here.words(key, session=session_id, **mismatch), style="red", soft_wrap=True)
+        for key, numbers in (("damaged lines", facts["damaged"]), ("changed lines", facts["changed"])):
+            if numbers:
+                lines = ", ".join(map(str, numbers[:_NAMED])) + (", …" if len(numbers) > _NAMED else "")
+                text = here.words(key, session=session_id, count=len(numbers), lines=lines)
+                out.print(text, style="red", soft_wrap=True)
+    return facts
+
+
+def _check(here: Place, session_id: str, *, hidden: bool) -> dict[str, Any]:
+    """Compose every payload of a session again, and look at every line of its log."""
     count, mismatches, text = 0, [], here.words("verifying", id=session_id)
     with (
         here.session(session_id) as session,
-        progress(error_console(), text, len(session.receipts), hidden=out is None) as advance,
+        progress(error_console(), text, len(session.receipts), hidden=hidden) as advance,
     ):
         for payload in session.receipts.verify():
             count += 1
             advance()
             if not payload.good:
-                mismatch = {**payload._asdict(), "branch": branch_label(payload.branch)}
-                mismatches.append(mismatch)
-                if out is not None:
-                    key = "mismatch" if payload.found else "window gone"
-                    out.print(here.words(key, session=session_id, **mismatch), style="red", soft_wrap=True)
-        damaged = session.receipts.damaged_lines()
-    if damaged and out is not None:
-        lines = ", ".join(map(str, damaged[:_NAMED])) + (", …" if len(damaged) > _NAMED else "")
-        text = here.words("damaged lines", session=session_id, count=len(damaged), lines=lines)
-        out.print(text, style="red", soft_wrap=True)
+                mismatches.append({**payload._asdict(), "branch": branch_label(payload.branch)})
+        damaged, changed = session.receipts.damaged_lines(), session.receipts.changed_lines()
     return {
-        "session": session_id, "payloads": count, "mismatches": mismatches, "damaged": damaged, "error": "",
+        "session": session_id, "payloads": count, "mismatches": mismatches, "damaged": damaged, "changed": changed,
+        "error": "",
     }  # fmt: skip

@@ -127,11 +127,18 @@ class Compactor:
             named = [file.path for file in files.important_files(seen.body)]
         shown = files.read_files(named, self._journal.where.cwd, folders=self._folders)
         count, free_tokens = reader.counter.count, before.plan.limit - seen.tokens - _ANSWER_TOKENS
-        text, paths = instruction(shown, max_tokens=free_tokens, count=count, locale=reader.locale)
+        programs = [plain_text(message.parts) for message in seen.body if self._is_by_program(message)]
+        text, paths = instruction(shown, max_tokens=free_tokens, count=count, locale=reader.locale, programs=programs)
         tokens = seen.tokens + count(text) + reader.profile.message_tokens
         request = with_changes(seen, tail=(Message(Role.USER, (Text(text),)),), tokens=tokens)
         replaced = self._replaced(before, budget, self._range(first, last))
         return Job(before, budget, request, tuple(paths), first, last, trigger, replaced)
+
+    def _is_by_program(self, message: Message) -> bool:
+        """Return whether a message of a payload has the user's role, and a program wrote it."""
+        timeline = self._journal.timeline
+        row = timeline.row(message.id) if message.id and message.role is Role.USER else None
+        return row is not None and timeline.is_by_program(row)
 
     def passes_over(self) -> bool:
         """Return whether to skip a background summary, because the model failed too often in a row."""
@@ -266,11 +273,15 @@ class Compactor:
 
     def _digest(self, job: Job, units: Sequence[int], summaries: Sequence[int]) -> str:
         """Return a digest of units that continues these summaries of earlier ones."""
-        from sightline.shorten.digest import digest  # takes 7 ms, and few sessions are compacted
+        from sightline.shorten.digest import as_notes, digest  # takes 7 ms, and few sessions are compacted
 
         timeline, reader = self._journal.timeline, self._journal.reader
         rows = [timeline.unit_row[unit] for unit in summaries]
-        before = "\n\n".join(reader.text(row) for row in rows if not timeline.state[row] & NOTICE)
+        before = "\n\n".join(
+            reader.text(row) if timeline.state[row] & BY_RULE else as_notes(reader.text(row))
+            for row in rows
+            if not timeline.state[row] & NOTICE
+        )
         items = [reader.item(row) for unit in units for row in timeline.rows_of(unit)]
         full = sum(timeline.unit_full[unit] for unit in (*units, *summaries))
         # Tokens are free once the covered units are hidden, up to halfway from the target to the trigger.

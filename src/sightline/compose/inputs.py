@@ -8,8 +8,10 @@ from sightline.log.annotations import ReceiptNote
 from sightline.log.branches import Compaction, Path
 from sightline.log.columns import Timeline
 from sightline.log.journal import Journal
+from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
 from sightline.plan.view import body_unit, complete_units, said_units
+from sightline.recall.recall import Room, room
 from sightline.values.items import Kind, Lod
 
 _REPEATED = 0.8  # of its lines: a result that repeats so much of an earlier one was fetched because that was shortened
@@ -25,6 +27,19 @@ def fixed_tokens(journal: Journal, gathered: ComposeInputs, tool_tokens: int, co
         for window, text in gathered.windows.items()
     )
     return profile.request_tokens + system + tool_tokens + windows
+
+
+def free_room(journal: Journal, last: ReceiptNote | None, budget: Budget | None) -> Room:
+    """Return the room for what somebody brings back: what the last payload and the rows since leave below the trigger.
+
+    A sweep would shorten other items for what is beyond it.
+    """
+    if last is None or budget is None:
+        return Room()
+    timeline, profile = journal.timeline, journal.reader.profile
+    since = timeline.rows_on(journal.path, range(bisect_right(timeline.seq, last.seq), len(timeline)))
+    used = last.tokens + sum(timeline.full[row] + profile.message_tokens for row in since)
+    return room(last.limit, max(0, int(budget.trigger * last.limit) - used - profile.message_tokens))
 
 
 def window_rows(
@@ -137,5 +152,5 @@ def last_searched_question(timeline: Timeline, path: Path, last: ReceiptNote | N
     known = bisect_right(timeline.seq, last.seq) if last is not None else 0
     for row in range(len(timeline) - 1, known - 1, -1):
         if timeline.kind[row] == Kind.RECALL and path.holds(timeline.branch[row], row):
-            return timeline.last_user(path, row)
+            return timeline.led_message(path, row)
     return timeline.last_user(path, known)

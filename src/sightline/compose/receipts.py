@@ -7,7 +7,7 @@ from math import ceil
 from sightline.compose.calibration import MIN_PAYLOAD, reported_factor
 from sightline.compose.inputs import window_rows
 from sightline.compose.render import ComposeInputs, first_change, layout
-from sightline.log.annotations import NO_TOOLS, PlanNote, ReceiptNote, RenditionNote, ToolsNote
+from sightline.log.annotations import NO_TOOLS, RECEIPT_FORMAT, PlanNote, ReceiptNote, RenditionNote, ToolsNote
 from sightline.log.columns import Timeline
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
@@ -46,9 +46,10 @@ def make_receipt(
         tokens=payload.tokens,
         limit=plan.limit,
         hash=payload.hash,
+        format=RECEIPT_FORMAT,
         factor=factor,
         reason=reason,
-        changed=first_change(before.chain, payload.chain) if before and reason else None,
+        changed=_first_changed(payload, before) if before and reason else None,
         plan=plan_note(plan) if whole else None,
         lods={} if whole else added_lods(plan, before.plan if before else None),
         windows=journal.blobs.keep(payload.shown_windows),
@@ -60,7 +61,12 @@ def make_receipt(
 
 
 def _why_changed(payload: Payload, before: Payload | None, last: ReceiptNote | None) -> str:
-    """Return why a payload does not begin with the one before; empty if it does."""
+    """Return why a payload does not begin with the one before; empty if it does.
+
+    A request without any message is sent with a placeholder where the provider wants one, so the first one replaces it.
+    """
+    if before is not None and not (before.body or before.tail) and payload.body:
+        return payload.plan.reason or "first message"
     if before is None or payload.shares_blocks_of(before) or first_change(before.chain, payload.chain) is None:
         return ""
     if payload.plan.reason:
@@ -70,6 +76,12 @@ def _why_changed(payload: Payload, before: Payload | None, last: ReceiptNote | N
     if before.chain[0] != payload.chain[0]:
         return "tools or system changed"
     return "window in place" if payload.shown_windows or before.shown_windows else "layout"
+
+
+def _first_changed(payload: Payload, before: Payload) -> int:
+    """Return the index of the first changed block: after the head, if that is all that was sent before."""
+    changed = first_change(before.chain, payload.chain)
+    return 1 if changed is None else changed
 
 
 def plan_note(plan: Plan) -> PlanNote:

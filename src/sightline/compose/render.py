@@ -11,7 +11,7 @@ from msgspec import Struct
 from sightline.errors import BadInput
 from sightline.log import entries
 from sightline.log.annotations import WindowNote
-from sightline.log.columns import HEAD, LABELLED, LEADING, ORPHAN
+from sightline.log.columns import HEAD, LEADING
 from sightline.log.levels import Reader
 from sightline.plan.plan import Plan
 from sightline.plan.view import messages_of
@@ -80,6 +80,7 @@ class ComposeInputs(Struct, frozen=True):
     window_rows: tuple[int, ...] = ()  # open windows, in order
     breakpoints: tuple[int, ...] = (0,)  # cache breakpoints besides the end of the body
     spared: Mapping[str, int] = {}  # windows shown at a lower level → tokens saved by it
+    output: int = 0  # tokens that the reply may have; 0: not said
 
 
 def render(reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs, base: Payload | None = None) -> Payload:
@@ -115,6 +116,7 @@ def render(reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs, ba
         chain=chain,
         shown_windows=inputs.windows,
         spared=inputs.spared,
+        output=inputs.output,
     )
 
 
@@ -143,7 +145,7 @@ def first_change(before: Sequence[bytes], after: Sequence[bytes]) -> int | None:
 def _led_message(plan: Plan, unit: int) -> int:
     """Return the unit of the user message that a recall stands before; -1 if this unit is no such recall."""
     row = plan.timeline.unit_row[unit]
-    return plan.timeline.last_user(plan.path, row) if plan.timeline.state[row] & LEADING else -1
+    return plan.timeline.led_message(plan.path, row) if plan.timeline.state[row] & LEADING else -1
 
 
 def _reading_order(plan: Plan, units: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
@@ -334,7 +336,7 @@ def _is_note(reader: Reader, unit: int) -> bool:
     """Return whether a message is the program's, not the user's."""
     timeline = reader.timeline
     said = timeline.unit_kind(unit) in (Kind.USER, Kind.SYSTEM)
-    return said and bool(timeline.state[timeline.unit_row[unit]] & (LABELLED | ORPHAN))
+    return said and timeline.is_by_program(timeline.unit_row[unit])
 
 
 def _head_between(plan: Plan, one: int, other: int) -> bool:

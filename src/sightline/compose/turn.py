@@ -29,9 +29,9 @@ from sightline.plan.reductions import allowed
 from sightline.plan.strategies import strategy
 from sightline.plan.strategy import Planner, completed
 from sightline.plan.view import View, complete_units
-from sightline.recall.recall import Recall, reduced, shows_all
+from sightline.recall.recall import Recall, Room, reduced, shows_all
 from sightline.values.clock import Clock
-from sightline.values.items import Kind, Lod, Usage
+from sightline.values.items import Lod, Usage
 from sightline.values.recall_tools import offered
 from sightline.wire.payload import Payload
 
@@ -57,7 +57,7 @@ class Composer:
         self.command = ""  # why the next call must be a sweep
         self._marks_key: tuple[int, int] = (-1, -1)
         self._marks: tuple[frozenset[int], dict[int, Lod]] = (frozenset(), {})
-        self._question = timeline.last_user(path, len(timeline))  # the unit of the last user message
+        self._question = timeline.last_user(path, len(timeline))  # the unit of the user's own last message
         self._searched = inputs.last_searched_question(timeline, path, self.receipt)
         observed = receipts.reported(journal, self.receipt) if self.receipt else None
         self._calibration = Calibration(self.receipt.factor if self.receipt else 1.0, observed)
@@ -65,7 +65,7 @@ class Composer:
         self._planned_rows = 0  # rows that the last plan knows
         self._body_ends: tuple[int, ...] = ()  # length of the body after the last sweep, and at the last call
         self._restored = self.receipt is None
-        self._sent_reductions = self._reductions  # those allowed for the last payload
+        self._sent_settings = self.journal.settings  # those in force for the last payload
 
     def configure(self) -> None:
         """Compose as the journal's settings say."""
@@ -107,7 +107,6 @@ class Composer:
             self.begin()  # another writer sent a payload, which the next one extends
         if self.journal.follow_settings():
             self.configure()
-            self.command = "settings changed"
         self._restore(budget)
         if calls := self.journal.open_calls():
             raise OpenCalls([call.id for call in calls])
@@ -117,17 +116,15 @@ class Composer:
         if self._restored:
             return
         self._restored = True
-        plan = receipts.sent_plan(self.journal, self._view(budget, self._inputs({})), receipts.receipts(self.journal))
+        seen = self._view(budget, self._inputs({}, budget))
+        plan = receipts.sent_plan(self.journal, seen, receipts.receipts(self.journal))
         if plan is None or self.receipt is None:
             return
         _, offset = next(receipts.receipt_entries(self.journal))
         windows = dict.fromkeys(self.receipt.windows, "") | self.journal.blobs.read(self.receipt.windows)
         settings, sent = receipts.as_sent(self.journal, self.receipt, offset, windows)
         self.payload = render(self.journal.reader, plan, layout(settings.layout), sent)
-        self._planned_rows, self._body_ends = plan.rows, (len(self.payload.body),)
-        self._sent_reductions = settings.reductions
-        if settings != self.journal.settings:
-            self.command = self.command or "settings changed"
+        self._planned_rows, self._body_ends, self._sent_settings = plan.rows, (len(self.payload.body),), settings
 
     # ------------------------------------------------------------------ step 2: gather inputs
 
@@ -135,7 +132,7 @@ class Composer:
         """Ask the windows what they show, log what changed there, and collect what the payload has besides the plan."""
         shown = self._window_texts(budget)
         self._host.note()
-        return self._inputs(shown)
+        return self._inputs(shown, budget)
 
     def _window_texts(self, budget: Budget) -> dict[str, str]:
         limit = self._calibration.factor.limit(budget, self.journal.reader.profile)
@@ -143,7 +140,7 @@ class Composer:
         before = self.payload.shown_windows if self.payload is not None else {}
         return self._windows.texts(tokens, self._layout.windows == "place", before)
 
-    def _inputs(self, shown: Mapping[str, str]) -> ComposeInputs:
+    def _inputs(self, shown: Mapping[str, str], budget: Budget) -> ComposeInputs:
         journal = self.journal
         return ComposeInputs(
             system=tuple(journal.timeline.head_rows(journal.path)),
@@ -152,6 +149,7 @@ class Composer:
             window_rows=inputs.window_rows(journal, shown, self._layout.windows, len(journal.timeline)),
             breakpoints=(0, *self._body_ends),
             spared=self._host.spared if shown else {},
+            output=budget.output,
         )
 
     # ------------------------------------------------------------------ step 3: plan
@@ -194,13 +192,13 @@ class Composer:
         all_units = partial(inputs.units_to_weigh, pinned=pinned)
         new = (all_units if all_again else complete_units)(timeline, journal.path, self._planned_rows)
         last = self.payload.plan if self.payload is not None and not all_again else None
-        asked = [unit for unit in new if timeline.unit_kind(unit) is Kind.USER]
+        asked = [unit for unit in new if timeline.is_users_own(timeline.unit_row[unit])]
         self._question = asked[-1] if asked else self._question
         self._calibration.adopt_observed(swept=False)
         limit = self._calibration.factor.limit(budget, journal.reader.profile)
         sent = self._sent_offset if self.payload is not None else 0
         compactions, back, command = inputs.read_compactions(journal, sent, self._reductions)
-        if last is not None and self._sent_reductions != self._reductions:
+        if last is not None and self._sent_settings.reductions != self._reductions:
             back = inputs.hidden_units(journal, last, compactions)
         if not command and wanted and sent and inputs.was_raised(timeline, journal.path, sent):
             command = "command: expand"
@@ -216,7 +214,7 @@ class Composer:
             pinned=pinned,
             asked=self._question,
             cold=self.payload is not None and self._idle_seconds() > journal.reader.profile.cache_seconds,
-            command=self.command or self._pin_command(pinned) or command or self._tools_command(gathered),
+            command=self.command or self._new_command(pinned, gathered, command),
             wanted=wanted,
             compactions=compactions,
             state=journal.state,
@@ -238,16 +236,19 @@ class Composer:
             self._marks_key, self._marks = key, inputs.read_marks(self.journal.timeline, self.journal.path)
         return self._marks
 
-    def _pin_command(self, pinned: Iterable[int]) -> str:
-        """Return the command of a pin that the last payload does not obey, whoever pinned the item and when."""
-        hidden = reduced(self.payload.plan) if self.payload is not None else None
-        return "command: pin" if hidden is not None and any(map(hidden, pinned)) else ""
+    def _new_command(self, pinned: Iterable[int], gathered: ComposeInputs, command: str) -> str:
+        """Return the command that the last payload does not obey: this one, or one that settings, pins or tools give.
 
-    def _tools_command(self, gathered: ComposeInputs) -> str:
-        """Return the command that has a notice made anew which names our tools, because they came or went."""
-        sent = self.payload
-        named = sent is not None and sent.plan.marker and offered(sent.tools) != offered(gathered.tools)
-        return "tools or system changed" if named else ""
+        A pin counts whoever set it and when. Tools count where a notice names ours and they came or went.
+        """
+        if (sent := self.payload) is None:
+            return command
+        if self._sent_settings != self.journal.settings:
+            return "settings changed"
+        if any(map(reduced(sent.plan), pinned)):
+            return "command: pin"
+        named = sent.plan.marker and offered(sent.tools) != offered(gathered.tools)
+        return command or ("tools or system changed" if named else "")
 
     def _idle_seconds(self) -> int:
         """Return the seconds since the last payload was sent."""
@@ -345,7 +346,7 @@ class Composer:
         end = len(payload.body)
         self._body_ends = (end,) if whole else (*self._body_ends[:1], end)
         self.payload, self.receipt, self._sent_at, self.budget = payload, receipt, self._clock(), view.budget
-        self._planned_rows, self.command, self._sent_reductions = plan.rows, "", self._reductions
+        self._planned_rows, self.command, self._sent_settings = plan.rows, "", journal.settings
 
     # ------------------------------------------------------------------ without sending
 
@@ -353,15 +354,14 @@ class Composer:
         """Return what the strategy would see now, with this command if there is none."""
         self._restore(budget)
         factor, question = self._calibration.factor, self._question
-        view = self._view(budget, self._inputs(self._window_texts(budget)))
+        view = self._view(budget, self._inputs(self._window_texts(budget), budget))
         self._calibration.factor, self._question = factor, question
         return replace(view, command=view.command or command)
 
     def preview(self, budget: Budget, command: str = "") -> Payload:
         """Compose without logging. See `Session.preview`. With a command, as if somebody had given it."""
-        view = self.view(budget, command)
-        gathered = self._inputs(self._window_texts(budget))
-        _, plan = self._decide(view)
+        _, plan = self._decide(self.view(budget, command))
+        gathered = self._inputs(self._window_texts(budget), budget)
         return render(self.journal.reader, plan, self._layout, gathered, self.payload)
 
     # ------------------------------------------------------------------ what the provider reports
@@ -377,10 +377,9 @@ class Composer:
         self._calibration.refuse(input_tokens, sent, self.budget.window if self.budget else 0)
         self.command = "sweep: overflow"
 
-    @property
-    def page_tokens(self) -> int:
-        """Tokens of one page of an item that the model asks for."""
-        return self._recall.page_tokens(self.receipt.limit if self.receipt else None)
+    def free_room(self) -> Room:
+        """Return the room for what somebody brings back: what the last payload and the rows since leave free."""
+        return inputs.free_room(self.journal, self.receipt, self.budget)
 
     # ------------------------------------------------------------------ the strategy's further hooks
 

@@ -1,5 +1,5 @@
 """Reads and writes the user's files: only those in allowed folders, never secrets. Others decide what is shown of them.
 
 Others import `folders` (which folders are allowed), `mentions` (files that a conversation names), `project` (where a
-project is, and which names are secrets) and `textfile` (one text file and its edits).
+project is), `secrets` (which files hold keys or secrets) and `textfile` (one text file and its edits).
 """

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from sightline.errors import BadInput
-from sightline.files.project import is_secret
+from sightline.files.secrets import has_secret, is_own, is_readable, is_secret_path
 
 Folders = tuple[str, ...]  # relative to the project's folder
 PROJECT: Folders = (".",)  # the project's folder and everything in it
@@ -19,6 +19,8 @@ CONFIGURATION = "sightline.toml"  # it may contain a key, and it says what a mod
 
 class ResolvedFolders(tuple[str, ...]):
     """Folders as real paths, resolved once: a link that is made later leads into none of them."""
+
+    readable: tuple[str, ...] = ()  # patterns of secret files that the user allows
 
 
 class _Tools(Struct, frozen=True):
@@ -36,6 +38,7 @@ class AllowedFolders(NamedTuple):
 
     root: Path
     folders: tuple[Path, ...]
+    readable: tuple[str, ...] = ()
 
     def contain(self, place: Path) -> bool:
         return any(place.is_relative_to(folder) for folder in self.folders)
@@ -45,12 +48,17 @@ class AllowedFolders(NamedTuple):
 
         The project's configuration file is always one, also through a link of another name.
         """
-        root = self.root
-        ways = (Path(os.path.normpath(root / written)), place)
-        names = [name for way in ways for name in (way.relative_to(root) if way.is_relative_to(root) else way).parts]
+        ways = (Path(os.path.normpath(self.root / written)), place)
         with suppress(OSError):  # one of the files does not exist
-            return any(map(is_secret, names)) or place.samefile(root / CONFIGURATION)
-        return False
+            if place.samefile(self.root / CONFIGURATION):
+                return True
+        if any(is_own(way, self.root) for way in ways):
+            return True
+        return any(is_secret_path(way, self.root) for way in ways) and not is_readable(place, self.root, self.readable)
+
+    def holds_secret(self, place: Path, data: bytes) -> bool:
+        """Whether what is in a file is secret."""
+        return has_secret(data) and not is_readable(place, self.root, self.readable)
 
 
 def resolve_folders(project: Path, folders: Iterable[str]) -> ResolvedFolders:
@@ -74,7 +82,7 @@ def configured(project: Path) -> Folders:
         return resolve_folders(project, PROJECT)
     try:
         folders = msgspec.toml.decode(file.read_bytes(), type=_Configuration).tools.folders
-    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
+    except (OSError, ValueError, RecursionError, msgspec.DecodeError) as error:
         raise BadInput(f"{file} does not say which folders may be read; correct it: {error}") from error
     allowed = AllowedFolders(root, tuple(map(Path, resolve_folders(project, folders))))
     if allowed.contain(root):
@@ -85,4 +93,5 @@ def configured(project: Path) -> Folders:
 def allowed_folders(project: Path, folders: Folders = PROJECT) -> AllowedFolders:
     """The real path of a project, and these folders of it. Links on the way to a folder are not followed."""
     root = project.resolve()
-    return AllowedFolders(root, tuple(Path(os.path.normpath(root / folder)) for folder in folders))
+    real = tuple(Path(os.path.normpath(root / folder)) for folder in folders)
+    return AllowedFolders(root, real, folders.readable if isinstance(folders, ResolvedFolders) else ())

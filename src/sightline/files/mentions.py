@@ -260,6 +260,8 @@ def read_file(path: str, root: str | Path, *, folders: Folders | None = PROJECT)
         if allowed.is_secret(path, real) or not (folders is None or allowed.contain(real)):
             return None
         data = read_beginning(real, MOST_BYTES, flags=getattr(os, "O_NOFOLLOW", 0))
+        if allowed.holds_secret(real, data):
+            return None
         text = getincrementaldecoder("utf-8-sig")().decode(data[:MOST_BYTES], len(data) <= MOST_BYTES)
     except (OSError, ValueError):  # no such file; not a path; not text
         return None

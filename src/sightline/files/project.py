@@ -1,11 +1,9 @@
-"""A project's folder: its path and git branch, for entries, and the names of files that only the user may open."""
+"""A project's folder: its path and git branch, for entries."""
 
 import os
 import stat
 from pathlib import Path
 from typing import NamedTuple
-
-from sightline.values.pattern import pattern
 
 
 class Place(NamedTuple):
@@ -58,20 +56,3 @@ def read_beginning(path: Path, most_bytes: int, *, flags: int = 0) -> bytes:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError("no regular file")
         return file.read(most_bytes + 1)
-
-
-_SECRET = pattern(
-    r"(?is)(?!(?:sample|example|template)\.env\Z)"  # these only show which values to fill in
-    r"[.#]{0,2}(?:\.env(?:rc|\..*)?|.*\.env|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?"
-    r"|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|tfvars|tfvars\.json|tfstate)"
-    r"|[._]netrc|\.pgpass|\.my\.cnf|\.pypirc|\.npmrc|\.htpasswd|\.vault-token|\.dockercfg|\.s3cfg|\.boto|credentials\.json"
-    r"|accesstokens\.json|msal_token_cache\..*|\.ssh|\.gnupg|\.aws"
-    r"|\.git|\.git-credentials"  # a URL in its configuration may contain a token
-    r"|sightline\.toml)"  # our configuration may contain a key, too
-    r"(?:~|\.(?:bak|backup|old|orig|save|copy|tmp|sw[a-z]))*#?"  # copies that editors and people leave next to them
-)
-
-
-def is_secret(name: str) -> bool:
-    """Whether a file or folder of this name has keys or secrets. No tool and no summary may open it."""
-    return _SECRET.fullmatch(name) is not None

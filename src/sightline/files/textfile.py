@@ -88,17 +88,17 @@ class TextFile(NamedTuple):
         try:
             with place.open("rb") as file:
                 self._check_place(file.fileno(), place)
-                return self._text(file.read(SIZE + 1))
+                return self._text(file.read(SIZE + 1), place)
         except OSError as error:
             raise self._refused(f"it cannot be read ({error.strerror})", f"无法读取（{error.strerror}）") from error
 
     def write(self, text: str, *, over: str) -> None:
         """Replace the text `over` by this one in one step: a reader sees the old or the new text, never a part."""
         data = text.encode("utf-8", "surrogatepass")
-        self._text(data)  # refuse what could not be opened again
+        place = self.place()
+        self._text(data, place)  # refuse what could not be opened again
         if self.read() != over:
             raise self._refused("somebody else has changed it: look again", "已被他人修改：请重新查看")
-        place = self.place()
         if not place.lstat().st_mode & 0o222:  # because replacing the file would work all the same
             raise self._refused("it is read-only", "只读")
         try:
@@ -120,9 +120,11 @@ class TextFile(NamedTuple):
         if now != place:
             raise self._refused("it is outside the project", "不在项目之内")
 
-    def _text(self, data: bytes) -> str:
+    def _text(self, data: bytes, place: Path) -> str:
         if len(data) > SIZE:
             raise self._refused(f"it is larger than {SIZE:,} bytes", f"超过 {SIZE:,} 字节")
+        if allowed_folders(self.project, self.folders).holds_secret(place, data):
+            raise self._refused("it holds a private key or a token", "其中含有私钥或令牌")
         with suppress(UnicodeDecodeError):
             if b"\0" not in data:
                 return data.decode()

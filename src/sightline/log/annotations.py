@@ -1,11 +1,20 @@
-"""The content of annotations: one struct per subtype, stored in the `data` field of an entry."""
+"""The content of annotations: one struct per subtype, stored in the `data` field of an entry.
 
-from typing import Any
+A value that no session writes is refused when an annotation is decoded, because it would fail wherever it is used.
+"""
 
-from msgspec import UNSET, Struct
+from datetime import datetime
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct
 
 from sightline.values.excerpt import Piece
-from sightline.values.items import ToolDefinition
+from sightline.values.items import Lod, ToolDefinition
+
+Count = Annotated[int, Meta(ge=0, le=1 << 62)]
+Level = Annotated[int, Meta(ge=int(Lod.GIST), le=int(Lod.FULL))]
+
+RECEIPT_FORMAT = 2  # 1: of a text only the beginning was escaped, and a recall could be for a program's message
 
 
 class WindowNote(Struct, omit_defaults=True):
@@ -22,12 +31,16 @@ class WindowNote(Struct, omit_defaults=True):
     target: str = ""
     options: dict[str, Any] | None = None
     state: Any = UNSET  # the data of the app, if they changed
-    version: tuple[int, int, int] | None = None
-    lod: int | None = None
+    version: tuple[Count, Count, Count] | None = None
+    lod: Level | None = None
     round: tuple[str, str, str] | None = None  # action, result, time
     failed: bool = False  # that action failed
     call: str = ""  # id of the model's call that opened or changed it
     summary: str = ""  # of a closed window: what to remember of it
+
+    def __post_init__(self) -> None:
+        if self.round is not None:
+            datetime.fromisoformat(self.round[2])  # raises ValueError
 
 
 class PinNote(Struct, omit_defaults=True):
@@ -71,7 +84,7 @@ class RenditionNote(Struct, omit_defaults=True, array_like=True):
     """A shortened text, logged when it is first sent and read from the log from then on. An entry has a few."""
 
     item: str
-    lod: int
+    lod: Annotated[int, Meta(ge=int(Lod.GIST), le=int(Lod.SUMMARY))]
     pieces: tuple[Piece, ...]  # places in the text of the item, and words of its own
     tokens: int = -2  # of the item with this text; -2: to be counted, because an earlier version did not say it
 
@@ -80,27 +93,27 @@ class PlanNote(Struct, omit_defaults=True):
     """A whole plan: it shows every unit of the branch up to the seq of the receipt, except those in `out`."""
 
     out: list[tuple[int, int]] = []  # runs of seqs, first and last
-    lods: dict[str, int] = {}  # item id → level, for those below FULL
+    lods: dict[str, Level] = {}  # item id → level, for those below FULL
     marker: str = ""  # the line shown in the place of what is left out
     preface: str = ""  # the text before the history
-    left_out: tuple[int, int, int, int] | None = None  # messages, tokens, first and last seq
-    base: int = 0  # tokens of the body right after this sweep
+    left_out: tuple[Count, Count, Count, Count] | None = None  # messages, tokens, first and last seq
+    base: Count = 0  # tokens of the body right after this sweep
 
 
 class ReceiptNote(Struct, omit_defaults=True):
     """What was decided before a call and what was sent. Its size is proportional to what changed."""
 
-    number: int
-    seq: int  # of the newest entry that the payload considered
-    tokens: int
-    limit: int
+    number: Count
+    seq: Count  # of the newest entry that the payload considered
+    tokens: Count
+    limit: Annotated[int, Meta(gt=0, le=1 << 62)]
     hash: str
     format: int = 1
-    factor: float = 1.0
+    factor: Annotated[float, Meta(gt=0, le=1e9)] = 1.0
     reason: str = ""  # why the prompt prefix changed; empty: it did not
     changed: int | None = None  # the first changed block
     plan: PlanNote | None = None  # the whole plan, at a sweep
-    lods: dict[str, int] = {}  # otherwise: new items below FULL
+    lods: dict[str, Level] = {}  # otherwise: new items below FULL
     faults: list[str] = []  # new results that fetch again what had been shortened
     windows: dict[str, str] = {}  # id → hash of what was shown
     spared: dict[str, int] = {}  # id of a window that was shortened or hidden → tokens saved
@@ -113,7 +126,7 @@ class ToolsNote(Struct, frozen=True, omit_defaults=True):
     """The tools of all payloads from here on."""
 
     hash: str
-    tokens: int
+    tokens: Count
     definitions: tuple[ToolDefinition, ...] = ()
 
 

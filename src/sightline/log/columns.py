@@ -5,6 +5,7 @@ Texts are not here. They are read from the log, by offset, when they are shown. 
 
 from array import array
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -33,6 +34,8 @@ FILE_READ = 2048  # a call that reads a file, and its result if it is no error
 LEADING = 4096  # a recall for the user message before it: shown in that message, before its words
 SEARCHED = 8192  # an item that was searched for constraints,
 CONSTRAINT = 16384  # and is a user message that has some
+TITLED = 32768  # a message of the program whose first text begins with a label of the engine
+CHANGED = 65536  # its line is not as it was written: the checksum fails
 
 
 class State(Struct):
@@ -55,7 +58,10 @@ class State(Struct):
     closed: dict[str, list[Placed]] = {}  # window id → where it was closed
     noted: dict[str, list[Placed]] = {}  # window id → all annotations on it
     notes: int = 0  # annotations on windows, in all
-    damaged: int = 0  # lines that could not be read
+    last_seq: int = 0  # of the last line
+    damaged: list[int] = []  # offsets of lines and annotations that could not be read,
+    changed: list[int] = []  # and of those whose checksum fails
+    format_1: int = 0  # rows that payloads of format 1 may have shown: what was sent of them is not written otherwise
 
 
 Column: TypeAlias = "array[int]"
@@ -73,6 +79,7 @@ class Timeline(State, eq=False):
     """The items of a log as columns of numbers, and look-ups over them."""
 
     make_levels: Callable[[int, Lod], Mapping[Lod, int]] = _no_levels  # shortens an item; tokens of this level, or both
+    waiting: dict[str, list[deque[int]]] = {}  # id of open calls → their rows in each message, the newest message last
 
     # One element per row.
     seq: Column = _column("q")
@@ -80,7 +87,7 @@ class Timeline(State, eq=False):
     unit: Column = _column("i")
     branch: Column = _column("H")
     kind: Column = _column("B")
-    state: Column = _column("H")
+    state: Column = _column("I")
     gist: Column = _column("i")  # tokens at GIST; -1: it has no such level, -2: nobody has needed it yet
     summary: Column = _column("i")
     full: Column = _column("i")
@@ -111,7 +118,7 @@ class Timeline(State, eq=False):
 
     def columns(self) -> dict[str, Column]:
         """The columns by name."""
-        others = {*State.__struct_fields__, "make_levels"}
+        others = {*State.__struct_fields__, "make_levels", "waiting"}
         return {name: getattr(self, name) for name in Timeline.__struct_fields__ if name not in others}
 
     def saved_state(self) -> State:
@@ -124,6 +131,9 @@ class Timeline(State, eq=False):
             setattr(self, name, column)
         for name in State.__struct_fields__:
             setattr(self, name, getattr(state, name))
+        self.waiting = {}
+        for row, call_id in self.open_calls.items():
+            self._wait(row, call_id)
 
     def __len__(self) -> int:
         return len(self.seq)
@@ -181,13 +191,32 @@ class Timeline(State, eq=False):
 
     def open_call(self, call_id: str, branch: int) -> int | None:
         """The row of the pending call of this id on a branch: the first one in the newest message that has any."""
-        path, found = self.path(branch), None
-        for row in reversed(self.open_calls):
-            if found is not None and self.unit[row] != self.unit[found]:
-                break
-            if self.open_calls[row] == call_id and path.holds(self.branch[row], row):
-                found = row
-        return found
+        path = self.path(branch)
+        for rows in reversed(self.waiting.get(call_id, ())):
+            if path.holds(self.branch[rows[0]], rows[0]):
+                return rows[0]
+        return None
+
+    def add_call(self, row: int, call_id: str) -> None:
+        """Note that the call in this row waits for a result."""
+        self.open_calls[row] = call_id
+        self._wait(row, call_id)
+
+    def _wait(self, row: int, call_id: str) -> None:
+        messages = self.waiting.setdefault(call_id, [])
+        if not messages or self.unit[messages[-1][0]] != self.unit[row]:
+            messages.append(deque())
+        messages[-1].append(row)
+
+    def end_call(self, row: int) -> None:
+        """Note that the call in this row, the first of its id in its message, has its result."""
+        messages = self.waiting[call_id := self.open_calls.pop(row)]
+        at = next(at for at in reversed(range(len(messages))) if messages[at][0] == row)
+        messages[at].popleft()
+        if not messages[at]:
+            del messages[at]
+        if not messages:
+            del self.waiting[call_id]
 
     # ------------------------------------------------------------------ units
 
@@ -240,11 +269,31 @@ class Timeline(State, eq=False):
         return max(min(self.branches[branch].last, limit) for branch, limit in path.limits.items())
 
     def last_user(self, path: Path, rows: int) -> int:
-        """The unit of the newest user message of a path among the first `rows` rows; -1 if there is none."""
-        for row in range(rows - 1, -1, -1):
-            if self.kind[row] == Kind.USER and path.holds(self.branch[row], row):
-                return self.unit[row]
-        return NONE
+        """The unit of the user's own last message of a path among the first `rows` rows; -1 if there is none."""
+        return self._last_unit(path, rows, self.is_users_own)
+
+    def led_message(self, path: Path, recall: int) -> int:
+        """The unit of the message that a recall was made for, by the row of the recall; -1 if there is none.
+
+        In a log of format 1 that could be a program's.
+        """
+        is_user = self.is_users_own if recall >= self.format_1 else lambda row: self.kind[row] == Kind.USER
+        return self._last_unit(path, recall, is_user)
+
+    def _last_unit(self, path: Path, rows: int, among: Callable[[int], bool]) -> int:
+        found = (row for row in range(rows - 1, -1, -1) if among(row) and path.holds(self.branch[row], row))
+        return self.unit[row] if (row := next(found, NONE)) != NONE else NONE
+
+    def is_users_own(self, row: int) -> bool:
+        """Whether a row is the user's own words: no note of the program, and no result in the place of a message.
+
+        Only these are requests, constraints, tasks and questions.
+        """
+        return self.kind[row] == Kind.USER and not self.is_by_program(row)
+
+    def is_by_program(self, row: int) -> bool:
+        """Whether a row stands in the place of the user or of the system, and a program wrote it."""
+        return bool(self.state[row] & (LABELLED | ORPHAN))
 
     def head_rows(self, path: Path, end: int = UNBOUNDED) -> list[int]:
         """The rows of the system prompt, among the first `end`: written before the first call, or replacing those."""

@@ -1,6 +1,7 @@
 """Drafts of entries: what a message, a recall or an annotation looks like in the log before it has its seq."""
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -9,10 +10,11 @@ from msgspec import Raw
 from sightline import __version__
 from sightline.files.project import Place
 from sightline.log import entries
-from sightline.log.columns import LABELLED, LEADING, OPAQUE
+from sightline.log.columns import LABELLED, LEADING, OPAQUE, TITLED, WHOLE
 from sightline.log.entries import Body, CompactMetadata, Entry, ToolResult, ToolUse
 from sightline.shorten import subject_of
 from sightline.values.clock import Clock, Ids, iso
+from sightline.values.escape import plain_name
 from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text
 from sightline.values.phrases import say
 
@@ -78,34 +80,42 @@ class Drafts:
         waiting: Callable[[str], PendingCall | None],
         locale: str,
         system_flags: int = 0,
+        pages: Collection[str] = (),
     ) -> tuple[list[Entry], list[PendingCall]]:
         """Draft the entries of consecutive messages. Also returns the calls among them that got no result.
 
-        `waiting` finds an earlier call by its id; `system_flags` are those of system messages. A result that answers no
-        call becomes a labelled user message.
+        `waiting` finds an earlier call by its id; `system_flags` are those of system messages; `pages` are the tools
+        whose results the model asked for whole. A result that answers no call becomes a labelled user message.
         """
         drafts: list[Entry] = []
-        calls: list[list[PendingCall]] = []  # the pending calls of each message, the newest message last
+        number = 0
+        pending: dict[int, PendingCall] = {}  # in their order
+        by_id: dict[str, list[deque[int]]] = {}  # those of an id in each message, the newest message last
         answered: set[str] = set()  # ids of earlier calls
         for message in messages:
             if message.role is not Role.TOOL:
                 drafts.append(self.message(message, flags=system_flags if message.role is Role.SYSTEM else 0))
-                made = [part for part in message.parts if isinstance(part, Call)]
-                calls.append([PendingCall(each.id, each.name, subject_of(each)[:_LONGEST_SUBJECT]) for each in made])
+                own: dict[str, deque[int]] = {}
+                for each in (part for part in message.parts if isinstance(part, Call)):
+                    own.setdefault(each.id, deque()).append(number := number + 1)
+                    pending[number] = PendingCall(each.id, each.name, subject_of(each)[:_LONGEST_SUBJECT])
+                for call_id, numbers in own.items():
+                    by_id.setdefault(call_id, []).append(numbers)
                 continue
             result = message.parts[0]
             assert isinstance(result, Result)
-            call = _take(calls, result.id)
+            call = _take(pending, by_id.get(result.id, []))
             if call is None and result.id not in answered:
                 call = waiting(result.id)
                 answered.add(result.id)
             if call is None:
-                label = Text(say("orphan", locale, name=result.name or result.id))
+                label = Text(say("orphan", locale, name=plain_name(result.name or result.id)))
                 orphan = Message(Role.USER, (label, *result.parts), when=message.when)
-                drafts.append(self.message(orphan, flags=LABELLED))
+                drafts.append(self.message(orphan, flags=LABELLED | TITLED))
             else:
-                drafts.append(self.result(result, call, when=message.when))
-        return drafts, [call for pending in calls for call in pending]
+                flags = WHOLE if call.name in pages else 0
+                drafts.append(self.result(result, call, flags=flags, when=message.when))
+        return drafts, list(pending.values())
 
     def message(self, message: Message, *, flags: int = 0, receipt: int = 0) -> Entry:
         """Draft the entry of a system, user or assistant message."""
@@ -134,14 +144,11 @@ class Drafts:
         )
 
 
-def _take(calls: list[list[PendingCall]], call_id: str) -> PendingCall | None:
-    """Remove and return the pending call of this id: the first one in the newest message that has any."""
-    for made in reversed(calls):
-        for call in made:
-            if call.id == call_id:
-                made.remove(call)
-                return call
-    return None
+def _take(pending: dict[int, PendingCall], made: list[deque[int]]) -> PendingCall | None:
+    """Remove and return a pending call of those of one id: the first one in the newest message that has any."""
+    while made and not made[-1]:
+        made.pop()
+    return pending.pop(made[-1].popleft()) if made else None
 
 
 def _only_call(parts: tuple[Part, ...]) -> Call | None:

@@ -1,11 +1,14 @@
 """Entries: the lines of a session's log, as they are on disk.
 
-One JSON object per line. *Conversation* entries form a chain by `parentUuid`. *Annotations* (what was sent, pinned,
-set …) have the conversation entry before them as their parent, and are never a parent themselves. Readers skip what
-another version wrote and this one does not know. It stays in the file, because a log is never rewritten.
+One JSON object per line, whose last field is a checksum. *Conversation* entries form a chain by `parentUuid`.
+*Annotations* (what was sent, pinned, set …) have the conversation entry before them as their parent, and are never a
+parent themselves. Readers skip what another version wrote and this one does not know. It stays in the file, because a
+log is never rewritten.
 """
 
+import re
 from typing import Any, TypeVar
+from zlib import crc32
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -15,11 +18,13 @@ from sightline.values.items import Call, Item, Kind, Opaque, Part, Result, Text,
 
 BOUNDARY = "compact_boundary"
 HEAD_MOVED = "head"
+IMPORT = "import"  # how far another program's log has been imported
 LOSS = "loss"
 PIN = "pin"
 RECEIPT = "receipt"
 RENDITION = "rendition"
 SETTINGS = "settings"
+SOURCE = "source"  # a line of that log
 STATE = "state"
 TOOLS = "tools"
 UNCOMPACT = "uncompact"
@@ -136,9 +141,27 @@ _parts_decoder = msgspec.json.Decoder(list[Part])
 _any_decoder = msgspec.json.Decoder()
 
 
+_CHECKSUM = re.compile(rb',\s*"crc"\s*:\s*"[^"]*"\s*}\s*$')
+_LONGEST_CHECKSUM = 40  # bytes that it is looked for in: more than we write, because another tool may add spaces
+
+
 def encode(entry: Entry) -> bytes:
-    """Encode an entry as one line with its newline. Non-ASCII text stays readable."""
-    return _encoder.encode(entry) + b"\n"
+    """Encode an entry as one line with its newline. Non-ASCII text stays readable.
+
+    The last field, `crc`, is the CRC-32 of everything before it, because a changed byte may leave a line readable.
+    """
+    written = memoryview(_encoder.encode(entry))[:-1]
+    return b"".join((written, _checksum(written), b"\n"))
+
+
+def _checksum(written: memoryview) -> bytes:
+    return b',"crc":"%08x"}' % crc32(written)
+
+
+def is_intact(line: bytes) -> bool:
+    """Whether a line has the checksum that it was written with, or none, as lines of other tools and older logs."""
+    found = _CHECKSUM.search(line, max(0, len(line) - _LONGEST_CHECKSUM))
+    return found is None or found[0].rstrip() == _checksum(memoryview(line)[: found.start()])
 
 
 def decode(line: bytes) -> Entry:

@@ -20,6 +20,7 @@ from sightline.log.annotations import (
 )
 from sightline.log.branches import NONE, Branch, Compaction, Mark, Placed
 from sightline.log.columns import (
+    CHANGED,
     CONSTRAINT,
     FAILED,
     FAULT,
@@ -41,6 +42,7 @@ from sightline.values.items import Call, Kind, Lod
 from sightline.values.settings import Settings
 
 _MOST_SEQ, _MOST_TOKENS = 1 << 62, 1 << 31  # what the columns can store
+_FOUND_OUT = HEAD | FAILED | ORPHAN | FAULT | FILE_READ | SEARCHED | CONSTRAINT  # never written: a session finds it out
 
 
 class GrowingTimeline(Timeline, kw_only=True):
@@ -69,24 +71,31 @@ class GrowingTimeline(Timeline, kw_only=True):
         if entry.in_conversation:
             self.heads[branch] = entry.uuid
             self.current = branch  # a session continues on the branch that was written to last
+        self.last_seq = entry.seq
         return range(first, len(self.seq))
 
-    def with_valid_numbers(self, entry: Entry) -> Entry:
+    def with_valid_numbers(self, entry: Entry, *, changed: bool = False) -> Entry:
         """The entry with numbers that the columns can store.
 
-        Other programs write no numbers, or numbers of their own, or join two logs into one.
+        Other programs write no numbers, or numbers of their own, or join two logs into one. The numbers of a `changed`
+        line are not believed: it follows the one before it, and its tokens are counted again.
         """
+        if changed or entry.flags & CHANGED:
+            entry = replace(entry, flags=entry.flags & ~CHANGED | (CHANGED if changed else 0))
+        if changed:
+            entry = replace(entry, seq=self.last_seq + 1, tokens=())
         least = (self.seq[-1] if len(self) else 0) + 1
         if not least <= entry.seq < _MOST_SEQ and (entry.seq <= 0 or entries.kind_of(entry) is not None):
             entry = replace(entry, seq=least)
-        if any(not 0 <= full < _MOST_TOKENS for full in _full_tokens(entry)) or entry.flags >> 16:
-            entry = replace(entry, tokens=(), flags=0)
-        if entry.flags & (SEARCHED | CONSTRAINT):  # what this session finds out itself
-            entry = replace(entry, flags=entry.flags & ~(SEARCHED | CONSTRAINT))
+        if any(not 0 <= full < _MOST_TOKENS for full in _full_tokens(entry)) or entry.flags >> 17:
+            entry = replace(entry, tokens=(), flags=entry.flags & CHANGED)
+        if entry.flags & _FOUND_OUT:
+            entry = replace(entry, flags=entry.flags & ~_FOUND_OUT)
         return entry
 
     def follow(self, entry: Entry | entries.Tip) -> None:
         """Note that the next conversation entry follows this one, which makes no row because it cannot be read."""
+        self.last_seq += 1
         if entry.in_conversation:
             self.heads[self._branch_of(entry)] = entry.uuid
 
@@ -116,9 +125,9 @@ class GrowingTimeline(Timeline, kw_only=True):
         if kind is Kind.SYSTEM and not state & LABELLED:  # a note of the program may be left out
             self.systems.append(row)
         for number, call in enumerate(calls, start=1):
-            self.open_calls[len(self.seq)] = call.id
             own = state & OPAQUE | (FILE_READ if self.is_file_read(call.id, call.name) else 0)
             row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, own, sizes[number], span)
+            self.add_call(row, call.id)
             self.subject[row] = self._subject_id(self.subject_of(call))
             self.purpose[row] = self.purpose_of(call)
 
@@ -131,7 +140,7 @@ class GrowingTimeline(Timeline, kw_only=True):
                 full = self.measure(replace(entry, flags=state))[0]
             self._add_row(entry.seq, 0, self._new_unit(), branch, Kind.USER, state | ORPHAN, full, span)
             return
-        del self.open_calls[call]
+        self.end_call(call)
         if not entry.tool_result.error:
             state |= self.state[call] & FILE_READ
         row = self._add_row(entry.seq, 0, self.unit[call], branch, Kind.RESULT, state, full, span)
@@ -221,6 +230,8 @@ class GrowingTimeline(Timeline, kw_only=True):
                 self._move_head(entries.decode_data(entry, HeadNote), span.offset)
             case entries.SETTINGS:
                 entries.decode_data(entry, Settings)  # raises if it cannot be read: then it is not in force
+                if entry.flags & CHANGED:  # a session with settings that nobody has could not be opened
+                    raise BadInput("its checksum fails")
                 self.settings.append(Placed(*span, branch, self._end(branch)))
             case entries.STATE:
                 row = self.row(str(entries.decode_data(entry, StateNote).read))
@@ -276,6 +287,8 @@ class GrowingTimeline(Timeline, kw_only=True):
         self.receipt_seq.append(note.seq)
         self.receipt_branch.append(branch)
         self.branches[branch].called = True
+        if note.format == 1:
+            self.format_1 = max(self.format_1, bisect_left(self.seq, note.seq + 1))
         for item in note.faults:
             if (row := self.row(item)) is not None:
                 self.state[row] |= FAULT
@@ -285,7 +298,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         for note in entries.decode_data(entry, list[RenditionNote]):
             if (row := self.row(note.item)) is None:
                 continue
-            tokens = note.tokens if UNMADE <= note.tokens < _MOST_TOKENS else UNMADE
+            tokens = note.tokens if UNMADE <= note.tokens < _MOST_TOKENS and not entry.flags & CHANGED else UNMADE
             if note.lod == Lod.GIST:
                 self.gist_offset[row], self.gist_length[row] = span
                 self.gist[row] = tokens

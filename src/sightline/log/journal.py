@@ -1,11 +1,10 @@
 """The log of one session, open for reading and writing on one branch."""
 
-import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
+from msgspec.json import encode
 from msgspec.structs import replace
 
 from sightline.errors import BadInput, Conflict, OpenCalls, StoreError
@@ -14,23 +13,23 @@ from sightline.log import column_cache
 from sightline.log import entries as log
 from sightline.log.annotations import NO_TOOLS, CompactNote, HeadNote, StateNote, ToolsNote
 from sightline.log.branches import Compaction
+from sightline.log.damage import fold_entry, fold_line
 from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import Entry
 from sightline.log.levels import Reader
-from sightline.log.stores import Placement, Span, Store
+from sightline.log.stores import Placement, Repairs, Span, Store
 from sightline.log.stores.closed_store import ClosedStore
 from sightline.log.window_snapshots import Blobs
 from sightline.values.clock import Clock, Ids, iso
 from sightline.values.items import Call, Kind, Message
 from sightline.values.phrases import check_locale
 from sightline.values.profiles import profile
+from sightline.values.recall_tools import offered
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter, counter
 
 _CACHE_AFTER = 4 << 20  # bytes of log that opening may parse; beyond it the column cache is written anew
 _WORTH_CACHING = 4  # new bytes of log for each byte of the cache, so that writing it stays a small part of the work
-
-logger = logging.getLogger("sightline")
 
 
 class Journal:
@@ -105,7 +104,8 @@ class Journal:
         line = self.store.read_many(spans)[0] if spans else next((line.data for line in self.store.scan()), b"")
         try:
             entry = log.decode(line)
-            return log.decode_data(entry, Settings) if entry.subtype == log.SETTINGS else Settings()
+            is_stated = entry.subtype == log.SETTINGS and log.is_intact(line)
+            return log.decode_data(entry, Settings) if is_stated else Settings()
         except (*log.UNREADABLE, BadInput):
             return Settings() if line else None
 
@@ -134,10 +134,21 @@ class Journal:
         """The tools in force on this branch."""
         span = self.timeline.placed(self.timeline.tools, self.path)
         if self._tools[0] != span:
-            self._tools = (span, self.reader.in_force(self.timeline.tools, self.path, ToolsNote) or NO_TOOLS)
+            note = self.reader.in_force(self.timeline.tools, self.path, ToolsNote) or NO_TOOLS
+            if span is not None and span.offset in self.timeline.changed:  # counted again; setting them replaces them
+                tokens = self.reader.counter.count(encode(note.definitions).decode())
+                note = ToolsNote("", tokens, note.definitions)
+            self._tools = (span, note)
         return self._tools[1]
 
     # ------------------------------------------------------------------ reading
+
+    @property
+    def repairs(self) -> Repairs:
+        """What the store repaired, and every line that cannot be read or is not as it was written."""
+        store = self.store.repairs
+        damaged = sorted({*store.damaged, *self.timeline.damaged})
+        return Repairs(store.torn_bytes, store.torn_file, damaged, self.timeline.changed)
 
     @property
     def today(self) -> str:
@@ -178,28 +189,11 @@ class Journal:
         for line in self.store.scan(self._folded):
             if line.span.offset >= end:
                 break
-            try:
-                entry = log.decode(line.data)
-            except log.UNREADABLE as error:
-                self.timeline.damaged += 1
-                where = f"{self.store.session_id}: the line at {line.span.offset}"
-                logger.warning("%s is no entry of a form we know and is passed over: %s", where, error)
-                with suppress(*log.UNREADABLE):  # the next entry may follow it: its own writer could read it
-                    self.timeline.follow(log.decode_tip(line.data))
-            else:
-                self._fold(self.timeline.with_valid_numbers(entry), line.span)
+            fold_line(self.timeline, line, self.store.session_id)
             self._last = line.span
             self._uncached += line.span.length
         self._folded = end
         self._cache_if_behind()
-
-    def _fold(self, entry: Entry, span: Span) -> range:
-        try:
-            return self.timeline.fold(entry, span)
-        except (BadInput, *log.UNREADABLE) as error:  # one of our annotations, as another program writes it
-            logger.warning("%s: entry %s is passed over: %s", self.store.session_id, entry.uuid, error)
-            self.timeline.follow(entry)
-            return range(0)
 
     # ------------------------------------------------------------------ writing
 
@@ -218,7 +212,8 @@ class Journal:
 
         `system_flags`: of the entries of system messages.
         """
-        return self.drafts.messages(messages, self.waiting, self.settings.locale, system_flags)
+        pages = offered(self.tools.definitions)
+        return self.drafts.messages(messages, self.waiting, self.settings.locale, system_flags, pages)
 
     def annotate(self, *notes: tuple[str, Any], if_unchanged: bool = False) -> None:
         """Append annotations as one batch; `if_unchanged` as for `append`."""
@@ -270,7 +265,7 @@ class Journal:
             return [range(bisect_left(seqs, seq), bisect_right(seqs, seq)) for seq in written]
         rows = []
         for entry, span in placements:
-            rows.append(self._fold(entry, span))
+            rows.append(fold_entry(self.timeline, entry, span, self.store.session_id))
             self.reader.cache(entry, span)
             self._last = span
             self._uncached += span.length
@@ -358,7 +353,7 @@ class Journal:
 
     def save_index(self) -> None:
         """Have the store keep the column cache, if there are new entries."""
-        if self._folded == self._cached or self._last.length == 0:
+        if self._folded == self._cached or self._last.length == 0 or self.reader.is_stale:
             return
         if self._folded != self.store.tips.size:
             return  # the store knows of lines that are not folded, and a cache with these tips would hide them

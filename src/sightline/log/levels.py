@@ -6,19 +6,22 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from sightline.log.annotations import RenditionNote
 from sightline.log.branches import NONE
-from sightline.log.columns import LABELLED, ORPHAN, UNKNOWN, UNMADE
+from sightline.log.changes import is_described
+from sightline.log.columns import LABELLED, ORPHAN, TITLED, UNKNOWN, UNMADE
 from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
 from sightline.log.reader import EntryReader, orphan
 from sightline.log.stores import Span, Store
 from sightline.shorten import is_file_read, purpose_of, subject_of
-from sightline.shorten.labels import without_how
+from sightline.shorten.labels import without_handle
 from sightline.values import excerpt
+from sightline.values.escape import Escape, escape, escape_parts
 from sightline.values.items import Call, File, Image, Item, Kind, Lod, Opaque, Part, Result, Text, arguments, plain_text
-from sightline.values.phrases import said_by_another, say
+from sightline.values.phrases import say
 from sightline.values.profiles import Profile, media_tokens
 from sightline.values.tokens import TokenCounter
 
@@ -51,6 +54,9 @@ class Reader(EntryReader):
         self._constraint_tokens: dict[int, int] = {}
         self._cuts: set[int] = set()  # rows whose summary was made to measure
 
+    def _is_described(self, entry: Entry, rows: range) -> bool:
+        return is_described(self, entry, rows)
+
     # ------------------------------------------------------------------ sizes
 
     def constraint_tokens(self, row: int) -> int:
@@ -63,10 +69,11 @@ class Reader(EntryReader):
         """The tokens of each item of an entry in full."""
         if entry.type == "system" and entry.subtype == "recall":
             return [self.full_tokens(self.recalled_parts(entry, self.locale))]
-        items, is_labelled = self.items(entry), bool(entry.flags & LABELLED)
-        if entry.tool_result is not None and is_labelled:
+        items, is_orphan = self.items(entry), entry.tool_result is not None and bool(entry.flags & LABELLED)
+        if is_orphan:
             items = [orphan(items[0], self.locale)]
-        return [self.full_tokens(_full_parts(item, self.locale, is_labelled=is_labelled)) for item in items]
+        titled = is_orphan or bool(entry.flags & TITLED)
+        return [self.full_tokens(_full_parts(item, self.locale, escape, titled=titled)) for item in items]
 
     def _make_levels(self, row: int, lod: Lod) -> dict[Lod, int]:
         """The tokens of a row at this level, as it was sent; if it never was, at both lower levels, made now."""
@@ -152,11 +159,14 @@ class Reader(EntryReader):
         from sightline.shorten.levels import shorten  # a sweep needs it
 
         item = self.item(row)
+        if item.kind in (Kind.USER, Kind.SUMMARY):
+            titled = bool(self.timeline.state[row] & (TITLED | ORPHAN))
+            item = replace(item, parts=_escaped(item.parts, self.escape_at(row), titled=titled))
         return shorten(
             item,
             count=self.counter.count,
             name=self._tool_name(row, item),
-            subject=self.entry(row).subject,
+            subject=self.entry(row).subject if item.kind is not Kind.CALL else "",
             locale=self.locale_at(row),
             tokens=_text_tokens(item, self.timeline.full[row]),
             room=room,
@@ -213,17 +223,20 @@ class Reader(EntryReader):
     def parts(self, row: int, lod: Lod, tools: Collection[str]) -> tuple[Part, ...]:
         """The parts of a row as a payload with these of our tools shows them at a level that the row has.
 
-        Without `expand` or `recall` they do not name it, and are a few tokens shorter than what was counted.
+        Without `expand` they name no handle, and without `expand` or `recall` not this tool: then they are a few tokens
+        shorter than what was counted. What payloads of format 1 may have shown still has its handles.
         """
         item = self.item(row)
         if item.kind is Kind.RECALL:
             return self.recalled_parts(self.entry(row), self.locale_at(row), handles="expand" in tools)
         if lod is Lod.FULL:
-            is_labelled = bool(self.timeline.state[row] & (LABELLED | ORPHAN))
+            titled = bool(self.timeline.state[row] & (TITLED | ORPHAN))
             locale = self.locale_at(row) if item.kind is Kind.SUMMARY else ""
-            return _full_parts(item, locale, is_labelled=is_labelled, recalls="recall" in tools)
+            return _full_parts(item, locale, self.escape_at(row), titled=titled, recalls="recall" in tools)
         text = self.rendition(row, lod)
-        return _shortened_parts(item, text if "expand" in tools else without_how(text, f"#{item.id}"))
+        if "expand" not in tools:
+            text = without_handle(text, f"#{item.id}", only_how=row < self.timeline.format_1)
+        return _shortened_parts(item, text)
 
 
 def _text_tokens(item: Item, full: int) -> int | None:
@@ -237,18 +250,29 @@ def _text_tokens(item: Item, full: int) -> int | None:
             return None
 
 
-def _full_parts(item: Item, locale: str, *, is_labelled: bool, recalls: bool = True) -> tuple[Part, ...]:
-    """The parts of an item in full. A text of the user that begins like one of the engine's is escaped.
+def _full_parts(item: Item, locale: str, escape: Escape, *, titled: bool, recalls: bool = True) -> tuple[Part, ...]:
+    """The parts of an item in full, escaped in the role in which the engine writes too: that of the user.
 
-    is_labelled: the first text is a label of the engine itself. recalls: the model has the tool `recall`.
+    titled: the first text begins with a label of the engine itself. recalls: the model has the tool `recall`.
     """
     if item.kind is Kind.SUMMARY:
-        return (Text(say("summary" if recalls else "summary only", locale)), *_escaped(item.parts))
-    return _escaped(item.parts) if item.kind is Kind.USER and not is_labelled else item.parts
+        return (Text(say("summary" if recalls else "summary only", locale)), *escape_parts(item.parts, escape))
+    return _escaped(item.parts, escape, titled=titled) if item.kind is Kind.USER else item.parts
 
 
-def _escaped(parts: Sequence[Part]) -> tuple[Part, ...]:
-    return tuple(Text(said_by_another(part.text)) if isinstance(part, Text) else part for part in parts)
+def _escaped(parts: tuple[Part, ...], escape: Escape, *, titled: bool) -> tuple[Part, ...]:
+    if not titled or not isinstance(parts[0], Text):
+        return escape_parts(parts, escape)
+    label, between, text = parts[0].text.partition("] ")  # a label has no bracket inside
+    return (Text(label + between + escape(text)), *escape_parts(parts[1:], escape))
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """The shortened arguments of a call. What a damaged log has in their place becomes one argument."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return {"arguments": text}
 
 
 def _shortened_parts(item: Item, text: str) -> tuple[Part, ...]:
@@ -256,7 +280,7 @@ def _shortened_parts(item: Item, text: str) -> tuple[Part, ...]:
     original: Any = item.parts[0] if item.parts else None
     match original:
         case Call():
-            return (Call(original.id, original.name, msgspec.json.decode(text)),)
+            return (Call(original.id, original.name, _arguments(text)),)
         case Result():
             return (Result(original.id, (Text(text),), original.error, original.name),)
         case _:

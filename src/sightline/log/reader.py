@@ -1,7 +1,8 @@
 """Reads entries and items by their place in the log, and gives the text of a row."""
 
+from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TypeVar
@@ -12,18 +13,23 @@ from sightline.errors import BadInput, Damaged
 from sightline.log import column_cache, entries
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.branches import UNBOUNDED, Path, Placed
-from sightline.log.columns import CONSTRAINT, LABELLED, LEADING, ORPHAN, SEARCHED, Timeline
+from sightline.log.columns import CHANGED, CONSTRAINT, LEADING, ORPHAN, SEARCHED, Timeline
+from sightline.log.damage import CHANGED_LINE, warn
 from sightline.log.entries import Entry
-from sightline.log.recall_frame import frame_recall, names_speakers, speaker
+from sightline.log.recall_frame import escape_at, frame_recall, keep_apart, label_listed, names_speakers
 from sightline.log.stores import Span, Store
+from sightline.values.escape import Escape, escape, escape_beginning, plain_label, plain_name
 from sightline.values.items import Call, File, Image, Item, Kind, Part, Result, Text, arguments, plain_text
-from sightline.values.phrases import plain_label, say
+from sightline.values.phrases import say
 from sightline.values.settings import Settings
 
 WRAP = 1000  # characters: a longer line is read as several, so that pages and ranges can be small in any text
 
 _CACHED_ENTRIES = 512  # those of a few turns, so that composing what was just appended reads nothing from disk
 _LARGEST_CACHED = 1 << 16  # bytes of an entry: larger ones are not worth the memory
+_MANY_CALLS = 16  # of a message whose items stay decoded, because each of its calls is asked for by itself
+_CACHED_CALLS = 1 << 24  # bytes of such messages; the last one stays in any case
+_LARGEST_SPLIT = 1 << 23  # characters of a text whose lines are kept, because several passages of it are read in turn
 _DATE = len("2026-01-31")
 _LONGEST_WHEN = 100  # characters of the time that a caller gives: it is a label
 _BETWEEN_QUOTES = " … "
@@ -40,9 +46,14 @@ class EntryReader:
 
     def __init__(self, store: Store, timeline: Timeline) -> None:
         self.store, self.timeline = store, timeline
+        self.is_stale = False  # a line has changed since it was folded, so the columns must not be cached again
         self._entries: OrderedDict[int, Entry] = OrderedDict()
+        self._last_read: tuple[int, Entry | None] = (0, None)  # also a large one: its text and its time are asked for
+        self._last_lines: tuple[int, list[str]] = (-1, [])
         self._constraints: dict[int, tuple[str, ...]] = {}
         self._decoded: tuple[tuple[str, int], list[Item]] = (("", 0), [])
+        self._calls: OrderedDict[int, tuple[int, list[Item]]] = OrderedDict()  # messages with many calls, by offset
+        self._calls_bytes = 0
 
     # ------------------------------------------------------------------ entries
 
@@ -55,12 +66,47 @@ class EntryReader:
     def entry_at(self, span: Span) -> Entry:
         """The entry at a place in the store. Raises Damaged."""
         if (entry := self._entries.get(span.offset)) is None:
-            try:
-                entry = entries.decode(self.store.read_many([span])[0])
-            except entries.UNREADABLE as error:
-                raise self._damaged(f"byte {span.offset}") from error
+            offset, entry = self._last_read  # read once: another thread may ask for another entry
+            if entry is None or offset != span.offset:
+                entry = self._decode(self.store.read_many([span])[0], span)
+                if span.length <= _LARGEST_SPLIT:
+                    self._last_read = (span.offset, entry)
             self.cache(entry, span)
         return entry
+
+    def _decode(self, line: bytes, span: Span) -> Entry:
+        """Decode a line. One that was changed since it was folded is reported.
+
+        Raises Damaged if it cannot be read, or the columns no longer describe it.
+        """
+        try:
+            entry = entries.decode(line)
+        except entries.UNREADABLE as error:
+            raise self._damaged(f"byte {span.offset}") from error
+        if not entries.is_intact(line) and span.offset not in self.timeline.changed:
+            self._note_changed(entry, span)
+        return entry
+
+    def _note_changed(self, entry: Entry, span: Span) -> None:
+        """Mark a line that was changed since it was folded, and report it. Raises Damaged as `_decode` does."""
+        timeline, error = self.timeline, self._damaged(f"byte {span.offset}")
+        rows = range(bisect_left(timeline.offset, span.offset), bisect_right(timeline.offset, span.offset))
+        insort(timeline.changed, span.offset)  # first, because it is read again to be compared
+        try:
+            if not self._is_described(entry, rows):
+                raise error
+        except (Damaged, *entries.UNREADABLE):
+            timeline.changed.remove(span.offset)
+            self._entries.pop(span.offset, None)
+            self._last_read = (0, None)
+            raise error from None
+        for row in rows:
+            timeline.state[row] |= CHANGED
+        warn(self.store.session_id, span, CHANGED_LINE)
+
+    def _is_described(self, entry: Entry, rows: range) -> bool:  # noqa: ARG002 - `levels.Reader` knows
+        """Whether the columns of these rows describe what their line says now."""
+        return False
 
     def prefetch(self, rows: Iterable[int]) -> None:
         """Read the entries of these rows at once, as many as stay in memory, because they will be needed next."""
@@ -68,8 +114,8 @@ class EntryReader:
         spans = {Span(timeline.offset[row], timeline.length[row]): None for row in islice(rows, _CACHED_ENTRIES)}
         wanted = [span for span in spans if span.offset not in self._entries and span.length < _LARGEST_CACHED]
         for span, line in zip(wanted, self.store.read_many(wanted), strict=True):
-            with suppress(*entries.UNREADABLE):  # who asks for it is told
-                self.cache(entries.decode(line), span)
+            with suppress(Damaged):  # who asks for it is told
+                self.cache(self._decode(line, span), span)
 
     def cache(self, entry: Entry, span: Span) -> None:
         """Keep an entry in memory because it will be read again soon."""
@@ -92,6 +138,7 @@ class EntryReader:
 
     def _damaged(self, place: str) -> Damaged:
         """The error for a line that has changed since it was folded. The column cache is discarded with it."""
+        self.is_stale = True
         column_cache.discard(self.store)  # it was made when the line was whole
         return Damaged(self.store.session_id, place)
 
@@ -99,13 +146,27 @@ class EntryReader:
 
     def item(self, row: int) -> Item:
         """The item of a row, as the log has it. Raises Damaged."""
-        items, sub = self.items(self.entry(row)), self.timeline.sub[row]
+        items, sub = self._items_at(row), self.timeline.sub[row]
         if sub >= len(items):
             raise self._damaged(f"byte {self.timeline.offset[row]}")
-        item = items[sub]
-        if not self.timeline.state[row] & ORPHAN:
-            return item
-        return orphan(item, self.locale_at(row))
+        item, by_program = items[sub], self.timeline.is_by_program(row)
+        if self.timeline.state[row] & ORPHAN:
+            item = orphan(item, self.locale_at(row), str if row < self.timeline.format_1 else plain_name)
+        return replace(item, by_program=True) if by_program else item
+
+    def _items_at(self, row: int) -> list[Item]:
+        """The items of the entry of a row. Those of many calls stay, because results are read between the calls."""
+        offset, length = self.timeline.offset[row], self.timeline.length[row]
+        if (known := self._calls.get(offset)) is not None:
+            return known[1]
+        items = self.items(self.entry(row))
+        if len(items) > _MANY_CALLS and length < len(items) * _LARGEST_CACHED:
+            self._calls[offset] = (length, items)
+            self._calls_bytes += length
+            while self._calls_bytes > _CACHED_CALLS and len(self._calls) > 1:
+                _, (least, _) = self._calls.popitem(last=False)
+                self._calls_bytes -= least
+        return items
 
     def items(self, entry: Entry) -> list[Item]:
         """The items of an entry. Those of the entry that was asked for last are decoded only once."""
@@ -122,16 +183,27 @@ class EntryReader:
 
     def lines(self, row: int) -> list[str]:
         """The text of a row as lines of at most `WRAP` characters. Ranges and pages count these lines."""
-        lines = self.text(row).split("\n")
-        if max(map(len, lines)) <= WRAP:
-            return lines
-        return [line[at : at + WRAP] for line in lines for at in range(0, max(len(line), 1), WRAP)]
+        known, lines = self._last_lines  # read once, as in `entry_at`
+        if known != row:
+            text = self.text(row)
+            lines = text.split("\n")
+            if max(map(len, lines)) > WRAP:
+                lines = [line[at : at + WRAP] for line in lines for at in range(0, max(len(line), 1), WRAP)]
+            if len(text) <= _LARGEST_SPLIT:
+                self._last_lines = (row, lines)
+        return lines
 
     def locale_at(self, row: int) -> str:
         """The locale in force when a row was written. The row keeps it, because it was counted in that locale."""
         timeline = self.timeline
         path = timeline.path(timeline.branch[row])
         return (self.in_force(timeline.settings, path, Settings, timeline.offset[row]) or Settings()).locale
+
+    def escape_at(self, row: int) -> Escape:
+        """How the text of a row is escaped among lines of the engine: as it was when payloads first showed it."""
+        if row >= self.timeline.format_1:
+            return escape
+        return str if self.timeline.is_by_program(row) else escape_beginning
 
     def constraints(self, row: int) -> tuple[str, ...]:
         """The sentences of a user message that lay something down."""
@@ -146,15 +218,15 @@ class EntryReader:
     def constraint_rows(self, path: Path) -> Iterator[int]:
         """The user messages of a path that lay something down, the newest first. Each message is searched once."""
         timeline = self.timeline
-        users = (row for row in range(len(timeline) - 1, -1, -1) if timeline.kind[row] == Kind.USER)
+        users = filter(timeline.is_users_own, range(len(timeline) - 1, -1, -1))
         return (row for row in timeline.rows_on(path, users) if self.has_constraints(row))
 
     def has_constraints(self, row: int) -> bool:
         """Whether a row is a user message that lays something down."""
         state = self.timeline.state
         if not state[row] & SEARCHED:
-            is_said = self.timeline.kind[row] == Kind.USER and not state[row] & (LABELLED | ORPHAN)
-            state[row] |= SEARCHED | (CONSTRAINT if is_said and self.constraints(row) else 0)
+            is_own = self.timeline.is_users_own(row)
+            state[row] |= SEARCHED | (CONSTRAINT if is_own and self.constraints(row) else 0)
         return bool(state[row] & CONSTRAINT)
 
     # ------------------------------------------------------------------ recalls
@@ -166,9 +238,11 @@ class EntryReader:
     def recalled(self, entry: Entry, locale: str, *, handles: bool = True) -> str:
         """The text of a recall entry: in a frame if it stands before a user's words, else a list with handles."""
         note, today = _recall_note(entry), entry.timestamp[:_DATE]
+        row = self.timeline.row(str(entry.seq))
+        before = row is not None and row < self.timeline.format_1
         if entry.flags & LEADING:
-            return frame_recall(self, note, locale, today, handles=handles)
-        return self.recall_text(note, locale, today)
+            return frame_recall(self, note, locale, today, handles=handles, format_1=before)
+        return self.recall_text(note, locale, today, handles=handles or before, format_1=before)
 
     def recalled_parts(self, entry: Entry, locale: str, *, handles: bool = True) -> tuple[Part, ...]:
         """The text of a recall entry, and the images and files of items that it shows again whole."""
@@ -181,10 +255,12 @@ class EntryReader:
         parts += [inner for part in parts if isinstance(part, Result) for inner in part.parts]
         return tuple(part for part in parts if isinstance(part, Image | File))
 
-    def recall_text(self, note: RecallNote, locale: str, today: str = "") -> str:
-        """The text of a recall with these sources: each after its handle, and their dates between them."""
+    def recall_text(
+        self, note: RecallNote, locale: str, today: str = "", *, handles: bool = True, format_1: bool = False
+    ) -> str:
+        """The text of a recall with these sources: each after its handle, if there are any, and dates between them."""
         if note.overview:
-            return f"{say('overview', locale)}\n{note.overview}"
+            return f"{say('overview', locale)}\n{note.overview if format_1 else escape(note.overview)}"
         lines, when = [say("recalled", locale)], today
         rows = [row for source in note.sources if (row := self.timeline.row(source.item)) is not None]
         is_only, named = len(note.sources) == 1, names_speakers(self, rows)
@@ -192,24 +268,40 @@ class EntryReader:
             previous, when = when, self.when(source, today)
             if when != previous:
                 lines.append(f"[{when}]")
-            lines.append(self.source_text(source, locale, is_only=is_only, named=named))
+            shape = {"is_only": is_only, "named": named, "handles": handles, "format_1": format_1}
+            lines.append(self.source_text(source, locale, **shape))
         return "\n".join(lines)
 
-    def source_text(self, source: Source, locale: str, *, is_only: bool = False, named: bool = False) -> str:
-        """One recalled piece after its handle and its speaker. If it is the only one, its text is byte for byte.
+    def source_text(
+        self,
+        source: Source,
+        locale: str,
+        *,
+        is_only: bool = False,
+        named: bool = False,
+        handles: bool = True,
+        format_1: bool = False,
+    ) -> str:
+        """One recalled piece after its handle and its speaker. None of its lines can be taken for another's.
 
-        Otherwise its further lines are indented, because no line of it may look like a piece of its own. `named`: texts
-        begin with the names of their speakers.
+        Its further lines are indented, unless it is the only piece and all of them can be told from lines of a list.
+        `named`: texts begin with the names of their speakers. Without `handles`, a dash is in the place of the handle,
+        and a mark before what is only a part.
         """
-        newline = "\n" if is_only else _INDENTED
         if (row := self.timeline.row(source.item)) is None:
-            return f"#{source.item}"
-        lines = self.source_lines(source)
-        if source.first:
+            return f"#{source.item}" if handles else "-"
+        lines, is_indented = self.source_lines(source), not (is_only and handles)
+        if not format_1:
+            lines, is_indented = keep_apart(lines, 0 if source.first else 1, is_indented=is_indented, named=named)
+        escaped, newline = escape_at(self, row, format_1), _INDENTED if is_indented else "\n"
+        if source.first and handles:
             label = say("recalled lines", locale, id=source.item, first=source.first, last=source.last)
-            return newline.join([label, *lines])
-        by = speaker(self.timeline, row) if not (source.quotes or named) else ""
-        return f"#{source.item} {say(by, locale) if by else ''}" + newline.join(lines)
+            return newline.join([label, *map(escaped, lines)])
+        said = "… "
+        if not source.first:
+            said = label_listed(self.timeline, row, source, lines[0], locale, named=named, format_1=format_1)
+        handle = f"#{source.item}" if handles else "-"
+        return f"{handle} {said}" + newline.join([lines[0], *map(escaped, lines[1:])])
 
     def source_lines(self, source: Source) -> list[str]:
         """The lines of a piece, or its quotes in one line. At least one."""
@@ -237,11 +329,11 @@ def item_text(item: Item) -> str:
     return f"{part.name}({arguments(part)})" if isinstance(part, Call) else plain_text(item.parts)
 
 
-def orphan(item: Item, locale: str) -> Item:
+def orphan(item: Item, locale: str, named: Callable[[str], str] = plain_name) -> Item:
     """Return a result whose call is not in the log as what it is shown as: a labelled user message."""
     result = item.parts[0]
     assert isinstance(result, Result)
-    label = Text(say("orphan", locale, name=result.name or result.id))
+    label = Text(say("orphan", locale, name=named(result.name or result.id)))
     return Item(item.id, Kind.USER, (label, *result.parts), item.timestamp)
 
 

@@ -10,23 +10,20 @@ from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from sightline.log.annotations import RecallNote, Source
-from sightline.log.columns import LABELLED, ORPHAN, Timeline
+from sightline.log.columns import Timeline
+from sightline.values.escape import MARGIN, Escape, escape, plain_label, without_hidden
 from sightline.values.items import Kind
 from sightline.values.pattern import pattern
-from sightline.values.phrases import LOCALES, SPEAKS, plain_label, say
+from sightline.values.phrases import LOCALES, SPEAKS, say
 
 if TYPE_CHECKING:
     from sightline.log.reader import EntryReader
 
 _GAP = "…"
 _INDENTED = "\n  "
-# Characters that nobody sees: controls, those that Unicode lets a reader ignore, and a blank letter of Braille.
-_UNSEEN = (
-    r"\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-_HIDDEN = pattern(rf"[{_UNSEEN}]+")
-_FRAME_LINE = pattern(rf"[\s\\{_UNSEEN}]*(?:[\[［]|{_GAP}|#\d)")  # how a line of the frame, or a handle, begins
+_FRAME_LINE = pattern(rf"{MARGIN}(?:[\[［]|{_GAP}|[#＃]\s?\d)")  # how a line of the frame, or a handle, begins
+_LEADING = pattern(rf"\A{MARGIN}")
+_LIST_LINE = pattern(rf"{MARGIN}(?:# ?\d|\[[^\]]*\]\s*\Z)")  # a handle, or a date by itself, in plain letters
 _LABELS = {
     Kind.USER: "by user", Kind.ASSISTANT: "by assistant", Kind.SYSTEM: "by program", Kind.SUMMARY: "by summary",
 }  # fmt: skip
@@ -40,18 +37,29 @@ _BEGINNING = 400  # characters of a text in which its speaker's name is looked f
 _NEAR = 50  # rows before a text in which the one said before it is looked for
 
 
-def frame_recall(reader: "EntryReader", note: RecallNote, locale: str, today: str = "", *, handles: bool = True) -> str:
+def frame_recall(
+    reader: "EntryReader",
+    note: RecallNote,
+    locale: str,
+    today: str = "",
+    *,
+    handles: bool = True,
+    format_1: bool = False,
+) -> str:
     """Return the passages of a note in the order it has them, in their frame.
 
     Between two passages stands their date, if it differs, or else a mark if something was said between them. Speakers
     are named only where that tells something. `handles`: a passage that is only a part of an item has its handle,
-    because the model can expand it.
+    because the model can expand it. `format_1`: as payloads of that format had it: only a first line was escaped.
     """
     end = say("earlier end", locale)
     if note.overview:  # its lines are the engine's, but for what they quote
-        lines = ["\\" + line if end in _HIDDEN.sub("", line) else line for line in note.overview.splitlines()]
-        return "\n".join([say("overview", locale), *lines, end, ""])
-    return "\n".join([say("earlier", locale), *_passages(reader, note.sources, locale, today, handles), end, ""])
+        lines = note.overview.splitlines()
+        if format_1:
+            lines = ["\\" + line if end in without_hidden(line) else line for line in lines]
+        return "\n".join([say("overview", locale), *(lines if format_1 else map(escape, lines)), end, ""])
+    passages = _passages(reader, note.sources, locale, today, handles, format_1)
+    return "\n".join([say("earlier", locale), *passages, end, ""])
 
 
 def passage(
@@ -63,6 +71,7 @@ def passage(
     handles: bool = True,
     goes_on: bool = False,
     under: str = "",
+    format_1: bool = False,
 ) -> str:
     """Return one passage: its text after its speaker or, of a tool's result, its call. Further lines are indented.
 
@@ -76,7 +85,8 @@ def passage(
     if len(lines) > 1 and lines[0] == f"[{under}]":
         lines = lines[1:]
     label = _label(reader, row, "\n".join(lines[:2]), locale, labelled, goes_on)
-    text = label + _INDENTED.join(lines if label else [_escaped(lines[0]), *lines[1:]])
+    first = lines[0] if label else _escaped(lines[0], is_speech=bool(speaker(reader.timeline, row)))
+    text = label + _INDENTED.join([first, *map(escape_at(reader, row, format_1), lines[1:])])
     if not handles or not (source.first or source.quotes):
         return text
     if source.first:
@@ -86,7 +96,7 @@ def passage(
 
 
 def _passages(
-    reader: "EntryReader", sources: Iterable[Source], locale: str, today: str, handles: bool
+    reader: "EntryReader", sources: Iterable[Source], locale: str, today: str, handles: bool, format_1: bool
 ) -> Iterator[str]:
     timeline = reader.timeline
     placed = [(row, source) for source in sources if (row := timeline.row(source.item)) is not None]
@@ -101,15 +111,18 @@ def _passages(
             yield f"[{when}]"
         elif before >= 0 and (between_parts or (not source.quotes and _is_gap(timeline, before, row))):
             yield _GAP  # a list of quotes has none: it is seen that they are quotes
-        goes_on, labelled = before == row, several and not (named and shows_name(source))
-        yield passage(reader, source, locale, labelled=labelled, handles=handles, goes_on=goes_on, under=when)
+        has_name = named and shows_name(source) and speaker(timeline, row) in _SPEAKERS
+        goes_on, labelled = before == row, several and not has_name
+        yield passage(
+            reader, source, locale, labelled=labelled, handles=handles, goes_on=goes_on, under=when,
+            format_1=format_1,
+        )  # fmt: skip
         before, last = row, source
 
 
 def speaker(timeline: Timeline, row: int) -> str:
     """Return the phrase that says who said a row; "" for a call or a result. What a program wrote is not the user's."""
-    is_program = timeline.state[row] & (LABELLED | ORPHAN)
-    return "by program" if is_program else _LABELS.get(Kind(timeline.kind[row]), "")
+    return "by program" if timeline.is_by_program(row) else _LABELS.get(Kind(timeline.kind[row]), "")
 
 
 def shows_name(source: Source) -> bool:
@@ -137,6 +150,34 @@ def names_speakers(reader: "EntryReader", rows: Sequence[int]) -> bool:
     return len(spoken) > 1
 
 
+def label_listed(
+    timeline: Timeline, row: int, source: Source, first: str, locale: str, *, named: bool, format_1: bool
+) -> str:
+    """Return what stands between the handle of a piece in a list and its first line: who says it, or an escape.
+
+    Who begins with a name as all do needs no label, unless it is another's. `named`: as in `names_speakers`.
+    """
+    by, name = speaker(timeline, row), _name(first)
+    has_name = named and (format_1 or (by in _SPEAKERS and not _poses(name)))
+    if by and not source.quotes and not has_name:
+        return say(by, locale)
+    return "\\" if not format_1 and (speaks_for_another(first) or (named and name and by not in _SPEAKERS)) else ""
+
+
+def keep_apart(lines: list[str], begin: int, *, is_indented: bool, named: bool) -> tuple[list[str], bool]:
+    """Return the lines of a piece in a list as a reader sees them, and whether the further ones must be indented.
+
+    They must be if one of them, from `begin` on, could be taken for a line of the list or for another's speech. If none
+    can, the piece stays as it came.
+    """
+    seen = [part for line in lines for part in line.splitlines() or [""]]  # \r ends a line too
+    is_indented = is_indented or any(
+        _LIST_LINE.match(normalize("NFKC", _beginning(line))) or speaks_for_another(line) or (named and _name(line))
+        for line in seen[begin:]
+    )
+    return (seen if is_indented else lines), is_indented
+
+
 def _is_gap(timeline: Timeline, before: int, row: int) -> bool:
     """Return whether something was said between two rows."""
     path = timeline.path(timeline.branch[row])
@@ -155,17 +196,49 @@ def _label(reader: "EntryReader", row: int, text: str, locale: str, labelled: bo
     if reader.timeline.kind[row] == Kind.RESULT:
         call = reader.timeline.partner[row]
         called = " ".join(reader.text(call).split())[:_LONGEST_CALL] if call >= 0 and (name or not goes_on) else ""
-        return plain_label(called) + ": " if called else ""
-    poses = name.split(" ")[0] in _ROLES or "(" in name  # as somebody else, or as a tool's result
-    return say(by, locale) if by and (poses or (labelled and not goes_on)) else ""
+        posing = "\\" if speaks_for_another(called + ": x") else ""  # it may be called by any name
+        return f"{posing}{plain_label(called)}: " if called else ""
+    return say(by, locale) if by and (_poses(name) or (labelled and not goes_on)) else ""
+
+
+def _beginning(text: str) -> str:
+    """Return how a text begins, as it looks to a reader."""
+    seen = without_hidden(text[:_BEGINNING])
+    much_is_hidden = len(text) > _BEGINNING and len(seen) < _BEGINNING // 2
+    return without_hidden(text)[:_BEGINNING] if much_is_hidden else seen
 
 
 def _name(text: str) -> str:
     """Return the name that a text begins with, as it looks to a reader; "" if it begins with none."""
-    speaks = SPEAKS.match(_HIDDEN.sub("", text[:_BEGINNING]))
+    speaks = SPEAKS.match(_beginning(text))
     return normalize("NFKC", speaks[1]).strip().casefold() if speaks else ""
 
 
-def _escaped(line: str) -> str:
-    """Return a line of somebody's text that cannot be taken for one of the frame."""
-    return "\\" + line if _FRAME_LINE.match(line) else line
+def _poses(name: str) -> bool:
+    """Return whether who begins with this name poses as somebody else, or as a tool's result."""
+    return name.split(" ", maxsplit=1)[0] in _ROLES or "(" in name
+
+
+def speaks_for_another(line: str) -> bool:
+    """Return whether a line begins as if the user, the assistant or the program spoke."""
+    return _name(_LEADING.sub("", _beginning(line), count=1)).split(" ", maxsplit=1)[0] in _ROLES
+
+
+def escape_at(reader: "EntryReader", row: int, format_1: bool) -> Escape:
+    """Return how further lines of a recalled row are escaped: none can be taken for the engine's or another speaker's.
+
+    What tools gave may have such a line, as in `user: root`; it is no speech, and is only indented.
+    """
+    if format_1:
+        return str
+    return _escape_speech if speaker(reader.timeline, row) else escape
+
+
+def _escape_speech(line: str) -> str:
+    return "\\" + line if speaks_for_another(line) else escape(line)
+
+
+def _escaped(line: str, *, is_speech: bool) -> str:
+    """Return a first line of somebody's text that cannot be taken for one of the frame, nor for another's speech."""
+    speaks = speaks_for_another(line) or (not is_speech and _name(line))
+    return "\\" + line if speaks or _FRAME_LINE.match(_beginning(line)) else line

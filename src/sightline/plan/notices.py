@@ -7,12 +7,13 @@ from typing import NamedTuple
 from sightline.log.columns import BY_RULE
 from sightline.log.journal import Journal
 from sightline.log.laid_down import laid_down
-from sightline.log.recall_frame import speaker
+from sightline.log.recall_frame import speaker, speaks_for_another
 from sightline.plan.view import LeftOut, Notices
 from sightline.shorten import subject_of
+from sightline.values.escape import escape, plain_label
 from sightline.values.excerpt import stands_alone
 from sightline.values.items import Call, Kind, Lod
-from sightline.values.phrases import plain_label, say
+from sightline.values.phrases import say
 from sightline.values.recall_tools import offered
 
 # The user's constraints that are no longer shown in place may take this share of the limit, or so many tokens if that
@@ -83,7 +84,7 @@ class EngineNotices(Notices):
     ) -> tuple[str, int]:
         timeline = self._journal.timeline
         line = say(
-            "left out",
+            "left out" if self._expands else "left out unnamed",
             self.locale,
             messages=left_out.messages,
             tokens=left_out.tokens,
@@ -118,23 +119,30 @@ class EngineNotices(Notices):
         return lines[::-1]
 
     def _index_line(self, unit: int, preface: str) -> str:
-        """What a unit was about, with its handles: in the model's and the user's words, and what is odd in results.
+        """What a unit was about, with its handles, or after a dash if the model has no use for handles.
 
-        Of a message with constraints it says those that still hold and that the preface does not show.
+        It is in the model's and the user's words, and says what is odd in results; of a message with constraints, those
+        that still hold and that the preface does not show.
         """
         timeline, reader = self._journal.timeline, self._journal.reader
         rows = timeline.rows_of(unit)
+        begins = self._handle(rows[0]) or "-"
         if calls := [row for row in rows if timeline.kind[row] == Kind.CALL]:
-            return f"#{timeline.id(rows[0])} {'; '.join(map(self._describe_call, calls))}"
+            told = "; ".join(map(self._describe_call, calls))
+            told = "\\" + told if speaks_for_another(told) else told  # a call may be named like a speaker
+            return f"{begins} {told}"
         label = say(speaker(timeline, rows[0]), self.locale) if timeline.kind[rows[0]] in _SPOKEN else ""
         if not label:
             return ""
         if not reader.has_constraints(rows[0]):
-            return f"#{timeline.id(rows[0])} {label}{_on_one_line(reader.text(rows[0]))}"
+            return f"{begins} {label}{_on_one_line(reader.text(rows[0]))}"
         holding = [each for each in reader.constraints(rows[0]) if not self._is_revoked(rows[0], each)]
         unseen = [each for each in holding if not _is_quoted(each, preface)]
         told = f"{label}{_on_one_line(' '.join(unseen))}" if unseen else label.rstrip(" :：")
-        return f"#{timeline.id(rows[0])} {told}"
+        return f"{begins} {told}"
+
+    def _handle(self, row: int) -> str:
+        return f"#{self._journal.timeline.id(row)}" if self._expands else ""
 
     def _is_revoked(self, row: int, sentence: str) -> bool:
         """Whether a constraint was revoked. Only newer messages are searched for what revokes it."""
@@ -155,7 +163,7 @@ class EngineNotices(Notices):
             shown = reader.rendition(result, Lod.GIST) if has_gist else reader.text(result)
             from sightline.shorten import unusual_value  # a sweep needs it
 
-            words += [f"→ #{timeline.id(result)}", _on_one_line(unusual_value(shown))]
+            words += ["→", self._handle(result), _on_one_line(unusual_value(shown))]
         return " ".join(filter(None, words))
 
     def preface(
@@ -232,7 +240,7 @@ class EngineNotices(Notices):
         from sightline.shorten.rules.short_form import short_form  # a sweep needs it
 
         text = say("revoked", self.locale, text=hidden.sentence) if hidden.revoked else hidden.sentence
-        whole, short = self._line(hidden.id, text), f"- {short_form(hidden.sentence)}"
+        whole, short = self._line(hidden.id, _indented(text)), f"- {_indented(short_form(hidden.sentence))}"
         return Quoted(hidden, whole, self._count(whole) + 1, short, self._count(short) + 1)
 
     def _shortened(self, quoted: list[Quoted], beyond: list[str], free: int) -> list[str]:
@@ -260,6 +268,12 @@ def _on_one_line(text: str) -> str:
     """The beginning of a text on one line, escaped so that it cannot look like a handle or label of ours."""
     line = " ".join(text[: 4 * _LINE].split())
     return plain_label(line if len(line) <= _LINE else f"{line[:_LINE]}…")
+
+
+def _indented(sentence: str) -> str:
+    """The user's words in a list: where something else than a newline ends a line, what follows is indented."""
+    first, *others = sentence.splitlines() or [""]
+    return "\n  ".join([first, *map(escape, others)])
 
 
 def _is_quoted(sentence: str, preface: str) -> bool:

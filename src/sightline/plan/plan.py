@@ -163,8 +163,9 @@ class Plan:
     ) -> "Plan":
         """A new list of units at these levels, in place of the last plan.
 
-        One line says what `left_out` counts. Index lines follow for as many of its newest units as fit. `says` is a
-        text of the strategy for the model, shown before the history. What was recalled for a message goes with it.
+        One line says what `left_out` counts, if it fits. Index lines follow for as many of its newest units as fit.
+        `says` is a text of the strategy for the model, shown before the history. What was recalled for a message goes
+        with it.
 
         Raises:
             PinnedOverflow: the items that may not be reduced are larger than the limit.
@@ -187,6 +188,8 @@ class Plan:
         body += preface[1]
         index, free = int(INDEX * view.body_limit), view.body_limit - body - MARKER
         text, tokens = view.notices.marker(left_out, shown, min(index, free // 2), preface[0]) if left_out else ("", 0)
+        if body + tokens > view.body_limit:  # what must be shown goes before our own line
+            text, tokens = "", 0
         body += tokens
         if body > view.body_limit:
             _raise_overflow(view, view.fixed + body, preface[1] if says else 0)
@@ -225,7 +228,7 @@ def _stands_alone(view: View, unit: int, shown: Collection[int]) -> bool:
     timeline, row = view.timeline, view.timeline.unit_row[unit]
     if not timeline.state[row] & LEADING or row in view.pinned:
         return False
-    return timeline.last_user(view.path, row) not in shown
+    return timeline.led_message(view.path, row) not in shown
 
 
 def _check_levels(view: View, lods: Mapping[int, Lod]) -> None:

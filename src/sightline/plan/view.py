@@ -71,7 +71,7 @@ class View:
     last: "Plan | None"  # the plan of the last payload
     new: Sequence[int]  # body units that no plan has seen yet
     pinned: frozenset[int] = frozenset()  # rows a caller pinned
-    asked: int = -1  # the question: the unit of the last user message; -1 before the first
+    asked: int = -1  # the question: the unit of the user's own last message; -1 before the first
     cold: bool = False  # the provider no longer has the prefix in its cache
     command: str = ""  # why a sweep must happen now, such as "command: pin"; empty: it need not
     wanted: Mapping[int, Lod] = field(default_factory=dict)  # rows that get this level at the next sweep
@@ -241,9 +241,9 @@ def chat_turns(timeline: Timeline, path: Path, units: Collection[int]) -> dict[i
 
     turns: dict[int, int] = {}
     for unit in units:
-        answer = next_unit(unit) if timeline.unit_kind(unit) is Kind.USER else -1
+        answer = next_unit(unit) if timeline.is_users_own(timeline.unit_row[unit]) else -1
         is_answer = answer in units and timeline.unit_kind(answer) is Kind.ASSISTANT and timeline.unit_rows[answer] == 1
-        if is_answer and (after := next_unit(answer)) >= 0 and timeline.unit_kind(after) is Kind.USER:
+        if is_answer and (after := next_unit(answer)) >= 0 and timeline.is_users_own(timeline.unit_row[after]):
             turns[answer] = unit
     return turns
 

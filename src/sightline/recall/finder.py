@@ -93,7 +93,7 @@ class Finder:
             if row >= len(timeline) or timeline.unit[row] in asking or not path.holds(timeline.branch[row], row):
                 return False
             kind = timeline.kind[row]
-            return kind in SHOWN_KINDS and not (kind == Kind.USER and asks_to_tell(text(row)))
+            return kind in SHOWN_KINDS and not (timeline.is_users_own(row) and asks_to_tell(text(row)))
 
         return is_about_everything(query, self._places, states_something, len(timeline))
 

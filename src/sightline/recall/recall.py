@@ -16,6 +16,7 @@ from sightline.recall.pieces import LINE_TOKENS, Pieces
 from sightline.recall.search import Hit, merge_ranges, passages
 from sightline.values.items import Call, File, Image, Kind, Lod, Text
 from sightline.values.phrases import say
+from sightline.values.recall_tools import offered
 
 PAGE_TOKENS = 2000  # of one page that the model asks for
 _MAX_HITS = 6  # items of one recall: more would be a search result, not an answer
@@ -38,6 +39,21 @@ class Found(NamedTuple):
     id: str
     score: float
     text: str
+
+
+class Room(NamedTuple):
+    """Tokens for what is brought back: those of one page, and those that the next payload has free."""
+
+    page: int = PAGE_TOKENS
+    free: int = 0
+
+
+def room(limit: int, free: int) -> Room:
+    """Return the room in a payload of this limit: a page is a quarter of what is free, and not too small to read.
+
+    At least 2,000 tokens or, if that is less, a fifth of the limit: so much is shown in full.
+    """
+    return Room(max(min(PAGE_TOKENS, limit // 5), free // 4), free)
 
 
 class Page(NamedTuple):
@@ -183,7 +199,7 @@ class Recall:
 
     # ------------------------------------------------------------------ tools
 
-    def answer(self, call: Call, max_tokens: int) -> tuple[Text | Image | File, ...]:
+    def answer(self, call: Call, room: Room) -> tuple[Text | Image | File, ...]:
         """Answer a call of `expand` or `recall`. Mistakes of the model are answered with text, never raised."""
         given = call.input if isinstance(call.input, dict) else {}
         reader = self._journal.reader
@@ -191,20 +207,22 @@ class Recall:
         if not required.strip():
             return (Text(say(f"{call.name} how", reader.locale)),)
         if call.name == "recall":
-            note = self.note(required, max_tokens)
-            return (Text(reader.recall_text(note, reader.locale) if note else say("nothing found", reader.locale)),)
+            note = self.note(required, room.page)
+            handles = "expand" in offered(self._journal.tools.definitions)
+            found = reader.recall_text(note, reader.locale, handles=handles) if note else ""
+            return (Text(found or say("nothing found", reader.locale)),)
         if (row := self._journal.row(required)) is None:
             return (Text(say("unknown item", reader.locale, id=required)),)
         start, lines, grep = _positive(given.get("start")) or 1, _positive(given.get("lines")), given.get("grep")
-        page = self.page(row, start, lines, str(grep) if grep else None, max_tokens)
+        page = self.page(row, start, lines, str(grep) if grep else None, room)
         return (Text(page.text), *reader.media(page.note))
 
-    def page_tokens(self, limit: int | None) -> int:
-        """Return how large a page may be so that it is shown in full: a fifth of a payload's token limit."""
-        return PAGE_TOKENS if limit is None else min(PAGE_TOKENS, limit // 5)
+    def page(self, row: int, start: int, lines: int | None, grep: str | None, room: Room) -> Page:
+        """Return the lines of an item that fit a page, with a label that says how to read on.
 
-    def page(self, row: int, start: int, lines: int | None, grep: str | None, max_tokens: int) -> Page:
-        """Return the lines of an item that fit a page, with a label that says how to read on."""
+        All of them, if the whole item fits in what is free.
+        """
+        fits = self._journal.timeline.full[row] + _LABEL_TOKENS <= room.free and grep is None
         item_id, locale = self._journal.timeline.id(row), self._journal.reader.locale
         numbered = list(enumerate(self._journal.reader.lines(row), start=1))
         total = len(numbered)
@@ -212,7 +230,7 @@ class Recall:
             needle = grep.casefold()
             numbered = [(number, f"{number}: {line}") for number, line in numbered if needle in line.casefold()]
         numbered = [pair for pair in numbered if pair[0] >= start][:lines]
-        if not (shown := self._lines_that_fit(numbered, max_tokens - _LABEL_TOKENS)):
+        if not (shown := numbered if fits else self._lines_that_fit(numbered, room.page - _LABEL_TOKENS)):
             return Page(say("no match", locale, id=item_id, grep=grep or f"start={start}"), RecallNote(()))
         first, last = shown[0][0], shown[-1][0]
         whole = first == 1 and last == total and grep is None

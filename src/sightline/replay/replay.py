@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice, takewhile
 from typing import Any, NamedTuple
 
 from sightline import wire
@@ -12,12 +12,15 @@ from sightline.log.columns import HEAD
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
 from sightline.replay.formats import Recording
+from sightline.replay.rereads import ASKING, Reread, Rereads
 from sightline.session.session import Session
 from sightline.values.items import Call, Kind, Lod, Message, Result, Role, plain_text
-from sightline.values.profiles import Profile, call_cost, profile
+from sightline.values.profiles import Prices, Profile, call_cost, profile
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.wire.common import dumped
 from sightline.wire.payload import Payload
+
+OUTPUT = 5  # what a token that the model writes costs, in uncached input tokens: about that at most providers
 
 
 class NewInput(NamedTuple):
@@ -46,12 +49,24 @@ class Changes(NamedTuple):
     entered: int = 0  # new items that are shown below FULL
 
 
+class Paid(NamedTuple):
+    """Tokens by how a provider charges for them."""
+
+    cached: int = 0  # input read from its cache
+    written: int = 0  # input that is new to it
+    output: int = 0
+
+    def plus(self, more: "Paid") -> "Paid":
+        return Paid(*map(sum, zip(self, more, strict=True)))
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One model call of a recording.
 
     `reused` are the tokens of the blocks that it and the call before begin with: what a provider reads from its cache.
     Costs are in fresh input tokens. They compare with sending the full history, whose prefix is always cached.
+    `reread_cost` is that of one more request over the cached prompt, of the call in it, and of what it reads.
     """
 
     number: int
@@ -61,11 +76,22 @@ class Step:
     cost: float
     full_tokens: int
     full_cost: float
+    reread: Reread  # what the answer used and the payload did not show
+    paid: Paid
+    reread_paid: Paid  # to read that again
+    full_paid: Paid
     levels: Levels
     changes: Changes
     reason: str  # why the prompt prefix changed; empty if it did not
     changed: int | None  # the first changed block; 0 is the head
     flaws: tuple[str, ...]  # why a provider would refuse the request
+    prices: Prices
+
+    @property
+    def reread_cost(self) -> float:
+        """The cost of reading again what the answer used and the payload did not show."""
+        again = self.reread_paid
+        return again.cached * self.prices.read + again.written * self.prices.write + again.output * OUTPUT
 
     @property
     def tokens(self) -> int:
@@ -87,10 +113,20 @@ class Totals(NamedTuple):
     reused: int = 0
     cost: float = 0.0
     full_cost: float = 0.0
+    rereads: int = 0  # calls whose answer used what was not shown
+    reread_tokens: int = 0
+    reread_cost: float = 0.0
+    paid: Paid = Paid()  # everything, with what would have been read again
+    full_paid: Paid = Paid()
     largest: int = 0
     invalid: int = 0
     outgrown: int = 0  # number of the first call whose full history exceeds the limit; 0: none
     breaks: tuple[tuple[str, int], ...] = ()  # why the prompt prefix changed, and how often
+
+    @property
+    def real_cost(self) -> float:
+        """The cost with what would have been read again."""
+        return self.cost + self.reread_cost
 
     def plus(self, step: Step) -> "Totals":
         breaks = dict(self.breaks)
@@ -103,6 +139,11 @@ class Totals(NamedTuple):
             reused=self.reused + step.reused,
             cost=self.cost + step.cost,
             full_cost=self.full_cost + step.full_cost,
+            rereads=self.rereads + bool(step.reread.messages),
+            reread_tokens=self.reread_tokens + step.reread.tokens,
+            reread_cost=self.reread_cost + step.reread_cost,
+            paid=self.paid.plus(step.paid).plus(step.reread_paid),
+            full_paid=self.full_paid.plus(step.full_paid),
             largest=max(self.largest, step.tokens),
             invalid=self.invalid + bool(step.flaws),
             outgrown=self.outgrown or (step.number if step.full_tokens > step.limit else 0),
@@ -125,15 +166,20 @@ def replay(session: Session, recording: Recording, budget: Budget) -> Iterator[S
     tracker = _Tracker(session, recording)
     new: list[NewInput] = []
     answering = False
-    for message in recording.messages:
+    for index, message in enumerate(recording.messages):
         if message.role is Role.ASSISTANT and not answering:
-            yield tracker.call(budget, new)
+            later = islice(recording.messages, index, None)
+            answers = [*takewhile(lambda each: each.role is Role.ASSISTANT, later)]
+            yield tracker.call(budget, new, answers)
             new.clear()
         answering = message.role is Role.ASSISTANT
         new += tracker.new_inputs(message)
-        session.add(message)
+        if index in recording.by_program:
+            session.note(message.parts, system=message.role is Role.SYSTEM)
+        else:
+            session.add(message)
     if recording.messages and not answering:
-        yield tracker.call(budget, new)
+        yield tracker.call(budget, new, [])
 
 
 def call_count(recording: Recording) -> int:
@@ -153,6 +199,7 @@ class _Tracker:
         self._levels: Counter[Lod] = Counter()  # how many items the payload of the call before shows at each level
         self._shown = 0  # messages in the payload of the call before
         self._names: dict[str, str] = {}  # call id → tool name
+        self._rereads = Rereads(session.count)
         self._own_tools = 0  # tokens of `expand` and `recall`, which the full history does not pay for
         if recording.tools:
             session.tools(recording.tools)
@@ -161,6 +208,7 @@ class _Tracker:
 
     def new_inputs(self, message: Message) -> Iterator[NewInput]:
         """Yield what a message adds for the model: user and system text, and tool results."""
+        self._rereads.add(message)
         for part in message.parts:
             if isinstance(part, Call):
                 self._names[part.id] = part.name
@@ -169,7 +217,7 @@ class _Tracker:
         if message.role in (Role.USER, Role.SYSTEM):
             yield NewInput(message.role, plain_text(message.parts))
 
-    def call(self, budget: Budget, new: Sequence[NewInput]) -> Step:
+    def call(self, budget: Budget, new: Sequence[NewInput], answers: Sequence[Message]) -> Step:
         self.session.interrupt()  # a recording may lack results; no provider accepts calls without them
         payload = self.session.compose(budget)
         receipt = self.session.receipt
@@ -179,6 +227,8 @@ class _Tracker:
         reused = reused_tokens(self._before, payload, self.profile)
         full = payload.plan.fixed - self._own_tools + self._full_body
         levels, changes = self._compare(payload.plan, new_messages)
+        reread = self._rereads.find(answers, payload, self._number)
+        written = sum(map(self._output_tokens, answers))
         step = Step(
             number=self._number,
             new_inputs=tuple(new),
@@ -187,6 +237,11 @@ class _Tracker:
             cost=call_cost(payload.tokens, reused, self.profile),
             full_tokens=full,
             full_cost=call_cost(full, self._full_before, self.profile),
+            reread=reread,
+            paid=self._paid(payload.tokens, reused, written),
+            reread_paid=Paid(payload.tokens, reread.tokens, ASKING) if reread.messages else Paid(),
+            full_paid=self._paid(full, self._full_before, written),
+            prices=self.profile.prices,
             levels=levels,
             changes=changes,
             reason=receipt.reason,
@@ -195,6 +250,16 @@ class _Tracker:
         )
         self._before, self._full_before = payload, full
         return step
+
+    def _output_tokens(self, answer: Message) -> int:
+        """Return the tokens that a model wrote, as its provider counted them, else as the session counts."""
+        if answer.usage is not None and answer.usage.output_tokens:
+            return answer.usage.output_tokens
+        return self.session.count(dumped(answer.parts))
+
+    def _paid(self, tokens: int, reused: int, output: int) -> Paid:
+        cached = reused if reused >= self.profile.cache_minimum else 0
+        return Paid(cached, tokens - cached, output)
 
     def _count_new(self, plan: Plan) -> int:
         """Add the new rows to the full history. Return how many messages they are."""

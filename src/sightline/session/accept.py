@@ -28,8 +28,8 @@ Content = str | bytes | Sequence[Any]
 T = TypeVar("T")
 
 _OWN_ANNOTATIONS = frozenset((
-    entries.BOUNDARY, entries.HEAD_MOVED, entries.LOSS, entries.PIN, entries.RECEIPT, entries.RENDITION,
-    entries.SETTINGS, entries.STATE, entries.TOOLS, entries.UNCOMPACT, entries.WINDOW,
+    entries.BOUNDARY, entries.HEAD_MOVED, entries.IMPORT, entries.LOSS, entries.PIN, entries.RECEIPT, entries.RENDITION,
+    entries.SETTINGS, entries.SOURCE, entries.STATE, entries.TOOLS, entries.UNCOMPACT, entries.WINDOW,
 ))  # fmt: skip
 
 

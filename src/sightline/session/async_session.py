@@ -3,12 +3,12 @@
 import asyncio
 import os
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, cached_property, partial, wraps
 from itertools import islice
 from threading import Lock
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from sightline.apps.host import Host
 from sightline.compaction.compactor import SECONDS, Compacted, Summarizer
@@ -26,6 +26,9 @@ from sightline.session.summaries import Summaries
 from sightline.values.finish import finish
 from sightline.values.items import Item
 from sightline.values.settings import Settings
+
+if TYPE_CHECKING:
+    from sightline.session.reply_stream import AsyncReplyStream
 
 _WORKERS = min(32, (os.cpu_count() or 1) + 4)  # threads for all sessions together: their work is short
 _AT_ONCE = 256  # elements that are read before the next call of the session may run
@@ -169,6 +172,7 @@ class AsyncItems(_Collection[Items, Item]):
     table = _awaitable(Items.table)
     constraints = _awaitable(Items.constraints)
     expand = _awaitable(Items.expand)
+    answer = _awaitable(Items.answer)
     recall = _awaitable(Items.recall)
     search = _awaitable(Items.search)
     pin = _awaitable(Items.pin)
@@ -254,6 +258,7 @@ class AsyncReceipts(_Collection[Receipts, ReceiptNote]):
 
     count = _awaitable(Receipts.__len__)
     damaged_lines = _awaitable(Receipts.damaged_lines)
+    changed_lines = _awaitable(Receipts.changed_lines)
 
     async def verify(self) -> list[Verified]:
         """Render every payload that was sent again and compare it. Returns all at once, as a list."""
@@ -354,6 +359,12 @@ class AsyncSession(_Awaitable[Session]):
     def answered(self) -> list[Answered]:
         """The calls of the last reply that the session itself answered."""
         return self._inner.answered
+
+    def streamed(self, stream: AsyncIterable[Element]) -> "AsyncReplyStream[Element]":
+        """See `Session.streamed`. The stream is the one of an async client."""
+        from sightline.session.reply_stream import AsyncReplyStream
+
+        return AsyncReplyStream(self, stream)
 
     # ------------------------------------------------------------------ everything else runs in the worker
 

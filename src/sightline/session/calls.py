@@ -6,20 +6,23 @@ A session answers calls of `expand`, of `recall` and of windows. All others wait
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from sightline.apps.calls import ACTION, CREATE, is_ours, read_calls
 from sightline.apps.host import Host
 from sightline.apps.outcome import Outcome
 from sightline.errors import UnknownCall
-from sightline.log.columns import LABELLED, WHOLE
+from sightline.log.columns import LABELLED, TITLED, WHOLE
 from sightline.log.conflict import retry_on_conflict
 from sightline.log.drafts import PendingCall
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
-from sightline.recall.recall import Recall
+from sightline.recall.recall import Recall, Room
 from sightline.session.accept import check_message
 from sightline.shorten.sample import encodable
+from sightline.values.escape import plain_name
 from sightline.values.items import Call, Kind, Message, Part, Result, Role, Text, plain_text
-from sightline.values.phrases import said_by_another, say
+from sightline.values.phrases import say
 from sightline.values.recall_tools import RECALL_TOOLS
 
 _NO_CALL = Call("", "tool_call")
@@ -42,6 +45,24 @@ class Calls:
         self.answered: list[Answered] = []  # the calls of the last reply that the session itself answered
         self._imported: set[str] = set()  # ids of calls left open by a list: the next may have their results
 
+    # ------------------------------------------------------------------ replies
+
+    def append_reply(self, message: Message, receipt: int, *, stopped: bool) -> str:
+        """Append the model's reply and return its id.
+
+        Of one that was `stopped`, what it says is appended, and a note that says so; empty if it says nothing yet.
+        """
+        self.answered.clear()
+        drafted = self._journal.drafts.message
+        if not stopped:
+            return self._append(drafted(message, receipt=receipt))
+        said = tuple(part for part in message.parts if isinstance(part, Text))
+        if not plain_text(said).strip():
+            return ""
+        drafts = [drafted(replace(message, parts=said), receipt=receipt), self._labelled(Text(self._say("stopped")))]
+        rows, _ = self._journal.append(drafts)
+        return self._journal.timeline.id(rows[0])
+
     # ------------------------------------------------------------------ results from the program
 
     def append_result(self, call_id: str, parts: Any, failure: str) -> str:
@@ -54,7 +75,7 @@ class Calls:
         if call is not None:
             draft = self._journal.drafts.result(Result(call_id, parts, encodable(failure)), call)
         elif call_id in interrupted:
-            draft = self._labelled(Text(self._say("late", name=interrupted[call_id] or call_id)), *parts)
+            draft = self._labelled(Text(self._say("late", name=plain_name(interrupted[call_id] or call_id))), *parts)
         else:
             raise UnknownCall(call_id, [each.id for each in self._journal.open_calls()])
         item_id = self._append(draft)
@@ -106,13 +127,14 @@ class Calls:
 
     # ------------------------------------------------------------------ calls that the session answers
 
-    def answer_own(self, page_tokens: int, *, resumed: bool) -> None:
-        """Answer the pending calls of `expand`, `recall` and of windows, in pages of at most `page_tokens` tokens.
+    def answer_own(self, free_room: Callable[[], Room], *, resumed: bool) -> None:
+        """Answer the pending calls of `expand`, `recall` and of windows.
 
-        `resumed`: an earlier run may have carried out a call of a window already. It is not carried out twice.
+        `free_room`: how much may be brought back; it is asked again after each answer. `resumed`: an earlier run may
+        have carried out a call of a window already. It is not carried out twice.
         """
         for call in self._journal.open_calls():
-            if (answered := self._answer(call, page_tokens, resumed)) is not None:
+            if (answered := self._answer(call, free_room, resumed)) is not None:
                 self._append_answer(answered, self._append_result)
 
     def answer_in_text(self, message: Message) -> None:
@@ -128,14 +150,14 @@ class Calls:
             self._append_note(answered)
             self.answered.append(answered)
 
-    def _answer(self, call: Call, page_tokens: int, resumed: bool) -> Answered | None:
+    def _answer(self, call: Call, free_room: Callable[[], Room], resumed: bool) -> Answered | None:
         """Return the answer to a call; None if the call is for the program."""
         tools = [tool for tool in self._journal.tools.definitions if tool.name == call.name]
         typed = self._host.tools(typed=True)
         if any(not is_ours(tool) and tool not in RECALL_TOOLS and tool not in typed for tool in tools):
             return None
         if call.name in ("expand", "recall"):
-            return Answered(call, Result(call.id, self._recall.answer(call, page_tokens), name=call.name))
+            return Answered(call, Result(call.id, self._recall.answer(call, free_room()), name=call.name))
         if not self._host.answers(call):
             return None
         return _by_window(call, (self._host.done(call.id) if resumed else None) or self._host.call(call))
@@ -169,13 +191,12 @@ class Calls:
         self._append(self._journal.drafts.result(answered.result, call, flags=WHOLE))
 
     def _append_note(self, answered: Answered) -> None:
-        """Append the answer to a call that was made in text: no line of it can be taken for one of the engine's."""
-        key = "call failed" if answered.result.error else "call result"
-        message = "\n".join(map(said_by_another, plain_text(answered.result.parts).split("\n")))
-        self._append(self._labelled(Text(self._say(key, name=answered.call.name, message=message))))
+        """Append the answer to a call that was made in text."""
+        key, name = "call failed" if answered.result.error else "call result", plain_name(answered.call.name)
+        self._append(self._labelled(Text(self._say(key, name=name, message=plain_text(answered.result.parts)))))
 
     def _labelled(self, *parts: Part) -> Entry:
-        return self._journal.drafts.message(Message(Role.USER, parts), flags=LABELLED)
+        return self._journal.drafts.message(Message(Role.USER, parts), flags=LABELLED | TITLED)
 
     def _append(self, draft: Entry) -> str:
         [rows] = self._journal.append([draft])

@@ -9,12 +9,12 @@ from sightline.compose.turn import Composer
 from sightline.errors import BadInput, UnknownItem
 from sightline.log import entries
 from sightline.log.annotations import PinNote
-from sightline.log.columns import LABELLED
+from sightline.log.columns import CHANGED
 from sightline.log.journal import Journal
 from sightline.log.laid_down import laid_down
 from sightline.recall.recall import Found, Recall
 from sightline.session import accept
-from sightline.values.items import Item, Kind, Lod
+from sightline.values.items import Call, Item, Kind, Lod, plain_text
 from sightline.values.lock import locked
 
 _READ_AHEAD = 256  # items whose entries are read at once
@@ -31,6 +31,7 @@ class ItemInfo(NamedTuple):
     pinned: bool
     by_program: bool  # a message with the user role that is not the user's, such as `Session.note` adds
     window: str  # the id of the window that a window item refers to
+    changed: bool = False  # its line in the log is not as it was written
 
 
 class Constraint(NamedTuple):
@@ -109,12 +110,20 @@ class Items:
         """
         row = self.row(item_id)
         accept.check_range(start, lines, grep)
-        page = self._recall.page(row, start, lines, grep, self._composer.page_tokens)
+        page = self._recall.page(row, start, lines, grep, self._composer.free_room())
         if now:
             self.mark(row, "raise")
         elif page.note.sources:
             self._journal.append([self._journal.drafts.recall(page.note)])
         return page.text
+
+    @locked
+    def answer(self, call: Call) -> str:
+        """Return the answer to a model's call of `expand` or `recall`, for a program that runs and logs calls itself.
+
+        Writes nothing. Sessions answer the calls of a `reply` by themselves.
+        """
+        return plain_text(self._recall.answer(call, self._composer.free_room()))
 
     @locked
     def recall(self, query: str, *, tokens: int = 2000) -> list[Found]:
@@ -175,8 +184,9 @@ class Items:
                 summary=_known(timeline.summary[row]),
                 gist=_known(timeline.gist[row]),
                 pinned=marks.get(row) == "pin",
-                by_program=bool(timeline.state[row] & LABELLED),
+                by_program=timeline.is_by_program(row),
                 window=windows.get(row, ""),
+                changed=bool(timeline.state[row] & CHANGED),
             )
             for row in rows
         ]

@@ -31,7 +31,17 @@ class Receipts:
 
     def damaged_lines(self) -> list[int]:
         """Return the numbers of the log's lines that cannot be read, the first being 1. Scans the whole log."""
-        return [number for number, line in enumerate(self._journal.store.scan(), start=1) if not _is_entry(line.data)]
+        damaged = self._journal.repairs.damaged
+        return [
+            number
+            for number, line in enumerate(self._journal.store.scan(), start=1)
+            if line.span.offset in damaged or not _is_entry(line.data)
+        ]
+
+    def changed_lines(self) -> list[int]:
+        """Return the numbers of the lines that are not as they were written: their checksum fails. Scans the log."""
+        lines = enumerate(self._journal.store.scan(), start=1)
+        return [number for number, line in lines if not entries.is_intact(line.data)]
 
 
 def _is_entry(data: bytes) -> bool:

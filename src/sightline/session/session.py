@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -49,8 +49,10 @@ from sightline.values.tokens import TokenCounter
 from sightline.wire.payload import Payload
 
 if TYPE_CHECKING:
+    from sightline.session.reply_stream import ReplyStream
     from sightline.session.summaries import Summaries
 
+T = TypeVar("T")
 _ATTEMPTS = 3  # at composing up to the newest entry while other writers keep appending
 
 
@@ -83,13 +85,9 @@ class Session:
         else:
             check_store(store)
             accept.check_settings(settings or Settings())
+            counter = accept.check_counter(token_counter)
             self._journal = Journal(
-                store,
-                clock=clock,
-                ids=ids,
-                settings=settings,
-                token_counter=accept.check_counter(token_counter),
-                where=place(project),
+                store, clock=clock, ids=ids, settings=settings, token_counter=counter, where=place(project)
             )
         accept.check_strategy(strategy)
         for name, several in (("apps", apps), ("folders", folders)):
@@ -212,11 +210,8 @@ class Session:
     @classmethod
     def _over(cls, journal: Journal, project: str | Path, options: Mapping[str, Any]) -> "Session":
         try:
-            return cls(
-                journal,
-                project=project,
-                **{name: options[name] for name in journal_file.SESSION_OPTIONS if name in options},
-            )
+            known = {name: options[name] for name in journal_file.SESSION_OPTIONS if name in options}
+            return cls(journal, project=project, **known)
         except BaseException:
             journal.close(writes=False)
             raise
@@ -308,8 +303,8 @@ class Session:
 
     @property
     def repairs(self) -> Repairs:
-        """What was repaired when a damaged log was opened; empty for a healthy one."""
-        return self._journal.store.repairs
+        """What was repaired and what is damaged in the log; empty for a healthy one."""
+        return self._journal.repairs
 
     @property
     def receipt(self) -> ReceiptNote | None:
@@ -329,7 +324,7 @@ class Session:
     @property
     def damaged(self) -> int:
         """How many lines of the log cannot be read and are ignored."""
-        return self._journal.timeline.damaged
+        return len(self._journal.timeline.damaged)
 
     @property
     @locked
@@ -388,34 +383,42 @@ class Session:
         return self._append_message(Message(role, accept.read_content(content)), flags=LABELLED)
 
     @locked
-    def reply(self, reply: Any, *, extra_tokens: int | None = 0) -> str:
+    def reply(self, reply: Any, *, extra_tokens: int | None = 0, stopped: bool = False) -> str:
         """Add the model's reply: an SDK's response object, its JSON, or plain text. Durable when this returns.
 
         The usage it reports corrects how tokens are counted in later calls. `extra_tokens` are tokens of the request
         that were not in the payload; None if another model than usual counted. Calls of `expand`, `recall` and of
         windows are answered at once; `open_calls` are those left for you.
+        `stopped`: it did not come to its end. Its text is kept, and marked as stopped; a call that it made is not.
         """
         message = accept.check_message(accept.read_with(wire.read_reply, reply))
-        item_id = self._append_message(message, receipt=self._composer.receipt.number if self._composer.receipt else 0)
-        if message.usage is not None and extra_tokens is not None:
+        receipt = self._composer.receipt.number if self._composer.receipt else 0
+        item_id = self._calls.append_reply(message, receipt, stopped=stopped)
+        if item_id and message.usage is not None and extra_tokens is not None:
             self._composer.observe(message.usage, extra_tokens)
         self._journal.store.sync()
-        self.answered.clear()
-        self.answer_own_calls()
-        self._calls.answer_in_text(message)
+        if not stopped:
+            self.answer_own_calls()
+            self._calls.answer_in_text(message)
         return item_id
+
+    def streamed(self, stream: Iterable[T]) -> "ReplyStream[T]":
+        """Pass on the chunks of an SDK's stream, and add the reply when it ends, as `reply` does. See `ReplyStream`."""
+        from sightline.session.reply_stream import ReplyStream
+
+        return ReplyStream(self, stream)
 
     @locked
     def answer_own_calls(self) -> list[Call]:
         """Answer the model's calls of `expand`, `recall` and of windows. Return the calls left for you."""
-        self._calls.answer_own(self._composer.page_tokens, resumed=self._resumed)
+        self._calls.answer_own(self._composer.free_room, resumed=self._resumed)
         return self.open_calls
 
     @locked
     def tool_result(self, call_id: str, output: Any, *, error: bool | str = False) -> str:
         """Add a tool's result: text, bytes, content parts, or any JSON value.
 
-        A result that comes after `interrupt` gave up on its call is kept as a message with the user role.
+        One that comes after `interrupt` gave up on its call is kept as a message with the user role.
 
         Raises:
             UnknownCall: the model made no such call, or the call has its result already.
@@ -437,7 +440,7 @@ class Session:
         return self._append(drafts)[0]
 
     def extend(self, messages: Sequence[Any], *, in_place: bool = False) -> list[str]:
-        """Import a message list in OpenAI chat, Responses or Anthropic form.
+        """Import a message list in OpenAI chat, Responses or Anthropic form, or LangChain messages.
 
         Calls without a result are given up on when somebody speaks next. Those of the last message wait: their results
         may come in the next list, or by `tool_result`; if they have not come, `compose` gives up on them.
@@ -536,7 +539,6 @@ class Session:
         self._journal.annotate((entries.SETTINGS, settings))
         self._journal.configure(settings)
         self._composer.configure()
-        self._composer.command = "settings changed"
 
     @locked
     def remember(self, state: Mapping[str, Any], *, read: str | int | None = None) -> None:
@@ -594,5 +596,5 @@ class Session:
         return [self._journal.timeline.id(rows[0]) for rows in self._journal.append(drafts)]
 
     @locked
-    def _append_message(self, message: Message, *, flags: int = 0, receipt: int = 0) -> str:
-        return self._append([self._journal.drafts.message(message, flags=flags, receipt=receipt)])[0]
+    def _append_message(self, message: Message, *, flags: int = 0) -> str:
+        return self._append([self._journal.drafts.message(message, flags=flags)])[0]

@@ -15,6 +15,7 @@ PHRASES = {
         "cut": " …[{handle}: {n} chars] … ",
         "more": "…[{handle}: {n} more]",
         "user": "user message",
+        "program": "program message",
         "assistant": "assistant message",
         "system": "system message",
         "window": "window",
@@ -49,6 +50,7 @@ PHRASES = {
         "cut": " …[{handle}：{n} 字符] … ",
         "more": "…[{handle}：另有 {n} 项]",
         "user": "用户消息",
+        "program": "程序消息",
         "assistant": "助手消息",
         "system": "系统消息",
         "window": "窗口",
@@ -79,10 +81,18 @@ def phrases(locale: str) -> dict[str, str]:
     return PHRASES.get(locale[:2].lower(), PHRASES["en"])
 
 
-def without_how(text: str, handle: str) -> str:
-    """Return a shortened text whose label does not say how to see all of it, for a model that has no tool for that."""
+def without_handle(text: str, handle: str, *, only_how: bool = False) -> str:
+    """Return a shortened text that neither names its item nor says how to see all of it, for a model without `expand`.
+
+    Labels name it after their bracket, and the line about a file that was read at its end. With `only_how`, as payloads
+    of format 1 had it, the handle stays.
+    """
     for wording in PHRASES.values():
         text = text.replace(f"{wording['how'].format(handle=handle)}]", "]")
         before, _, after = wording["how on"].format(handle=handle, n="\n").partition("\n")
         text = re.sub(rf"{re.escape(before)}\d{{1,12}}{re.escape(after)}\]", "]", text)
-    return text
+    if only_how:
+        return text
+    first, newline, rest = text.partition("\n")
+    text = first.removesuffix(f" {handle}") + newline + rest
+    return re.sub(rf"\[{handle}(?:: |：| )", "[", text)

@@ -21,7 +21,9 @@ TOOLS = (
 def request_in_one_go(payload: Payload, wire: Wire) -> Json:
     """What `payload.json(wire)` must say: all messages written at once, without anything kept from earlier payloads."""
     places = chosen_breakpoints(payload, wire.BREAKPOINTS)
-    head = wire.write_head(payload.system, payload.tools, first=first_role(payload), cached=0 in places)
+    head = wire.write_head(
+        payload.system, payload.tools, first=first_role(payload), cached=0 in places, output=payload.output
+    )
     body = wire.write_messages([*pair(payload.body, wire.IDS), *payload.tail], [place for place in places if place])
     return {**head.arguments, wire.LIST: [*head.messages, *body]}
 
@@ -73,7 +75,7 @@ def texts_of(message: Message) -> list[str]:
 
 def write_tools(wire: Wire) -> list[Any]:
     """The list of definitions that a wire writes of `TOOLS`, wherever it stands among the arguments."""
-    arguments = plain(wire.write_head((), TOOLS, first=None, cached=False).arguments)
+    arguments = plain(wire.write_head((), TOOLS, first=None, cached=False, output=0).arguments)
     for value in walk(arguments):
         if isinstance(value, list) and value and _reads_tools(wire, value):
             return value

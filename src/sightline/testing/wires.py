@@ -80,7 +80,7 @@ def _check_head(wire: Wire) -> None:
     rules = [("  rule 1\n",), ("rule 2 ", "rule 3"), (f"rule 4 {LONG}",)]
     system = [Message(Role.SYSTEM, tuple(map(Text, texts))) for texts in rules]
     for first in (Role.USER, Role.ASSISTANT, None):
-        head = wire.write_head(system, (), first=first, cached=False)
+        head = wire.write_head(system, (), first=first, cached=False, output=0)
         written, place = "\n".join(strings([head.arguments, head.messages])), 0
         for text in (text for texts in rules for text in texts):
             place = written.find(text, place)
@@ -104,11 +104,25 @@ def _check_breakpoints(wire: Wire) -> None:
         _check_same(wire.read(marked), wire.read(plain(bare)))
     if wire.BREAKPOINTS:
         system = [Message(Role.SYSTEM, (Text("be brief"),))]
-        without, cached = (wire.write_head(system, TOOLS, first=Role.USER, cached=cached) for cached in (False, True))
+        without, cached = (
+            wire.write_head(system, TOOLS, first=Role.USER, cached=cached, output=0) for cached in (False, True)
+        )
         assert plain(without) != plain(cached), "write_head with cached=True sets no breakpoint, or always sets one"
 
 
-_CHECKS_ONCE = (_check_head, _check_breakpoints, check_tools, check_recognition)
+def _check_limit(wire: Wire) -> None:
+    """The token limit of the reply is written, and nothing else depends on it."""
+    none, some, other = (
+        plain(wire.write_head((), TOOLS, first=Role.USER, cached=False, output=output)) for output in (0, 4_321, 77)
+    )
+    found = [each for each in walk(some) if each == 4_321]
+    assert len(found) == 1, f"write_head with output=4321 writes it {len(found)} times: {some}"
+    written = [msgspec.json.encode(each).replace(b"4321", b"77") for each in (some, other)]
+    assert written[0] == written[1], f"another limit changes more than the limit: {some}, {other}"
+    assert none[0] == some[0], f"the limit changes the messages: {none[0]}, {some[0]}"
+
+
+_CHECKS_ONCE = (_check_head, _check_breakpoints, check_tools, check_recognition, _check_limit)
 
 
 # ------------------------------------------------------------------ what needs one

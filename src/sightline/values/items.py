@@ -144,6 +144,7 @@ class Item(Struct, frozen=True):
     kind: Kind
     parts: tuple[Part, ...]
     timestamp: str = ""
+    by_program: bool = False  # it stands in the place of the user or of the system, and a program wrote it
 
 
 def plain_text(parts: tuple[Part, ...]) -> str:

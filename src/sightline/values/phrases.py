@@ -5,7 +5,6 @@ say("closed", "zh", id="notes-1") is the text with its fields filled in; say.tem
 say | {"closed": ("{id} is closed", "{id} 已关闭")} is the same table with other or more phrases.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,6 +55,10 @@ _ENGINE = {
         "[left out here: {messages:,} earlier messages, #{first} to #{last}, {tokens:,} tokens; kept in the log{how}]",
         "[此处省略了 {messages:,} 条较早的消息，#{first} 至 #{last}，共 {tokens:,} 个 token；日志中完整保留{how}]",
     ),
+    "left out unnamed": (
+        "[left out here: {messages:,} earlier messages, {tokens:,} tokens; kept in the log{how}]",
+        "[此处省略了 {messages:,} 条较早的消息，共 {tokens:,} 个 token；日志中完整保留{how}]",
+    ),
     "recall finds": ("recall(query) finds them", "recall(query) 可查找"),
     "expand shows": ("expand(id) shows one", "expand(id) 可查看"),
     "binding": (
@@ -96,6 +99,7 @@ _ENGINE = {
     ),
     "late": ("[late result of the interrupted call {name}]", "[已中断的调用 {name} 迟到的结果]"),
     "interrupted": ("[interrupted: no result]", "[已中断：没有结果]"),
+    "stopped": ("[the answer above was stopped before its end]", "[以上回答未完成，已被停止]"),
     "page": (
         "[#{id} lines {first}–{last} of {total}; expand(id, start={next}) goes on]",
         "[#{id} 第 {first}–{last} 行，共 {total} 行；expand(id, start={next}) 继续]",
@@ -111,8 +115,8 @@ _ENGINE = {
         "not shown for want of room: {named}; they need {tokens:,} tokens; close some windows, or act on one to see it",
         "空间不足，未显示：{named}；共需 {tokens:,} 个 token；请关闭一些窗口，或操作其中一个以查看",
     ),
-    "call result": ("[result of {name}] {message}", "[{name} 的结果] {message}"),
-    "call failed": ("[{name} failed] {message}", "[{name} 失败] {message}"),
+    "call result": ("[result of {name}] {message}", "[调用结果 {name}] {message}"),
+    "call failed": ("[failure of {name}] {message}", "[调用失败 {name}] {message}"),
     "how to act": (
         "Apps are shown to you as windows. You act on them by writing a call:\n"
         '<tool_call>{{"name": "…", "arguments": {{…}}}}</tool_call>\n'
@@ -189,25 +193,20 @@ _ENGINE = {
 say = Phrases(_ENGINE)
 
 
-# The beginnings of what the engine writes in the role of the user: the phrases above, each up to its first field,
-# shortened texts (`[#412 …`), and the label of a system message in formats without a place for it.
-_LABELS = [text[1:].partition("{")[0] for both in _ENGINE.values() for text in both if text[0] == "["]
-_BEGINNINGS = "|".join(re.escape(label) for label in _LABELS if label not in ("", "#"))
-_OURS = pattern(r"\\*(?:<Window |\[(?:" + _BEGINNINGS + r"|#\d|system\]))")
-_HANDLE = pattern(r"#(?=\d)")
-
-
-def said_by_another(text: str) -> str:
-    """Escape a text that is not the engine's: one that begins like a phrase of the engine gets a backslash."""
-    return "\\" + text if _OURS.match(text) else text
-
+# The beginnings of what the engine writes in the role of the user: the phrases above, each up to its first field, and
+# what formats write that have no place for a system message.
+ENGINE_BEGINNINGS = (
+    "[system]",
+    "[conversation continues]",
+    *(
+        start
+        for both in _ENGINE.values()
+        for text in both
+        if (start := text.partition("{")[0])[:1] == "[" and start[2:]
+    ),
+)
 
 SPEAKS = pattern(r"(?:\[[^\]\n]{1,60}\]\n)?([^\W\d_][^:：\n]{0,40})[:：]\s?\S")  # "Name: …", perhaps under a date
-
-
-def plain_label(text: str) -> str:
-    """A text for use inside a line of the engine: no bracket and no handle can begin in it."""
-    return _HANDLE.sub("# ", text.replace("[", "(").replace("]", ")"))
 
 
 _SIZES = ("B", "KB", "MB", "GB", "TB")

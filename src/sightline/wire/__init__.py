@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from sightline.errors import BadInput, SightlineError
 from sightline.values.foreign_code import described, warn_once
 from sightline.values.items import Message, Role, ToolDefinition
-from sightline.wire import common, registry
+from sightline.wire import common, langchain, registry
 from sightline.wire.wire import Wire
 
 __all__ = ["is_block", "read_messages", "read_reply", "read_tools", "why_ended"]
@@ -39,7 +39,9 @@ def read_reply(reply: object) -> Message:
         raise BadInput(f"a reply that nobody has waited for: {type(reply).__name__}; did you forget `await`?")
     if isinstance(reply, str | bytes):
         return Message(Role.ASSISTANT, (common.text_part(reply),) if reply else ())
-    found = common.plain(reply, "reply")
+    found = _plain(reply, "reply")
+    if langchain.recognises(found):
+        return langchain.read([found])[0]
     if (wire := _find("recognises_reply", found)) is not None:
         return _read(wire, "read_reply", Message, found)
     match found:
@@ -64,7 +66,7 @@ def why_ended(reply: object) -> str:
 
 
 def read_messages(messages: Iterable[Mapping[str, Any]], wire: str = "") -> list[Message]:
-    """Read a message list in any format, or in that of the wire of this name.
+    """Read a message list in any format, LangChain's included, or in that of the wire of this name.
 
     If the format is not said, each message is read in its own, and one that fits several like its neighbours. A message
     may also have the key `when`: when it was said, as text.
@@ -75,14 +77,21 @@ def read_messages(messages: Iterable[Mapping[str, Any]], wire: str = "") -> list
     """
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         raise common.bad_input("messages", common.describe(messages), "a list of messages")
-    plain = [common.plain(message, f"messages[{index}]") for index, message in enumerate(messages)]
+    plain = [_plain(message, f"messages[{index}]") for index, message in enumerate(messages)]
     return _read_plain(plain, registry.wire(wire) if wire else None)
+
+
+def _plain(value: object, where: str) -> Any:
+    """A message or reply as plain JSON values. Raises BadInput."""
+    return common.plain(langchain.dump(value) if langchain.is_object(value) else value, where)
 
 
 def _read_plain(messages: list[Any], wire: Wire | None = None) -> list[Message]:
     whens = [_pop_when(message, f"messages[{index}].when") for index, message in enumerate(messages)]
-    wires = [wire or _wire_of(message) for message in messages]
-    usual = next((found for found in wires if found is not None), None) or registry.wire(USUAL)
+    wires: list[Any] = [
+        wire or (langchain if langchain.recognises(message) else _wire_of(message)) for message in messages
+    ]
+    usual = next((found for found in wires if found not in (None, langchain)), None) or registry.wire(USUAL)
     neutral: list[Message] = []
     numbered = enumerate(found or usual for found in wires)
     for found, places in groupby(numbered, key=lambda place: place[1]):

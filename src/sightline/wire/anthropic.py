@@ -40,6 +40,7 @@ BLOCKS = frozenset({
 })  # fmt: skip
 """Types of content blocks that only this format has, besides those of results."""
 
+OUTPUT = 4_096  # of a reply if nobody said how many: the API demands a number, and every model takes this one
 OPENING = "[conversation continues]"  # the first message must be the user's
 SYSTEM = "[system] "
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -113,7 +114,7 @@ def read_reply(reply: Any) -> Message:
     if not isinstance(reply, dict) or "content" not in reply:
         raise common.bad_input("reply", common.describe(reply), 'a response object with "content"')
     return common.reply_message(
-        reply, common.parts_of(reply["content"], _assistant_block, "reply"), _usage(reply.get("usage"))
+        reply, common.parts_of(reply["content"], _assistant_block, "reply"), read_usage(reply.get("usage"))
     )
 
 
@@ -204,7 +205,8 @@ def _read_source(source: Json, *, text: bool = False) -> Json | None:
             return None
 
 
-def _usage(usage: object) -> Usage | None:
+def read_usage(usage: object) -> Usage | None:
+    """Read the usage that a reply reports; None if it reports none."""
     if not isinstance(usage, dict) or "input_tokens" not in usage:
         return None
     fresh, output, cached, written = common.read_counts(
@@ -231,8 +233,10 @@ def _read_tool(tool: Any, where: str) -> ToolDefinition:
 # ------------------------------------------------------------------ writing
 
 
-def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], *, first: Role | None, cached: bool) -> Head:
-    """Write the arguments `system` and `tools`, each if there are any, and a user message before an assistant's."""
+def write_head(
+    system: Sequence[Message], tools: Sequence[ToolDefinition], *, first: Role | None, cached: bool, output: int = 0
+) -> Head:
+    """Write `system` and `tools`, each if there are any, `max_tokens`, and a user message before an assistant's."""
     blocks = [block for message in system for block in _blocks(common.without_media(message.parts))]
     arguments: Json = ({"system": blocks} if blocks else {}) | common.write_tools(tools, NAME, _tool)
     if cached:
@@ -240,7 +244,7 @@ def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], *, fi
         usable = (tool for tool in reversed(arguments.get("tools", [])) if not tool.get("defer_loading"))
         _mark(_last_cacheable(blocks) or next(usable, None))
     opening = [{"role": "user", "content": [_text(OPENING)]}] if first in (None, Role.ASSISTANT) else []
-    return Head(opening, arguments)
+    return Head(opening, {"max_tokens": output or OUTPUT} | arguments)
 
 
 def write_messages(messages: Sequence[Message], breakpoints: Collection[int] = ()) -> list[Json]:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from sightline.errors import BadInput
+from sightline.values.escape import plain_name
 from sightline.values.items import (
     Blob,
     Call,
@@ -346,7 +347,7 @@ def label(part: Image | File) -> str:
     kind = "image" if isinstance(part, Image) else "file"
     name = part.name if isinstance(part, File) else ""
     url = "" if part.url.startswith("data:") else part.url
-    return f"[{' '.join(filter(None, (kind, name, part.media_type, url, part.file_id)))}]"
+    return f"[{' '.join(filter(None, map(plain_name, (kind, name, part.media_type, url, part.file_id))))}]"
 
 
 def without_media(parts: Iterable[Part]) -> list[Part]:

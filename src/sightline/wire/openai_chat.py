@@ -205,10 +205,11 @@ def _read_tool(tool: Any, where: str) -> ToolDefinition:
 # ------------------------------------------------------------------ writing
 
 
-def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], **_: Any) -> Head:
-    """Write the system messages that have text, and the argument `tools` if there are any."""
+def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], *, output: int = 0, **_: Any) -> Head:
+    """Write the system messages that have text, `tools` if there are any, and `max_completion_tokens` if it is said."""
     messages = [_in_final_form(head) for head in map(_system, system) if head["content"]]
-    return Head(messages, common.write_tools(tools, NAME, _tool))
+    limit = {"max_completion_tokens": output} if output else {}
+    return Head(messages, limit | common.write_tools(tools, NAME, _tool))
 
 
 def write_messages(messages: Sequence[Message], _: Collection[int] = ()) -> list[Json]:

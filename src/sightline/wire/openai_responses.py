@@ -239,10 +239,11 @@ def _read_tool(tool: Any, where: str) -> ToolDefinition:
 # ------------------------------------------------------------------ writing
 
 
-def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], **_: Any) -> Head:
-    """Write the system messages that have text, and the argument `tools` if there are any."""
+def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], *, output: int = 0, **_: Any) -> Head:
+    """Write the system messages that have text, `tools` if there are any, and `max_output_tokens` if it is said."""
     messages = [head for message in system if (head := _message("system", message.parts))["content"]]
-    return Head([_in_final_form(head) for head in messages], common.write_tools(tools, NAME, _tool))
+    limit = {"max_output_tokens": output} if output else {}
+    return Head([_in_final_form(head) for head in messages], limit | common.write_tools(tools, NAME, _tool))
 
 
 def write_messages(messages: Sequence[Message], _: Collection[int] = ()) -> list[Json]:

@@ -1,7 +1,7 @@
 """The payload of one model call: head, body and tail as neutral messages, written to a provider format on demand."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+_LIMITS = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"})
 
 
 class PrefixList(Sequence[T]):
@@ -94,6 +96,7 @@ class Payload:
     spared: Mapping[str, int] = field(
         default_factory=dict
     )  # id of a window that was shortened or hidden → tokens saved
+    output: int = 0  # tokens that the reply may have, from the budget; 0: not said
 
     def reductions(self) -> "tuple[Reduction, ...]":
         """What each reduction removed from this payload, and the tokens it saved compared to everything in full."""
@@ -123,19 +126,26 @@ class Payload:
             registry.check(wire, "the wire")
         return writer.encode(self, wire)
 
-    def write(self, wire: "str | Wire") -> dict[str, Any]:
-        """The same request as keyword arguments for the provider's SDK. Raises BadInput."""
-        arguments: dict[str, Any] = msgspec.json.decode(self.json(wire))
-        return arguments
+    def write(self, wire: "str | Wire", **own: Any) -> dict[str, Any]:
+        """The same request as keyword arguments for the provider's SDK, with arguments of your own, which win.
 
-    def openai(self) -> dict[str, Any]:
-        """Keyword arguments for `client.chat.completions.create`: messages, and tools if there are any."""
-        return self.write("openai")
+        A token limit of your own, under any of its names, takes the place of the budget's. Raises BadInput.
+        """
+        payload = replace(self, output=0) if _LIMITS & own.keys() else self
+        arguments: dict[str, Any] = msgspec.json.decode(payload.json(wire))
+        return arguments | own
 
-    def responses(self) -> dict[str, Any]:
-        """Keyword arguments for `client.responses.create`: input, and tools if there are any."""
-        return self.write("responses")
+    def openai(self, **own: Any) -> dict[str, Any]:
+        """Keyword arguments for `client.chat.completions.create`: messages, tools if there are any, the token limit of
+        the reply as `max_completion_tokens` if the budget has an `output`, and your own, as for `write`."""
+        return self.write("openai", **own)
 
-    def anthropic(self) -> dict[str, Any]:
-        """Keyword arguments for `client.messages.create`: system, messages, tools, with cache breakpoints set."""
-        return self.write("anthropic")
+    def responses(self, **own: Any) -> dict[str, Any]:
+        """Keyword arguments for `client.responses.create`: input, and as for `openai`; the limit is called
+        `max_output_tokens`."""
+        return self.write("responses", **own)
+
+    def anthropic(self, **own: Any) -> dict[str, Any]:
+        """Keyword arguments for `client.messages.create`: system, messages, tools, with cache breakpoints set,
+        `max_tokens`, and your own, as for `write`. Anthropic demands a limit: without an `output` it is 4,096."""
+        return self.write("anthropic", **own)

@@ -60,12 +60,19 @@ class Wire(Protocol):
         """Read tool definitions. Those that the provider runs are kept as they are. Raises BadInput."""
 
     def write_head(
-        self, system: Sequence[Message], tools: Sequence[ToolDefinition], *, first: Role | None, cached: bool
+        self,
+        system: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        *,
+        first: Role | None,
+        cached: bool,
+        output: int,
     ) -> Head:
-        """Write the system messages and the tools.
+        """Write the system messages, the tools and the token limit of the reply.
 
         `first` is the role of the first message after them, None if there is none; a result without a call counts as
-        the user's. `cached`: a cache breakpoint stands after the head.
+        the user's. `cached`: a cache breakpoint stands after the head. `output`: tokens that the reply may have; 0 if
+        nobody said how many.
         """
 
     def write_messages(self, messages: Sequence[Message], breakpoints: Collection[int] = (), /) -> list[Json]:

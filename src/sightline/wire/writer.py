@@ -79,9 +79,11 @@ class Draft:
     def head(self, payload: Payload, *, cached: bool) -> EncodedHead:
         """The head of a payload. It is encoded again only if it has changed."""
         first = first_role(payload)
-        key = (payload.chain[0], first, cached) if payload.chain else None
+        key = (payload.chain[0], first, cached, payload.output) if payload.chain else None
         if key is None or (found := self._head) is None or found[0] != key:
-            head = self._wire.write_head(payload.system, payload.tools, first=first, cached=cached)
+            head = self._wire.write_head(
+                payload.system, payload.tools, first=first, cached=cached, output=payload.output
+            )
             if not isinstance(head, tuple) or len(head) != 2 or not isinstance(head[1], dict):
                 raise _wrong(self._wire, "write_head", "a Head(messages, arguments)", head)
             messages, more = head

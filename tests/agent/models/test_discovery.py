@@ -205,7 +205,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_list_says_what_is_used_and_why(tmp_path: Path) -> None:
     """The first row is the one; a missing key is said by its variable; as JSON the same facts, and no key in either."""
     (tmp_path / "sightline.toml").write_text(
-        f'model = "house"\n[models.house]\nname = "m"\nbase_url = "http://me:{KEY}@gpu:8000/v1"\nkey = "{KEY}"\n'
+        f'model = "house"\n[models.house]\nname = "m"\nbase_url = "http://gpu:8000/v1"\nkey = "{KEY}"\n'
         '[models.far]\nprovider = "anthropic"\nname = "claude-opus-5-5"\n'
     )
     put_tiny(tmp_path)

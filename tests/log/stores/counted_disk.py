@@ -66,9 +66,9 @@ class CountedFile:
         self._file.sync()
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, wait: float | None = None) -> Iterator[None]:
         """See `DiskFile`."""
-        with self._file.locked():
+        with self._file.locked(wait):
             yield
 
     def close(self) -> None:

@@ -140,6 +140,47 @@ def test_damage_inside_a_batch_does_not_cut_what_follows(path: Path) -> None:
     assert store.tips.heads[""] == names[-2]
 
 
+DAMAGES = {  # of the last line of a batch, which is five lines long: how, and how many lines can be read then
+    "unreadable": (lambda last: last.replace(b'"type":"', b'"type";"'), 4),
+    "changed": (lambda last: last.replace(b"said 5", b"said 7"), 5),
+    "other numbers": (lambda last: last.replace(b"[5,5]", b"[5,9]"), 5),
+    "no entry": (lambda last: last.replace(b'"uuid":"', b'"uuie":"'), 4),
+    "its newline": (lambda last: last[:-1] + b"J", 4),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_at_the_end_of_the_last_batch_does_not_cut_it(path: Path, damage: str) -> None:
+    """A changed byte is not an interrupted write: the rest of the batch stays. A batch without its last line goes."""
+    damaged, readable = DAMAGES[damage]
+    names = grown(path, turns=1)
+    store = JsonlStore(path)
+    batch = [said(f"said {number}") for number in range(1, 6)]
+    append(store, *batch, head=store.tips.heads[""])
+    store.close()
+    *before, last = path.read_bytes().splitlines(keepends=True)
+    changed = damaged(last)
+    assert changed != last
+    for end, count in ((changed, readable), (b"", 0)):
+        path.write_bytes(b"".join(before) + end)
+        store = JsonlStore(path)
+        assert (store.repairs.torn_bytes > 0) == (not end)
+        assert store.tips.size == path.stat().st_size
+        assert store.tips.heads[""] == [names[0], *(entry.uuid for entry in batch)][count]
+
+
+def test_a_damaged_newline_inside_the_last_batch_does_not_cut_it(path: Path) -> None:
+    """Two lines become one that cannot be read; they count as two."""
+    entries = [said(f"said {number}") for number in range(3)]
+    append(JsonlStore(path), *entries)
+    whole = path.read_bytes()
+    for at in (whole.index(b"\n"), whole[:-1].rindex(b"\n")):
+        path.write_bytes(whole[:at] + b"*" + whole[at + 1 :])
+        store = JsonlStore(path)
+        assert (store.repairs.torn_bytes, len(store.repairs.damaged)) == (0, 1)
+        assert store.tips.size == len(whole)
+
+
 def test_a_last_line_without_its_newline_is_kept(path: Path) -> None:
     """Other programs leave the last newline out: a line that is whole gets it instead of being cut."""
     names = grown(path)

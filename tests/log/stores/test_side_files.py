@@ -41,7 +41,7 @@ def test_a_file_does_not_grow_with_what_is_replaced(tmp_path: Path) -> None:
     assert other.cache([*NAMES, "large"]) == {name: name.encode() for name in NAMES} | {"large": bytes([99]) * 50_000}
 
 
-@pytest.mark.parametrize("content", [b"", b"x", b"no parts at all" * 300, b"sightlineparts1\n\xff\xff"])
+@pytest.mark.parametrize("content", [b"", b"x", b"no parts at all" * 300, b"sightlineparts1\n\xff\xff", b"sightlineparts2\n\xff\xff"])
 def test_what_is_no_file_of_parts_is_replaced(tmp_path: Path, content: bytes) -> None:
     """Other content costs only what it was."""
     path = tmp_path / "s.search"
@@ -95,6 +95,17 @@ def test_writers_of_one_file_lose_no_part(tmp_path: Path) -> None:
     found = PartFile(path).cache([*names, "0", "1", "2"])
     assert set(found) == {*names, "0", "1", "2"}
     assert found["1"] == bytes([30]) * 20_000
+
+
+def test_another_file_of_the_same_inode_is_read_anew(tmp_path: Path) -> None:
+    """A system gives an inode again: a handle that read the file before neither misses its parts nor cuts them off."""
+    path, next_path = tmp_path / "s.search", tmp_path / "next.search"
+    parts = PartFile(path)
+    parts.keep({"a": b"1" * 100})
+    PartFile(next_path).keep({f"{number}": b"2" * 100 for number in range(9)})
+    path.write_bytes(next_path.read_bytes())
+    parts.keep({"b": b"3"})
+    assert set(PartFile(path).cache(["b", *"012345678"])) == {"b", *"012345678"}
 
 
 def test_a_torn_text_costs_only_itself(tmp_path: Path) -> None:

@@ -54,8 +54,8 @@ def text_of(payload: Payload) -> str:
 @pytest.mark.parametrize(
     ("locale", "line"),
     [
-        ("en", "[file read] file_1.py (python, 61 lines, functions: load) #"),
-        ("zh", "[文件已读取] file_1.py (python, 61行, 函数: load) #"),
+        ("en", "[file read] file_1.py (python, 61 lines, functions: load)"),
+        ("zh", "[文件已读取] file_1.py (python, 61行, 函数: load)"),
     ],
 )
 def test_a_file_is_in_full_for_its_round_and_a_gist_in_the_next(locale: str, line: str) -> None:

@@ -8,7 +8,6 @@
 Nothing is reached through a link: directories are kept open, and names are opened relative to them.
 """
 
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from msgspec import Struct
 from sightline.agent.code.versions import EXTENSIONS, Saved, as_earlier, is_sound, measured
 from sightline.errors import BadInput, StoreError, Unwritable
 from sightline.log.stores.disk import make_directory
+from sightline.values.file_lock import locked_file
 
 META = ".meta.json"  # no code has such a name, because ids have no dot
 PENDING = "pending.json"
@@ -52,6 +52,7 @@ class Directory:
             with suppress(FileExistsError):
                 os.mkdir(path, 0o700, dir_fd=parent)
                 os.fsync(parent)
+        self._path = path
         self._fd: int = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _PLAIN, dir_fd=parent)
 
     def close(self) -> None:
@@ -106,8 +107,8 @@ class Directory:
         """Lock it against every other process and thread. The lock ends with its process."""
         fd = os.open(_LOCK, os.O_RDWR | os.O_CREAT | _PLAIN, 0o600, dir_fd=self._fd)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            yield
+            with locked_file(fd, self._path):
+                yield
         finally:
             os.close(fd)
 

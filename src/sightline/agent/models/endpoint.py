@@ -9,12 +9,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sightline.agent.models import ModelInfo, Price
-from sightline.agent.models.catalog import LOCAL_WINDOW, place_of, price_of, window_of
+from sightline.agent.models.catalog import LOCAL_WINDOW, SERVERS, place_of, price_of, window_of
 from sightline.agent.models.secret import Secret, redacted
+from sightline.errors import BadInput
+from sightline.values.pattern import pattern
 
 SECONDS = 180.0  # without a byte: a model may think that long before its first word
 ATTEMPTS = 4
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
+_SERVER_PORTS = frozenset(urlsplit(place.base_url).port for place in SERVERS)
+_ADDRESS = pattern(  # only ASCII, so that no letter passes for another
+    r"(?i:https?)://(?P<login>[!-.0-~]*@)?(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[!-~]*)?"
+)
 _DEFAULT = ModelInfo("", "openai")
 
 
@@ -90,6 +96,16 @@ class Endpoint(Struct, frozen=True):
         return self.provider == "local" or _split(self.base_url).hostname in _LOOPBACK
 
     @property
+    def at_known_server(self) -> bool:
+        """Whether it is at the usual port and path of a model server on this machine, so that no other service is."""
+        parts = _split(self.base_url)
+        try:
+            known = parts.hostname in _LOOPBACK and parts.port in _SERVER_PORTS
+        except ValueError:  # no such port
+            return False
+        return known and parts.path.rstrip("/") in ("", "/v1") and "@" not in parts.netloc
+
+    @property
     def address(self) -> str:
         """Its file or address, without a password."""
         return self.gguf or bare_address(self.base_url)
@@ -117,6 +133,24 @@ class Endpoint(Struct, frozen=True):
         """Return the context window of such a server, or of a model of this name; 0: not known."""
         place = place_of(self.base_url)
         return (place.window if place is not None else 0) or window_of(self.name)
+
+
+def checked_address(url: str, where: str, *, login: bool = False) -> str:
+    """Return the address of a model, to whose end a path can be added. `login`: it may hold a user and password.
+
+    Raises:
+        BadInput: it is no such address. A query or fragment would swallow the path, and reach any other service.
+    """
+    match, why = _ADDRESS.fullmatch(url), ""
+    if "?" in url or "#" in url:
+        why = "has a query or fragment, which no address of a model has"
+    elif match is None or "\\" in url:
+        why = "is no address: write http://HOST:PORT/v1, in ASCII"
+    elif match["login"] and not login:
+        why = "holds a user or password: say `key_env`, the name of the variable that holds a key, or `headers`"
+    if why:
+        raise BadInput(f"{where}: base_url {why}")  # without the address, in which a key may stand
+    return url
 
 
 def login_of(url: str) -> tuple[str, str] | None:

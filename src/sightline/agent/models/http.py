@@ -6,6 +6,7 @@ It is the same for every protocol, except for what is sent and how the chunks of
 from asyncio import timeout, to_thread
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from importlib import import_module
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -52,8 +53,9 @@ class ReplyBuilder(Protocol):
 
 
 def written(request: Request, wire_name: str) -> dict[str, Any]:
-    """Return the arguments of the payload, each as the JSON that the session has already: nothing is decoded."""
-    return msgspec.json.decode(request.payload.json(wire_name), type=dict[str, msgspec.Raw])
+    """Return the arguments of the request, each as the JSON that the session has already: nothing is decoded."""
+    payload = replace(request.payload, output=request.output)
+    return msgspec.json.decode(payload.json(wire_name), type=dict[str, msgspec.Raw])
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,27 +1,37 @@
 """The tools of MCP servers, as tools of the agent.
 
 A server is other people's program: it may fail to start, hang, answer nonsense or end at any moment. Each has a task of
-its own, and whatever it does becomes a warning or the failure of one call.
+its own, and whatever it does becomes a warning or the failure of one call. Its definitions and results have limits.
 """
 
 import asyncio
 import hashlib
 import logging
 import re
-import tempfile
 from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
 from sightline.agent.config import McpServer
+from sightline.agent.models.secret import HIDDEN, redacted
 from sightline.agent.tools import Tool
 from sightline.agent.tools.in_thread import in_thread
+from sightline.agent.tools.mcp_limits import (
+    LONGEST_DESCRIPTION,
+    CutStream,
+    cut_description,
+    fitting,
+    is_schema_taken,
+    listed,
+    not_offered,
+)
+from sightline.agent.tools.mcp_program import Program
 from sightline.agent.tools.schema import says
 from sightline.errors import ToolFailed
 from sightline.values.items import File, Image, Text, ToolDefinition
@@ -46,6 +56,16 @@ Warn = Callable[[str], None]
 
 _LOG = logging.getLogger("sightline.agent")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+# Keys by their shape, and by what stands before them. No character is looked at more than a few times, in any text: a
+# repetition gives nothing back, and a token of three parts is only looked for from the beginning of its first one.
+_KEY = re.compile(
+    r"\b(?:sk|pk|rk|ghp|gho|ghs|ghu|github_pat|glpat|xox[abprs]|hf|npm)[-_][\w-]{12,}+|\bA(?:KI|SI)A[0-9A-Z]{16}\b"
+    r"|\bAIza[\w-]{30,}+|(?<![\w-])(?>[\w-]*?\beyJ)[\w-]{8,}+\.[\w-]++\.[\w-]*+|(?<=://)[^\s/@]++(?=@)"
+)
+_NAMED_KEY = re.compile(
+    r"(?i)(\b(?:bearer|basic)\s++|(?:key|token|secret|passw(?:or)?d|authorization)['\"]?\s*+[=:]\s*+['\"]?"
+    r"(?:(?:bearer|basic|token)\s++)?)[^\s'\",;]{6,}+"
+)
 
 
 @asynccontextmanager
@@ -59,13 +79,19 @@ async def servers(
 ) -> AsyncIterator[Sequence[Tool]]:
     """Yield the tools of these servers, each named `server__tool`. The servers run while the block lasts.
 
-    A server that does not start is left out, and `warn` gets the reason.
+    A server that does not start is left out, and so are tools whose definitions are too large or too many: `warn` gets
+    the reason.
     """
+    for name in ("mcp", "client"):  # the SDK's loggers: what a server does wrong is not to fill the user's screen
+        logging.getLogger(name).addHandler(logging.NullHandler())
     running = [_Server(name, config, locale, warn, calling) for name, config in configured.items()]
     tasks = [asyncio.create_task(server.run(starting)) for server in running]
     try:
         await asyncio.gather(*(server.ready.wait() for server in running))
-        yield _with_unique_names([tool for server in running for tool in server.tools])
+        tools, left_out = fitting(_with_unique_names([tool for server in running for tool in server.tools]))
+        if left_out:
+            warn(not_offered(left_out, locale, sum(server.lost for server in running)))
+        yield tools
     finally:
         for server in running:
             server.leave.set()
@@ -84,57 +110,124 @@ class _Server:
         self.ready, self.leave = asyncio.Event(), asyncio.Event()
         self.tools: list[Tool] = []
         self._client: mcp.Client | None = None
+        self._program: Program | None = None
+        self._was_mended = False
+        self.lost = 0  # tools beyond the longest list that is read
 
     async def run(self, starting: float) -> None:
         """Start the server, and end it when `leave` is set. Raises nothing: `warn` gets what fails."""
-        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
-            try:
-                async with AsyncExitStack() as stack:
-                    await self._start(stack, said, starting)
-                    self.ready.set()
-                    await self.leave.wait()
-            except ImportError:
+        try:
+            async with AsyncExitStack() as stack:
+                await self._start(stack, starting)
+                self.ready.set()
+                await self.leave.wait()
+        except ImportError:
+            self.warn(
+                says(
+                    self.locale,
+                    "MCP servers need a library: pip install '.[mcp]' in Sightline's folder",
+                    "MCP 服务器需要安装：在 Sightline 目录中运行 pip install '.[mcp]'",
+                )
+            )
+        except Exception as error:
+            if not self.ready.is_set():
+                why = self._why(error)
                 self.warn(
                     says(
                         self.locale,
-                        "MCP servers need a library: pip install '.[mcp]' in Sightline's folder",
-                        "MCP 服务器需要安装：在 Sightline 目录中运行 pip install '.[mcp]'",
+                        f"MCP server {self.name} did not start: {why}",
+                        f"MCP 服务器 {self.name} 未能启动：{why}",
                     )
                 )
-            except Exception as error:
-                if not self.ready.is_set():
-                    why = _why(error, said)
-                    self.warn(
-                        says(
-                            self.locale,
-                            f"MCP server {self.name} did not start: {why}",
-                            f"MCP 服务器 {self.name} 未能启动：{why}",
-                        )
-                    )
-            finally:
-                self._client = None
-                self.ready.set()
+        finally:
+            self._client = None
+            self.ready.set()
 
-    async def _start(self, stack: AsyncExitStack, said: TextIO, seconds: float) -> None:
+    async def _start(self, stack: AsyncExitStack, seconds: float) -> None:
         await in_thread(import_module, "mcp")  # in a thread, because it takes seconds
         from mcp import Client
-        from mcp.client.stdio import StdioServerParameters, stdio_client
+        from mcp.client.streamable_http import streamable_http_client
 
-        target: Any = self.config.url
-        if not target:  # a program, whose messages go to a file
+        if self.config.url:
+            transport = streamable_http_client(self.config.url)
+        else:
             env = {name: secret.reveal() for name, secret in self.config.env.items()}
-            program = StdioServerParameters(command=self.config.command, args=list(self.config.args), env=env)
-            target = stdio_client(program, errlog=said)
+            self._program = Program((self.config.command, *self.config.args), env, self._note_mended)
+            transport = self._program.streams()
         async with asyncio.timeout(seconds):
-            client = await stack.enter_async_context(Client(target, read_timeout_seconds=self.calling))
-            self.tools = [self._tool(each) async for each in _list_tools(client)]
+            limit = max(seconds, self.calling)  # a call has a limit of its own, and starting may take longer
+            client = await stack.enter_async_context(Client(self._cut(transport), read_timeout_seconds=limit))
+            self.tools = self._taken([each async for each in _list_tools(client)])
             self._client = client
+
+    def _taken(self, offered: "Sequence[mcp_types.Tool]") -> list[Tool]:
+        """Return the tools whose schemas are not too large. The user is told of the others, and of what is cut."""
+        too_large = [each.name[:LONGEST_NAME] for each in offered if not is_schema_taken(each.input_schema)]
+        if too_large:
+            self._warn_of(
+                f"{len(too_large)} tools are left out, because their schemas are too large or nested too deeply",
+                f"{len(too_large)} 个工具的参数定义过大或嵌套过深，未提供",
+                too_large,
+            )
+        wordy = [each.name[:LONGEST_NAME] for each in offered if len(each.description or "") > LONGEST_DESCRIPTION]
+        if wordy:
+            self._warn_of(
+                f"{len(wordy)} descriptions of tools are cut to {LONGEST_DESCRIPTION} characters",
+                f"{len(wordy)} 个工具的说明被截断为 {LONGEST_DESCRIPTION} 个字符",
+                wordy,
+            )
+        return [self._tool(each) for each in offered if is_schema_taken(each.input_schema)]
+
+    def _warn_of(self, en: str, zh: str, names: Sequence[str]) -> None:
+        names = [_NOT_IN_NAMES.sub("_", name) for name in names]
+        self.warn(
+            says(
+                self.locale,
+                f"MCP server {self.name}: {en}: {listed(names)}",
+                f"MCP 服务器 {self.name}：{zh}：{listed(names)}",
+            )
+        )
 
     def _tool(self, offered: "mcp_types.Tool") -> Tool:
         schema = {"type": "object", "properties": {}, **offered.input_schema}
-        definition = ToolDefinition(_name(self.name, offered.name), offered.description or "", schema)
+        description = cut_description(offered.description or "")
+        definition = ToolDefinition(_name(self.name, offered.name), description, schema)
         run = partial(self._call, offered.name)
         return Tool(definition, run, seconds=self.calling + 5)  # later than its own limit, which gives the reason
+
+    @asynccontextmanager
+    async def _cut(self, transport: Any) -> AsyncIterator[Any]:
+        """Yield the streams of a transport. Long lists in what is received are cut, before each entry is checked."""
+        async with transport as (received, sent):
+            yield CutStream(received, self._lose), sent
+
+    def _lose(self, tools: int) -> None:
+        self.lost += tools
+
+    def _note_mended(self) -> None:
+        if not self._was_mended:
+            self._was_mended = True
+            self.warn(
+                says(
+                    self.locale,
+                    f"MCP server {self.name} sent text that is not valid Unicode (half a character); it is shown as ?",
+                    f"MCP 服务器 {self.name} 发送了无效的 Unicode 文本（半个字符），已显示为 ?",
+                )
+            )
+
+    def _why(self, error: BaseException) -> str:
+        """Return what went wrong, in a line, without keys: the innermost error, and the last line of its program."""
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        why = str(error) or type(error).__name__
+        if self._program is not None:
+            written = self._program.error_output.decode("utf-8", "replace").strip().splitlines()
+            why = self._program.fault or why
+            why += f" ({written[-1][-LONGEST_LABEL:]})" if written and not self.ready.is_set() else ""
+        return self._hide_keys(why[:MOST_TEXT])[:LONGEST_LABEL]
+
+    def _hide_keys(self, text: str) -> str:
+        return _without_keys(redacted(text, self.config.env.values()))
 
     async def _call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         client = self._client
@@ -154,11 +247,13 @@ class _Server:
                 )
             ) from None
         except Exception as error:  # of the connection, the protocol or the server
-            why = _why(error)
+            why = self._why(error)
             raise ToolFailed(says(self.locale, f"{self.name} failed: {why}", f"{self.name} 失败：{why}")) from error
         parts = _parts(result, self.locale)
         if result.is_error:
-            raise ToolFailed(_text(parts) or says(self.locale, "it failed and did not say why", "失败，未说明原因"))
+            raise ToolFailed(
+                self._hide_keys(_text(parts)) or says(self.locale, "it failed and did not say why", "失败，未说明原因")
+            )
         return _text(parts) if all(isinstance(part, Text) for part in parts) else parts
 
 
@@ -172,16 +267,8 @@ async def _list_tools(client: "mcp.Client") -> "AsyncIterator[mcp_types.Tool]":
             return
 
 
-def _why(error: BaseException, said: TextIO | None = None) -> str:
-    """Return what went wrong, in a line: the innermost error, and the last line that the server's program wrote."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    why = str(error) or type(error).__name__
-    if said is not None:
-        with suppress(OSError, ValueError, IndexError):  # it has written nothing
-            said.seek(max(0, said.seek(0, 2) - 2000))
-            why += f" ({said.read().strip().splitlines()[-1][:200]})"
-    return why[:500]
+def _without_keys(text: str) -> str:
+    return _NAMED_KEY.sub(rf"\1{HIDDEN}", _KEY.sub(HIDDEN, text))
 
 
 def _name(server: str, tool: str) -> str:

@@ -15,7 +15,7 @@ from sightline.agent.tools import Tool
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.in_thread import in_thread
 from sightline.agent.tools.sandbox.run import Limits, Protection, Ran, confined, protection
-from sightline.agent.tools.sandbox.workdir import Left, Place, collect_files, copy_bytes
+from sightline.agent.tools.sandbox.workdir import MOST_KEPT, Left, Place, collect_files, copy_bytes
 from sightline.agent.tools.schema import Parameter, Wording, says, tool
 from sightline.errors import BadInput, StoreError, ToolFailed
 from sightline.values.phrases import size_text
@@ -143,6 +143,14 @@ class _Runner(NamedTuple):
         endings = {
             "time": (f"[stopped after {limits.seconds:g} s]", f"[超过 {limits.seconds:g} 秒，已停止]"),
             "disk": ("[stopped: it wrote too much]", "[写入过多，已停止]"),
+            "memory": (
+                f"[stopped: its processes used more than {limits.memory_mb} MB of memory]",
+                f"[所有进程使用的内存超过 {limits.memory_mb} MB，已停止]",
+            ),
+            "processes": (
+                f"[stopped: it had more than {limits.processes} processes and threads]",
+                f"[进程和线程超过 {limits.processes} 个，已停止]",
+            ),
             "": (f"[exit status {ran.status}]", f"[退出状态 {ran.status}]"),
         }
         parts = [says(self.folders.locale, *endings[ran.stopped]), ran.out.rstrip("\n")]
@@ -154,4 +162,12 @@ class _Runner(NamedTuple):
                 parts.append(
                     says(self.folders.locale, f"[files written, {en}: {named}]", f"[写出的文件，{zh}：{named}]")
                 )
+        if left.full:
+            parts.append(
+                says(
+                    self.folders.locale,
+                    f"[no more files are kept: {left.full} has {size_text(MOST_KEPT)}; the user may delete some]",
+                    f"[不再保留文件：{left.full} 已达 {size_text(MOST_KEPT)}；用户可删除一些]",
+                )
+            )
         return "\n".join(part for part in parts if part)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sightline.apps import App, Element, Lod, Page, Refused, action
 from sightline.apps.anchors import NAME
 from sightline.files.folders import allowed_folders
-from sightline.files.project import is_secret
+from sightline.files.secrets import is_secret
 from sightline.files.textfile import Stamp
 
 MOST = 50  # entries shown of one folder; a pattern finds the others
@@ -175,7 +175,7 @@ class Files(App):
             listed = [
                 each
                 for each in found
-                if not (each.name.startswith(".") or each.name in IGNORED or is_secret(each.name))
+                if not (each.name.startswith(".") or each.name in IGNORED or is_secret(each.name, place.name))
             ]
         if not ours.contain(place):
             # A folder outside is listed if it must be opened to reach one of ours.

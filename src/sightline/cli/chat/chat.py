@@ -126,6 +126,6 @@ class Chat:
 
     def begun_session(self) -> Session:
         """Return the session if it is in a file by now. Raises BadInput if nothing has been said yet."""
-        if self.session.id not in self.here.folder.sessions():
+        if not self.here.folder.has(self.session.id):
             raise BadInput(self.words("nothing said"))
         return self.session

@@ -176,7 +176,7 @@ def _question(asked: str) -> str:
 async def _last_warnings(setup: "ChatSetup") -> list[str]:
     """Wait for the work in the background, and return what the user has not been told about the agent yet."""
     await setup.agent.finish()
-    return setup.take_warnings()
+    return [*setup.warned, *setup.take_warnings()]
 
 
 async def _print_answer(setup: "ChatSetup", question: str, *, as_json: bool) -> bool:

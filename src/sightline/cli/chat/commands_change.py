@@ -167,7 +167,7 @@ async def branch(chat: Chat, rest: str) -> None:
 def _list_branches(chat: Chat) -> None:
     """Print each branch with its number of items and the user's last message on it. The current one is marked."""
     words, names = chat.words, chat.session.branches
-    if chat.session.id not in chat.here.folder.sessions():  # nothing has been said yet
+    if not chat.here.folder.has(chat.session.id):  # nothing has been said yet
         chat.say("branch now", branch=branch_label(chat.session.branch))
         return
     rows = Rows(chat.out, [

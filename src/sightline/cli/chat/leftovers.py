@@ -25,7 +25,7 @@ def newest_session(here: Place) -> str | None:
 def mark(here: Place, session: Session) -> None:
     """Have `--continue` ignore this session, if no model has said anything in it yet."""
     answered = any(item.kind in (Kind.ASSISTANT, Kind.CALL) for item in session.items.table())
-    if answered or session.id not in here.folder.sessions():
+    if answered or not here.folder.has(session.id):
         return
     with suppress(StoreError):  # it could not be written to before either, which the user has been told
         session.annotate(MARK, True)

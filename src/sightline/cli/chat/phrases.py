@@ -64,6 +64,12 @@ PHRASES: dict[str, tuple[str, str]] = {
         "The model that summarises and extracts cannot be used; the chat's own model does it. {light}: {why}",
         "无法使用负责总结和提取的模型，改由对话模型完成。{light}：{why}",
     ),
+    "window unknown": (
+        "{model} does not tell its context window: {window:,} tokens are assumed. Set `window` in sightline.toml, or "
+        "say --budget, if it has another one.",
+        "{model} 未说明其上下文窗口：按 {window:,} 个 token 计。"
+        "如不符，请在 sightline.toml 中设置 `window`，或用 --budget 指定。",
+    ),
     "takes less": (
         "{model} has a context window of {window:,} tokens: --budget {budget} is larger. If the model really has a "
         "larger one, set `window` in sightline.toml.",

@@ -14,15 +14,16 @@ from msgspec.structs import replace
 from sightline.agent.agent import Agent
 from sightline.agent.code.references import shown
 from sightline.agent.code.store import CodeStore, Saved
-from sightline.agent.config import read_config, with_fallbacks
+from sightline.agent.config import READABLE_VARIABLE, read_config, with_fallbacks
 from sightline.agent.models import Model, ModelInfo
-from sightline.agent.models.discovery import Found, Probe, found, named, retrying_model
+from sightline.agent.models.discovery import Found, Probe, found, named, retrying_model, with_window
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.tiny_model import MEGABYTES, TINY, fetch_tiny, tiny_file
 from sightline.agent.tools import Tool
 from sightline.agent.tools.files.find import list_files, search_files
 from sightline.agent.tools.files.folders import Folders, shell_directory
 from sightline.agent.tools.files.read import file_reader
+from sightline.agent.tools.mcp_limits import MOST_TOKENS, SHARE, fitting, not_offered
 from sightline.agent.tools.run_python import run_python
 from sightline.agent.tools.sandbox.run import Limits
 from sightline.agent.tools.write_code import write_code
@@ -49,7 +50,6 @@ from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
 
 CODE = "code"  # the folder of saved code, beside the project's sessions
-RUNS = "runs"  # the folder of files that programs wrote, beside the project's sessions
 
 
 class ChatSetup:
@@ -61,6 +61,8 @@ class ChatSetup:
         language = here.words.language if given.language_given else self._config.chat.locale or here.words.language
         self.here = here = here._replace(words=Phrases(language, PHRASES))
         self.continued = False
+        self.warned: list[str] = []  # what was printed while all was set up
+        self._told = (0, 0)  # how many damaged and changed lines of the log the user knows of
         self._code = CodeStore(here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
         self._server_tools: Sequence[Tool] | None = None  # of MCP servers, which run as long as this; None: not started
         self._open = AsyncExitStack()
@@ -71,7 +73,10 @@ class ChatSetup:
         self._check_trust()
         # Resolved once, when trust was asked for, so that a link that is made later leads nowhere.
         project = shell_directory(self._env) / self.here.project
-        self._folders = Folders([project / each for each in self._config.tools.folders], project=project)
+        more = filter(None, self._env.get(READABLE_VARIABLE, "").split(os.pathsep))
+        self._readable = (*self._config.tools.readable, *more)
+        folders = [project / each for each in self._config.tools.folders]
+        self._folders = Folders(folders, project=project, readable=self._readable)
         model = await self._model(given.model)
         await self._start_servers(model.info)
         session_id = self.here.find(given.resume) if given.resume else None
@@ -90,7 +95,7 @@ class ChatSetup:
         session = self._session(session_id, branch, before.model.info)  # first: if this fails, nothing has changed
         await before.close(keep_model=True)
         await asyncio.to_thread(before.session.close)
-        self.agent = self._agent(session, before.model, before)
+        self.agent, self._told = self._agent(session, before.model, before), (0, 0)
 
     async def use_model(self, name: str) -> None:
         """Ask this model from now on. Raises BadInput."""
@@ -114,9 +119,25 @@ class ChatSetup:
 
     def take_warnings(self) -> list[str]:
         """Return what the user has not been told yet about the agent, each warning once."""
-        taken = self.agent.warnings[:]
+        taken = [*self._log_warnings(), *self.agent.warnings]
         self.agent.warnings.clear()
         return taken
+
+    def _log_warnings(self) -> list[str]:
+        """Return what is wrong with the log, if that is more than the user knows: it is noticed when lines are read."""
+        session, words = self.agent.session, self.here.words
+        damaged, changed = len((repairs := session.repairs).damaged), len(repairs.changed)
+        if (damaged, changed) == self._told:
+            return []
+        self._told = (damaged, changed)
+        items = ", ".join(f"#{item.id}" for item in session.items.table() if item.changed) or "–"
+        told = [words("damaged", count=damaged)] if damaged else []
+        return [*told, words("changed", count=changed, items=items)] if changed else told
+
+    def _warn(self, message: str) -> None:
+        """Print a warning: a server that does not start, or a model that cannot be asked, does not end the chat."""
+        self.warned.append(message)
+        print_stderr(message, "yellow")
 
     def mark_unanswered(self) -> None:
         """Keep `--continue` from choosing this session, if it began with a question that nobody answered."""
@@ -128,7 +149,7 @@ class ChatSetup:
         if hasattr(self, "agent"):
             await self.agent.close()
             for warning in self.take_warnings():
-                _warn(warning)
+                self._warn(warning)
             await asyncio.to_thread(self.agent.session.close)
         await self._open.aclose()
 
@@ -164,16 +185,18 @@ class ChatSetup:
     async def _model(self, name: str | None) -> Model:
         endpoint = named(name, self._config, self._env, self.here.home) if name else (await self._found()).endpoint
         endpoints = with_fallbacks(endpoint, self._config, self._env)
-        endpoints[0] = self._endpoint = self._with_window(endpoint)
-        return retrying_model(endpoints, self.here.words.language, warn=_warn)
+        endpoints[0] = self._endpoint = self._with_window(await with_window(endpoint))
+        return retrying_model(endpoints, self.here.words.language, warn=self._warn)
 
     def _with_window(self, endpoint: Endpoint) -> Endpoint:
         """Return the endpoint; if its context window is not known, --budget is taken for it."""
         wanted, window = self._given.budget or 0, endpoint.info.window
         if wanted > 0 and not endpoint.window_known:
             return replace(endpoint, window=wanted)
+        if not (endpoint.window_known or endpoint.keyless or endpoint.gguf):  # a file is loaded with this window
+            self._warn(self.here.words("window unknown", model=endpoint.name, window=window))
         if wanted > window:
-            _warn(self.here.words("takes less", model=endpoint.name, window=window, budget=wanted))
+            self._warn(self.here.words("takes less", model=endpoint.name, window=window, budget=wanted))
         return endpoint
 
     async def _found(self) -> Found:
@@ -193,9 +216,10 @@ class ChatSetup:
         can_edit = self._given.allow_edit or self._config.tools.edit
         apps = list(_available_apps(can_edit=can_edit)) if self._offers("apps", facts) else []
         # A model without tools is shown no files.
-        folders = ResolvedFolders(map(str, self._folders.paths)) if self._gives_tools(facts) else ()
+        folders = ResolvedFolders(map(str, self._folders.paths) if self._gives_tools(facts) else ())
+        folders.readable = self._readable
         options: dict[str, Any] = {"root": here.root, "apps": apps, "folders": folders}
-        if session_id is None or session_id not in here.folder.sessions():  # nothing has been said in it yet
+        if session_id is None or not here.folder.has(session_id):  # nothing has been said in it yet
             wanted, config = self._strategy(self._given.strategy or self._config.chat.strategy)
             locale, profile = here.words.language, _profile(facts)
             settings = Settings(locale=locale, strategy=wanted, config=config, profile=profile)
@@ -229,7 +253,9 @@ class ChatSetup:
         What the user is to be told about it, and has not been told about `before`, is among its warnings.
         """
         facts, has_tools = model.info, self._gives_tools(model.info)
-        every = (*self._own_tools(session), *(self._server_tools or ()))
+        offered = [tool for tool in self._server_tools or () if self._offers(tool.name, facts)]
+        from_servers, no_room = fitting(offered, min(MOST_TOKENS, facts.window // SHARE)) if offered else ((), ())
+        every = (*self._own_tools(session), *from_servers)
         given, budget = self._given, None  # None: the whole context window
         if given.budget is not None or given.output is not None:
             window = min(given.budget or facts.window, facts.window)
@@ -246,6 +272,8 @@ class ChatSetup:
         )
         if isinstance(session.strategy, Entities) and not agent.extraction.is_possible:
             notices.append(self.here.words("no extraction", model=facts.name))
+        if no_room and (before is None or before.model is not model):
+            notices.append(not_offered(no_room, self.here.words.language))
         agent.warnings[:] = [*(before.warnings if before is not None else ()), *notices]
         if before is not None:
             agent.spent = before.spent
@@ -287,7 +315,7 @@ class ChatSetup:
                 folders,
                 code,
                 limits=Limits(seconds=settings.python_seconds, memory_mb=settings.python_memory_mb),
-                keep=self.here.folder.path / RUNS / session.id,
+                keep=self.here.folder.runs(session.id),
                 locale=locale,
             )
 
@@ -303,7 +331,7 @@ class ChatSetup:
     def _warn_without_tools(self, facts: ModelInfo) -> None:
         """Warn that the model gets no tools although nobody switched them off. A script gets no such warning."""
         if not facts.tools and not self._given.no_tools and self._given.question is None:
-            _warn(self.here.words("too small for tools", model=facts.name))
+            self._warn(self.here.words("too small for tools", model=facts.name))
 
     async def _start_servers(self, facts: ModelInfo) -> None:
         """Start the MCP servers that the configuration names, once, for the first model that gets tools."""
@@ -312,7 +340,7 @@ class ChatSetup:
         from sightline.agent.tools.mcp import servers
 
         self._server_tools = await self._open.enter_async_context(
-            servers(self._config.mcp, self.here.words.language, warn=_warn)
+            servers(self._config.mcp, self.here.words.language, warn=self._warn)
         )
 
     def _can_ask(self) -> bool:
@@ -342,11 +370,6 @@ def _confirm(text: str, question: str) -> None:
         raise
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _warn(message: str) -> None:
-    """Print a warning: a server that does not start, or a model that cannot be asked, does not end the chat."""
-    print_stderr(message, "yellow")
 
 
 def _set_profile(session: Session, facts: ModelInfo) -> None:

@@ -50,7 +50,7 @@ async def talk(setup: ChatSetup, *, resumes: bool) -> None:
     with _without_echo() as typed, _Interrupts(_prompt(chat)) as interrupts:
         await _loop(chat, interrupts, deque(typed))
         await interrupts.finish(chat.finish())
-    if chat.session.id in chat.here.folder.sessions():
+    if chat.here.folder.has(chat.session.id):
         chat.say("left", id=chat.session.id, style="dim")
 
 

@@ -49,6 +49,7 @@ class Repairs(Struct):
     torn_bytes: int = 0  # cut from the end and moved to `torn_file`
     torn_file: str = ""
     damaged: list[int] = []  # offsets of lines that cannot be read; they stay in the file
+    changed: list[int] = []  # offsets of lines that are not as they were written; they are used as they are now
 
 
 class Placement(NamedTuple):

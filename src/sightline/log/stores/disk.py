@@ -1,12 +1,13 @@
 """The few operations that a log file needs of the operating system. Tests use a disk that loses unsynced writes."""
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import ENOENT
 from pathlib import Path
 from typing import Protocol
+
+from sightline.values.file_lock import locked_file
 
 
 class DiskFile(Protocol):
@@ -28,8 +29,12 @@ class DiskFile(Protocol):
         """Return when the content has reached the disk."""
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Lock the file against all other processes, and against other openings of it in this one."""
+    def locked(self, wait: float | None = None) -> Iterator[None]:  # noqa: ARG002 - it is a protocol
+        """Lock the file against all other processes, and against other openings of it in this one.
+
+        Raises:
+            Locked: it could not be locked for `wait` seconds, by default `file_lock.WAIT_SECONDS`.
+        """
         yield
 
     def close(self) -> None:
@@ -48,6 +53,7 @@ class OsFile:
 
     def __init__(self, path: Path) -> None:
         flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+        self._path = path
         self._refusal: OSError | None = None
         try:
             self._fd = os.open(path, flags)
@@ -87,12 +93,9 @@ class OsFile:
         os.fsync(self._fd)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
-        try:
+    def locked(self, wait: float | None = None) -> Iterator[None]:
+        with locked_file(self._fd, self._path, wait):
             yield
-        finally:
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def close(self) -> None:
         if self._fd >= 0:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -11,16 +12,19 @@ from typing import Literal
 
 import msgspec
 
-from sightline.errors import StoreError, Unsynced, Unwritable
-from sightline.log.entries import UNREADABLE, Entry, Tip, decode_tip, encode
+from sightline.errors import Locked, StoreError, Unsynced, Unwritable
+from sightline.log.entries import UNREADABLE, Entry, Tip, decode_tip, encode, is_intact
 from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips
 from sightline.log.stores.disk import Disk, DiskFile, OsDisk
+from sightline.log.stores.recency import Recency
 from sightline.log.stores.sequence import advance, number
-from sightline.log.stores.side_files import PartFile, TextFile, read_whole, replace_whole
+from sightline.log.stores.side_files import PartFile, TextFile, read_stamped, replace_stamped
 
 Fsync = Literal["always", "turn", "never"]
 COLUMNS = "columns"  # a part of derived data that is large and replaced as a whole, so it has a file of its own
 _CHUNK = 1 << 20
+_READ_WAIT = 1.0  # seconds for which a reader waits while somebody writes
+_JOINED = re.compile(rb'"crc":"[0-9a-f]{8}"\}[^\n]\{"')  # where two lines have become one by a damaged newline
 _GAP = 1 << 12  # bytes between two lines that are rather read than skipped
 
 logger = logging.getLogger("sightline")
@@ -46,13 +50,14 @@ class JsonlStore:
         self._inode = (0, 0)  # device and inode of the file that was opened
         self._parts = PartFile(path.with_suffix(".search"))
         self._texts = TextFile(path.with_suffix(".blobs"), self._disk)
+        self._recency = Recency(path.parent)
         if read:
             self.refresh()
 
     def append(self, make: Make, *, branch: str, expected_head: str | None) -> list[Placement]:
         with self._lock:
             file = self._opened()
-            with file.locked():
+            with self._removed_if_empty(file), file.locked():
                 self._read_on(file)
                 tips = self.tips.copy()
                 entries = number(make, branch, expected_head, tips)
@@ -60,6 +65,7 @@ class JsonlStore:
                 starts = list(accumulate(lengths, initial=tips.size))
                 tips.size = starts.pop()
                 self.tips = tips
+            self._recency.note(self.session_id)
         return [Placement(entry, Span(*span)) for entry, *span in zip(entries, starts, lengths, strict=True)]
 
     def read_many(self, spans: Sequence[Span]) -> list[bytes]:
@@ -87,18 +93,22 @@ class JsonlStore:
             return
         with self._lock:
             file = self._opened()
-            with file.locked():
-                if known is not None and not self.tips.size and known.size <= file.size():
-                    self.tips = known.copy()
-                try:
+            if known is not None and not self.tips.size and known.size <= file.size():
+                self.tips = known.copy()
+            try:
+                with file.locked(_READ_WAIT):
                     self._read_on(file)
-                except Unwritable as error:  # a torn end on a read-only disk: everything before it can be read
-                    self.repairs.torn_bytes = file.size() - self.tips.size
-                    logger.warning("%s", error)
+            except Locked as error:  # everything up to the last complete batch can be read
+                who = error.holder or "another process"
+                logger.warning("%s holds the lock of %s, which is read as it was last written", who, self.path)
+                self._read_on(file, repair=False)
+            except Unwritable as error:  # a torn end on a read-only disk: everything before it can be read
+                self.repairs.torn_bytes = file.size() - self.tips.size
+                logger.warning("%s", error)
 
     def cache(self, names: Iterable[str]) -> dict[str, bytes]:
         wanted = set(names)
-        columns = read_whole(self.path.with_suffix(".idx")) if COLUMNS in wanted else b""
+        columns = read_stamped(self.path.with_suffix(".idx"), self.path) if COLUMNS in wanted else b""
         wanted.discard(COLUMNS)
         found = self._parts.cache(wanted) if wanted else {}
         return found | {COLUMNS: columns} if columns else found
@@ -106,9 +116,9 @@ class JsonlStore:
     def keep(self, parts: Mapping[str, bytes]) -> None:
         if self._is_new():
             return  # nothing is derived from a log without lines, and a file of its own would be left behind
-        with suppress(StoreError), self._next_to_log():
+        with suppress(StoreError), self._next_to_log(_READ_WAIT):  # what is derived can be made again
             if (columns := parts.get(COLUMNS)) is not None:
-                replace_whole(self.path.with_suffix(".idx"), columns)
+                replace_stamped(self.path.with_suffix(".idx"), columns, self.path)
             if others := {name: data for name, data in parts.items() if name != COLUMNS}:
                 self._parts.keep(others)
 
@@ -145,7 +155,7 @@ class JsonlStore:
         return self._file is None and not os.path.lexists(self.path)
 
     @contextmanager
-    def _next_to_log(self) -> Iterator[None]:
+    def _next_to_log(self, wait: float | None = None) -> Iterator[None]:
         """Write a side file, while nobody deletes the log. Raises Unwritable if somebody did: it would come back."""
         with self._lock:
             if not self.tips.size and self._is_new():
@@ -154,10 +164,24 @@ class JsonlStore:
             deleted = Unwritable(str(self.path), "it was deleted while it was open")
             if self._is_new():
                 raise deleted
-            with self._opened().locked():
+            with self._opened().locked(wait):
                 if self._inode != _inode(self.path):
                     raise deleted
                 yield
+
+    @contextmanager
+    def _removed_if_empty(self, file: DiskFile) -> Iterator[None]:
+        """Leave no log behind if the first append to it is refused. Another process may have begun it meanwhile."""
+        try:
+            yield
+        except BaseException:
+            if not self.tips.size:
+                with suppress(OSError, Locked), file.locked(0):
+                    if not file.size() and self._inode == _inode(self.path):
+                        self.path.unlink()
+                self._file = None
+                file.close()
+            raise
 
     def _opened(self) -> DiskFile:
         if self._file is None:
@@ -204,8 +228,11 @@ class JsonlStore:
         self._unsynced = self.fsync != "always"
         return lengths
 
-    def _read_on(self, file: DiskFile) -> None:
-        """Read what is after `tips`: lines of other writers, or what a crash left. The file must be locked."""
+    def _read_on(self, file: DiskFile, *, repair: bool = True) -> None:
+        """Read what is after `tips`: lines of other writers, or what a crash left.
+
+        What a crash left is repaired, for which the file must be locked.
+        """
         size = file.size()
         if size == self.tips.size:
             return
@@ -213,9 +240,9 @@ class JsonlStore:
             raise StoreError(f"{self.path} is shorter than it was: another program cut it; resume the session anew")
         progress = _Progress(self.tips.copy(), self.repairs.damaged)
         for line in _lines(file, self.tips.size, size):
-            progress.add(_with_newline(file, line))
+            progress.add(_with_newline(file, line) if repair else line)
         self.tips = progress.tips
-        if self.tips.size < (size := file.size()):
+        if repair and self.tips.size < (size := file.size()):
             self._cut(file, self.tips.size, size)
 
     def _cut(self, file: DiskFile, good: int, size: int) -> None:
@@ -236,33 +263,42 @@ class JsonlStore:
 
 
 class _Progress:
-    """How far a log is complete while its lines are read: to the end of the last line that completes its batch."""
+    """How far a log is complete while its lines are read: to the end of the last line that completes its batch.
+
+    A damaged line that has its newline is one of the lines of its batch: what a crash interrupted is whole up to there.
+    """
 
     def __init__(self, tips: Tips, damaged: list[int]) -> None:
         self.tips, self._damaged = tips, damaged
         self._batch: list[Tip] = []
+        self._missing = 0  # lines of the batch that are still to come
 
     def add(self, line: Line) -> None:
         if not line.data.endswith(b"\n"):
             return
-        tip = self._tip(line)
-        if tip is not None:
+        if (tip := self._tip(line)) is not None:
             self._batch.append(tip)
-            if not _ends_batch(tip):
-                return
+            if (tip.batch or self._missing) and not is_intact(line.data):  # the numbers of a changed line lie
+                self._missing -= 1
+            else:
+                self._missing = tip.batch[1] - tip.batch[0] if tip.batch else 0
+        if self._missing <= 0:
             for each in self._batch:
                 advance(self.tips, each)
             self._batch.clear()
-        if not self._batch:
+            self._missing = 0
             self.tips.size = line.span.offset + line.span.length
 
     def _tip(self, line: Line) -> Tip | None:
         try:
             return decode_tip(line.data)
         except UNREADABLE:
-            if not line.data.isspace() and not _is_json_object(line.data):
+            is_object = _is_json_object(line.data)
+            if not line.data.isspace() and not is_object:
                 self._damaged.append(line.span.offset)
-                logger.warning("[JSONLStore] 解析 JSON 行失败 (offset %d)", line.span.offset)
+                logger.warning("the line at byte %d is no JSON and is passed over", line.span.offset)
+            if not line.data.isspace() and not (is_object and is_intact(line.data)):
+                self._missing -= 1 + len(_JOINED.findall(line.data))
             return None
 
 
@@ -279,16 +315,27 @@ def _ends_batch(tip: Tip) -> bool:
 
 
 def _with_newline(file: DiskFile, line: Line) -> Line:
-    """The line, with its newline written to the file if only that is missing, as other programs leave it."""
+    """The line, with its newline written to the file if only that is missing, as other programs leave it.
+
+    So too if another byte stands where the newline was, after a whole entry: that is damage, nothing was interrupted.
+    """
     if line.data.endswith(b"\n"):
         return line
     try:
-        if not _ends_batch(decode_tip(line.data)):
+        if not _ends_batch(_tip_before(line.data)):
             return line
         file.append(b"\n")
     except (*UNREADABLE, OSError):
         return line  # torn
     return Line(Span(line.span.offset, line.span.length + 1), line.data + b"\n")
+
+
+def _tip_before(data: bytes) -> Tip:
+    """The tip of a line that lacks its newline, or has another byte in its place."""
+    try:
+        return decode_tip(data)
+    except UNREADABLE:
+        return decode_tip(data[:-1])
 
 
 def _is_json_object(data: bytes) -> bool:

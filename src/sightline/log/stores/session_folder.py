@@ -2,18 +2,27 @@
 
 import os
 import re
+import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
 from hashlib import blake2b
 from pathlib import Path
+from stat import S_ISREG
 
 from sightline.errors import BadInput, BadSessionId, SessionNotFound, StoreError
 from sightline.log.stores import check_session_id
 from sightline.log.stores.disk import OsDisk
 from sightline.log.stores.jsonl import Fsync, JsonlStore
+from sightline.log.stores.project_folder import LEFT, LONGEST_NAME, own_folder
+from sightline.log.stores.recency import Recency
 
 SESSION_FACTS = ".session"  # the user and preferences of a session that the ClawdCode document's names began
-SIDE_FILES = (".idx", ".search", ".search-wal", ".search-shm", ".blobs", ".torn", SESSION_FACTS)
-_LONGEST_NAME = 255  # bytes, on every system that matters; a longer file name is cut and gets a digest
+SIDE_FILES = (
+    ".idx", ".idx-new", ".search", ".search-new", ".search-wal", ".search-shm", ".blobs", ".torn", SESSION_FACTS,
+)  # fmt: skip
+_RUNS = "runs"
+_LOOKED_AT = 32  # sessions of many: the newest is nearly always among those that were
+_FEW = 200  # sessions: so many files are looked at in a millisecond or two
 
 
 def sightline_home() -> Path:
@@ -23,25 +32,37 @@ def sightline_home() -> Path:
 
 
 def escape_project_path(path: str | Path) -> str:
-    """The absolute path of a project as one folder name: every separator becomes a dash."""
+    """The absolute path of a project as one folder name, as the ClawdCode document has it: each separator is a dash.
+
+    Several projects can have one name: `project_folder.folder_name` has one for each.
+    """
     normalised = os.path.abspath(path)  # noqa: PTH100 - Path.resolve would follow links, and the name would change with them
     name = re.sub(r"[/\\:]", "-", normalised)
     encoded = os.fsencode(name)
-    if len(encoded) <= _LONGEST_NAME:
+    if len(encoded) <= LONGEST_NAME:
         return name
     digest = blake2b(encoded, digest_size=8).hexdigest()
-    return f"{os.fsdecode(encoded[: _LONGEST_NAME - len(digest) - 1])}-{digest}"
+    return f"{os.fsdecode(encoded[: LONGEST_NAME - len(digest) - 1])}-{digest}"
 
 
 class Folder:
     """The `Stores` of one project, a file for each session. A project does not see the sessions of others.
 
     fsync: when what is written to a session is synced, see `JsonlStore`.
+    shared: the folder has the document's name, which other projects may have too.
     """
 
-    def __init__(self, project: str | Path = ".", root: str | Path | None = None, *, fsync: Fsync = "turn") -> None:
+    def __init__(
+        self,
+        project: str | Path = ".",
+        root: str | Path | None = None,
+        *,
+        fsync: Fsync = "turn",
+        shared: bool = False,
+    ) -> None:
         self.fsync = fsync
-        self.path = Path(root or sightline_home()) / "projects" / escape_project_path(project)
+        projects, former = Path(root or sightline_home()) / "projects", escape_project_path(project)
+        self.path = projects / former if shared else own_folder(projects, project, former, SIDE_FILES, SESSION_FACTS)
 
     def file(self, session_id: str) -> Path:
         """The path of a session's log, whether it exists or not. Raises BadSessionId."""
@@ -67,18 +88,52 @@ class Folder:
     def open(self, session_id: str) -> JsonlStore:
         return JsonlStore(self.existing(session_id), fsync=self.fsync, read=False)
 
+    def has(self, session_id: str) -> bool:
+        """Whether something was written to a session of this id. Looks at its file only."""
+        return bool(self._written([session_id]))
+
     def sessions(self, *, empty: bool = False) -> list[str]:
-        """The ids of all sessions, the one written to last first; with `empty`, also those with an empty log."""
-        written: list[tuple[int, str]] = []
-        for path in self.path.glob("*.jsonl"):  # none if the folder does not exist or may not be read
-            with suppress(OSError, BadSessionId):  # deleted since, a link to nothing, or a copy such as "s (1)"
-                check_session_id(path.stem)
-                if path.is_file() and (empty or path.stat().st_size):
-                    written.append((path.stat().st_mtime_ns, path.stem))
-        return [name for _, name in sorted(written, reverse=True)]
+        """The ids of all sessions, the one written to last first; with `empty`, also those with an empty log.
+
+        Of many sessions only those are looked at that `Recency` does not know, new files of other programs, and the
+        first few that it knows: another program may have written to one of these, or emptied it.
+        """
+        ids = set(self._ids())
+        if len(ids) <= _FEW:
+            return self._written(ids, empty=empty)
+        recency = Recency(self.path)
+        noted = recency.read(ids)
+        if self._written(ids.difference(noted)):
+            noted = recency.write(lambda: self._written(ids))
+        else:
+            noted = self._written(noted[:_LOOKED_AT]) + noted[_LOOKED_AT:]
+        return noted + self._written(ids.difference(noted), empty=True) if empty else noted
+
+    def _ids(self) -> Iterator[str]:
+        """The ids of all logs, from the names in the folder alone."""
+        with suppress(OSError, ValueError), os.scandir(self.path) as found:  # there may be no folder
+            for each in found:
+                name, suffix = os.path.splitext(each.name)  # noqa: PTH122 - a Path for each would take longer
+                with suppress(OSError, BadSessionId):  # deleted since, or a copy such as "s (1)"
+                    if suffix == ".jsonl" and each.is_file():
+                        yield check_session_id(name)
+
+    def _written(self, ids: Iterable[str], *, empty: bool = False) -> list[str]:
+        """Those of these ids whose log is not empty, the one written to last first. Looks at each."""
+        found: list[tuple[int, str]] = []
+        for session_id in ids:
+            with suppress(OSError, BadSessionId):  # deleted since, a link to nothing, or no id of a session
+                status = self.file(session_id).stat()
+                if S_ISREG(status.st_mode) and (empty or status.st_size):
+                    found.append((status.st_mtime_ns, session_id))
+        return [session_id for _, session_id in sorted(found, reverse=True)]
+
+    def runs(self, session_id: str) -> Path:
+        """The folder of the files that a session's programs wrote, whether it exists or not. Raises BadSessionId."""
+        return self.path / _RUNS / check_session_id(session_id)
 
     def delete(self, session_id: str) -> None:
-        """Delete a session and all its side files. Raises SessionNotFound."""
+        """Delete a session, its side files and the files of its programs. Raises SessionNotFound."""
         path = self.existing(session_id)
         with ExitStack() as stack:
             with suppress(OSError):  # who may not open a file may still delete it
@@ -87,3 +142,7 @@ class Folder:
             path.unlink()
             for suffix in SIDE_FILES:
                 path.with_suffix(suffix).unlink(missing_ok=True)
+            for left in self.path.iterdir():
+                if left.name.startswith(path.stem) and LEFT.fullmatch(left.name, len(path.stem)):
+                    left.unlink(missing_ok=True)
+            shutil.rmtree(self.runs(session_id), ignore_errors=True)

@@ -15,14 +15,18 @@ from zlib import crc32
 
 import msgspec
 
-from sightline.errors import Unwritable
+from sightline.errors import Locked, Unwritable
 from sightline.log.entries import UNREADABLE
 from sightline.log.stores.disk import Disk
+from sightline.values.file_lock import locked_file
 
-_MAGIC = b"sightlineparts1\n"
+_MAGIC = b"sightlineparts2\n"
+_TOKEN = 16  # random bytes after it, which tell a file from the next one of its name: an inode is used again
 _BATCH = struct.Struct("<III")  # of a batch: bytes of its directory, of its data, checksum of the directory
+_STAMP = struct.Struct("<QqQ")  # what `_stamp` returns
 _WASTE = 1 << 18  # bytes of replaced parts that a file may hold, besides a quarter of what is in use
 _PRIVATE = 0o600
+FRESH = "-new"  # the end of the name of a file until it is complete
 
 
 def read_whole(path: Path) -> bytes:
@@ -34,18 +38,55 @@ def read_whole(path: Path) -> bytes:
 
 
 def replace_whole(path: Path, *pieces: bytes) -> None:
-    """Write a file, whole or not at all. If the disk refuses, nothing is raised. Without content it is deleted."""
-    fresh = path.with_name(f"{path.name}{os.getpid()}")
+    """Write a file, whole or not at all. If the disk refuses, nothing is raised. Without content it is deleted.
+
+    If another process writes it at this moment, nothing is done. What a killed process left is written over.
+    """
+    fresh = path.with_name(path.name + FRESH)
     try:
         if not any(pieces):
             path.unlink(missing_ok=True)
             return
-        with open(fresh, "wb", opener=lambda name, flags: os.open(name, flags, _PRIVATE)) as file:
-            file.writelines(pieces)
-        fresh.replace(path)
+        with open(fresh, "r+b", opener=lambda name, flags: os.open(name, flags | os.O_CREAT, _PRIVATE)) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _identity(os.fstat(file.fileno())) != _identity(fresh.stat()):
+                return  # another process has just put it in place
+            file.truncate()
+            try:
+                file.writelines(pieces)
+                file.flush()
+                fresh.replace(path)
+            except OSError:
+                fresh.unlink(missing_ok=True)
     except OSError:
-        with suppress(OSError):
-            fresh.unlink(missing_ok=True)
+        return
+
+
+def replace_stamped(path: Path, data: bytes, log: Path) -> None:
+    """Write a file as `replace_whole` does, with what `read_stamped` needs to see whether its log was changed since."""
+    replace_whole(path, data, _STAMP.pack(*_stamp(log)) if data else b"")
+
+
+def read_stamped(path: Path, log: Path) -> bytes:
+    """The content of a file; nothing if its log was written to since without becoming longer.
+
+    Then a line of the log was changed, or all of it was copied: whoever reads it anew finds out.
+    """
+    data = read_whole(path)
+    end = len(data) - _STAMP.size
+    if end <= 0:
+        return b""
+    then, now = _STAMP.unpack_from(data, end), _stamp(log)
+    return b"" if then != now and then[0] == now[0] else data[:end]
+
+
+def _stamp(log: Path) -> tuple[int, int, int]:
+    """The size of a log, when it was last changed, and its inode."""
+    try:
+        status = log.stat()
+    except OSError:
+        return 0, 0, 0
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 class PartFile:
@@ -60,7 +101,7 @@ class PartFile:
         self._forget()
 
     def _forget(self) -> None:
-        self._file: tuple[int, int] = (0, 0)  # the device and inode that was read
+        self._head = b""  # the magic and the token of the file that was read
         self._end = 0  # how far its batches were read
         self._places: dict[str, tuple[int, int]] = {}  # name → offset and length
 
@@ -75,7 +116,7 @@ class PartFile:
         return {name: found[name] for name, (_, length) in places if len(found[name]) == length}
 
     def keep(self, parts: Mapping[str, bytes]) -> None:
-        with suppress(OSError, ValueError), self._lock, self._locked() as file:
+        with suppress(OSError, ValueError, Locked), self._lock, self._locked() as file:
             self._read_on(file)
             size = os.fstat(file.fileno()).st_size
             used = sum(length for name, (_, length) in self._places.items() if name not in parts)
@@ -87,7 +128,8 @@ class PartFile:
                 self._read_on(file)
                 return
             rest = self._data_of([name for name in self._places if name not in parts], file)
-            replace_whole(self._path, _MAGIC, _encode_batch(rest | {n: data for n, data in parts.items() if data}))
+            batch = _encode_batch(rest | {name: data for name, data in parts.items() if data})
+            replace_whole(self._path, _MAGIC, os.urandom(_TOKEN), batch)
 
     def _data_of(self, names: list[str], file: BinaryIO) -> dict[str, bytes]:
         return {name: os.pread(file.fileno(), self._places[name][1], self._places[name][0]) for name in names}
@@ -96,26 +138,27 @@ class PartFile:
     def _locked(self) -> Iterator[BinaryIO]:
         """The file, locked against other writers. It is still the one of this name."""
         while True:
-            with open(self._path, "r+b", buffering=0, opener=lambda n, f: os.open(n, f | os.O_CREAT, _PRIVATE)) as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
+            with (
+                open(self._path, "r+b", buffering=0, opener=lambda n, f: os.open(n, f | os.O_CREAT, _PRIVATE)) as file,
+                locked_file(file.fileno(), self._path),
+            ):
                 if _identity(os.fstat(file.fileno())) == _identity(self._path.stat()):
                     yield file
                     return
 
     def _read_on(self, file: BinaryIO) -> None:
         """Read the directories of new batches; those of another file, or of one that was cut, from its beginning."""
-        status, fd = os.fstat(file.fileno()), file.fileno()
-        if _identity(status) != self._file or status.st_size < self._end:
+        fd = file.fileno()
+        size, head = os.fstat(fd).st_size, os.pread(fd, len(_MAGIC) + _TOKEN, 0)
+        if head != self._head or size < self._end:
             self._forget()
-            self._file = _identity(status)
-        if not self._end:
-            if os.pread(fd, len(_MAGIC), 0) != _MAGIC:
+            if not head.startswith(_MAGIC) or len(head) < len(_MAGIC) + _TOKEN:
                 return
-            self._end = len(_MAGIC)
-        while self._end + _BATCH.size <= status.st_size:
+            self._head, self._end = head, len(head)
+        while self._end + _BATCH.size <= size:
             listed, data, checksum = _BATCH.unpack(os.pread(fd, _BATCH.size, self._end))
             first = self._end + _BATCH.size + listed
-            if first + data > status.st_size:
+            if first + data > size:
                 return
             directory = os.pread(fd, listed, self._end + _BATCH.size)
             if crc32(directory) != checksum:

@@ -5,12 +5,12 @@
 
 from sightline.agent.code.references import Upload
 from sightline.agent.structured_response import Action, CodeBlock, StructuredResponse, ToolCall
-from sightline.origins.ba_agent.api import application, handle
+from sightline.origins.ba_agent.api import application, handle, openapi
 from sightline.origins.ba_agent.code_store import CodeStore
 from sightline.origins.ba_agent.context import ContextManager, newest, system_first
 from sightline.origins.ba_agent.service import BAAgentService, QueryResult
 
 __all__ = [
     "Action", "BAAgentService", "CodeBlock", "CodeStore", "ContextManager", "QueryResult", "StructuredResponse",
-    "ToolCall", "Upload", "application", "handle", "newest", "system_first",
+    "ToolCall", "Upload", "application", "handle", "newest", "openapi", "system_first",
 ]  # fmt: skip

@@ -138,7 +138,7 @@ class BAAgentService:
         """
         if not isinstance(message, str) or not message.strip():
             raise BadInput("there is no message: say what the user asks")
-        uploads = uploads_of(file_context)
+        uploads = await asyncio.to_thread(uploads_of, file_context)
         session_id = session_id or f"conv_{sha256(self._ids().encode()).hexdigest()[:12]}"
         async with self._turn(session_id, history_messages) as talk:
             talk.uploads.update({upload.file_id: upload for upload in uploads})

@@ -48,12 +48,12 @@ def get_storage_root() -> Path:
 
 def get_project_storage_path(project_path: str | Path, root: str | Path | None = None) -> Path:
     """Return the folder of a project's sessions."""
-    return Folder(project_path, root or get_storage_root()).path
+    return Folder(project_path, root or get_storage_root(), shared=True).path
 
 
 def get_session_file_path(project_path: str | Path, session_id: str, root: str | Path | None = None) -> Path:
     """Return the file of a session. Raises BadSessionId for an id that is no plain file name."""
-    return Folder(project_path, root or get_storage_root()).file(session_id)
+    return Folder(project_path, root or get_storage_root(), shared=True).file(session_id)
 
 
 class MemoryStore:
@@ -192,7 +192,7 @@ class PersistentStore:
         token_counter: TokenCounter | None = None,
     ) -> None:
         self.max_sessions = max_sessions
-        self._folder = Folder(project_path, root or get_storage_root())
+        self._folder = Folder(project_path, root or get_storage_root(), shared=True)
         self._project, self._clock, self._ids, self._counter = project_path, clock, ids, token_counter
         self._open: Journal | None = None  # of the session used last
         self._lock = threading.RLock()  # messages are saved in another thread

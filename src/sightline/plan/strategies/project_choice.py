@@ -123,7 +123,7 @@ def _toml(file: Path) -> dict[str, Any]:
 
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # not readable, no text, no TOML, nested too deep
         raise BadInput(f"{file} cannot be read as TOML: {error}") from error
 
 
@@ -131,7 +131,7 @@ def _json(file: Path) -> dict[str, Any]:
     """The JSON object in a file; empty if it is none, because other programs have files of these names too."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
-    except (OSError, UnicodeDecodeError, msgspec.DecodeError):
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError):
         return {}
 
 

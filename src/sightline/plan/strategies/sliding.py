@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from sightline.log.columns import LABELLED, ORPHAN, Timeline
+from sightline.log.columns import Timeline
 from sightline.plan.plan import Plan
 from sightline.plan.strategy import Hooks
 from sightline.plan.view import View, body_unit
@@ -104,7 +104,7 @@ def show_newest(
 def begins_turn(timeline: Timeline, unit: int) -> bool:
     """Whether a turn begins with this unit: with a user message that is not a tool's late or lost result."""
     row = timeline.unit_row[unit]
-    return timeline.kind[row] == Kind.USER and not timeline.state[row] & (LABELLED | ORPHAN)
+    return timeline.is_users_own(row)
 
 
 class _Filling:

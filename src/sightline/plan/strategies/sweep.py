@@ -39,6 +39,7 @@ _LEAST_OLDER = 0.25  # of the target: except so much for older units, so that on
 _BESIDE = 0.4  # of the target: what a sweep for its price leaves beside the working set and what is protected
 _LEAST_SAVING = 200  # tokens: below, a sweep that is not needed is not worth it
 _LEAST_MORE, _PAGE = 100, 16_000  # tokens: how much longer a new result is shown at least, and how long at most
+_PAGED = (Kind.RESULT, Kind.USER)
 _INDEX_LINE = 25  # tokens of the line that replaces a unit
 
 
@@ -136,37 +137,36 @@ class Sweep:
     def _reduce_protected(self, others: int, protected: set[int]) -> None:
         """Reduce the protected units so that the body fits without `others` tokens.
 
-        The newest is shortened after the rest, and the question last. The task, the user's first message or the summary
-        of it, is left out only if the newest is as short as it can be, unless it is large; then the newest, and never
-        the question. For these three the constraints are shortened further than for the rest.
+        The newest is shortened after the rest, and the question last, unless it is larger than the limit. The task (the
+        user's first message or its summary) is left out only if the newest is as short as it can be, unless it is
+        large; then the newest, and never the question. For these the constraints are shortened further.
         """
-        view, limit = self.view, self.view.body_limit
-        index, self.index_limit = self.index_limit, 0
-        preface = view.notices.preface_limit
-        most = others + limit - MARKER - preface
-        last = others + limit - MARKER - min(preface, limit // 4)
-        asked = view.asked
+        view, limit, asked = self.view, self.view.body_limit, self.view.asked
+        preface, index, self.index_limit = view.notices.preface_limit, self.index_limit, 0
+        most, last = (others + limit - MARKER - kept for kept in (preface, min(preface, limit // 4)))
         newest = [unit for unit in self.said[-1:] if unit in protected and unit != asked]
         older = sorted(protected.difference(newest, [asked]))
+        question = [*self.unit_set & {asked}]
+        if self._tokens_of(question) > limit:  # it would take all else with it
+            self._take_steps(most, question, leave_out=False, level_by_level=True)
         self._take_steps(most, older, leave_out=False, level_by_level=True)
         task = [unit for unit in older if unit == self.task and self._tokens_of({unit}) <= _TASK_SHARE * limit]
         self._take_steps(most, [unit for unit in older if unit not in task])
         self._take_steps(last, newest, leave_out=False, level_by_level=True)
         self._take_steps(last, task)
-        was_out = bool(view.last and view.last.left_out)
-        self._take_steps(last if self.out or was_out else last + MARKER, newest)  # if nothing is out, none is marked
-        question = [unit for unit in self.units if unit == asked]
-        self._take_steps(last if self.out or was_out else last + MARKER, question, leave_out=False)
+        is_marked = self.out or (view.last and view.last.left_out)
+        self._take_steps(last if is_marked else last + MARKER, newest)
+        self._take_steps(last + MARKER, question, leave_out=False)  # our line goes before its words
         self.index_limit = index
 
     def _show_more(self, protected: set[int], kept_free: int) -> None:
-        """Show longer the new results that were shortened: they share what is free, the shortest first.
+        """Show longer the new results and messages of the user that were shortened, the shortest first.
 
         If there was no room for a summary, that is all that the limit allows; else what a sweep may leave in use.
         """
         units = sorted(protected.intersection(self.view.new, self.unit_set) - self.out)
         rows = [row for unit in units for row in self.timeline.rows_of(unit) if self.why.get(row) == "swept"]
-        rows = [row for row in rows if self.timeline.kind[row] == Kind.RESULT and self.lods[row] is not Lod.FULL]
+        rows = [row for row in rows if self.timeline.kind[row] in _PAGED and self.lods[row] is not Lod.FULL]
         fullest = 1.0 if any(self.lods[row] is Lod.GIST for row in rows) else min(_FULLEST, self.view.budget.trigger)
         free = int(fullest * self.view.body_limit) - kept_free - self.body
         for left, row in zip(range(len(rows), 0, -1), sorted(rows, key=self.timeline.full.__getitem__), strict=True):

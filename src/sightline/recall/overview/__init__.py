@@ -1,12 +1,11 @@
 """An overview of a conversation, for a question that names nothing to look for: what was done, or what was settled."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 from sightline.log.annotations import Source
-from sightline.log.columns import FAILED, LABELLED, ORPHAN
+from sightline.log.columns import FAILED
 from sightline.log.journal import Journal
 from sightline.values.items import Kind
 from sightline.values.phrases import say
@@ -36,8 +35,9 @@ def overview(journal: Journal, newest: Iterable[int], hidden: Callable[[int], bo
     """
     timeline, reader = journal.timeline, journal.reader
     count, rows = reader.counter.count, list(newest)[::-1]
-    kinds = Counter(timeline.kind[row] for row in rows[-_DIGEST_ROWS:])
-    if kinds[Kind.CALL] > kinds[Kind.USER]:  # this is work with tools
+    newest_rows = rows[-_DIGEST_ROWS:]
+    calls = sum(timeline.kind[row] == Kind.CALL for row in newest_rows)
+    if calls > sum(map(timeline.is_users_own, newest_rows)):  # this is work with tools
         from sightline.shorten.digest import digest  # few questions ask for it
 
         items = [reader.item(row) for row in _told(journal, rows)]
@@ -54,12 +54,12 @@ def overview(journal: Journal, newest: Iterable[int], hidden: Callable[[int], bo
 
 
 def _told(journal: Journal, rows: Sequence[int]) -> list[int]:
-    """Return the rows of a digest: the newest, and the first request before them. What programs wrote is no request."""
+    """Return the rows of a digest: the newest, and the user's first request before them, none that a program wrote."""
     from sightline.shorten.digest.speech import is_request
 
     timeline, reader = journal.timeline, journal.reader
-    said = [row for row in rows if timeline.kind[row] != Kind.USER or not timeline.state[row] & (LABELLED | ORPHAN)]
-    early = (row for row in said[:-_DIGEST_ROWS] if timeline.kind[row] == Kind.USER)
+    said = [row for row in rows if timeline.kind[row] != Kind.USER or timeline.is_users_own(row)]
+    early = filter(timeline.is_users_own, said[:-_DIGEST_ROWS])
     first = next(([row] for row in early if is_request(reader.text(row))), [])
     return [*first, *said[-_DIGEST_ROWS:]]
 

@@ -134,7 +134,8 @@ def text_to_index(text: str) -> str:
         return text
     samples = (INDEXED_CHARS - HEAD - TAIL) // SAMPLE
     stride = (len(text) - HEAD - TAIL) / samples
-    middle = (text[HEAD + int(i * stride) :][:SAMPLE] for i in range(samples))
+    starts = (HEAD + int(i * stride) for i in range(samples))
+    middle = (text[start : start + SAMPLE] for start in starts)
     return " ".join((text[:HEAD], *middle, text[-TAIL:]))
 
 

@@ -6,23 +6,23 @@ from sightline.shorten.digest.file_trail import Touched, extend_trail, trail
 from sightline.shorten.digest.headings import heading
 from sightline.shorten.digest.names import collect_names, name_lines
 from sightline.shorten.digest.outcomes import command_entries, command_runs, error_entries, open_entries
-from sightline.shorten.digest.previous import Previous, note_entries, read_previous
+from sightline.shorten.digest.previous import Previous, as_notes, note_entries, read_previous
 from sightline.shorten.digest.sections import Costs, Section, Write, list_writer, write_page
 from sightline.shorten.digest.speech import (
-    assistant_texts,
     continuation_summaries,
     decision_entries,
     first_request,
     mark_revoked,
     task_lines,
     text_lines,
+    unshown_texts,
     user_texts,
 )
 from sightline.shorten.digest.steps import Run, read_run
 from sightline.shorten.digest.trail_lines import file_lines
 from sightline.values.items import Item
 
-__all__ = ["Touched", "digest", "trail"]
+__all__ = ["Touched", "as_notes", "digest", "trail"]
 
 # Of the token budget, in the order of the page. The remaining tenth is for names and values. What a section does not
 # need goes to the next. The user's words have the largest share, because everything else can be found out again.
@@ -45,25 +45,26 @@ def digest(
     """Return the items as one text of at most `tokens` tokens, in sections; "" if not even one line fits.
 
     The sections are task, user's words, open items, decisions, files and what was done to each, errors and their fixes,
-    commands, names and values, and in the tokens that are left the assistant's words. What the user
+    commands, names and values, and in the tokens that are left the assistant's words and what programs said. Only the
+    user's own words are tasks and requests. What the user
     revoked is marked, or left out of a text that is cut. A section without content is left out. `before` is the digest
     or summary that this one continues: its content is included, and so is that of summaries among the items. `ends`:
     the user's last text among them is the current request. Pure: the same arguments give the same bytes.
     """
     run = read_run(items)
-    previous = read_previous([before, *continuation_summaries(run.users), *run.summaries])
+    previous = read_previous([before, *map(as_notes, continuation_summaries(run.users)), *run.summaries])
     costs = Costs(count)
     writers = _writers(run, previous, tokens, costs, locale, ends)
     sections = [
         Section(heading(name, locale), writers[name], share, TASK if name == "task" else 0)
         for name, share in SHARES.items()
     ]
-    endings = [Section(heading(name, locale), writers[name]) for name in ("names", "answers")]
+    endings = [Section(heading(name, locale), writers[name]) for name in ("names", "answers", "programs")]
     return write_page(sections, endings, tokens, costs)
 
 
 def _writers(run: Run, previous: Previous, tokens: int, costs: Costs, locale: str, ends: bool) -> dict[str, Write]:
-    """Return what writes each section. The last two show what no other section shows."""
+    """Return what writes each section. The last three show what no other section shows."""
     texts = user_texts(run.users, previous.words)
     first = previous.first or next(iter(previous.words), "") or first_request(run.users)
     current = texts[-1] if texts and ends else ""
@@ -83,6 +84,9 @@ def _writers(run: Run, previous: Previous, tokens: int, costs: Costs, locale: st
         "notes": list_writer(note_entries(previous.notes), costs),
         "names": lambda budget, shown: name_lines(names, shown, run.length, budget, costs),
         "answers": lambda budget, shown: text_lines(
-            assistant_texts(run.assistant, shown, previous.answers), budget, costs
+            unshown_texts(run.assistant, shown, previous.answers), budget, costs
+        ),
+        "programs": lambda budget, shown: text_lines(
+            unshown_texts(run.programs, shown, previous.programs), budget, costs
         ),
     }

@@ -11,6 +11,7 @@ WORDS = {
     "commands": ("Commands", "命令"),
     "names": ("Names and values", "名称与数值"),
     "answers": ("The assistant's words", "助手原话"),
+    "programs": ("What programs said", "程序所述"),
     "notes": ("From the summary before", "此前摘要"),
     "first": ("First request", "最初请求"),
     "current": ("Current request", "当前请求"),
@@ -28,9 +29,22 @@ WORDS = {
     "unanswered": ("not answered yet", "尚未回答"),
     "asked": ("the user is asked", "等待用户回答"),
     "user": ("user", "用户"),
+    "program": ("program", "程序"),
     "assistant": ("assistant", "助手"),
 }
-SECTIONS = ("task", "words", "open", "decisions", "files", "errors", "commands", "names", "answers", "notes")
+SECTIONS = (
+    "task",
+    "words",
+    "open",
+    "decisions",
+    "files",
+    "errors",
+    "commands",
+    "names",
+    "answers",
+    "programs",
+    "notes",
+)
 ACTIONS = ("created", "changed", "read", "deleted")
 
 

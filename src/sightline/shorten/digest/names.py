@@ -63,9 +63,10 @@ def collect_names(run: Run, locale: str, tokens: int, previous: Sequence[NameRow
     for utterance in run.users:
         _add(names, _values(utterance.text), word("user", locale), utterance.place, written=True)
     oldest, oldest_seen = run.length - tokens // REACH, run.length - tokens // SEEN_REACH
-    for utterance in run.assistant:
-        if utterance.place >= oldest_seen:
-            _add(names, _values(utterance.text), word("assistant", locale), utterance.place, written=False)
+    for speaker, said in (("assistant", run.assistant), ("program", run.programs)):
+        for utterance in said:
+            if utterance.place >= oldest_seen:
+                _add(names, _values(utterance.text), word(speaker, locale), utterance.place, written=False)
     for step in run.steps:
         if step.place >= oldest:
             _add_step(names, step, seen=step.place >= oldest_seen)

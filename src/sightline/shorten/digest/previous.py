@@ -29,6 +29,7 @@ class Previous(NamedTuple):
     commands: list[CommandRun]
     names: list[NameRow]
     answers: list[str]
+    programs: list[str]
     notes: list[str]
 
 
@@ -48,8 +49,16 @@ def read_previous(texts: Iterable[str]) -> Previous:
     return Previous(
         first, [*sections["words"], *words], sections["open"], sections["decisions"], read_files(sections["files"]),
         sections["errors"], [run for run in runs if run], read_names(sections["names"]), sections["answers"],
-        list(dict.fromkeys(line[:LONGEST] for line in notes)),
+        sections["programs"], list(dict.fromkeys(line[:LONGEST] for line in notes)),
     )  # fmt: skip
+
+
+def as_notes(text: str) -> str:
+    """Return a summary that a model wrote so that all of it is read as notes, whatever headings it has.
+
+    Only a digest quotes the user.
+    """
+    return "\n".join(f" {line}" if line in _HEADINGS else line for line in encodable(text).splitlines())
 
 
 def _read_entries(text: str) -> Iterable[tuple[str, str]]:

@@ -195,10 +195,10 @@ def task_lines(first: str, current: str, budget: int, costs: Costs, locale: str)
     return SectionLines(lines, budget - left, complete)
 
 
-def assistant_texts(assistant: Sequence[Utterance], shown: str, previous: Sequence[str] = ()) -> list[str]:
-    """Return what the assistant said and no entry of the page shows yet."""
+def unshown_texts(said: Sequence[Utterance], shown: str, previous: Sequence[str] = ()) -> list[str]:
+    """Return what the assistant or a program said and no entry of the page shows yet."""
     entries = {line.removeprefix("- ") for line in shown.split("\n")}
-    texts = dict.fromkeys([*previous, *(utterance.text.strip() for utterance in assistant)])
+    texts = dict.fromkeys([*previous, *(utterance.text.strip() for utterance in said)])
     return [text for text in texts if text not in entries and not is_filler(text)]
 
 

@@ -60,7 +60,8 @@ class Step(Struct):
 class Run(NamedTuple):
     """What happened, in order."""
 
-    users: list[Utterance]
+    users: list[Utterance]  # the user's own words only
+    programs: list[Utterance]  # what programs said in the user's place
     assistant: list[Utterance]
     steps: list[Step]
     summaries: list[str]  # of what went before these items
@@ -70,7 +71,7 @@ class Run(NamedTuple):
 def read_run(items: Iterable[Item]) -> Run:
     """Read the items in one pass. A result belongs to the nearest call before it with its id and without a result."""
     items = list(items)
-    run = Run([], [], [], [], len(items))
+    run = Run([], [], [], [], [], len(items))
     pending: dict[str, list[Step]] = {}
     explanation, calls_since = "", 0
     for place, item in enumerate(items):
@@ -79,7 +80,7 @@ def read_run(items: Iterable[Item]) -> Run:
             run.summaries.append(text)
         elif item.kind is Kind.USER:
             explanation = ""
-            run.users.extend([Utterance(place, text)] if text.strip() else [])
+            (run.programs if item.by_program else run.users).extend([Utterance(place, text)] if text.strip() else [])
         elif item.kind in (Kind.ASSISTANT, Kind.CALL) and text.strip():
             explanation, calls_since = text, 0
             run.assistant.append(Utterance(place, text))

@@ -57,7 +57,7 @@ def test_what_is_not_searched_is_named(here: Project, monkeypatch: pytest.Monkey
     (here.root / "dot.png").write_bytes(b"\x89PNG" + bytes(10))
     (here.root / "large.txt").write_text("tea\n" * 1000)
     answer = called(here.tools()["search_files"], query="salt")
-    assert answer.endswith("[not searched, no text or too large: 2: dot.png (PNG), large.txt (3.9KB)]")
+    assert answer.endswith("[not searched, no text, too large or with keys: 2: dot.png (PNG), large.txt (3.9KB)]")
     for number in range(10):
         (here.root / f"many{number}.txt").write_text("pepper\n" * 60)
     lines = called(here.tools()["search_files"], query="pepper").splitlines()

@@ -17,6 +17,7 @@ from sightline.agent.tools.files.text import binary, decode
 from sightline.agent.tools.in_thread import in_thread
 from sightline.agent.tools.schema import Parameter, Wording, says, tool
 from sightline.errors import ToolFailed
+from sightline.files.secrets import has_secret
 from sightline.values.phrases import size_text
 
 MOST_LISTED = 500  # files and folders in one answer
@@ -182,8 +183,8 @@ def _search_file(folders: Folders, found: Found, matches: Matcher, search: _Sear
         search.skipped.append(f"{found.path} ({size_text(found.size)})")
         return
     try:
-        with folders.open(found.path) as opened:
-            data = opened.file.read(LARGEST)
+        with folders.open(found.path, scan=False) as opened:
+            data, readable = opened.file.read(LARGEST), opened.readable
     except ToolFailed:  # removed meanwhile, or not permitted
         search.skipped.append(found.path)
         return
@@ -193,6 +194,9 @@ def _search_file(folders: Folders, found: Found, matches: Matcher, search: _Sear
     search.bytes += len(data)
     text = decode(data).text
     hits = matches(text)[: MOST_MATCHES - search.matches]
+    if hits and not readable and has_secret(data):  # only now, because it takes longer than searching
+        search.skipped.append(found.path)
+        return
     search.matches += len(hits)
     lines = text.split("\n") if hits else []
     search.lines += [f"{found.path}:{hit.line}: {_around(lines[hit.line - 1], hit)}" for hit in hits]
@@ -216,8 +220,8 @@ def _result(search: _Search, locale: str) -> str:
         lines.append(
             says(
                 locale,
-                f"[not searched, no text or too large: {count}: {named}]",
-                f"[未搜索 {count} 个非文本或过大的文件：{named}]",
+                f"[not searched, no text, too large or with keys: {count}: {named}]",
+                f"[未搜索 {count} 个非文本、过大或含密钥的文件：{named}]",
             )
         )
     if search.stopped:

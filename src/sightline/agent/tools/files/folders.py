@@ -21,7 +21,7 @@ from typing import BinaryIO, NamedTuple
 from sightline.agent.tools.in_thread import go_on
 from sightline.agent.tools.schema import says
 from sightline.errors import ToolFailed
-from sightline.files.project import is_secret
+from sightline.files.secrets import has_secret_inside, is_own_name, is_readable, is_secret, own_home
 
 MOST_LINKS = 20  # on the way to one file: the kernel's own limit is 40
 MOST_LOOKED_AT = 5000  # files whose names are compared with that of a missing file
@@ -47,6 +47,7 @@ class Opened(NamedTuple):
     file: BinaryIO
     path: str
     size: int
+    readable: bool = False  # whether a setting allows to read it although it is secret
 
 
 class Found(NamedTuple):
@@ -64,9 +65,21 @@ class Folders:
     A relative path is relative to the project if it leads into one of the folders, else to the first folder.
     """
 
-    def __init__(self, paths: Sequence[str | Path], locale: str = "en", project: str | Path | None = None) -> None:
-        """`project`: the directory that paths are shown relative to; without one, the first folder."""
+    def __init__(
+        self,
+        paths: Sequence[str | Path],
+        locale: str = "en",
+        project: str | Path | None = None,
+        readable: Sequence[str] = (),
+    ) -> None:
+        """`project`: the directory that paths are shown relative to; without one, the first folder.
+
+        readable: patterns of files that are read although they hold keys or secrets, see `is_readable`.
+        """
+        self._readable, home = readable, own_home()
         self.paths = tuple(Path(path).resolve() for path in paths)
+        # What Sightline stores is closed, unless one of the folders is meant to show it.
+        self._own = None if any(path.is_relative_to(home) for path in self.paths) else home
         self.locale = locale
         self._project = None if project is None else Path(project).resolve()
         self._bases = [] if project is None else _spellings(project)
@@ -79,13 +92,13 @@ class Folders:
         return same
 
     @contextmanager
-    def open(self, path: str) -> Iterator[Opened]:
-        """Open a regular file inside the folders, also through links.
+    def open(self, path: str, *, scan: bool = True) -> Iterator[Opened]:
+        """Open a regular file inside the folders, also through links. `scan=False`: the caller looks for secrets in it.
 
         Raises:
             ToolFailed: there is none, or it may not be read. The message tells why, and which files there are.
         """
-        with self._open_entry(path) as (descriptor, shown):
+        with self._open_entry(path) as (descriptor, shown, place):
             state = os.fstat(descriptor)
             if stat.S_ISDIR(state.st_mode):
                 raise self._failure(
@@ -95,7 +108,28 @@ class Folders:
             if not stat.S_ISREG(state.st_mode):
                 raise self._failure(f"{shown} is no regular file", f"{shown} 不是普通文件")
             with open(os.dup(descriptor), "rb") as file:  # noqa: PTH123 - of a descriptor
-                yield Opened(file, shown, state.st_size)
+                readable = self._is_readable(place)
+                if scan and not readable and has_secret_inside(file, go_on):
+                    raise self.secret(shown)
+                yield Opened(file, shown, state.st_size, readable)
+
+    def secret(self, path: str) -> ToolFailed:
+        """Return the error for a file with a private key or token in it."""
+        return self._failure(
+            f"{path} is refused: it holds a private key or a token; the user can allow it with [tools] readable",
+            f"拒绝读取 {path}：其中含有私钥或令牌；用户可用 [tools] readable 允许",
+        )
+
+    def _is_readable(self, place: Path) -> bool:
+        return bool(self._readable) and is_readable(place, self._project or self.paths[0], self._readable)
+
+    def _is_secret_at(self, place: Path) -> bool:
+        """Whether a file or folder has the name of a secret, and no setting allows it."""
+        if self._own is not None and place.is_relative_to(self._own):
+            return True
+        if not is_secret(place.name, place.parent.name):
+            return False
+        return is_own_name(place.name) or not self._is_readable(place)
 
     def walk(self, path: str = "", *, deepest: int = DEEPEST) -> Iterator[Found]:
         """Yield what is in a folder and below it, each folder before its content, by name, without files of secrets.
@@ -103,16 +137,16 @@ class Folders:
         Raises:
             ToolFailed: it is not a folder, or may not be read.
         """
-        with self._open_entry(path or BEGINNING) as (descriptor, shown):
+        with self._open_entry(path or BEGINNING) as (descriptor, shown, place):
             if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
                 raise self._failure(f"{shown} is a file, not a folder", f"{shown} 是文件，不是文件夹")
-            yield from _below(descriptor, shown, 0, deepest)
+            yield from self._below(descriptor, place, shown, 0, deepest)
 
     # ------------------------------------------------------------------ the way in
 
     @contextmanager
-    def _open_entry(self, path: str) -> Iterator[tuple[int, str]]:
-        """Yield a descriptor of the file or folder, and its name to show."""
+    def _open_entry(self, path: str) -> Iterator[tuple[int, str, Path]]:
+        """Yield a descriptor of the file or folder, its name to show, and its real path."""
         root, names = self._split(path)
         with ExitStack() as opened:
             try:
@@ -124,7 +158,7 @@ class Folders:
             except OSError as error:
                 why = error.strerror or str(error)
                 raise self._failure(f"cannot read {path!r}: {why}", f"无法读取 {path!r}：{why}") from None
-            yield descriptor, self.name_of(root, real)
+            yield descriptor, self.name_of(root, real), self.paths[root].joinpath(*real)
 
     def _split(self, path: str) -> tuple[int, list[str]]:
         """Return the number of the folder that a path begins in, and the names below it."""
@@ -155,7 +189,7 @@ class Folders:
                 real.pop()
                 stack.pop()
                 continue
-            if is_secret(name):
+            if self._is_secret_at(self.paths[root].joinpath(*real, name)):
                 raise self._failure(
                     f"{name} is refused: it is a file of keys or secrets", f"拒绝读取 {name}：这是密钥或机密文件"
                 )
@@ -240,7 +274,29 @@ class Folders:
     def _everything(self) -> Iterator[Found]:
         for index in range(len(self.paths)):
             with suppress(OSError, ToolFailed), ExitStack() as opened:  # the folder itself may be missing
-                yield from _below(self._open_root(index, opened), self.name_of(index), 0, DEEPEST)
+                below = self._open_root(index, opened)
+                yield from self._below(below, self.paths[index], self.name_of(index), 0, DEEPEST)
+
+    def _below(self, folder: int, place: Path, path: str, depth: int, deepest: int) -> Iterator[Found]:
+        """Yield what is below an open folder at this real path."""
+        for name in sorted(os.listdir(folder)):
+            go_on()
+            if self._is_secret_at(place / name):
+                continue
+            try:
+                state = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            except OSError:  # gone since
+                continue
+            shown = printable(name if path == BEGINNING else f"{path}/{name}")
+            kind = _KINDS.get(stat.S_IFMT(state.st_mode), "other")
+            if kind != "folder":
+                yield Found(shown, kind, state.st_size, depth)
+            elif name not in SKIPPED:
+                yield Found(shown, kind, 0, depth)
+                if depth + 1 < deepest:
+                    with suppress(OSError), ExitStack() as opened:  # not permitted, or no folder any more
+                        below = _closing(os.open(name, _FOLDER, dir_fd=folder), opened)
+                        yield from self._below(below, place / name, shown, depth + 1, deepest)
 
 
 def shell_directory(env: Mapping[str, str]) -> Path:
@@ -285,25 +341,3 @@ def _open_name(name: str, folder: int, mode: int, *, last: bool, opened: ExitSta
 def _closing(descriptor: int, opened: ExitStack) -> int:
     opened.callback(os.close, descriptor)
     return descriptor
-
-
-def _below(folder: int, path: str, depth: int, deepest: int) -> Iterator[Found]:
-    """Yield what is below an open folder."""
-    for name in sorted(os.listdir(folder)):
-        go_on()
-        if is_secret(name):
-            continue
-        try:
-            state = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except OSError:  # gone since
-            continue
-        shown = printable(name if path == BEGINNING else f"{path}/{name}")
-        kind = _KINDS.get(stat.S_IFMT(state.st_mode), "other")
-        if kind != "folder":
-            yield Found(shown, kind, state.st_size, depth)
-        elif name not in SKIPPED:
-            yield Found(shown, kind, 0, depth)
-            if depth + 1 < deepest:
-                with suppress(OSError), ExitStack() as opened:  # not permitted, or no folder any more
-                    below = _closing(os.open(name, _FOLDER, dir_fd=folder), opened)
-                    yield from _below(below, shown, depth + 1, deepest)

@@ -23,6 +23,7 @@ from sightline.agent.tools.files.view import Asked, contents, header
 from sightline.agent.tools.in_thread import in_thread
 from sightline.agent.tools.schema import Parameter, Wording, says, tool
 from sightline.errors import StoreError, ToolFailed, UnknownCode
+from sightline.files.secrets import has_secret
 from sightline.shorten.call_subject import READ_ID
 
 NAME, ALIAS = "file_reader", "read_file"
@@ -95,7 +96,11 @@ def read(folders: Folders, codes: CodeStore | None, uploads: Mapping[str, Path],
     if (code := _saved_code(codes, path, asked, folders.locale)) is not None:
         return code
     with _open(folders, codes, uploads, path) as opened:
-        return contents(opened, asked, folders.locale)
+        result = contents(opened, asked, folders.locale)
+        # What was not looked at when it was opened: the end of a long file, or a workbook's text.
+        if not opened.readable and has_secret(result.encode("utf-8", "replace")):
+            raise folders.secret(opened.path)
+        return result
 
 
 def _saved_code(codes: CodeStore | None, path: str, asked: Asked, locale: str) -> str | None:
@@ -147,4 +152,4 @@ def _upload(path: Path, locale: str) -> Iterator[Opened]:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
             raise ToolFailed(says(locale, f"{path.name} is no regular file", f"{path.name} 不是普通文件"))
-        yield Opened(file, printable(path.name), state.st_size)
+        yield Opened(file, printable(path.name), state.st_size, readable=True)  # the user has given it

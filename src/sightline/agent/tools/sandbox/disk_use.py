@@ -6,11 +6,11 @@ has it open or mapped.
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from sightline.agent.tools.in_thread import go_on
+from sightline.agent.tools.sandbox.process_use import names, processes_of
 
 
 def unnamed_bytes(session: int, folder: Path, largest: int) -> int:
@@ -22,7 +22,7 @@ def unnamed_bytes(session: int, folder: Path, largest: int) -> int:
     """
     sizes: dict[int, int] = {}  # by inode, because forked processes share open files
     inside = os.fsencode(folder.resolve()) + b"/"
-    for process in _processes(session):
+    for process in processes_of(session):
         for inode, size in _mapped(process, inside, largest):
             sizes.setdefault(inode, size)
         for state in _open_files(process):
@@ -31,19 +31,10 @@ def unnamed_bytes(session: int, folder: Path, largest: int) -> int:
     return sum(sizes.values())
 
 
-def _processes(session: int) -> Iterator[str]:
-    """Yield the /proc path of each process of a session. The filter of system calls prevents leaving it."""
-    for name in filter(str.isdigit, _names("/proc")):
-        go_on()
-        with suppress(OSError):  # it has ended
-            if os.getsid(int(name)) == session:
-                yield f"/proc/{name}"
-
-
 def _open_files(process: str) -> Iterator[os.stat_result]:
     """Yield the open files of its threads, because each thread can have its own."""
-    for thread in _names(f"{process}/task"):
-        for name in _names(f"{process}/task/{thread}/fd"):
+    for thread in names(f"{process}/task"):
+        for name in names(f"{process}/task/{thread}/fd"):
             with suppress(OSError):  # it was closed
                 yield os.stat(f"{process}/task/{thread}/fd/{name}")  # noqa: PTH116 - many of them, often
 
@@ -62,11 +53,3 @@ def _size(mapped: str, largest: int) -> int:
         return os.stat(mapped).st_blocks * 512  # noqa: PTH116 - as above
     except OSError:  # not permitted; or it is now mapped at another address
         return largest
-
-
-def _names(folder: str) -> Sequence[str]:
-    """Return the names in a folder; none if the process has ended."""
-    try:
-        return os.listdir(folder)  # noqa: PTH208 - as above
-    except OSError:
-        return ()

@@ -5,9 +5,13 @@ output and disk; nothing of our environment; no access to other processes of the
 Python's own, the system's programs and its own two folders; with seccomp, no change of a file's mode, owner, times or
 attributes, not even of its own files. Without Landlock it can read and write what the user can: `Protection` tells.
 
+Memory and processes are bounded for all processes of a program together, because it is measured what they use, and a
+program that uses too much is ended. Between two measurements it can have more: of processes only if it runs as root,
+because the kernel stops others at the limit; of memory as much as it can fill in that time, and each process no more
+addresses than the limit.
+
 It still can see whether a file exists, its size and times (no layer hides them), run native code under the same
-limits, and use processor time. For root the number of processes is not bounded, only their time. It ends when our
-process ends, even if that is killed.
+limits, and use processor time. It ends when our process ends, even if that is killed.
 """
 
 import asyncio
@@ -19,6 +23,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,11 +32,14 @@ from msgspec.json import decode
 
 from sightline.agent.tools.in_thread import go_on, in_thread
 from sightline.agent.tools.sandbox.disk_use import unnamed_bytes
+from sightline.agent.tools.sandbox.process_use import overuse
 from sightline.agent.tools.sandbox.seccomp import seccomp_filter
 from sightline.errors import ToolFailed
 
 OUTPUT = 30_000  # bytes of the beginning and of the end of its output: about 15,000 tokens in all
-WATCHED = 0.2  # seconds between two measurements of its files
+WATCHED = 0.05  # seconds between two measurements of its processes
+FILES_EVERY = 4  # measurements of its processes to one of its files, which takes longer
+OUTSIDE = 2  # processes of ours in its session
 MOST_FILES = 1000  # and folders
 DEEPEST = 32  # folders within folders, because files below the longest path could not be counted
 
@@ -49,10 +57,10 @@ class Limits(Struct, frozen=True):
     """The limits of a program."""
 
     seconds: float = 30.0
-    memory_mb: int = 1024  # of addresses of one process: numpy and pandas alone reserve half of it
+    memory_mb: int = 1024  # of all processes; of addresses of each: numpy and pandas alone reserve half of it
     file_bytes: int = 100 << 20  # of one file
     disk: int = 500 << 20  # bytes of all files, also of those without a name
-    processes: int = 64
+    processes: int = 64  # and threads
 
 
 class Protection(Struct, frozen=True):
@@ -74,7 +82,7 @@ class Ran(NamedTuple):
     status: int  # as in a shell: 128 plus the signal that ended it
     out: str
     err: str
-    stopped: str = ""  # why it was ended: "time", "disk"
+    stopped: str = ""  # why it was ended: "time", "disk", "memory", "processes"
 
 
 @cache
@@ -163,18 +171,27 @@ async def _watch(process: asyncio.subprocess.Process, folder: Path, limits: Limi
     ended, clock = asyncio.ensure_future(process.wait()), asyncio.get_running_loop().time
     until = clock() + limits.seconds
     try:
-        while (left := until - clock()) > 0:
-            done, _ = await asyncio.wait({ended}, timeout=min(left, WATCHED))
+        for turn in count(1):
+            left = until - clock()
+            done, _ = await asyncio.wait({ended}, timeout=max(0.0, min(left, WATCHED)))
             if done or process.returncode is not None:  # `wait` also waits for other processes that hold its output
                 return ""
-            if await in_thread(_uses_too_much, process.pid, folder, limits):
-                return "disk"
-        return "time"
+            if left <= 0:
+                return "time"
+            if stopped := await in_thread(_overuse, process.pid, folder, limits, turn % FILES_EVERY == 0):
+                return stopped
+        raise AssertionError("it counts for ever")
     finally:
         ended.cancel()
 
 
-def _uses_too_much(session: int, folder: Path, limits: Limits) -> bool:
+def _overuse(session: int, folder: Path, limits: Limits, with_files: bool) -> str:
+    """Return what it uses too much of; empty if nothing."""
+    used = overuse(session, limits.memory_mb << 20, limits.processes + OUTSIDE)
+    return used or ("disk" if with_files and _fills_disk(session, folder, limits) else "")
+
+
+def _fills_disk(session: int, folder: Path, limits: Limits) -> bool:
     """Whether its files are more than allowed: in its folder, or removed files that are still open."""
     files, size = 0, unnamed_bytes(session, folder, limits.file_bytes)
     top = str(folder).count(os.sep)

@@ -4,6 +4,7 @@ What a program leaves is as untrusted as the program: unprintable names, links i
 opened relative to open folders and never through a link, by their real names; shown names are never opened.
 """
 
+import fcntl
 import os
 import shutil
 import stat
@@ -20,7 +21,10 @@ from sightline.agent.tools.sandbox.run import DEEPEST, MOST_FILES
 
 Result = TypeVar("Result")
 
+MOST_KEPT = 2 << 30  # bytes of the files of all programs of a session: four times what one program may write
+SMALLEST = 4096  # bytes that a file or folder counts at least, because that is what it takes on a disk
 _BLOCK = 1 << 20
+_PREFIX, _IN_USE = "sightline-run-", "in-use"  # the folder of a program, and the file in it that is locked
 _LONGEST = 500  # characters of a folder's path that is entered, so that its files can be named in the target folder too
 
 
@@ -38,7 +42,10 @@ class Place:
             if self._removed:
                 raise GivenUp
             if self._folder is None:
-                self._folder = tempfile.TemporaryDirectory(prefix="sightline-run-", ignore_cleanup_errors=True)
+                remove_abandoned(Path(tempfile.gettempdir()))
+                self._folder = tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
+                self._used = open(Path(self._folder.name, _IN_USE), "wb")  # noqa: PTH123, SIM115 - as long as the folder
+                fcntl.flock(self._used, fcntl.LOCK_EX)
             return function(Path(self._folder.name).resolve(), *arguments)
 
     def remove(self) -> None:
@@ -46,8 +53,24 @@ class Place:
         with self._lock:
             self._removed = True
             if self._folder is not None:
+                self._used.close()
                 with suppress(RecursionError):  # too many folders within folders
                     self._folder.cleanup()
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Remove the folders that killed processes of this user left. One that is in use is locked."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # gone, another user's, or in use
+            state = folder.lstat()
+            if stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid():
+                with open(folder / _IN_USE, "r+b", opener=_open_plain) as used:
+                    fcntl.flock(used, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _open_plain(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 class File(NamedTuple):
@@ -63,6 +86,7 @@ class Left(NamedTuple):
 
     files: tuple[File, ...] = ()
     where: str = ""
+    full: str = ""  # the folder of all programs' files, if it had no more room
 
 
 class _Open(NamedTuple):
@@ -76,25 +100,43 @@ class _Open(NamedTuple):
 def collect_files(work: Path, given: Collection[str], keep: Path | None, room: int) -> Left:
     """Copy the files that a program wrote, except those it was given, into a new folder of `keep`.
 
-    A file beyond `room` bytes, or one that cannot be read, is listed and not copied.
+    A file beyond `room` bytes, or one that cannot be read, is listed and not copied. `keep` has a limit for the files
+    of all programs together.
     """
     files: list[File] = []
     target: Path | None = None
+    free = MOST_KEPT - (_size_of(keep) if keep is not None else 0)
+    is_full = False
     try:
         for found in _files(work):
             if found.path in given:
                 continue
             source = found.file if found.size <= room and len(files) < MOST_FILES else None
+            if source is not None and max(found.size, SMALLEST) > free:
+                source, is_full = None, keep is not None
             if keep is not None and source is not None:
                 target = target or _new_folder(keep)
                 copy_bytes(source, target / found.path, found.size)
                 room -= found.size
+                free -= max(found.size, SMALLEST)
             files.append(File(printable(found.path), found.size, keep is not None and source is not None))
     except BaseException:  # no incomplete copy is left
         if target is not None:
             shutil.rmtree(target, ignore_errors=True)
         raise
-    return Left(tuple(files), str(target or ""))
+    return Left(tuple(files), str(target or ""), str(keep) if is_full else "")
+
+
+def _size_of(keep: Path) -> int:
+    """Return the bytes of the files that are kept already."""
+    size = 0
+    for place, folders, names in os.walk(keep):
+        go_on()
+        size += SMALLEST * len(folders)
+        for name in names:
+            with suppress(OSError):  # the user has deleted it
+                size += max(os.lstat(os.path.join(place, name)).st_size, SMALLEST)  # noqa: PTH118 - many of them
+    return size
 
 
 def copy_bytes(source: BinaryIO, target: Path, size: int) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from stored import check_log, child, entries_in, file_of, heard
+from tests.conftest import Tried
 from writer import BUDGET, insist
 
 from sightline.compose.verify import verify
@@ -109,7 +110,7 @@ def test_payloads_of_alternating_writers_can_all_be_made_again(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("count", [MESSAGES, pytest.param(SOAK_MESSAGES, marks=pytest.mark.soak)])
-def test_processes_lose_nothing_of_each_other(tmp_path: Path, count: int) -> None:
+def test_processes_lose_nothing_of_each_other(tmp_path: Path, count: int, tried: Tried) -> None:
     """Three processes write to one branch at once: no line torn or lost, seqs dense, each message there once."""
     begun(tmp_path).close()
     writers = [child("share", tmp_path, "shared", f"w{number}", count) for number in range(3)]
@@ -119,6 +120,7 @@ def test_processes_lose_nothing_of_each_other(tmp_path: Path, count: int) -> Non
     said = [ack["text"] for ack in acks if "text" in ack]
     assert sorted(texts(again(tmp_path))) == sorted(["Begin.", *said])
     assert len(said) == 3 * count
+    tried("appends of writers at once", 3 * count)
 
 
 def test_a_fork_while_another_process_writes(tmp_path: Path) -> None:

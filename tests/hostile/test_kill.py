@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 from stored import Acks, check, child, heard
+from tests.conftest import Tried
 
 FORKED = 50
 LIVES = 10  # of one session, each ended by a kill
@@ -45,7 +46,7 @@ class Nursery:
 
 
 @pytest.mark.parametrize("number", range(FORKED // LIVES))
-def test_a_session_survives_kill_after_kill(nursery: tuple[Path, Nursery], number: int) -> None:
+def test_a_session_survives_kill_after_kill(nursery: tuple[Path, Nursery], number: int, tried: Tried) -> None:
     """After each of ten kills nothing acknowledged in any life is lost, and the session goes on."""
     root, forker = nursery
     random = Random(number)
@@ -53,6 +54,7 @@ def test_a_session_survives_kill_after_kill(nursery: tuple[Path, Nursery], numbe
     for life in range(LIVES):
         acks += forker.life(f"s{number}", number * 100 + life, random.randrange(12), random.randrange(4000))
         check(root, f"s{number}", acks, clean_end=random.random() < 0.5)
+    tried("kills of writers", LIVES)
 
 
 def kill_spawned(root: Path, session_id: str, seed: int) -> Acks:
@@ -68,18 +70,19 @@ def kill_spawned(root: Path, session_id: str, seed: int) -> Acks:
     return heard(lines)
 
 
-def test_a_spawned_writer_may_be_killed_too(tmp_path: Path) -> None:
+def test_a_spawned_writer_may_be_killed_too(tmp_path: Path, tried: Tried) -> None:
     """The same with processes that share nothing with anybody, one session through all their lives."""
     acks: Acks = []
     for seed in range(SPAWNED):
         acks += kill_spawned(tmp_path, "spawned", seed)
         check(tmp_path, "spawned", acks)
     assert acks
+    tried("kills of writers", SPAWNED)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("session", range(SOAK_SPAWNED // 20))
-def test_several_writers_killed_among_each_other(tmp_path: Path, session: int) -> None:
+def test_several_writers_killed_among_each_other(tmp_path: Path, session: int, tried: Tried) -> None:
     """Of three writers of one branch some are killed while others write on; twenty kills per session."""
     random = Random(session)
     acks: Acks = []
@@ -95,6 +98,7 @@ def test_several_writers_killed_among_each_other(tmp_path: Path, session: int) -
             writer.communicate()
             acks += heard(lines)
         check(tmp_path, "shared", [ack for ack in acks if "ready" not in ack], clean_end=random.random() < 0.5)
+    tried("kills of writers", 20)
 
 
 def check_started(root: Path) -> None:

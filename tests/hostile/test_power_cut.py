@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lossy_disk import LossyDisk, left_over
 from stored import check_batches
+from tests.conftest import Tried
 from writer import BUDGET, reply
 
 from sightline.compose.verify import verify
@@ -157,7 +158,7 @@ def act(session: Session, witness: Witness, random: Random) -> None:
 
 @pytest.mark.parametrize("fsync", ["always", "turn"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_session_keeps_what_it_acknowledged(tmp_path: Path, fsync: Fsync, seed: int) -> None:
+def test_a_session_keeps_what_it_acknowledged(tmp_path: Path, fsync: Fsync, seed: int, tried: Tried) -> None:
     """Under `always` whatever a call returned for, under `turn` all before the last compose, reply or flush is there.
 
     The session opens, every payload that was returned can be made again, and it goes on; three times in a row.
@@ -173,6 +174,7 @@ def test_a_session_keeps_what_it_acknowledged(tmp_path: Path, fsync: Fsync, seed
             act(session, witness, random)
         disk.cut_power(random)
         opens_and_goes_on(path, witness.safe)
+    tried("power cuts", 3)
 
 
 def opens_and_goes_on(path: Path, safe: bytes) -> None:

@@ -105,7 +105,7 @@ class LossyFile:
         self._alive().sync()
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, wait: float | None = None) -> Iterator[None]:
         """See `DiskFile`. One machine with one writer: nobody else is there."""
         yield
 

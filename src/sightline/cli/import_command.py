@@ -1,0 +1,121 @@
+"""`sightline import`: conversations that other programs recorded become sessions of the project."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sightline.cli.options import FormatChoice, Place, place, with_json
+from sightline.cli.phrases import Phrases
+from sightline.cli.render import error_console, print_json, print_stderr, printable, progress
+from sightline.errors import BadInput
+from sightline.imports.detection import AUTO, conversations
+from sightline.imports.importer import Imported, import_into
+from sightline.imports.source import files_in
+from sightline.values.items import Usage
+
+
+@click.command("import", short_help="Import recorded conversations as sessions.")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True), metavar="PATH...")
+@click.option("--line", type=click.IntRange(min=1), metavar="N", help="Only conversation N of a file or folder.")
+@click.option("--format", type=FormatChoice(AUTO), default=AUTO, show_default=True, help="Format of messages.")
+@with_json
+def import_(paths: tuple[str, ...], line: int | None, format: str, as_json: bool) -> None:  # noqa: A002
+    """Import conversations that other programs recorded. Each becomes a session of the project.
+
+    PATH is a log of Claude Code or Codex, messages in the form of OpenAI, Anthropic or LangChain (a JSON list, an
+    object with "messages", one message per line, or one conversation per line), or a log of Sightline; each may be
+    compressed as .gz. A folder is searched for such files; - reads standard input. Every line is kept, also those that
+    are no messages: `sightline sessions export --format source` writes them again. Importing a file again changes
+    nothing, or adds what is new in it. The exit code is 1 if a file that was named cannot be imported.
+
+    \b
+    Examples:
+      sightline import ~/.claude/projects/-home-me-shop
+      sightline import ~/.codex/sessions/2026/11
+      sightline import conversations.jsonl.gz --line 3
+    """
+    here = place()
+    done: list[Imported] = []
+    refused: list[tuple[str, str]] = []
+    failed = False
+    for path in paths:
+        before = len(done)
+        try:
+            _import_path(here, path, line, format, done, lambda name, error: refused.append((name, str(error))))
+        except BadInput as error:
+            refused.append((path, str(error)))
+            failed = True
+        if not as_json:
+            for each in done[before:]:
+                _print_imported(here.words, each)
+    if as_json:
+        print_json({
+            "imported": [each._asdict() for each in done],
+            "refused": [{"file": name, "error": error} for name, error in refused],
+        })  # fmt: skip
+    else:
+        _print_refused(here.words, refused)
+    if failed:
+        click.get_current_context().exit(1)
+
+
+def _import_path(
+    here: Place,
+    path: str,
+    line: int | None,
+    format: str,  # noqa: A002
+    done: list[Imported],
+    refuse: Callable[[str, BadInput], None],
+) -> None:
+    folder = Path(path) if path != "-" and Path(path).is_dir() else None
+    total = 100 if folder is None else sum(1 for _ in files_in(folder))
+    with progress(error_console(), here.words("importing", name=printable(path)), total) as advance:
+
+        def refused(name: str, error: BadInput) -> None:
+            advance()
+            refuse(name, error)
+
+        tick = _Percent(advance) if folder is None else lambda _: None
+        for found in conversations(path, format, line=line, refuse=refused, tick=tick):
+            done.append(import_into(here.folder, found, here.project))
+            if folder is not None:
+                advance()
+
+
+class _Percent:
+    """Advances a progress bar of 100 steps by the share of a file that has been read. Most files are read twice."""
+
+    def __init__(self, advance: Callable[[], None]) -> None:
+        self._advance, self._shown, self._share, self._readings = advance, 0, 0.0, 0
+
+    def __call__(self, share: float) -> None:
+        self._readings += share < self._share and self._share > 0.9
+        self._share = share
+        while self._shown < min(int((self._readings + share) * 50), 100):
+            self._shown += 1
+            self._advance()
+
+
+def _print_imported(words: Phrases, done: Imported) -> None:
+    key = {"new": "imported", "grown": "import grown", "unchanged": "import unchanged"}[done.state]
+    facts: dict[str, Any] = done._asdict()
+    click.echo(words(key, **facts | {"name": printable(done.name)}))
+    if done.types:
+        counted = ", ".join(f"{printable(kind)} {count:,}" for kind, count in done.types.items())
+        click.echo("  " + words("import types", types=counted))
+    if done.usage is not None and done.state != "unchanged":
+        click.echo("  " + _usage(words, done.usage))
+
+
+def _usage(words: Phrases, usage: Usage) -> str:
+    return words(
+        "import usage", input=usage.input_tokens, cached=usage.cached_tokens, written=usage.written_tokens,
+        output=usage.output_tokens,
+    )  # fmt: skip
+
+
+def _print_refused(words: Phrases, refused: list[tuple[str, str]]) -> None:
+    for name, error in refused:
+        print_stderr(words("import refused", name=name, error=error.removeprefix(f"{name}: ")), "yellow")

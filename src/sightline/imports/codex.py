@@ -1,0 +1,263 @@
+"""Reads the rollouts of Codex: one JSON object per line, `{timestamp, type, payload}`.
+
+What the model saw are the lines of type `response_item`. Those of type `event_msg` say the same again for the screen,
+and are only kept; of them, `token_count` gives the usage and `thread_rolled_back` takes turns back.
+The oldest rollouts have the items themselves as lines.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from sightline.errors import BadInput
+from sightline.imports.conversation import Compaction, Line, Step, Turn, summed
+from sightline.imports.harness_text import divided, is_harness_text
+from sightline.imports.source import Source, value_of
+from sightline.values.items import Message, Role, Text, Usage, plain_text
+from sightline.wire import openai_responses
+from sightline.wire.common import dumped
+
+Json = dict[str, Any]
+
+TYPES = frozenset({
+    "session_meta", "response_item", "event_msg", "compacted", "turn_context", "world_state",
+    "inter_agent_communication", "inter_agent_communication_metadata", "security_risk_score",
+})  # fmt: skip
+_OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
+_ITEMS = _OUTPUTS | {
+    "message", "reasoning", "function_call", "custom_tool_call", "local_shell_call", "tool_search_call",
+    "tool_search_output", "web_search_call", "image_generation_call", "agent_message",
+}  # fmt: skip
+"""Items that the model sees. Others, such as snapshots and encrypted compactions, are only kept."""
+
+_MOST_LINES = 64  # of a step that says nothing: so many are kept in memory at most
+
+
+def recognises(value: Any) -> bool:
+    """Whether this is a line of such a rollout."""
+    match value:
+        case {"type": str(kind), "payload": {}}:
+            return kind in TYPES
+        case {"record_type": str()}:
+            return True
+        case {"id": str(), "timestamp": str(), "instructions": _}:
+            return "role" not in value and "type" not in value  # the first line of the oldest ones
+        case _:
+            return False
+
+
+class CodexLog:
+    """The conversation of one rollout. `Conversation` says what its methods promise."""
+
+    kind = "Codex"
+    tools: tuple[Any, ...] = ()
+    is_list = False
+    envelope: dict[str, Any] | None = None
+
+    def __init__(self, source: Source) -> None:
+        self._source, self.name = source, source.name
+
+    @cached_property
+    def _outline(self) -> "_Outline":
+        return _Outline(self._source.lines())
+
+    @property
+    def key(self) -> str:
+        """The id of its session: that of the thread."""
+        return "codex-" + (self._outline.thread_id or self._source.stem)
+
+    @property
+    def usage(self) -> Usage | None:
+        return summed(iter(self._outline.usages.values()))
+
+    def lines(self) -> Iterator[Line]:
+        return self._source.lines()
+
+    def is_active(self, number: int) -> bool:
+        return not any(first <= number <= last for first, last in self._outline.taken_back)
+
+    def steps(self, after: int = 0) -> Iterator[Step]:
+        assembly = _Assembly(self._outline)
+        for line in self._source.lines():
+            if line.number > after:
+                kind, payload = _unwrapped(value := value_of(line))
+                detail = payload.get("type")
+                typed = line._replace(type=f"{kind}/{detail}" if isinstance(detail, str) and detail != kind else kind)
+                active = self.is_active(line.number)
+                yield from assembly.add(typed, kind if active else "", payload, _time(value))
+        yield from assembly.end()
+
+
+def _unwrapped(value: Any) -> tuple[str, Json]:
+    """Return the type and the payload of a line. In the oldest rollouts the line is the payload."""
+    match value:
+        case {"type": str(kind), "payload": dict(payload)} if kind not in _ITEMS:
+            return kind, payload
+        case {"type": str(kind)}:
+            return ("response_item" if kind in _ITEMS else kind), value
+        case {"record_type": str(kind)}:
+            return kind, value
+        case {"id": _, "timestamp": _}:
+            return "session_meta", value
+        case _:
+            return ("unreadable" if value is None else "unknown"), {}
+
+
+def _time(value: Any) -> str:
+    return str(value.get("timestamp") or "") if isinstance(value, dict) else ""
+
+
+class _Outline:
+    """What has to be known about a whole rollout before its first line is read."""
+
+    def __init__(self, lines: Iterator[Line]) -> None:
+        self.thread_id = ""
+        self.first_meta = 0  # the line with the instructions; those of a fork's parent come after it
+        self.taken_back: list[tuple[int, int]] = []  # first and last line of turns that were rolled back
+        self.usages: dict[int, Usage] = {}  # by the line that reports it
+        turns: list[int] = []  # lines of the user's messages
+        last: Any = None
+        for line in lines:
+            kind, payload = _unwrapped(value_of(line))
+            match kind, payload:
+                case "session_meta", _ if not self.first_meta:
+                    self.first_meta = line.number
+                    self.thread_id = str(payload.get("id") or payload.get("session_id") or "")
+                case "response_item", {"type": "message", "role": "user", "content": content}:
+                    if any(not by_harness for by_harness, _ in divided(content)):
+                        turns.append(line.number)
+                case "event_msg", {"type": "thread_rolled_back", "num_turns": int(count)} if turns and count > 0:
+                    self.taken_back.append((turns[-count:][0], line.number))
+                    del turns[-count:]
+                case "event_msg", {"type": "token_count", "info": {"last_token_usage": dict(used)} as info}:
+                    if (mark := info.get("total_token_usage") or used) != last:  # the same one is reported repeatedly
+                        self.usages[line.number] = _usage(used)
+                    last = mark
+
+
+def _usage(used: Json) -> Usage:
+    names = ("input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens")
+    return Usage(*(count if isinstance(count := used.get(name), int) else 0 for name in names))
+
+
+class _Assembly:
+    """Puts lines together to steps: the items of one model call with the outputs of its calls."""
+
+    def __init__(self, outline: _Outline) -> None:
+        self._outline = outline
+        self._lines: list[Line] = []
+        self._items: list[Json] = []
+        self._usage: Usage | None = None
+        self._time = self._model = self._cwd = self._branch = ""
+
+    def add(self, line: Line, kind: str, payload: Json, time: str) -> Iterator[Step]:
+        """Add a line; `kind` is empty if it was taken back. Yield the steps that end before it or with it."""
+        match kind, payload:
+            case "session_meta", _ if line.number == self._outline.first_meta:
+                self._cwd, self._branch = _text(payload.get("cwd")), _text((payload.get("git") or {}).get("branch"))
+                given = payload.get("base_instructions") or payload.get("instructions")
+                text = given.get("text") if isinstance(given, dict) else given
+                turns = self._turns(Message(Role.SYSTEM, (Text(text),)), line, time) if text else ()
+                yield Step((line,), tuple(turns))
+                return
+            case "turn_context", {"model": str(self._model)}:
+                pass
+            case "event_msg", {"type": "token_count"}:
+                self._usage = self._outline.usages.get(line.number, self._usage)
+            case "compacted", _:
+                yield from self.end()
+                yield Step((line,), (), _compaction(payload, time))
+                return
+            case "response_item", {"type": "message", "role": "user" | "developer" | "system"}:
+                yield from self.end()
+                yield Step((line,), tuple(self._said(payload, line, time)))
+                return
+            case "response_item", {"type": str(item)} if item in _ITEMS:
+                answered = any(each.get("type") in _OUTPUTS for each in self._items)
+                if item not in _OUTPUTS and (answered or self._usage is not None):
+                    yield from self.end()
+                self._items.append(payload)
+                self._time = self._time or time
+            case _:
+                if len(self._lines) >= _MOST_LINES and not self._items:
+                    yield from self.end()
+        self._lines.append(line)
+
+    def end(self) -> Iterator[Step]:
+        """Yield the step of the lines so far."""
+        turns: list[Turn] = []
+        for message in _read([item for each in self._items for item in _usual(each)]):
+            read = message
+            if message.role is Role.ASSISTANT:
+                read = msgspec.structs.replace(message, model=self._model, usage=self._usage)
+                self._usage = None
+            turns += self._turns(read, self._lines[0], self._time, len(turns) + 1)
+        if self._lines:
+            yield Step(tuple(self._lines), tuple(turns))
+        self._lines, self._items, self._usage, self._time = [], [], None, ""
+
+    def _said(self, payload: Json, line: Line, time: str) -> Iterator[Turn]:
+        number = 0
+        for by_harness, blocks in divided(payload.get("content") or []):
+            for message in _read([{**payload, "content": blocks}]):
+                number += 1
+                by_program = by_harness or message.role is Role.SYSTEM
+                yield from self._turns(message, line, time, number, by_program=by_program)
+
+    def _turns(
+        self, message: Message, line: Line, time: str, number: int = 1, *, by_program: bool = False
+    ) -> Iterator[Turn]:
+        yield Turn(
+            message=message, uuid=f"{self._outline.thread_id}:{line.number}.{number}", timestamp=time,
+            by_program=by_program, cwd=self._cwd, git_branch=self._branch,
+        )  # fmt: skip
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _read(items: list[Json]) -> list[Message]:
+    """Return the messages of items. If one of them is of no known form, those that are."""
+    try:
+        return openai_responses.read(items)
+    except BadInput:
+        return [message for item in items for message in _read([item])] if len(items) > 1 else []  # the line is kept
+
+
+def _usual(item: Json) -> Iterator[Json]:
+    """Yield an item in the form of the Responses API, where that of a rollout differs."""
+    match item:
+        case {"type": "local_shell_call", "call_id": str(call), "action": action}:
+            yield {"type": "function_call", "call_id": call, "name": "local_shell", "arguments": dumped(action)}
+        case {"type": "function_call_output", "output": {"content": content}}:
+            yield {**item, "output": content}
+        case {"type": "function_call" | "custom_tool_call" | "reasoning" | "message"}:
+            yield {key: inner for key, inner in item.items() if key not in ("timestamp", "metadata")}
+        case _:
+            yield item
+
+
+def _compaction(payload: Json, time: str) -> Compaction | None:
+    """Return the compaction of a line: the history that replaced the one before it, or else its summary.
+
+    None if that cannot be read, because it is encrypted: then the history before it stays.
+    """
+    history = payload.get("replacement_history") or ()
+    texts = [
+        plain_text(message.parts)
+        for item in history
+        if isinstance(item, dict) and item.get("type") == "message" and item.get("role") in ("user", "assistant")
+        for message in _read([item])
+    ]
+    texts = [text for text in texts if text.strip() and not is_harness_text(text)]
+    message = _text(payload.get("message"))
+    if message.strip() and not any(message in text for text in texts):
+        texts.append(message)
+    text = "\n\n".join(texts)
+    encrypted = any(isinstance(item, dict) and item.get("encrypted_content") for item in history)
+    if not text.strip() or (encrypted and not message.strip()):
+        return None
+    return Compaction(summary=text, timestamp=time)

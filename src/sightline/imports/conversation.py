@@ -1,0 +1,109 @@
+"""The values that all readers of recorded conversations give: lines, turns, steps."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from sightline.errors import BadInput
+from sightline.values.items import Message, Usage
+
+
+class Line(NamedTuple):
+    """One line of a source, or one message of a list. Nothing of it is changed."""
+
+    number: int  # counted from 1
+    data: bytes
+    type: str = ""  # for counting: the types that the format itself has
+    is_torn: bool = False  # the last line, which is no JSON and has no end: it may still be written
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """One message that a line of the source says."""
+
+    message: Message
+    uuid: str = ""  # that of the source, if it has one
+    timestamp: str = ""
+    by_program: bool = False  # the harness wrote it in the place of the user or of the system
+    cwd: str = ""
+    git_branch: str = ""
+
+
+class Compaction(Struct, frozen=True, kw_only=True):
+    """The recording program replaced everything before this place by a summary."""
+
+    summary: str
+    trigger: str = "auto"
+    pre_tokens: int = 0
+    post_tokens: int | None = None
+    kept_from: str = ""  # uuid of the first turn that stayed as it was; empty: none did
+    uuid: str = ""
+    timestamp: str = ""
+
+
+class Step(Struct, frozen=True):
+    """Lines that follow each other, and what they add to the conversation: nothing, turns, or a compaction."""
+
+    lines: tuple[Line, ...]
+    turns: tuple[Turn, ...] = ()
+    compaction: Compaction | None = None
+
+
+class Conversation(Protocol):
+    """One recorded conversation. Its source is read again by each call, a step at a time.
+
+    kind: the format. name: where it was found, for people.
+    is_list: it is one JSON document, whose messages are counted as lines; `envelope` is what stands around them.
+    """
+
+    kind: str
+    name: str
+    is_list: bool
+    envelope: dict[str, Any] | None
+
+    @property
+    def key(self) -> str:
+        """The id of the session that it is imported as."""
+
+    @property
+    def tools(self) -> tuple[Any, ...]:
+        """The definitions of its tools, in any provider's form."""
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens of all model calls in the source, each counted once; None if it says nothing about them."""
+
+    def lines(self) -> Iterator[Line]:
+        """Yield every line that is not blank, unread."""
+
+    def steps(self, after: int = 0) -> Iterator[Step]:
+        """Yield the steps of all lines after this one. Every line is in exactly one step, in order. Raises BadInput."""
+
+    def is_active(self, number: int) -> bool:
+        """Whether a line belongs to the conversation as it is now: it was not taken back, and is no side chain."""
+
+
+def summed(usages: Iterator[Usage]) -> Usage | None:
+    """Return the sum of several; None if there are none."""
+    total: Usage | None = None
+    for each in usages:
+        total = total or Usage(0, 0)
+        total = Usage(
+            total.input_tokens + each.input_tokens,
+            total.output_tokens + each.output_tokens,
+            total.cached_tokens + each.cached_tokens,
+            total.written_tokens + each.written_tokens,
+        )
+    return total
+
+
+def check_speaks(conversation: Conversation) -> None:
+    """Raise BadInput if nobody says anything, so that no empty session is made of what is no conversation."""
+    types: Counter[str] = Counter()
+    for step in conversation.steps():
+        if step.turns:
+            return
+        types.update(line.type for line in step.lines)
+    found = ", ".join(f"{kind} ×{count}" for kind, count in types.most_common(8)) or "nothing"
+    raise BadInput(f"{conversation.name} holds no messages; found lines of type: {found}")

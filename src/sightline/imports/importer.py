@@ -1,0 +1,291 @@
+"""Imports conversations into sessions: a line at a time, nothing twice, and whatever is new if a source has grown."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from sightline import wire
+from sightline.errors import BadInput, SessionNotFound
+from sightline.imports.conversation import Compaction, Conversation, Step, Turn, check_speaks
+from sightline.imports.originals import ImportNote, SourceNote, import_notes, note_of
+from sightline.log import entries
+from sightline.log.annotations import CompactNote, ToolsNote
+from sightline.log.columns import LABELLED
+from sightline.log.entries import CompactMetadata, Entry
+from sightline.log.journal import Journal
+from sightline.log.stores import Stores
+from sightline.session import accept
+from sightline.session.journal_file import begin_journal, resume_with
+from sightline.values.items import Result, Role, Text, Usage
+from sightline.values.phrases import say
+from sightline.values.settings import Settings
+
+_BATCH = 1 << 20  # bytes of a source that are written at once: what a crash may cost is read again
+_MOST_COPIES = 1000  # conversations that begin alike and differ later
+
+
+class Imported(NamedTuple):
+    """What an import did."""
+
+    session: str
+    kind: str
+    name: str
+    state: str  # "new", "grown", "unchanged"
+    lines: int  # of the source, those that are not blank
+    added: int  # lines that were new
+    messages: int  # added to the conversation
+    types: dict[str, int]  # how many of the new lines are of each type
+    usage: Usage | None  # of the whole source
+
+
+def import_into(
+    stores: Stores,
+    conversation: Conversation,
+    project: str | Path = ".",
+    *,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Imported:
+    """Import a conversation as a session of its own, or what is new in it. Every line of the source is in the log.
+
+    Importing the same source again changes nothing. `settings` and `options` are those of `Session.new`.
+
+    Raises:
+        BadInput: it holds no messages, a message cannot be read, or lines that were imported have changed since.
+    """
+    key, known = _known(stores, conversation)
+    kind, name, usage = conversation.kind, conversation.name, conversation.usage
+    if known is not None and known.complete:
+        return Imported(key, kind, name, "unchanged", known.lines, 0, 0, {}, usage)
+    if known is None:
+        check_speaks(conversation)
+        journal = begin_journal(stores, project, key, settings, options)
+    else:
+        journal = resume_with(stores, project, key, options, lambda made: made)
+    with closing(journal):
+        writer = _Writer(journal, conversation, known)
+        writer.write()
+    state, types = "new" if known is None else "grown", dict(writer.types.most_common())
+    return Imported(key, kind, name, state, writer.lines, sum(types.values()), writer.messages, types, usage)
+
+
+class _Known(NamedTuple):
+    """What a session has of a source: its lines up to one, with their digest; `complete` if that is all of them."""
+
+    line: int
+    digest: Any
+    lines: int
+    complete: bool
+
+
+def _known(stores: Stores, conversation: Conversation) -> tuple[str, _Known | None]:
+    """Return the id of a conversation's session, and what it has of it already; None if there is no such session.
+
+    Raises BadInput if what was imported differs from the source as it is now.
+    """
+    for number in range(1, _MOST_COPIES):
+        key = conversation.key if number == 1 else f"{conversation.key}-{number}"
+        try:
+            with closing(stores.open(key)) as store:
+                store.refresh()
+                notes = [*import_notes(store)]
+        except SessionNotFound:
+            return key, None
+        if not notes:
+            raise BadInput(f"session {key!r} exists and was not imported; `sightline sessions delete {key}` deletes it")
+        if (known := _compared(conversation, notes)) is not None:
+            return key, known
+        if conversation.kind != "messages":
+            raise BadInput(
+                f"{conversation.name} is not the file that was imported as session {key!r}: lines have changed since. "
+                f"`sightline sessions delete {key}` deletes that session, then it can be imported anew"
+            )
+    raise BadInput(f"{conversation.name}: {_MOST_COPIES} conversations begin in the same way")
+
+
+def _compared(conversation: Conversation, notes: Sequence[ImportNote]) -> _Known | None:
+    """Return how much of a source has been imported; None if the two differ."""
+    marks = {note.lines: note.digest for note in notes}
+    digest, count, line = blake2b(digest_size=16), 0, 0
+    done, done_count, done_line = digest.copy(), 0, 0
+    torn = b""
+    for each in conversation.lines():
+        if each.is_torn:
+            torn = each.data
+            break
+        digest.update(each.data + b"\n")
+        count, line = count + 1, each.number
+        if line in marks:
+            if marks[line] != digest.hexdigest():
+                return None
+            done, done_count, done_line = digest.copy(), count, line
+    if not done_line:
+        return None
+    is_older = max(marks) > line  # a copy from before the last import
+    is_same = done_line == line and torn in (b"", notes[-1].torn)
+    return _Known(done_line, done, done_count, is_older or is_same)
+
+
+class _Writer:
+    """Writes what is new of one conversation to a journal, a batch at a time."""
+
+    def __init__(self, journal: Journal, conversation: Conversation, known: _Known | None) -> None:
+        self._journal, self._conversation = journal, conversation
+        self._done = known.line if known is not None else 0
+        self._digest = known.digest if known is not None else blake2b(digest_size=16)
+        self.lines = known.lines if known is not None else 0
+        self._torn = b""
+        self.messages = self._size = self._last = 0
+        self.types: Counter[str] = Counter()  # of the lines that were new
+        self._steps: list[Step] = []
+        self._spoken = len(journal.timeline) > 0  # somebody else than the system
+        self._again = ""  # ends the uuids of messages that another branch has too
+
+    def write(self) -> None:
+        """Write the tools, and every step after what is known."""
+        if not self._done and self._conversation.tools:
+            self._write_tools()
+        after = self._rejoin() if self._done else 0
+        for step in self._conversation.steps(after):
+            if step.compaction is not None:
+                self._flush()  # so that the rows before it are known
+            self._steps.append(step)
+            self._size += sum(len(line.data) for line in step.lines)
+            if step.compaction is not None or self._size > _BATCH:
+                self._flush()
+        self._flush()
+        self._journal.store.sync()
+
+    def _write_tools(self) -> None:
+        read = wire.read_tools(self._conversation.tools)
+        encoded = msgspec.json.encode(read)
+        tokens = self._journal.reader.counter.count(encoded.decode())
+        digest = blake2b(encoded, digest_size=16).hexdigest()
+        self._journal.annotate((entries.TOOLS, ToolsNote(digest, tokens, read)))
+
+    def _flush(self) -> None:
+        """Write the steps so far as one batch: entries, the lines that they come from, and how far it came."""
+        turns = [turn for step in self._steps for turn in step.turns]
+        made = iter(self._entries(turns))
+        drafts: list[Entry] = []
+        for step in self._steps:
+            own = [next(made) for _ in step.turns]
+            if step.compaction is not None:
+                own += self._compaction(step.compaction)
+            drafts += own
+            drafts += (self._journal.drafts.annotation(entries.SOURCE, note) for note in self._kept(step, own))
+        self.messages += len(turns)
+        if drafts:
+            drafts.append(self._journal.drafts.annotation(entries.IMPORT, self._progress()))
+            self._journal.append(drafts)
+        self._steps, self._size = [], 0
+
+    def _kept(self, step: Step, made: list[Entry]) -> Iterator[SourceNote]:
+        for line in step.lines:
+            if line.number > self._done:  # on another branch they are kept already
+                self.lines += 1
+                if line.is_torn:
+                    self._torn = line.data
+                else:
+                    self._digest.update(line.data + b"\n")
+                    self._last = line.number
+                self.types[line.type] += 1
+                yield note_of(line, made if self._conversation.is_active(line.number) else ())
+
+    def _progress(self) -> ImportNote:
+        found = self._conversation
+        name, lines = Path(found.name).name, max(self._last, self._done)
+        return ImportNote(found.kind, name, lines, self._digest.hexdigest(), found.envelope, found.is_list, self._torn)
+
+    def _entries(self, turns: list[Turn]) -> list[Entry]:
+        drafts, _ = self._journal.drafted([accept.check_message(turn.message) for turn in turns])
+        return [self._entry(turn, draft) for turn, draft in zip(turns, drafts, strict=True)]
+
+    def _entry(self, turn: Turn, draft: Entry) -> Entry:
+        is_system = turn.message.role is Role.SYSTEM
+        labelled = self._spoken if is_system else turn.by_program
+        self._spoken = self._spoken or not (is_system or turn.by_program)
+        return replace(
+            draft,
+            uuid=f"{turn.uuid}{self._again}" if turn.uuid else draft.uuid,
+            timestamp=_time(turn.timestamp) or draft.timestamp,
+            cwd=turn.cwd or draft.cwd,
+            git_branch=turn.git_branch or draft.git_branch,
+            flags=draft.flags | (LABELLED if labelled else 0),
+        )
+
+    def _compaction(self, found: Compaction) -> list[Entry]:
+        metadata = CompactMetadata(found.trigger, found.pre_tokens, found.post_tokens)
+        drafts = self._journal.drafts
+        made = [drafts.boundary(self._covered(found.kept_from), metadata), drafts.summary(found.summary, metadata)]
+        return [replace(each, timestamp=_time(found.timestamp) or each.timestamp) for each in made]
+
+    def _covered(self, kept_from: str) -> CompactNote:
+        """Return what a compaction covers: everything before it, or before the first message that it left alone."""
+        journal, timeline = self._journal, self._journal.timeline
+        rows = [*timeline.rows_on(journal.path, range(len(timeline)))]
+        at = next((index for index in range(len(rows) - 1, 0, -1) if self._uuid(rows[index]) == kept_from), 0)
+        if not kept_from or not at:
+            return CompactNote()
+        first, last = rows[0], rows[at - 1]
+        return CompactNote(timeline.seq[first], timeline.seq[last], (self._uuid(first), self._uuid(last)))
+
+    def _uuid(self, row: int) -> str:
+        return self._journal.reader.entry(row).uuid.removesuffix(self._again)
+
+    # ------------------------------------------------------------------ what was taken back since
+
+    def _rejoin(self) -> int:
+        """Return the line after which to go on: the last one, unless something before it was taken back since.
+
+        Then a branch begins before that, so that what was imported stays.
+        """
+        made = self._lines_with_entries()
+        if all(map(self._conversation.is_active, made)):
+            return self._done
+        rows = self._last_rows(made)
+        gone = next((line for line, _ in rows if not self._conversation.is_active(line)), None)
+        if gone is None:
+            return self._done
+        stay = [(line, row) for line, row in rows if line < gone]
+        journal = self._journal
+        waiting = [call for each in journal.open_calls() if (call := journal.waiting(each.id)) is not None]
+        if waiting:
+            text = Text(say("interrupted", journal.settings.locale))
+            results = (Result(call.id, (text,), "interrupted", call.name) for call in waiting)
+            journal.append([journal.drafts.result(made, call) for made, call in zip(results, waiting, strict=True)])
+        if not stay:
+            return self._done  # nothing that could be shared: what is new follows
+        name = journal.fork(stay[-1][1])
+        journal.switch(name)
+        self._again = f"~{name}"
+        return stay[-1][0]
+
+    def _lines_with_entries(self) -> dict[int, tuple[str, ...]]:
+        """Return the lines that made entries, on any branch, with the uuids of these."""
+        notes = (line.data for line in self._journal.store.scan() if b'"subtype":"source"' in line.data)
+        found = (entries.decode_data(entries.decode(data), SourceNote) for data in notes)
+        return {note.line: note.of for note in found if note.of}
+
+    def _last_rows(self, made: dict[int, tuple[str, ...]]) -> list[tuple[int, int]]:
+        """Return those of the lines that the current branch shows, each with the last row that it made."""
+        journal, timeline = self._journal, self._journal.timeline
+        at = {self._uuid(row): row for row in timeline.rows_on(journal.path, range(len(timeline)))}
+        rows = ((line, [at[uuid] for uuid in uuids if uuid in at]) for line, uuids in made.items())
+        return sorted((line, max(found)) for line, found in rows if found)
+
+
+def _time(text: str) -> str:
+    """Return a time as it is; nothing if it is none."""
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return ""
+    return text

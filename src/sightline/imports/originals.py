@@ -1,0 +1,161 @@
+"""Keeps every line of an imported source in the log, so that each can be written again as it was.
+
+A line is an annotation after the entries that it made. Its long texts are in these entries already: in their place
+stands where, so that nothing is stored twice.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from sightline.errors import BadInput
+from sightline.imports.conversation import Line
+from sightline.imports.source import value_of
+from sightline.log import entries
+from sightline.log.entries import Entry
+from sightline.log.stores import Store
+
+_TEXT = "\x00text"  # the key of an object that stands in the place of a text: no program writes it
+_LONG = 64  # characters: a shorter text is stored again, because its place would be no shorter
+_CONTENT = ("message", "tool", "toolResult")  # the fields of an entry that hold texts
+
+
+class ImportNote(msgspec.Struct, omit_defaults=True):
+    """How far a source has been imported. `digest` is that of all its lines so far, to know the source again by."""
+
+    kind: str
+    name: str
+    lines: int  # number of the last line
+    digest: str
+    envelope: Any = None  # what stands around the messages of a list
+    is_list: bool = False
+    torn: bytes = b""  # a last line that was not complete: it is read again
+
+
+class SourceNote(msgspec.Struct, omit_defaults=True):
+    """One line of a source. `of` are the uuids of the entries that it made, whose texts it shares.
+
+    A line that is no JSON is in `raw`, as base64.
+    """
+
+    line: int
+    type: str = ""
+    of: tuple[str, ...] = ()
+    value: Any = None
+    raw: bytes = b""
+    torn: bool = False  # it may follow again, complete
+
+
+def note_of(line: Line, made: Sequence[Entry]) -> SourceNote:
+    """Return the note that keeps a line. `made` are the entries of its step, if it belongs to the conversation."""
+    value, of = value_of(line), tuple(entry.uuid for entry in made)
+    if value is None and line.data != b"null":
+        return SourceNote(line.number, line.type, of, raw=line.data, torn=line.is_torn)
+    if b"\\u0000text" in line.data:
+        return SourceNote(line.number, line.type, (), value)
+    texts = {text: (at, place) for at, entry in enumerate(made) for place, text in enumerate(_texts_of(entry))}
+    return SourceNote(line.number, line.type, of, _packed(value, texts) if texts else value)
+
+
+def _texts_of(entry: Entry) -> list[str]:
+    return texts_in(msgspec.json.decode(msgspec.json.encode(entry)))
+
+
+def texts_in(entry: dict[str, Any]) -> list[str]:
+    """Return the long texts of an entry, in the order in which it has them."""
+    return [text for field in _CONTENT if field in entry for text in _long_texts(entry[field])]
+
+
+def _long_texts(value: Any) -> Iterator[str]:
+    match value:
+        case str() if len(value) >= _LONG:
+            yield value
+        case dict():
+            for inner in value.values():
+                yield from _long_texts(inner)
+        case list():
+            for inner in value:
+                yield from _long_texts(inner)
+
+
+def _packed(value: Any, texts: dict[str, tuple[int, int]]) -> Any:
+    match value:
+        case str() if value in texts:
+            return {_TEXT: texts[value]}
+        case dict():
+            return {key: _packed(inner, texts) for key, inner in value.items()}
+        case list():
+            return [_packed(inner, texts) for inner in value]
+        case _:
+            return value
+
+
+def _unpacked(value: Any, texts: Sequence[Sequence[str]]) -> Any:
+    match value:
+        case {"\x00text": [int(entry), int(place)]} if texts:
+            return texts[entry][place]
+        case dict():
+            return {key: _unpacked(inner, texts) for key, inner in value.items()}
+        case list():
+            return [_unpacked(inner, texts) for inner in value]
+        case _:
+            return value
+
+
+def read_back(store: Store) -> Iterator[bytes]:
+    """Yield the source of an imported session again: each line as JSON, or one document if it was one.
+
+    Raises:
+        BadInput: the session was not imported.
+    """
+    last: ImportNote | None = None
+    lines = _lines(store)
+    for note in import_notes(store):
+        last = note
+    if last is None:
+        raise BadInput(f"session {store.session_id!r} was not imported; export it in another format")
+    if not last.is_list:
+        yield from (line + b"\n" for line in lines)
+        return
+    messages = b"[" + b",".join(lines) + b"]"
+    if last.envelope is None:
+        yield messages + b"\n"
+        return
+    name = next(key for key, value in last.envelope.items() if value is None)
+    yield msgspec.json.encode({**last.envelope, name: msgspec.Raw(messages)}) + b"\n"
+
+
+def import_notes(store: Store) -> Iterator[ImportNote]:
+    """Yield how far each part of an import came, in order; nothing if the session was not imported."""
+    for line in store.scan():
+        if b'"subtype":"import"' in line.data:
+            entry = entries.decode(line.data)
+            if entry.subtype == entries.IMPORT:
+                yield entries.decode_data(entry, ImportNote)
+
+
+def _lines(store: Store) -> Iterator[bytes]:
+    texts: dict[str, list[str]] = {}  # of the entries since the last line
+    is_new, torn = False, SourceNote(0)
+    for line in store.scan():
+        try:
+            found = msgspec.json.decode(line.data)
+        except entries.UNREADABLE:
+            continue
+        if found.get("subtype") == entries.SOURCE:
+            note = msgspec.convert(found["data"], SourceNote)
+            is_new = True
+            if torn.raw and torn.line != note.line:
+                yield torn.raw
+            torn = note if note.torn else SourceNote(0)
+            if note.raw and not note.torn:
+                yield note.raw
+            elif not note.raw:
+                yield msgspec.json.encode(_unpacked(note.value, [texts.get(uuid, []) for uuid in note.of]))
+        elif texts_in(found):
+            if is_new:
+                texts, is_new = {}, False
+            texts[found["uuid"]] = texts_in(found)
+    if torn.raw:
+        yield torn.raw

@@ -1,0 +1,132 @@
+"""Reads Sightline's own logs, and logs of other programs in the form of the ClawdCode document: the current branch."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from sightline import wire
+from sightline.errors import BadInput
+from sightline.imports.conversation import Line, Step, Turn, summed
+from sightline.imports.source import Source
+from sightline.log import entries as log
+from sightline.log.annotations import ToolsNote
+from sightline.log.columns import LABELLED, ORPHAN
+from sightline.log.fold import GrowingTimeline
+from sightline.log.stores import Span
+from sightline.values.items import Kind, Message, Opaque, Role, Usage
+from sightline.values.recall_tools import RECALL_TOOLS
+
+_ROLES = {Kind.SYSTEM: Role.SYSTEM, Kind.USER: Role.USER, Kind.ASSISTANT: Role.ASSISTANT, Kind.RESULT: Role.TOOL}
+
+
+def recognises(value: Any) -> bool:
+    """Whether this is an entry of such a log."""
+    match value:
+        case {"uuid": str(), "sessionId": str(), "type": str(kind)}:
+            return "seq" in value or "crc" in value or kind in ("tool_use", "tool_result")
+        case _:
+            return False
+
+
+class SightlineLog:
+    """The conversation of one log. `Conversation` says what its methods promise."""
+
+    kind = "Sightline"
+    is_list = False
+    envelope: dict[str, Any] | None = None
+
+    def __init__(self, source: Source) -> None:
+        self._source, self.name = source, source.name
+
+    @cached_property
+    def _shown(self) -> tuple[frozenset[int], tuple[Any, ...], str]:
+        """Line numbers of the current branch, the tools, and the id. Texts are not kept."""
+        # Sizes and subjects are not known, because only which items there are matters here.
+        timeline = GrowingTimeline(measure=lambda entry: [0] * len(log.items_of(entry)), subject_of=lambda _: "")
+        seq, session_id, notes = 0, "", dict[int, log.Entry]()
+        for line in self._source.lines():
+            if (entry := _entry(line)) is None:
+                continue
+            seq = entry.seq or seq + 1
+            entry = msgspec.structs.replace(entry, seq=seq)
+            session_id = entry.session_id
+            if entry.subtype == log.TOOLS:
+                notes[line.number] = entry
+            try:
+                timeline.fold(entry, Span(line.number, 1))
+            except BadInput:  # an annotation of another form: the line is kept
+                timeline.follow(entry)
+        path = timeline.path(timeline.current)
+        rows = range(len(timeline))
+        shown = {timeline.offset[row] for row in rows if path.holds(timeline.branch[row], row)}
+        tools = timeline.placed(timeline.tools, path)
+        return frozenset(shown), tuple(_tools(notes[tools.offset])) if tools is not None else (), session_id
+
+    @property
+    def tools(self) -> tuple[Any, ...]:
+        return self._shown[1]
+
+    @property
+    def key(self) -> str:
+        """The id of its session. It differs from that of the log, which may be in the same project."""
+        return "copy-" + (self._shown[2] or self._source.stem)
+
+    @property
+    def usage(self) -> Usage | None:
+        return summed(turn.message.usage for step in self.steps() for turn in step.turns if turn.message.usage)
+
+    def lines(self) -> Iterator[Line]:
+        return self._source.lines()
+
+    def is_active(self, number: int) -> bool:
+        return number in self._shown[0]
+
+    def steps(self, after: int = 0) -> Iterator[Step]:
+        for line in self._source.lines():
+            if line.number > after:
+                entry = _entry(line)
+                typed = line._replace(type="unreadable" if entry is None else entry.subtype or entry.type)
+                turns = _turns(entry) if entry is not None and self.is_active(line.number) else ()
+                yield Step((typed,), tuple(turns))
+
+
+def _entry(line: Line) -> log.Entry | None:
+    try:
+        return log.decode(line.data)
+    except log.UNREADABLE:
+        return None
+
+
+def _turns(entry: log.Entry) -> Iterator[Turn]:
+    """Yield what an entry adds to the conversation: nothing, if the engine wrote it."""
+    by_program = bool(entry.flags & (LABELLED | ORPHAN))
+    for number, message in enumerate(_messages(entry), start=1):
+        yield Turn(
+            message=message, uuid=entry.uuid if number == 1 else f"{entry.uuid}.{number}", timestamp=entry.timestamp,
+            by_program=by_program, cwd=entry.cwd, git_branch=entry.git_branch,
+        )  # fmt: skip
+
+
+def _messages(entry: log.Entry) -> list[Message]:
+    kind = log.kind_of(entry)
+    if kind in (Kind.RECALL, Kind.WINDOW, Kind.SUMMARY):
+        return []
+    parts = log.parts_of(entry)
+    if entry.message is not None and any(isinstance(part, Opaque) and not part.provider for part in parts):
+        content = msgspec.json.decode(entry.message.content)  # another program's log has blocks in its provider's form
+        return wire.read_messages([{"role": entry.message.role, "content": content}])
+    if kind not in _ROLES:
+        return []
+    body = entry.message
+    return [Message(_ROLES[kind], parts, model=body.model if body else "", usage=body.usage if body else None)]
+
+
+def _tools(entry: log.Entry) -> Iterator[dict[str, Any]]:
+    """Yield the tool definitions of an entry without `expand` and `recall`, which a replay adds again."""
+    note: ToolsNote = log.decode_data(entry, ToolsNote)
+    own = {tool.name for tool in RECALL_TOOLS}
+    for tool in note.definitions:
+        if tool.name not in own:
+            yield tool.raw or {"name": tool.name, "description": tool.description, "input_schema": tool.schema}

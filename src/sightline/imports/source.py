@@ -1,0 +1,123 @@
+"""Opens what conversations are recorded in: a file, plain or compressed, or standard input. It is read by lines."""
+
+import gzip
+import os
+import shutil
+import sys
+import tempfile
+import weakref
+import zlib
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from sightline.errors import BadInput
+from sightline.imports.conversation import Line
+
+LONGEST = 256 << 20  # bytes of a line, or of a document that is one JSON value: these have to be in memory whole
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"  # the first bytes of compressed files
+_BLANK = b" \t\r\n\x00"  # some programs leave NUL bytes behind after a crash
+
+Tick = Callable[[float], None]
+
+
+class Source:
+    """One file. Every call of `lines` reads it from its beginning; standard input is kept in a temporary file."""
+
+    def __init__(
+        self, path: str | Path, *, data: bytes | None = None, longest: int = LONGEST, tick: Tick = lambda _: None
+    ) -> None:
+        """`tick` is told which share of the file has been read, again and again. `data`: what to read instead."""
+        self.name, self._path, self._data, self._longest, self._tick = str(path), Path(path), data, longest, tick
+        if data is None and self.name == "-":
+            self._path = _spooled(sys.stdin.buffer)
+            weakref.finalize(self, self._path.unlink, missing_ok=True)
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its endings."""
+        return Path(self.name).name.partition(".jsonl")[0].partition(".json")[0]
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the lines that are not blank, with their numbers.
+
+        Raises:
+            BadInput: it is no readable archive, or a line is longer than may be in memory.
+        """
+        number = 0
+        with self._opened() as raw:
+            size, file = max(_size(raw), 1), self._unpacked(raw)
+            try:
+                while data := file.readline(self._longest + 1):
+                    number += 1
+                    if len(data) > self._longest:
+                        raise self._too_long(f"line {number}")
+                    if number == 1:
+                        data = data.removeprefix(b"\xef\xbb\xbf")
+                    ends = data.endswith(b"\n")
+                    if data := data.strip(_BLANK):
+                        yield Line(number, data, is_torn=not ends and value_of(Line(number, data)) is None)
+                    self._tick(raw.tell() / size)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise BadInput(f"{self.name}: the archive is damaged or cut off after line {number}: {error}") from None
+
+    def whole(self) -> bytes:
+        """Return everything. Raises BadInput if that is more than may be in memory."""
+        pieces, length = [], 0
+        for line in self.lines():
+            pieces.append(line.data)
+            length += len(line.data)
+            if length > self._longest:
+                raise self._too_long("one JSON value")
+        return b"\n".join(pieces)
+
+    def _too_long(self, what: str) -> BadInput:
+        limit = f"{self._longest >> 20} MB" if self._longest >> 20 else f"{self._longest} bytes"
+        return BadInput(
+            f"{self.name}: {what} has more than {limit}, which would have to be in memory at once; write one message "
+            "per line instead, such as with jq -c '.[]'"
+        )
+
+    def _opened(self) -> IO[bytes]:
+        return self._path.open("rb") if self._data is None else BytesIO(self._data)
+
+    def _unpacked(self, raw: IO[bytes]) -> IO[bytes]:
+        first = raw.read(4)
+        raw.seek(0)
+        if first.startswith(_ZSTD):
+            raise BadInput(f"{self.name} is compressed with zstd; unpack it first: zstd -d {self.name}")
+        return gzip.GzipFile(fileobj=raw) if first.startswith(_GZIP) else raw  # type: ignore[return-value]
+
+
+def _spooled(stream: IO[bytes]) -> Path:
+    """Copy a stream to a temporary file, because it is read more than once."""
+    handle, path = tempfile.mkstemp(prefix="sightline-")
+    with os.fdopen(handle, "wb") as file:
+        shutil.copyfileobj(stream, file)
+    return Path(path)
+
+
+def _size(raw: IO[bytes]) -> int:
+    size = raw.seek(0, os.SEEK_END)
+    raw.seek(0)
+    return size
+
+
+def value_of(line: Line) -> Any:
+    """Return the JSON value of a line; None if it is no JSON."""
+    try:
+        return msgspec.json.decode(line.data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def files_in(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder and of those in it that may hold conversations, by name. Links are not followed."""
+    for where, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if name.removesuffix(".gz").endswith((".jsonl", ".json", ".ndjson")) or name.endswith(".gz"):
+                yield Path(where) / name

@@ -1,0 +1,91 @@
+"""`sightline import`: what it prints, what it refuses, and what comes back."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+Run = Callable[..., Result]
+
+CHAT = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
+CLAUDE = [
+    {"type": "user", "uuid": "u1", "parentUuid": None, "sessionId": "s1", "message": {"role": "user", "content": "hi"}},
+    {"type": "assistant", "uuid": "a1", "parentUuid": "u1", "sessionId": "s1",
+     "message": {"id": "m1", "role": "assistant", "model": "claude-x", "content": [{"type": "text", "text": "hello"}],
+                 "usage": {"input_tokens": 4, "cache_read_input_tokens": 6, "output_tokens": 5}}},
+    {"type": "ai-title", "sessionId": "s1", "aiTitle": "Greeting"},
+]  # fmt: skip
+CODEX = [
+    {"timestamp": "2026-11-01T10:00:00.000Z", "type": "session_meta", "payload": {"id": "t1"}},
+    {"timestamp": "2026-11-01T10:00:01.000Z", "type": "response_item",
+     "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}},
+    {"timestamp": "2026-11-01T10:00:02.000Z", "type": "response_item",
+     "payload": {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hello"}]}},
+]  # fmt: skip
+
+
+def by_line(name: str, values: list[dict[str, object]]) -> None:
+    text = "".join(json.dumps(value) + "\n" for value in values)
+    Path(name).write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+
+
+def test_an_import_tells_what_it_read_and_can_be_looked_at(run: Run) -> None:
+    """The counts of each type and the usage; a second one says that nothing is new."""
+    by_line("s1.jsonl", CLAUDE)
+    told = run("import", "s1.jsonl").stdout
+    assert "s1.jsonl (Claude Code) is now session claude-s1: 3 lines, 2 messages." in told
+    assert "lines by type: user 1, assistant 1, ai-title 1" in told
+    assert "10 read (6 from the cache, 0 written to it), 5 answered" in told
+    assert "nothing is new" in run("import", "s1.jsonl").stdout
+    assert json.loads(run("context", "claude-s1", "--json").stdout)["session"] == "claude-s1"
+    back = run("sessions", "export", "claude-s1", "--format", "source").stdout
+    assert [json.loads(each) for each in back.splitlines()] == CLAUDE
+    refused = run("sessions", "export", "login-bug", "--format", "source")
+    assert (refused.exit_code, "was not imported" in refused.stderr) == (1, True)
+
+
+def test_a_folder_is_imported_and_what_is_none_is_named(run: Run) -> None:
+    """With exit code 0, because nobody said that every file is a conversation."""
+    Path("logs/deep").mkdir(parents=True)
+    by_line("logs/deep/rollout.jsonl.gz", CODEX)
+    by_line("logs/s1.jsonl", CLAUDE)
+    Path("logs/other.json").write_text('{"id": "a", "question": "what?"}')
+    done = run("import", "logs", "--json")
+    facts = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert [each["session"] for each in facts["imported"]] == ["claude-s1", "codex-t1"]
+    assert [Path(each["file"]).name for each in facts["refused"]] == ["other.json"]
+    assert "['id', 'question']" in run("import", "logs").stderr
+
+
+@pytest.mark.parametrize("command", ["import", "replay"])
+def test_a_file_that_is_none_is_refused(run: Run, command: str) -> None:
+    """With what was found, and exit code 1."""
+    Path("other.json").write_text('{"id":"a","question":"what?"}')
+    Path("broken.jsonl.gz").write_bytes(gzip.compress(json.dumps(CHAT).encode())[:30])
+    for name, told in (("other.json", "['id', 'question']"), ("broken.jsonl.gz", "damaged or cut off")):
+        done = run(command, name)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert told in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(("name", "values"), [("s1.jsonl", CLAUDE), ("rollout.jsonl.gz", CODEX)])
+def test_other_agents_logs_are_replayed(run: Run, name: str, values: list[dict[str, object]]) -> None:
+    """One call each, with what the user said."""
+    by_line(name, values)
+    [call] = json.loads(run("replay", name, "--json").stdout)["calls"]
+    assert [came["text"] for came in call["came"]] == ["hi"]
+
+
+def test_one_of_several_conversations_is_chosen(run: Run) -> None:
+    """Without --line the choices are listed; of a folder too."""
+    by_line("many.jsonl", [{"messages": CHAT}, {"messages": [*CHAT, *CHAT]}])
+    refused = run("replay", "many.jsonl")
+    assert refused.exit_code == 1
+    assert "--line 2" in refused.stderr
+    assert len(json.loads(run("replay", "many.jsonl", "--line", "2", "--json").stdout)["calls"]) == 2
+    assert len(json.loads(run("import", "many.jsonl", "--line", "2", "--json").stdout)["imported"]) == 1
+    assert json.loads(run("replay", ".", "--line", "1", "--json").stdout)["calls"]

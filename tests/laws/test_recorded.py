@@ -1,0 +1,67 @@
+"""All laws at once on conversations that were not made up here: the samples, and at full size every recorded one."""
+
+import pytest
+import test_nothing_lost
+import test_purity
+from histories import Compose
+from recorded import FOLDERS, Conversation, conversations, play, sample
+from test_lives import Laws
+from world import World, over
+
+from sightline import samples
+from sightline.compose.verify import verify
+from sightline.log.entries import parts_of
+from sightline.plan.budget import Budget
+from sightline.session.session import Session
+from sightline.values.items import Kind
+
+
+def play_lawfully(world: World, conversation: Conversation, window: int, most: int) -> None:
+    """Play a conversation, and check every law on the way and at its end; at most so many items are expanded."""
+    world.before_compose, world.on_compose = test_purity.foresee, Laws(only_sweeps=True)
+    play(world, conversation, Budget(window))
+    assert [message.parts for message in conversation.messages] == messages(world.session)
+    test_nothing_lost.check_recallable(world.session, world.sent[-1].payload, most=most)
+    assert all(one.good for one in verify(world.session._journal))
+
+
+def messages(session: Session) -> list[object]:
+    """What was said, entry by entry."""
+    timeline, reader = session._journal.timeline, session._journal.reader
+    rows = [row for row in range(len(timeline)) if not timeline.sub[row] and timeline.kind[row] not in ENGINES]
+    entries = [reader.entry(row) for row in rows]
+    return [parts_of(entry) for entry in entries if entry.type != "system"]
+
+
+ENGINES = (Kind.RECALL, Kind.WINDOW, Kind.SUMMARY)
+
+
+@pytest.mark.parametrize("name", samples.names())
+@pytest.mark.parametrize("window", [1_500, 4_000, 100_000])
+def test_a_sample_is_lawful(name: str, window: int) -> None:
+    """Every payload keeps the laws and goes on alike after resuming; with room for everything nothing changes at all.
+
+    Played once more, with its first user message pinned, that message stays.
+    """
+    conversation = sample(name)
+    with over("jsonl", "o200k_base") as world:
+        play_lawfully(world, conversation, window, 40)
+        assert window < 100_000 or not any(sent.receipt.reason for sent in world.sent)
+        live = world.session.preview(Budget(window)).hash
+        world.resume()
+        assert world.session.preview(Budget(window)).hash == live
+        first = next(item.id for item in world.session.items if item.kind is Kind.USER)
+        world.session.items.pin(first)
+        world.on_compose = Laws()
+        world.apply(Compose(window))
+        play(world, conversation._replace(system=""), Budget(window))
+        assert any(message.id == first for message in world.sent[-1].payload.body)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("window", [16_000, 60_000])
+def test_a_recorded_conversation_is_lawful(folder: str, window: int) -> None:
+    """The same of every recorded conversation, counted with a real vocabulary."""
+    for conversation in conversations(folder):
+        play_lawfully(World("o200k_base"), conversation, window, 1_000)

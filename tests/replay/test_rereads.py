@@ -1,0 +1,95 @@
+"""What would have been read again: what an answer used, an earlier message said, and the prompt did not show."""
+
+import pytest
+
+from sightline import Budget, MemoryStore, Session, Settings
+from sightline.replay.formats import Recording
+from sightline.replay.replay import OUTPUT, Paid, Step, Totals, replay
+from sightline.replay.rereads import ASKING
+from sightline.testing import WordCounter
+from sightline.values.items import Call, Message, Result, Role, Text, Usage
+from sightline.values.profiles import PROFILES
+
+PRICES = PROFILES["openai"].prices
+FILE = "\n".join(f"def function_{number}(): return value_{number}" for number in range(60))
+
+
+def user(text: str) -> Message:
+    return Message(Role.USER, (Text(text),))
+
+
+def said(text: str) -> Message:
+    return Message(Role.ASSISTANT, (Text(text),))
+
+
+def read(id_: str, text: str = FILE, path: str = "src/app.py") -> list[Message]:
+    call = Message(Role.ASSISTANT, (Call(id_, "read_file", {"path": path}),))
+    return [call, Message(Role.TOOL, (Result(id_, (Text(text),)),))]
+
+
+def edit(id_: str, old: str) -> list[Message]:
+    call = Call(id_, "edit_file", {"path": "src/app.py", "old_string": old, "new_string": "pass"})
+    return [Message(Role.ASSISTANT, (call,)), Message(Role.TOOL, (Result(id_, (Text("done"),)),))]
+
+
+def steps(*messages: Message, window: int = 100_000) -> list[Step]:
+    session = Session(MemoryStore("x"), settings=Settings(strategy="sliding"), token_counter=WordCounter())
+    return list(replay(session, Recording(messages), Budget(window, 10)))
+
+
+TALK = [each for number in range(8) for each in (user(f"tell me more {'word ' * 30}{number}"), said("so it is " * 10))]
+OLD = "def function_7(): return value_7"
+
+
+@pytest.mark.parametrize(("window", "again"), [(100_000, 0), (500, 1)])
+def test_what_is_not_shown_any_more_is_read_again(window: int, again: int) -> None:
+    """An edit of a file that was read long ago: nothing while it is shown, the file once it is not."""
+    done = steps(user("look"), *read("c1"), said("ok"), *TALK, user("edit src/app.py"), *edit("c2", OLD), window=window)
+    lost = [step for step in done if step.reread.messages]
+    assert len(lost) == again
+    for step in lost:
+        assert step.reread.tokens >= 60
+        assert step.reread_paid == Paid(step.tokens, step.reread.tokens, ASKING)
+        cost = step.tokens * PRICES.read + step.reread.tokens * PRICES.write + ASKING * OUTPUT
+        assert step.reread_cost == pytest.approx(cost)
+
+
+def test_what_no_message_said_is_not_read_again() -> None:
+    """The model made it up."""
+    done = steps(
+        user("look"),
+        *read("c1"),
+        said("ok"),
+        *TALK,
+        user("edit src/app.py"),
+        *edit("c2", "x = made_up_9()"),
+        window=500,
+    )
+    assert not any(step.reread.messages for step in done)
+
+
+def test_what_was_read_again_stays_for_a_while() -> None:
+    """A second edit of the same text right after it costs nothing more."""
+    edits = [*edit("c2", OLD), *edit("c3", "def function_8(): return value_8")]
+    done = steps(user("look"), *read("c1"), said("ok"), *TALK, user("edit src/app.py"), *edits, window=500)
+    assert sum(step.reread.messages for step in done) == 1
+
+
+def test_totals_count_it_in() -> None:
+    """The real cost and what is paid are those of the calls and of reading again."""
+    done = steps(user("look"), *read("c1"), said("ok"), *TALK, user("edit src/app.py"), *edit("c2", OLD), window=500)
+    totals = Totals()
+    for step in done:
+        totals = totals.plus(step)
+    assert totals.rereads == 1
+    assert totals.real_cost == pytest.approx(sum(step.cost + step.reread_cost for step in done))
+    assert totals.paid.output == totals.full_paid.output + ASKING
+    assert totals.full_paid.cached + totals.full_paid.written == sum(step.full_tokens for step in done)
+
+
+@pytest.mark.parametrize("usage", [None, Usage(5, 77)])
+def test_the_tokens_of_answers_are_those_that_the_provider_counted(usage: Usage | None) -> None:
+    """Where it says so; else they are counted."""
+    [step] = steps(user("look"), Message(Role.ASSISTANT, (Text("one two three"),), usage=usage))
+    assert (step.paid.output == 77) is (usage is not None)
+    assert step.paid.output > 0
