@@ -23,7 +23,7 @@ def check_overflow(world: World) -> None:
     """The last refusal was right: what must be shown does not fit."""
     session, budget, error, counting = world.overflows[-1]
     composer = session._composer
-    around = composer._inputs(composer._window_texts(budget))
+    around = composer._inputs(composer._window_texts(budget), budget)
     fixed = inputs.fixed_tokens(session._journal, around, session._journal.tools.tokens, session.count)
     limit = counting.limit(budget, session._journal.reader.profile)
     assert error.short_by > 0

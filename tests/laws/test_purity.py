@@ -1,13 +1,14 @@
 """Law 5: composing reads only entries and the windows handed in: the same inputs give the same bytes."""
 
-from histories import Operation, histories
-from hypothesis import given
+from histories import Compose, Operation, Say, histories, large
+from hypothesis import example, given
 from world import Sent, World, counters, kinds, over
 
 from sightline.compose.verify import verify
 from sightline.errors import PinnedOverflow
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
+from sightline.values.items import Role
 from sightline.wire.payload import Payload
 
 
@@ -31,6 +32,11 @@ def came_true(world: World, sent: Sent, foreseen: Payload | None) -> None:
         assert sent.payload.openai() == foreseen.openai()
 
 
+@example(  # a question that finds nothing, too long to be shown in full
+    history=[Say(Role.USER, "first"), Compose(200, False, 0.0), Say(Role.USER, large("prose", 6_000)),
+             Compose(1_000, True, 0.0)],
+    counting="estimate",
+)  # fmt: skip
 @given(history=histories, counting=counters)
 def test_a_preview_writes_nothing_and_comes_true(history: list[Operation], counting: str) -> None:
     """`preview` leaves every byte of the log alone, and `compose` then gives the same payload."""

@@ -261,7 +261,7 @@ class Composer:
         if self._question >= 0 and not shows_all(view, plan):
             every = complete_units(self.journal.timeline, self.journal.path) if ask else []
             if ask and view.trims and view.fixed + view.full_tokens(every) > view.limit:
-                plan = self._recall_for_question(view, plan, gathered)
+                plan = self._recall_for_question(view, gathered)
             elif self._question != self._searched and view.budget.recall:  # once for each user message
                 plan = self._recall_in_share(view, plan, gathered)
         self._searched = self._question
@@ -287,10 +287,10 @@ class Composer:
             return recall_room.with_recalled(view, plan)
         return self._ask_strategy(view)
 
-    def _recall_for_question(self, view: View, usual: Plan, gathered: ComposeInputs) -> Plan:
+    def _recall_for_question(self, view: View, gathered: ComposeInputs) -> Plan:
         """Show only the end of the conversation, and fill the rest of the budget with passages that may answer.
 
-        Without such passages, return the usual plan.
+        Without such passages, return the usual plan. It is made again, because this one made texts to its own measure.
         """
         timeline, path = self.journal.timeline, self.journal.path
         narrow = replace(
@@ -305,7 +305,7 @@ class Composer:
         tokens = view.limit - plan.tokens - recall_room.FRAMING_TOKENS
         note = self._recall.note_for_question(self._question_text(), tokens, reduced(plan))
         if not self._append_recall(note, leads=True):  # this payload begins anew, whatever was sent
-            return usual
+            return self._ask_strategy(view)
         return recall_room.with_recalled(self._view(view.budget, gathered), plan)
 
     def _question_text(self) -> str:

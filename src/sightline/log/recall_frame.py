@@ -85,7 +85,8 @@ def passage(
     if len(lines) > 1 and lines[0] == f"[{under}]":
         lines = lines[1:]
     label = _label(reader, row, "\n".join(lines[:2]), locale, labelled, goes_on)
-    first = lines[0] if label else _escaped(lines[0], is_speech=bool(speaker(reader.timeline, row)))
+    is_speech = bool(speaker(reader.timeline, row))
+    first = lines[0] if label else _escape_first(lines[0], is_speech=is_speech, format_1=format_1)
     text = label + _INDENTED.join([first, *map(escape_at(reader, row, format_1), lines[1:])])
     if not handles or not (source.first or source.quotes):
         return text
@@ -238,7 +239,8 @@ def _escape_speech(line: str) -> str:
     return "\\" + line if speaks_for_another(line) else escape(line)
 
 
-def _escaped(line: str, *, is_speech: bool) -> str:
+def _escape_first(line: str, *, is_speech: bool, format_1: bool) -> str:
     """Return a first line of somebody's text that cannot be taken for one of the frame, nor for another's speech."""
-    speaks = speaks_for_another(line) or (not is_speech and _name(line))
-    return "\\" + line if speaks or _FRAME_LINE.match(_beginning(line)) else line
+    if speaks_for_another(line) or (not is_speech and _name(line)) or _FRAME_LINE.match(_beginning(line)):
+        return "\\" + line
+    return line if format_1 else escape(line)

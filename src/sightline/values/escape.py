@@ -56,11 +56,13 @@ def _rule(beginning: str) -> str:
     """Return what matches a plain line that begins so: blanks may be missing, but for the one before a field."""
     start = _plain(beginning)[:_LONGEST]
     field = " " if start.endswith(" ") else ""
-    rules = {" ": " ?", "[": r"(?:\[ ?)++", "]": r" ?\]"}
+    rules = {" ": " ?", "]": r" ?\]"}
     return "".join(rules.get(each, re.escape(each)) for each in start.strip()) + field
 
 
-_OURS = pattern("|".join([r"(?:\[ ?)++# ?\d", "< ?window(?: id ?=| ?>)", *sorted({*map(_rule, ENGINE_BEGINNINGS)})]))
+_OPENED = pattern(r"(?:\[ ?)++")
+# A tag that goes on in the next line is known where it ends with its name: lines are also escaped one by one.
+_OURS = pattern("|".join([r"\[# ?\d", r"< ?window(?: id ?=| ?>| ?\Z)", *sorted({*map(_rule, ENGINE_BEGINNINGS)})]))
 
 
 def escape(text: str) -> str:
@@ -90,14 +92,19 @@ def _lines_like_ours(text: str) -> Iterator[re.Match[str]]:
 
 def _is_ours(text: str, at: int) -> bool:
     lines = 1 if normalize("NFKD", text[at]) == "[" else _TAG_LINES
-    line = _plain(" ".join(_END.split(text[at : at + _LOOK], maxsplit=lines)[:lines]))
+    line = _unbracketed(_plain(" ".join(_END.split(text[at : at + _LOOK], maxsplit=lines)[:lines])))
     if len(line) <= _LONGEST and len(text) > at + _LOOK:  # it is short, or much of it is hidden
         end = at
         for _ in range(lines):
             found = _END.search(text, end)
             end = found.end() if found else len(text)
-        line = _plain(_END.sub(" ", text[at:end]))
+        line = _unbracketed(_plain(_END.sub(" ", text[at:end])))
     return _OURS.match(line) is not None
+
+
+def _unbracketed(line: str) -> str:
+    """Return a line that begins with one bracket in the place of several."""
+    return "[" + line[found.end() :] if (found := _OPENED.match(line)) else line
 
 
 def escape_parts(parts: Iterable[Part], escape: Escape = escape) -> tuple[Part, ...]:

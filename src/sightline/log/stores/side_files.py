@@ -23,7 +23,8 @@ from sightline.values.file_lock import locked_file
 _MAGIC = b"sightlineparts2\n"
 _TOKEN = 16  # random bytes after it, which tell a file from the next one of its name: an inode is used again
 _BATCH = struct.Struct("<III")  # of a batch: bytes of its directory, of its data, checksum of the directory
-_STAMP = struct.Struct("<QqQ")  # what `_stamp` returns
+_STAMP = struct.Struct("<QqQ")  # what `_stamp` returns; its checksum follows
+_CHECKSUM = struct.Struct("<I")
 _WASTE = 1 << 18  # bytes of replaced parts that a file may hold, besides a quarter of what is in use
 _PRIVATE = 0o600
 FRESH = "-new"  # the end of the name of a file until it is complete
@@ -64,7 +65,8 @@ def replace_whole(path: Path, *pieces: bytes) -> None:
 
 def replace_stamped(path: Path, data: bytes, log: Path) -> None:
     """Write a file as `replace_whole` does, with what `read_stamped` needs to see whether its log was changed since."""
-    replace_whole(path, data, _STAMP.pack(*_stamp(log)) if data else b"")
+    stamp = _STAMP.pack(*_stamp(log))
+    replace_whole(path, *((data, stamp, _CHECKSUM.pack(crc32(stamp))) if data else ()))
 
 
 def read_stamped(path: Path, log: Path) -> bytes:
@@ -73,8 +75,8 @@ def read_stamped(path: Path, log: Path) -> bytes:
     Then a line of the log was changed, or all of it was copied: whoever reads it anew finds out.
     """
     data = read_whole(path)
-    end = len(data) - _STAMP.size
-    if end <= 0:
+    end = len(data) - _STAMP.size - _CHECKSUM.size
+    if end <= 0 or crc32(data[end : -_CHECKSUM.size]) != _CHECKSUM.unpack_from(data, end + _STAMP.size)[0]:
         return b""
     then, now = _STAMP.unpack_from(data, end), _stamp(log)
     return b"" if then != now and then[0] == now[0] else data[:end]
