@@ -20,7 +20,10 @@ def test_an_untouched_log_verifies(run: Run) -> None:
     assert facts == {
         "good": True, "payloads": 23,
         "sessions": [
-            {"session": "login-bug", "payloads": 23, "mismatches": [], "damaged": [], "changed": [], "error": ""}
+            {
+                "session": "login-bug", "payloads": 23, "mismatches": [], "damaged": [], "changed": [], "missing": [],
+                "error": "",
+            }
         ],
     }  # fmt: skip
     result = run("verify", "login")
@@ -35,9 +38,21 @@ def test_damaged_lines_are_reported(run: Run, folder: Folder) -> None:
     log.with_suffix(".idx").unlink(missing_ok=True)
     result = run("verify")
     assert result.exit_code == 1
-    assert "login-bug: 1 lines of the log cannot be read: 6" in result.stdout
+    assert "login-bug: lines of the log that cannot be read: 6\n" in result.stdout
     facts = json.loads(run("verify", "--json").stdout)
     assert (facts["good"], facts["sessions"][0]["damaged"]) == (False, [6])
+
+
+def test_a_deleted_line_is_found_out(run: Run, folder: Folder) -> None:
+    """Entries are numbered: `verify` names those around the gap. A line that cannot be read leaves none."""
+    log = folder.file("login-bug")
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([*lines[:5], *lines[7:9], b"no entry\n", *lines[10:]]))
+    log.with_suffix(".idx").unlink(missing_ok=True)
+    result = run("verify")
+    assert result.exit_code == 1
+    assert "login-bug: entries are missing from the log, between #5 … #8\n" in result.stdout
+    assert json.loads(run("verify", "--json").stdout)["sessions"][0]["missing"] == [[5, 8]]
 
 
 def test_a_log_that_was_changed_is_found_out(run: Run, folder: Folder) -> None:
@@ -51,7 +66,7 @@ def test_a_log_that_was_changed_is_found_out(run: Run, folder: Folder) -> None:
     mismatches = facts["sessions"][0]["mismatches"]
     assert not facts["good"]
     assert len(facts["sessions"][0]["changed"]) == 1
-    assert "1 lines of the log have changed since they were written: " in result.stdout
+    assert result.stdout.startswith("login-bug: lines of the log that have changed since they were written: ")
     assert result.stdout.count("login-bug branch main payload") == len(mismatches) > 10
     assert {"branch", "number", "expected", "found"} == set(mismatches[0])
 

@@ -498,13 +498,18 @@ _PHRASES = {
     "unreadable": ("{session} cannot be verified: {why}", "{session} 无法校验：{why}"),
     "project strategy": ("Strategy {strategy}, as {file} says.", "策略 {strategy}，由 {file} 指定。"),
     "damaged lines": (
-        "{session}: {count:,} lines of the log cannot be read: {lines}",
-        "{session}：日志中有 {count:,} 行无法读取：第 {lines} 行",
+        "{session}: lines of the log that cannot be read: {lines}",
+        "{session}：日志中无法读取的行：{lines}",
     ),
     "changed lines": (
-        "{session}: {count:,} lines of the log have changed since they were written: {lines}",
-        "{session}：日志中有 {count:,} 行在写入之后被改动：第 {lines} 行",
+        "{session}: lines of the log that have changed since they were written: {lines}",
+        "{session}：日志中写入之后被改动的行：{lines}",
     ),
+    "missing": (
+        "{session}: entries are missing from the log, between {lines}",
+        "{session}：日志中缺少条目，位于 {lines} 之间",
+    ),
+    "more places": (" and {count:,} more", " 以及另外 {count:,} 处"),
     "not verified": (
         "{unread:,} of {sessions:,} sessions could not be verified.",
         "{sessions:,} 个会话中有 {unread:,} 个无法校验。",

@@ -1,5 +1,6 @@
 """`sightline verify`: is every payload ever sent what the log says it was?"""
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ from sightline.cli.render import console, error_console, print_json, progress
 from sightline.errors import Damaged, SightlineError
 
 _NAMED = 20  # damaged lines that are named; the rest is only counted
+_UNHARMED: dict[str, list[Any]] = {"damaged": [], "changed": [], "missing": []}
 
 
 @click.command(short_help="Check that every payload of a session can be made again from the log.")
@@ -21,9 +23,9 @@ def verify(session_id: str | None, every: bool, as_json: bool) -> None:
 
     Without an id it is the newest session.
 
-    The command lists the payloads that differ, and the lines of the log that cannot be read or have changed since they
-    were written. With --all it also lists the sessions that cannot be opened, and goes on with the others. If there are
-    any of these, the exit code is 1.
+    The command lists the lines of the log that cannot be read or have changed since they were written, where entries
+    are missing, and then the payloads that differ. With --all it also lists the sessions that cannot be opened, and
+    goes on with the others. If there are any of these, the exit code is 1.
 
     \b
     Examples:
@@ -39,7 +41,7 @@ def verify(session_id: str | None, every: bool, as_json: bool) -> None:
     payloads = sum(session["payloads"] for session in sessions)
     bad = sum(len(session["mismatches"]) for session in sessions)
     unread = sum(bool(session["error"]) for session in sessions)
-    damaged = sum(len(session["damaged"]) + len(session["changed"]) for session in sessions)
+    damaged = sum(len(session[key]) for session in sessions for key in _UNHARMED)
     if as_json:
         print_json({"good": not (bad or unread or damaged), "payloads": payloads, "sessions": sessions})
     else:
@@ -61,9 +63,7 @@ def _try_verify(here: Place, session_id: str, out: Console | None) -> dict[str, 
     except (SightlineError, OSError) as error:
         if out is not None:
             out.print(here.words("unreadable", session=session_id, why=error), style="red", soft_wrap=True)
-        return {
-            "session": session_id, "payloads": 0, "mismatches": [], "damaged": [], "changed": [], "error": str(error),
-        }  # fmt: skip
+        return {"session": session_id, "payloads": 0, "mismatches": [], **_UNHARMED, "error": str(error)}
 
 
 def _verify(here: Place, session_id: str, out: Console | None) -> dict[str, Any]:
@@ -73,15 +73,22 @@ def _verify(here: Place, session_id: str, out: Console | None) -> dict[str, Any]
     except Damaged:  # a line has changed since it was indexed: this time the log is read anew
         facts = _check(here, session_id, hidden=out is None)
     if out is not None:
+        _print_causes(here, facts, out)
         for mismatch in facts["mismatches"]:
             key = "mismatch" if mismatch["found"] else "window gone"
             out.print(here.words(key, session=session_id, **mismatch), style="red", soft_wrap=True)
-        for key, numbers in (("damaged lines", facts["damaged"]), ("changed lines", facts["changed"])):
-            if numbers:
-                lines = ", ".join(map(str, numbers[:_NAMED])) + (", …" if len(numbers) > _NAMED else "")
-                text = here.words(key, session=session_id, count=len(numbers), lines=lines)
-                out.print(text, style="red", soft_wrap=True)
     return facts
+
+
+def _print_causes(here: Place, facts: Mapping[str, Any], out: Console) -> None:
+    """Print what is wrong with the log itself, which explains what differs."""
+    gaps = [f"#{before} … #{after}" for before, after in facts["missing"]]
+    for key, found in (("damaged lines", facts["damaged"]), ("changed lines", facts["changed"]), ("missing", gaps)):
+        if found:
+            named = ", ".join(map(str, found[:_NAMED]))
+            more = here.words("more places", count=len(found) - _NAMED) if len(found) > _NAMED else ""
+            text = here.words(key, session=facts["session"], lines=named + more)
+            out.print(text, style="red", soft_wrap=True, markup=False)
 
 
 def _check(here: Place, session_id: str, *, hidden: bool) -> dict[str, Any]:
@@ -96,8 +103,8 @@ def _check(here: Place, session_id: str, *, hidden: bool) -> dict[str, Any]:
             advance()
             if not payload.good:
                 mismatches.append({**payload._asdict(), "branch": branch_label(payload.branch)})
-        damaged, changed = session.receipts.damaged_lines(), session.receipts.changed_lines()
-    return {
-        "session": session_id, "payloads": count, "mismatches": mismatches, "damaged": damaged, "changed": changed,
-        "error": "",
-    }  # fmt: skip
+        sent = session.receipts
+        harm = {
+            "damaged": sent.damaged_lines(), "changed": sent.changed_lines(), "missing": sent.missing_entries(),
+        }  # fmt: skip
+    return {"session": session_id, "payloads": count, "mismatches": mismatches, **harm, "error": ""}

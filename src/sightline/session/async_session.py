@@ -259,6 +259,7 @@ class AsyncReceipts(_Collection[Receipts, ReceiptNote]):
     count = _awaitable(Receipts.__len__)
     damaged_lines = _awaitable(Receipts.damaged_lines)
     changed_lines = _awaitable(Receipts.changed_lines)
+    missing_entries = _awaitable(Receipts.missing_entries)
 
     async def verify(self) -> list[Verified]:
         """Render every payload that was sent again and compare it. Returns all at once, as a list."""

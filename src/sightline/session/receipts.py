@@ -43,6 +43,24 @@ class Receipts:
         lines = enumerate(self._journal.store.scan(), start=1)
         return [number for number, line in lines if not entries.is_intact(line.data)]
 
+    def missing_entries(self) -> list[tuple[int, int]]:
+        """Return where entries are missing, as the numbers of the entries before and after. Scans the log.
+
+        Entries are numbered one by one, so a gap is what somebody deleted. A gap for lines that are there, but cannot
+        be read or have changed, is none. What is missing at the end cannot be seen.
+        """
+        gaps, before, doubtful = [], 0, 0
+        for line in self._journal.store.scan():
+            is_sure = entries.is_intact(line.data) and _is_entry(line.data)
+            seq = entries.decode_tip(line.data).seq if is_sure else 0
+            if not seq:  # a line of another program is numbered too, but has no number of its own
+                doubtful += 1
+                continue
+            if seq - before - 1 > doubtful:
+                gaps.append((before, seq))
+            before, doubtful = seq, 0
+        return gaps
+
 
 def _is_entry(data: bytes) -> bool:
     try:

@@ -11,13 +11,12 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 from sightline.agent.config import MODEL_VARIABLE, Config, at_place, endpoint_of
 from sightline.agent.models import Model
 from sightline.agent.models.anthropic import AnthropicModel
 from sightline.agent.models.catalog import PLACES, SERVERS, Place
-from sightline.agent.models.endpoint import Endpoint, login_of
+from sightline.agent.models.context_window import context_window
+from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.http import import_optional
 from sightline.agent.models.local import LocalModel
 from sightline.agent.models.openai import OpenAiModel
@@ -26,16 +25,6 @@ from sightline.agent.models.tiny_model import TINY, tiny_endpoint
 from sightline.errors import BadInput, NoModel
 
 PROBE_SECONDS = 0.7  # a server on this machine answers in a few milliseconds, unless it is busy with a reply
-ASK_SECONDS = 3.0  # for the context window: a server elsewhere may be slow, and a chat should begin without delay
-# vLLM and SGLang; LM Studio, what is loaded before what the model could have; OpenRouter; others.
-_WINDOW_KEYS = (
-    "max_model_len",
-    "loaded_context_length",
-    "context_length",
-    "context_window",
-    "max_context_length",
-    "n_ctx",
-)
 NOT_CHAT = ("embed", "rerank", "whisper", "tts", "bge-", "clip")  # in names of models that do not chat
 
 _MODELS: dict[str, Callable[[Endpoint], Model]] = {
@@ -157,40 +146,8 @@ async def _probe(client: Any, place: Place) -> Listening | None:
     models = [row for row in rows or () if isinstance(row, dict) and isinstance(row.get("id"), str)]
     if not models:
         return None
-    windows = {row["id"]: window for row in models if (window := _context_window(row))}
+    windows = {row["id"]: window for row in models if (window := context_window(row))}
     return Listening(place, tuple(row["id"] for row in models), windows)
-
-
-def _context_window(row: Mapping[str, Any]) -> int:
-    """Return a model's context window, as its server tells it; 0: not told."""
-    meta = row.get("meta")
-    told = [row.get(key) for key in _WINDOW_KEYS] + [meta.get("n_ctx") if isinstance(meta, dict) else None]
-    return next((tokens for tokens in told if isinstance(tokens, int) and tokens > 0), 0)
-
-
-async def with_window(endpoint: Endpoint, seconds: float = ASK_SECONDS) -> Endpoint:
-    """Return the endpoint with the context window that its server tells, unless one is set; unchanged if it tells none.
-
-    The server that gets the requests is asked, with the same key. A provider whose models are known is not asked.
-    """
-    known = endpoint.window or (endpoint.hosted and endpoint.window_known)
-    if known or endpoint.provider != "openai" or endpoint.keyless or not endpoint.base_url:
-        return endpoint
-    httpx2 = import_optional("httpx2", "asking a model", "agent")
-    hidden = {name: value.reveal() for name, value in endpoint.headers.items()}
-    headers = OpenAiModel.protocol.key_headers(endpoint) | hidden
-    local = endpoint.on_this_machine
-    try:
-        async with httpx2.AsyncClient(timeout=seconds, headers=headers, trust_env=not local) as client:
-            url = httpx2.URL(f"{endpoint.base_url.rstrip('/')}/models").copy_with(userinfo=b"")
-            listed = (await client.get(url, auth=login_of(endpoint.base_url))).raise_for_status().json()
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):  # the first request will say what is wrong
-        return endpoint
-    rows = listed.get("data") if isinstance(listed, dict) else None
-    rows = [row for row in rows or () if isinstance(row, dict)] if isinstance(rows, list) else []
-    own = [row for row in rows if row.get("id") == endpoint.name]
-    window = next((window for row in own if (window := _context_window(row))), 0)
-    return replace(endpoint, window=window) if window else endpoint
 
 
 # ---------------------------------------------------------------------- the model that can be asked

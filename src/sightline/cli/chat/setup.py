@@ -16,7 +16,8 @@ from sightline.agent.code.references import shown
 from sightline.agent.code.store import CodeStore, Saved
 from sightline.agent.config import READABLE_VARIABLE, read_config, with_fallbacks
 from sightline.agent.models import Model, ModelInfo
-from sightline.agent.models.discovery import Found, Probe, found, named, retrying_model, with_window
+from sightline.agent.models.context_window import with_window
+from sightline.agent.models.discovery import Found, Probe, found, named, retrying_model
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.tiny_model import MEGABYTES, TINY, fetch_tiny, tiny_file
 from sightline.agent.tools import Tool
