@@ -46,6 +46,10 @@ PHRASES: dict[str, tuple[str, str]] = {
         'this is no terminal; ask one question with -p "…", or run the command in a terminal',
         '这里没有终端；用 -p "…" 提一个问题，或在终端中运行',
     ),
+    "no project": (
+        "{project} does not exist: name the project's folder with --project, or make it first (mkdir)",
+        "{project} 不存在：请用 --project 指定项目目录，或先创建它（mkdir）",
+    ),
     "reaches": ("{file} affects more than this project:", "{file} 会影响本项目之外："),
     "trust": ("Allow this until the file changes?", "允许，直到文件改变？"),
     "trust how": (
@@ -79,6 +83,10 @@ PHRASES: dict[str, tuple[str, str]] = {
     "thinking": ("thinking", "思考中"),
     "answering": ("answering", "回答中"),
     "stopped": ("Stopped. /retry continues.", "已停止。/retry 可继续。"),
+    "stopped kept": (
+        "Stopped. The answer so far is kept, and the model sees it; /retry continues.",
+        "已停止。已有的回答已保留，模型可以看到；/retry 可继续。",
+    ),
     "failed": ("The answer failed: {why}", "回答失败：{why}"),
     "stop length": (
         "The answer was cut off, because it reached the maximum length of an answer. Ask the model to go on.",
@@ -89,6 +97,46 @@ PHRASES: dict[str, tuple[str, str]] = {
     "retrying": (
         "{why}; again in {seconds:g} s (attempt {again})",
         "{why}；{seconds:g} 秒后重试（第 {again} 次）",
+    ),
+    "retrying of": (
+        "{why}; again in {seconds:g} s (attempt {again} of {attempts})",
+        "{why}；{seconds:g} 秒后重试（第 {again} 次，共 {attempts} 次）",
+    ),
+    "busy rate": ("{model}: asked too often: {detail}", "{model}：请求过于频繁（限流）：{detail}"),
+    "busy overload": ("{model}: its server is busy or has failed: {detail}", "{model}：服务器繁忙或出错：{detail}"),
+    "busy connection": ("{model} cannot be reached: {detail}", "无法连接 {model}：{detail}"),
+    "busy silent": ("{model} was silent for {detail}", "{model} 在 {detail} 内没有回应"),
+    "busy cut": ("{model}: the answer was cut off: {detail}", "{model}：回答中途断开：{detail}"),
+    "busy garbled": (
+        "{model}: its server sent what is no answer: {detail}",
+        "{model}：服务器返回的内容不是回答：{detail}",
+    ),
+    "asked once": ("The model was asked once.", "已请求一次。"),
+    "gave up": ("Given up after {attempts} attempts.", "尝试 {attempts} 次后放弃。"),
+    "do busy chat": (
+        "Nothing is lost: wait a little and type /retry, or choose another model with /model.",
+        "已说的内容都已保存：请稍候再输入 /retry，或用 /model 换一个模型。",
+    ),
+    "do connection chat": (
+        "Nothing is lost: check that the network is there and the model's server runs, then type /retry; "
+        "`sightline model list` shows its address.",
+        "已说的内容都已保存：请检查网络和模型服务器是否正常，再输入 /retry；`sightline model list` 显示其地址。",
+    ),
+    "do silent chat": (
+        "Nothing is lost: /retry asks again; `seconds` in sightline.toml gives the model more time.",
+        "已说的内容都已保存：/retry 可重试；sightline.toml 中的 `seconds` 可延长等待时间。",
+    ),
+    "do busy script": (
+        "Try again later, or choose another model with -m; `attempts` and `fallback` in sightline.toml allow more.",
+        "请稍后再试，或用 -m 换一个模型；sightline.toml 中的 `attempts` 和 `fallback` 可增加尝试。",
+    ),
+    "do connection script": (
+        "Check that the network is there and the model's server runs; `sightline model list` shows its address.",
+        "请检查网络和模型服务器是否正常；`sightline model list` 显示其地址。",
+    ),
+    "do silent script": (
+        "Try again later; `seconds` in sightline.toml gives the model more time.",
+        "请稍后再试；sightline.toml 中的 `seconds` 可延长等待时间。",
     ),
     "falling back": ("{why}; asking {fallback} instead", "{why}；改用 {fallback}"),
     "swept now": (
