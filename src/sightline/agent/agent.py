@@ -83,15 +83,14 @@ class Agent:
         self.session, self.model, self.code, self.rounds = session, model, code, rounds
         self.spent = Spent()  # summaries included
         self.question = ""  # the item of the last question; empty while it is not in the log
-        self.stopped = (
-            ""  # the item of the reply that was stopped in the last turn; empty: none was, or it said nothing
-        )
+        self.stopped = ""  # the item of the reply that was stopped in the last turn; empty: none, or nothing was said
         self.payload: Payload | None = None  # what the model was shown last; None: not known
         self.tools = tuple(tool_of(tool) for tool in tools or ())  # its own: those of a session are not among them
         self._toolbox, self._ids = Toolbox(self.tools), ids
         self.warnings: list[str] = []  # about work in the background, for whoever talks to the user to take away
         self._recalls = tools is not None
         self._given, self._protocol, self._instructions = budget, protocol, instructions
+        self.replaces_instructions = False  # whether they replace the session's system prompt if that is another
         self._light = LightModel(model, light, session, self.warnings.append)
         self.extraction = Extraction(session, self._light, self._count_summary, self.warnings.append)
         self._busy = asyncio.Lock()
@@ -169,7 +168,7 @@ class Agent:
         """Append the instructions and the tool definitions, if they have changed."""
         session = self.session
         if self._instructions:
-            session.system(self._instructions)
+            session.system(self._instructions, replace=self.replaces_instructions)
         windows = session.windows.tools() if set(session.windows.apps) - {"code_list"} else ()
         session.tools([*(tool.definition for tool in self.tools), *windows], recall=self._recalls)
 

@@ -41,9 +41,7 @@ def test_a_file_does_not_grow_with_what_is_replaced(tmp_path: Path) -> None:
     assert other.cache([*NAMES, "large"]) == {name: name.encode() for name in NAMES} | {"large": bytes([99]) * 50_000}
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"x", b"no parts at all" * 300, b"sightlineparts1\n\xff\xff", b"sightlineparts2\n\xff\xff"]
-)
+@pytest.mark.parametrize("content", [b"", b"x", b"no parts at all" * 300, b"sightlineparts1\n\xff\xff", b"sightlineparts2\n\xff\xff"])
 def test_what_is_no_file_of_parts_is_replaced(tmp_path: Path, content: bytes) -> None:
     """Other content costs only what it was."""
     path = tmp_path / "s.search"

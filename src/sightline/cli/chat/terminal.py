@@ -22,7 +22,7 @@ from prompt_toolkit.styles import Style
 from rich.text import Text
 
 from sightline import __version__
-from sightline.cli.chat import commands
+from sightline.cli.chat import branch_names, commands
 from sightline.cli.chat.chat import Chat
 from sightline.cli.chat.commands_change import recap
 from sightline.cli.chat.commands_show import app_names
@@ -38,7 +38,7 @@ _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "pro
 
 
 async def talk(setup: ChatSetup, *, resumes: bool, first: str | None = None) -> None:
-    """Let the user talk until they leave. `resumes`: they asked for an earlier session. `first`: what they ask first."""
+    """Let the user talk until they leave. `resumes`: an earlier session was asked for; `first`: the first question."""
     chat, facts = Chat(setup), setup.agent.model.info
     chat.say("welcome", version=__version__, model=facts.name, id=chat.session.id[:8], style="bold")
     if not facts.capable:
@@ -267,6 +267,8 @@ class _Completer(Completer):
                 return ["open", *app_names(chat)]
             case "/windows":
                 return ["close", *(window.id for window in chat.session.windows.all())]
+            case "/branch":
+                return list(branch_names.labels(chat).values())
             case "/sessions":
                 return chat.here.folder.sessions()
             case "/code":
