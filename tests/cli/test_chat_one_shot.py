@@ -204,7 +204,7 @@ def test_without_a_model_there_is_a_short_list(
         (("--lang", "zh"), 1, "这里没有终端"),
         (("--json",), 2, "--json prints the answer to one question"),
         (("--continue", "--resume", "x"), 2, "say one of them"),
-        (("-p", " "), 2, "-p needs a question"),
+        (("-p", " "), 2, "the question is empty"),
         (("-p", "x", "--resume", "nope"), 1, "no session 'nope'"),
         (("-p", "x", "--model", "nope"), 1, "no model 'nope'"),
         (("-p", "x", "--strategy", "nope"), 1, "There is no strategy nope"),

@@ -184,7 +184,7 @@ class Trusted:
         """Approve this file, as it was read, as long as it reaches the same. Raises Unwritable."""
         self._write(_approval(config, reached))
 
-    def _write(self, approved: Mapping[str, str]) -> None:
+    def _write(self, approved: dict[str, str]) -> None:
         known = self._approved() | approved
         new = self._file.with_suffix(".new")
         try:
