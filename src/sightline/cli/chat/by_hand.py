@@ -7,10 +7,9 @@ from sightline.cli.app_shell import AppShell
 from sightline.cli.chat.chat import Chat
 from sightline.cli.render import align, print_text, printable
 from sightline.values.escape import plain_label
-from sightline.values.phrases import say
 
 _FORM = "xml"  # of a view that nobody asks for
-_DID = ("The user did this by hand", "用户亲自操作")
+_DID = ("The user acted by hand in window ", "用户亲自操作了窗口 ")
 _LONGEST = 300  # characters of a line and of its result that the note repeats
 
 
@@ -44,14 +43,11 @@ def _list_actions(chat: Chat, window: AppWindow) -> None:
 
 
 def note(window_id: str, line: str, result: str, locale: str) -> str:
-    """Return what the log and the model are told: that it was the user, what was done, and the result.
-
-    It begins like the engine's lines about windows, which no other text can.
-    """
+    """Return what the log and the model are told: that it was the user, what was done, and the result."""
     done, led_to = (plain_label(" ".join(text.split())[:_LONGEST]) for text in (line, result))
-    return f"{say('window', locale, id=window_id)} {_DID[locale == 'zh']}: {done} → {led_to}"
+    return f"{_DID[locale == 'zh']}{plain_label(window_id)}: {done} → {led_to}"
 
 
 def is_note(text: str) -> bool:
     """Whether a message of the program is such a note."""
-    return text.startswith("[") and any(f"] {did}: " in text for did in _DID)
+    return text.startswith(_DID)
