@@ -188,6 +188,7 @@ def test_without_a_model_there_is_a_short_list(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, language: str, said: str
 ) -> None:
     """One way on a line, the quickest first, in the language that was asked for."""
+    (tmp_path / "shop").mkdir()
     monkeypatch.setattr("os.environ", {"PATH": "/bin"})
     monkeypatch.setattr("sightline.agent.models.discovery.SERVERS", ())
     done = ask("-p", "Hello?", "--lang", language)

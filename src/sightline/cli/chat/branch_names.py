@@ -51,7 +51,9 @@ def split_arguments(chat: Chat, rest: str) -> tuple[str, str]:
     """
     item = name = ""
     for word in rest.split():
-        if _ITEM.fullmatch(word) and not item:
+        if _ITEM.fullmatch(word):
+            if item:
+                raise BadInput(chat.words("usage", usage="/fork [ID] [NAME]"))
             item = word.removeprefix("#")
         elif not _NAME.fullmatch(word) or name:
             raise BadInput(chat.words("bad branch name", name=word, most=LONGEST))

@@ -32,8 +32,8 @@ COMMAND_HELP: dict[str, tuple[str, str]] = {
     "/branch": ("List the branches of this session, or switch to one.", "列出本会话的分支，或切换。"),
     "/sessions": ("List the sessions of this project, or switch to one.", "列出本项目的会话，或切换。"),
     "/windows": (
-        "List the open windows, show one, act on one yourself, or close one.",
-        "列出打开的窗口，查看、亲自操作或关闭其中一个。",
+        "List the open windows, show one, or act on one yourself. /windows close ID closes it.",
+        "列出打开的窗口，查看或亲自操作其中一个。/windows close 编号 可关闭。",
     ),
     "/apps": ("List the apps, or open one in a window.", "列出应用，或在窗口中打开一个。"),
     "/code": (

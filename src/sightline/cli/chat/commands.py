@@ -49,7 +49,7 @@ COMMANDS = (
     Command("/rewind", commands_change.rewind, "[N]"),
     Command("/branch", commands_change.branch, "[NAME]"),
     Command("/sessions", commands_change.sessions, "[ID | all]"),
-    Command("/windows", commands_show.windows, "[ID [ACTION] | close ID]", most_words=None),
+    Command("/windows", commands_show.windows, "[ID [ACTION]]", most_words=None),
     Command("/apps", commands_show.apps, "[open NAME [TARGET]]", most_words=None),
     Command("/code", commands_show.code, "[ID]"),
     Command("/model", commands_change.model, "[NAME]", most_words=None),
