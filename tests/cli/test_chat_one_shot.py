@@ -185,7 +185,7 @@ def test_json_is_an_object_also_where_nothing_can_be_asked(
 
 @pytest.mark.parametrize(("language", "said"), [("en", "Each of these helps"), ("zh", "以下任选其一")])
 def test_without_a_model_there_is_a_short_list(
-    ask: Ask, monkeypatch: pytest.MonkeyPatch, language: str, said: str
+    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, language: str, said: str
 ) -> None:
     """One way on a line, the quickest first, in the language that was asked for."""
     (tmp_path / "shop").mkdir()
