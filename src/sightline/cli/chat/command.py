@@ -74,7 +74,6 @@ def chat(words: tuple[str, ...], **options: Any) -> None:
 
     \b
     Examples:
-      sightline chat
       sightline chat "Which tests are slow?"
       sightline chat --continue --model gpt-5-mini
       cat error.log | sightline chat -p "What went wrong here?" --json
