@@ -260,6 +260,9 @@ def test_a_refusal_as_too_long_costs_no_round() -> None:
     assert (answer.success, answer.error, answer.rounds) == (False, "too long", 0)
 
 
+STOPPED = "[the answer above was stopped before its end]"
+
+
 class Slow(ScriptedModel):
     """Says one word and then nothing for long."""
 
@@ -269,8 +272,8 @@ class Slow(ScriptedModel):
         await asyncio.sleep(3600)
 
 
-def test_stopping_an_answer_leaves_no_half_turn() -> None:
-    """What the model was saying is not in the log, and the same question can be answered afterwards."""
+def test_stopping_an_answer_keeps_what_it_said() -> None:
+    """The text is in the log, marked as stopped, and the model sees both when the turn goes on."""
 
     async def stopped() -> Session:
         agent = Agent(session(), Slow([]))
@@ -279,13 +282,17 @@ def test_stopping_an_answer_leaves_no_half_turn() -> None:
             if isinstance(event, TextDelta):
                 break
         await stream.aclose()
-        agent.model = ScriptedModel(["In short: no."])
+        assert agent.session.items.text(agent.stopped) == "Well"
+        agent.model = model = ScriptedModel(["In short: no."])
         assert isinstance(last := (await events_of(agent.proceed()))[-1], Answer)
         assert last.success
+        assert not agent.stopped
+        sent = [message["content"] for message in model.asked[0]["messages"]]
+        assert sent == ["Tell me everything", "Well", STOPPED]
         return agent.session
 
     texts = [plain_text(item.parts) for item in asyncio.run(stopped()).items]
-    assert texts == ["Tell me everything", "In short: no."]
+    assert texts == ["Tell me everything", "Well", STOPPED, "In short: no."]
 
 
 def test_stopping_while_tools_run_gives_up_on_their_calls() -> None:

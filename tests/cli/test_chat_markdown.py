@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from sightline.cli.chat.markdown import Blocks, parse_markdown
+from sightline.cli.chat.markdown import Block, Blocks, parse_markdown, whole_blocks
 
 ANSWER = """Two things:
 of one paragraph
@@ -38,7 +38,8 @@ the end"""
 
 BLOCKS = [
     "Two things:\nof one paragraph",
-    "1. first\n\n   with a second paragraph\n2. second\n   ```sh\n   make\n\n   test\n   ```",
+    "1. first\n\n   with a second paragraph",
+    "2. second\n   ```sh\n   make\n\n   test\n   ```",
     "```python\ndef load():\n\n    return 1\n```",
     "right after it",
     "# A title",
@@ -49,24 +50,49 @@ BLOCKS = [
 
 def taken(pieces: list[str]) -> list[str]:
     blocks = Blocks()
-    return [block for piece in pieces for block in blocks.add(piece)] + blocks.finish()
+    found = [block for piece in pieces for block in blocks.add(piece)] + blocks.finish()
+    return [block.text for block in found]
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
 def test_blocks_are_those_a_reader_sees(size: int) -> None:
-    """Lists with their paragraphs and code stay whole, a fence is one block, whatever the pieces are."""
+    """Items of lists with their paragraphs and code, a fence as a whole, whatever the pieces are."""
     assert taken([ANSWER[at : at + size] for at in range(0, len(ANSWER), size)]) == BLOCKS
 
 
 def test_a_block_is_given_as_soon_as_nothing_can_change_it() -> None:
     """A heading and a fence at their last line, a paragraph when the next block begins."""
     blocks = Blocks()
-    assert blocks.add("# Title\nsome ") == ["# Title"]
+    assert blocks.add("# Title\nsome ") == [Block("# Title")]
     assert blocks.unfinished == ["some "]
     assert blocks.add("words\n\n") == []
-    assert blocks.add("```\ncode\n") == ["some words"]
-    assert blocks.add("```\n") == ["```\ncode\n```"]
+    assert blocks.add("```\ncode\n") == [Block("some words")]
+    assert blocks.add("```\n") == [Block("```\ncode\n```")]
     assert blocks.unfinished == []
+
+
+def test_an_item_is_given_as_soon_as_the_next_begins() -> None:
+    """A long list is printed from its top while it comes; only its last item is unfinished."""
+    blocks = Blocks()
+    assert blocks.add("Steps:\n1. one\n   - a\n   - b\n") == [Block("Steps:")]
+    assert blocks.add("2. two\n\n3. thr") == [Block("1. one\n   - a\n   - b", 1)]
+    assert blocks.unfinished == ["2. two", "", "3. thr"]
+    assert blocks.add("ee\n") == [Block("2. two", 2, continues=True)]
+    assert (blocks.unfinished, blocks.number) == (["3. three"], 3)
+
+
+@pytest.mark.parametrize(("text", "numbers"), [
+    ("1. a\n1. b\n1. c", [(1, False), (2, True), (3, True)]),  # Markdown counts on whatever is written
+    ("7) a\n9) b", [(7, False), (8, True)]),
+    ("1. a\n2) b", [(1, False), (2, False)]),  # another mark is another list
+    ("1. a\n\nwords\n\n5. b", [(1, False), (None, False), (5, False)]),
+    ("- a\n- b\n* c", [(None, False), (None, True), (None, False)]),
+    ("words\n5. no list", [(None, False)]), ("words\n-", [(None, False)]),
+    ("- a\n  1. x\n  2. y\n- b", [(None, False), (None, True)]),
+])  # fmt: skip
+def test_items_are_those_of_markdown(text: str, numbers: list[tuple[int | None, bool]]) -> None:
+    """Each with its number, and whether it goes on with the list before it."""
+    assert [(block.number, block.continues) for block in whole_blocks(text)] == numbers
 
 
 def test_a_fence_that_never_ends_is_still_shown() -> None:

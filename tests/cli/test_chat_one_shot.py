@@ -185,9 +185,10 @@ def test_json_is_an_object_also_where_nothing_can_be_asked(
 
 @pytest.mark.parametrize(("language", "said"), [("en", "Each of these helps"), ("zh", "以下任选其一")])
 def test_without_a_model_there_is_a_short_list(
-    ask: Ask, monkeypatch: pytest.MonkeyPatch, language: str, said: str
+    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, language: str, said: str
 ) -> None:
     """One way on a line, the quickest first, in the language that was asked for."""
+    (tmp_path / "shop").mkdir()
     monkeypatch.setattr("os.environ", {"PATH": "/bin"})
     monkeypatch.setattr("sightline.agent.models.discovery.SERVERS", ())
     done = ask("-p", "Hello?", "--lang", language)
@@ -204,7 +205,7 @@ def test_without_a_model_there_is_a_short_list(
         (("--lang", "zh"), 1, "这里没有终端"),
         (("--json",), 2, "--json prints the answer to one question"),
         (("--continue", "--resume", "x"), 2, "say one of them"),
-        (("-p", " "), 2, "-p needs a question"),
+        (("-p", " "), 2, "the question is empty"),
         (("-p", "x", "--resume", "nope"), 1, "no session 'nope'"),
         (("-p", "x", "--model", "nope"), 1, "no model 'nope'"),
         (("-p", "x", "--strategy", "nope"), 1, "There is no strategy nope"),

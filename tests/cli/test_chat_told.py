@@ -200,7 +200,7 @@ def test_a_script_is_told_when_it_is_tried_again(tmp_path: Path) -> None:
         file.write_text(file.read_text().replace("attempts = 1", "attempts = 2"))
         done = asked(project, "--trust", "-p", "Hello")
     assert done.stdout == "One.\n"
-    assert re.search(r"again in \d(\.\d)? s \(attempt 2\)\n", done.stderr)
+    assert re.search(r"again in \d(\.\d)? s \(attempt 2 of \d\)\n", done.stderr)
 
 
 def test_what_began_as_before_is_known_on_every_branch(tmp_path: Path) -> None:

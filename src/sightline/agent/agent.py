@@ -16,6 +16,7 @@ from sightline.agent.extraction import Extraction
 from sightline.agent.langgraph_loop import State, loop
 from sightline.agent.light_model import LightModel
 from sightline.agent.models import Model, Reply, Request, TextDelta, full_reply
+from sightline.agent.models.errors import TransientFailure
 from sightline.agent.summarizer import Summarizer
 from sightline.agent.toolbox import Output, Toolbox, unique_call_ids
 from sightline.agent.tools import Tool
@@ -25,7 +26,7 @@ from sightline.agent.turn import Turn
 from sightline.agent.usage import Spent, cost_of
 from sightline.compaction.compactor import Compacted
 from sightline.compose.render import layout
-from sightline.errors import BadInput, ContextOverflow, ModelError, SightlineError, StoreError
+from sightline.errors import BadInput, ContextOverflow, ModelError, StoreError
 from sightline.log.conflict import retry_on_conflict
 from sightline.plan.budget import Budget
 from sightline.replay.replay import reused_tokens
@@ -82,12 +83,14 @@ class Agent:
         self.session, self.model, self.code, self.rounds = session, model, code, rounds
         self.spent = Spent()  # summaries included
         self.question = ""  # the item of the last question; empty while it is not in the log
+        self.stopped = ""  # the item of the reply that was stopped in the last turn; empty: none, or nothing was said
         self.payload: Payload | None = None  # what the model was shown last; None: not known
         self.tools = tuple(tool_of(tool) for tool in tools or ())  # its own: those of a session are not among them
         self._toolbox, self._ids = Toolbox(self.tools), ids
         self.warnings: list[str] = []  # about work in the background, for whoever talks to the user to take away
         self._recalls = tools is not None
         self._given, self._protocol, self._instructions = budget, protocol, instructions
+        self.replaces_instructions = False  # whether they replace the session's system prompt if that is another
         self._light = LightModel(model, light, session, self.warnings.append)
         self.extraction = Extraction(session, self._light, self._count_summary, self.warnings.append)
         self._busy = asyncio.Lock()
@@ -126,8 +129,9 @@ class Agent:
     def stream(self, text: str, *, uploads: Sequence[Upload] = ()) -> AsyncGenerator[Event, None]:
         """Yield what happens while a question is answered, the Answer last.
 
-        Closing the iterator, or cancelling whoever reads it, stops the answer: the reply that was coming is not in the
-        log, running calls are given up, and `proceed` asks again.
+        Closing the iterator, or cancelling whoever reads it, stops the answer. The text that has come is kept in the
+        log, marked as stopped (`stopped` is its item); a call that it made is not. Running calls are given up, and
+        `proceed` goes on.
 
         Raises:
             PinnedOverflow: what may not be reduced is larger than the model's context window.
@@ -164,7 +168,7 @@ class Agent:
         """Append the instructions and the tool definitions, if they have changed."""
         session = self.session
         if self._instructions:
-            session.system(self._instructions)
+            session.system(self._instructions, replace=self.replaces_instructions)
         windows = session.windows.tools() if set(session.windows.apps) - {"code_list"} else ()
         session.tools([*(tool.definition for tool in self.tools), *windows], recall=self._recalls)
 
@@ -173,6 +177,7 @@ class Agent:
         async with self._one_at_a_time():
             if is_new:
                 self.question = ""
+            self.stopped = ""
             await finish(asyncio.to_thread(begin))
             self.extraction.begin()
             await asyncio.to_thread(self.session.interrupt)  # calls that a stopped turn may have left
@@ -223,6 +228,9 @@ class Agent:
         """Ask the model, and log its reply."""
         try:
             reply = await self._reply_to(state)
+        except asyncio.CancelledError:
+            await finish(asyncio.to_thread(self._keep_stopped))
+            raise
         except ContextOverflow as error:
             if state.get("overflowed"):
                 return {"next": "answer", "error": str(error)}
@@ -232,6 +240,7 @@ class Agent:
             return {"next": "context", "overflowed": True, "round": state["round"] - 1}
         except ModelError as error:
             _LOG.warning("the model could not be asked: %s", error)
+            self._turn.failure = error.kind if isinstance(error, TransientFailure) else ""
             return {"next": "answer", "error": str(error)}
         turn = self._turn
         self.spent, turn.spent, turn.stop = self.spent.plus(reply), turn.spent.plus(reply), reply.stop
@@ -250,12 +259,13 @@ class Agent:
         native, sent = self.protocol == "native", state["sent"]
         schema = None if native else structured_response.schema(sent.payload.tools)
         request = Request(sent.written, self.budget.output, schema)
-        return await full_reply(self.model, request, self._turn.say if native else self._say_but_text)
+        return await full_reply(self.model, request, self._turn.say if native else self._turn.say_but_text)
 
-    def _say_but_text(self, event: Event) -> None:
-        """Hand on the events of a structured response, except its JSON text, which is not for the user."""
-        if not isinstance(event, TextDelta) or event.thinking:
-            self._turn.say(event)
+    def _keep_stopped(self) -> None:
+        """Log the text of a reply that was stopped. Of a structured response nothing is kept: half of it is no text."""
+        if (text := "".join(self._turn.coming)).strip():
+            with suppress(StoreError):  # nothing more can be done while the turn ends
+                self.stopped = self._write(partial(self.session.reply, text, stopped=True))
 
     async def _take_json(self, reply: Reply, text: str, state: State) -> State:
         """Log a structured response and store its code, also that of a response which cannot be acted on.
@@ -300,18 +310,8 @@ class Agent:
             turn.say(ToolFinished(answered.call, plain_text(answered.result.parts), answered.result.error))
 
     async def _store_code(self, blocks: Sequence[structured_response.CodeBlock]) -> None:
-        """Store the code of a response. What cannot be stored is a warning, because the answer matters more."""
-        if self.code is None:
-            return
-        for block in blocks:
-            if self._turn.has_saved(block.code_id, block.code):  # of a response that was sent back
-                continue
-            about = {"language": block.language, "description": block.description, "session_id": self.session.id}
-            try:
-                self._turn.add_saved(await asyncio.to_thread(self.code.store, block.code_id, block.code, **about))
-            except (SightlineError, OSError) as error:
-                _LOG.warning("code %s was not saved: %s", block.code_id, error)
-                self._turn.warn(structured_response.not_saved(block, str(error), self._locale))
+        if self.code is not None:
+            await self._turn.store_code(self.code, self.session, blocks)
 
     async def _tools(self, state: State) -> State:
         """Run the pending calls at the same time; each result is logged when it comes."""

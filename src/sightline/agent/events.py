@@ -71,6 +71,8 @@ class Answer(Struct, frozen=True):
     usage: Usage | None = None  # of all rounds
     cost: float | None = None
     stop: str = ""  # see `Reply.stop`
+    failure: str = ""  # if the model could not be asked although that may work later: see `TransientFailure`
+    attempts: int = 1  # how often the last request was sent
 
 
 Event = PayloadComposed | TextDelta | RetryScheduled | ReplyReceived | ToolStarted | ToolFinished | CodeSaved | Answer

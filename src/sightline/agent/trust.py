@@ -27,6 +27,7 @@ from sightline.errors import Unwritable
 from sightline.log.stores.disk import make_directory
 
 FILE = "trusted.json"
+_FOLDER = "folder"  # stands where a file has its fingerprint
 _DEFAULT = ToolSettings()
 _LONGEST_LABEL, _LONGEST_VALUE = 60, 300  # characters: what is asked must stay on the screen
 _PROTOCOLS = {  # the keys that the body of a request has besides the options
@@ -181,7 +182,10 @@ class Trusted:
 
     def add(self, config: Config, reached: Sequence[str]) -> None:
         """Approve this file, as it was read, as long as it reaches the same. Raises Unwritable."""
-        known = self._approved() | _approval(config, reached)
+        self._write(_approval(config, reached))
+
+    def _write(self, approved: dict[str, str]) -> None:
+        known = self._approved() | approved
         new = self._file.with_suffix(".new")
         try:
             make_directory(self._file.parent)
@@ -190,11 +194,24 @@ class Trusted:
         except OSError as error:
             raise Unwritable(str(self._file), error.strerror or str(error)) from error
 
+    def holds_folder(self, project: str | Path) -> bool:
+        """Whether the user trusts the folder itself, so that its instructions for agents are read."""
+        return self._approved().get(_folder_key(project)) == _FOLDER
+
+    def add_folder(self, project: str | Path) -> None:
+        """Trust the folder itself. What its sightline.toml reaches is not approved by that. Raises Unwritable."""
+        if not self.holds_folder(project):
+            self._write({_folder_key(project): _FOLDER})
+
     def _approved(self) -> dict[str, str]:
         try:
             return msgspec.json.decode(self._file.read_bytes(), type=dict[str, str])
         except (OSError, msgspec.DecodeError):
             return {}  # no file is approved
+
+
+def _folder_key(project: str | Path) -> str:
+    return f"{Path(project).resolve()}/"  # no file's path ends so
 
 
 def _approval(config: Config, reached: Sequence[str]) -> dict[str, str]:

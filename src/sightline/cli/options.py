@@ -31,6 +31,18 @@ class FormatChoice(click.Choice):  # type: ignore[type-arg]
         return value if value not in self.choices and value in registry.names() else super().convert(value, param, ctx)
 
 
+class ProjectFolder(click.Path):
+    """The folder of a project. It need not exist: sessions of a project that was deleted can still be looked at."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if Path(value).is_file():
+            self.fail(f"{value} is a file; name the project's folder, such as {Path(value).parent}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class Place(NamedTuple):
     """A project, where its sessions are stored, and the phrases in the language of the output."""
 
@@ -133,7 +145,7 @@ def shared_options(*, hidden: bool = False) -> Callable[[F], F]:
 _SHARED: dict[str, dict[str, Any]] = {
     "--project": {
         "help": "The project whose sessions are used.  [default: this directory]",
-        "type": click.Path(file_okay=False),
+        "type": ProjectFolder(),
         "metavar": "DIR",
     },
     "--root": {

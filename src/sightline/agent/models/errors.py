@@ -45,6 +45,17 @@ _NO_MONEY = frozenset({"insufficient_quota", "billing_error", "insufficient_bala
 _BUSY_WORDS = re.compile(r"overloaded|rate.?limit|server_error|api_error|timeout|unavailable|internal", re.IGNORECASE)
 
 
+class TransientFailure(ModelBusy):
+    """A failure of which is known what it was: "rate", "overload", "connection", "silent", "cut" or "garbled".
+
+    `detail` is what the provider or the system said about it. A program can say both in the user's language.
+    """
+
+    def __init__(self, kind: str, why: str, detail: str = "", retry_after: float | None = None) -> None:
+        self.kind, self.detail = kind, detail
+        super().__init__(why, retry_after)
+
+
 def failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: str) -> ModelError:
     """Return the error that a response with this status means."""
     told = _ErrorBody(body)
@@ -56,8 +67,9 @@ def failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: s
             f"{endpoint.name}: the account has nothing left: {said}; add to it, or choose another model"
         )
     if status in LATER or status >= 500:
-        why = "asked too often" if status == 429 else "its server is busy or has failed"
-        return ModelBusy(f"{endpoint.name}: {why}: {said or status}", retry_after(headers))
+        kind, why = ("rate", "asked too often") if status == 429 else ("overload", "its server is busy or has failed")
+        detail = said or str(status)
+        return TransientFailure(kind, f"{endpoint.name}: {why}: {detail}", detail, retry_after(headers))
     return ModelRefused(_refusal(endpoint, status, said))
 
 
@@ -70,33 +82,35 @@ def failure_inside(endpoint: Endpoint, body: str) -> ModelError:
     known = " ".join(told.kinds)
     if "invalid" in known and not _BUSY_WORDS.search(known):
         return ModelRefused(f"{endpoint.name} refuses the request: {said}")
-    return ModelBusy(f"{endpoint.name} failed in the middle of its answer: {said}")
+    kind = "rate" if "rate_limit" in known else "overload"
+    return TransientFailure(kind, f"{endpoint.name} failed in the middle of its answer: {said}", said)
 
 
 def cut_off(endpoint: Endpoint, why: object = "") -> ModelBusy:
     """Return the error of a reply that stopped before its end."""
     said = endpoint.hide(str(why))[:LONGEST]
-    return ModelBusy(f"{endpoint.name}: the answer was cut off before its end{f' ({said})' if said else ''}")
+    why = f"{endpoint.name}: the answer was cut off before its end{f' ({said})' if said else ''}"
+    return TransientFailure("cut", why, said)
 
 
 def garbled(endpoint: Endpoint, why: Exception) -> ModelBusy:
     """Return the error of a reply that breaks the protocol. Python's own message would not help a user."""
     said = endpoint.hide(str(why))[:LONGEST] if isinstance(why, BadInput) else type(why).__name__
-    return ModelBusy(f"{endpoint.name}: its server sent what is no answer ({said})")
+    return TransientFailure("garbled", f"{endpoint.name}: its server sent what is no answer ({said})", said)
 
 
 def silent(endpoint: Endpoint) -> ModelBusy:
     """Return the error of a server that sent nothing for too long."""
-    return ModelBusy(
-        f"{endpoint.name} was silent for {endpoint.seconds:g} seconds; `seconds` in sightline.toml allows more"
-    )
+    why = f"{endpoint.name} was silent for {endpoint.seconds:g} seconds; `seconds` in sightline.toml allows more"
+    return TransientFailure("silent", why, f"{endpoint.seconds:g} s")
 
 
 def unreachable(endpoint: Endpoint, why: object) -> ModelBusy:
     """Return the error of a failed connection."""
     said = endpoint.hide(str(why))[:LONGEST] or type(why).__name__
     where = "is its server running?" if endpoint.on_this_machine else "is the network there, and base_url right?"
-    return ModelBusy(f"{endpoint.address} cannot be reached ({said}); {where}")
+    why = f"{endpoint.address} cannot be reached ({said}); {where}"
+    return TransientFailure("connection", why, f"{endpoint.address}: {said}")
 
 
 def retry_after(headers: Mapping[str, str], clock: Callable[[], int] = wall_clock) -> float | None:

@@ -53,6 +53,9 @@ class RetryScheduled(Struct, frozen=True):
     seconds: float  # until the next attempt
     again: int  # the number of the next attempt: from 2 on, and 1 for a fallback
     fallback: str = ""  # the model that gets the request instead
+    attempts: int = 0  # how many there are in all; 0: not known, or another model is asked
+    kind: str = ""  # see `TransientFailure`; empty: only `why` says what happened
+    detail: str = ""
 
 
 class Reply(Struct, frozen=True):

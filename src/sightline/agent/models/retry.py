@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from sightline.agent.models import Model, ModelInfo, Reply, Request, RetryScheduled, TextDelta
 from sightline.agent.models.endpoint import ATTEMPTS
+from sightline.agent.models.errors import TransientFailure
 from sightline.errors import ContextOverflow, ModelBusy, ModelError, ModelRefused
 
 FIRST_WAIT = 1.0
@@ -65,7 +66,10 @@ class RetryingModel:
             fallback = self.models[following].info.name if following != place else ""
             why = "; ".join(str(failures[each]) for each in (place, *range(place + 1, following)))
             tries = 1 if fallback else tries + 1
-            yield RetryScheduled(model.info.name, why, seconds, tries, fallback)
+            attempts = 0 if fallback else self._attempts[place]
+            failed = failures[place] if why == str(failures[place]) else None  # else several failed
+            known = (failed.kind, failed.detail) if isinstance(failed, TransientFailure) else ("", "")
+            yield RetryScheduled(model.info.name, why, seconds, tries, fallback, attempts, *known)
             await self._sleep(seconds)
             place = following
 
@@ -113,4 +117,7 @@ def _combined(failures: Mapping[int, ModelError]) -> ModelError:
     errors = [failures[place] for place in sorted(failures)]
     message = "none of the models answered: " + "; ".join(map(str, errors))
     busy = [error for error in errors if isinstance(error, ModelBusy)]
-    return ModelBusy(message, busy[0].retry_after) if busy else ModelRefused(message)
+    if not busy:
+        return ModelRefused(message)
+    kind = busy[0].kind if isinstance(busy[0], TransientFailure) else ""
+    return TransientFailure(kind, message, retry_after=busy[0].retry_after)

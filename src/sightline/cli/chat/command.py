@@ -6,6 +6,7 @@ What needs the packages of the extra `chat` is imported in functions, so that th
 import asyncio
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -43,10 +44,12 @@ class ChatOptions(NamedTuple):
     no_tools: bool = False
     trust: bool = False
     as_json: bool = False
+    first: str | None = None  # a question to begin with, in a terminal
     language_given: bool = False  # if not, the configuration may name a language
 
 
 @click.command(short_help="Talk to a model in the terminal.")
+@click.argument("words", nargs=-1, metavar="[QUESTION]")
 @click.option("--continue", "-c", "continue_", is_flag=True, help="Go on with the newest session of the project.")
 @click.option("--resume", metavar="ID", help="Go on with this session; the beginning of its id is enough.")
 @click.option(
@@ -61,29 +64,54 @@ class ChatOptions(NamedTuple):
 @click.option("--no-tools", is_flag=True, help="Give the model no tools.")
 @click.option("--trust", is_flag=True, help="Accept this project's sightline.toml, as it is now, without asking.")
 @with_json
-def chat(**options: Any) -> None:
+def chat(words: tuple[str, ...], **options: Any) -> None:
     """Talk to a model in the terminal. The model can read the files of the project, and with --allow-edit change them.
 
     The whole conversation is stored as a session. The model is the one that sightline.toml or the environment name,
     else one that runs on this machine. Ctrl-C stops an answer, Ctrl-D ends the chat; /help lists what else you can
-    type. -p asks one question and ends; piped input is added to it; the exit code is 1 if there is no answer. --json
-    needs -p.
+    type. A QUESTION is asked at once, and the chat goes on. Where there is no terminal, and with --json, it is answered
+    as with -p, which asks one question and ends; piped input is added to it; the exit code is 1 if there is no answer.
 
     \b
     Examples:
-      sightline chat
+      sightline chat "Which tests are slow?"
       sightline chat --continue --model gpt-5-mini
       cat error.log | sightline chat -p "What went wrong here?" --json
     """
     here, given = place(), ChatOptions(**options, language_given=is_language_given())
+    _check_project(here)
+    given = _with_question(given, " ".join(words) if words else None)
     if given.continue_ and given.resume:
         raise click.UsageError("--continue is the newest session, --resume the one named: say one of them")
     if given.as_json and given.question is None:
-        raise click.UsageError("--json prints the answer to one question: add -p QUESTION")
+        raise click.UsageError("--json prints the answer to one question: add a QUESTION")
     with quiet():
         succeeded = asyncio.run(_run_and_report(here, given))
     if not succeeded:
         click.get_current_context().exit(1)
+
+
+def _check_project(here: Place) -> None:
+    """Raise BadInput if there is no such folder: a model would find no files there, and nobody would know why."""
+    if not Path(here.project).is_dir():
+        raise BadInput(Phrases(here.words.language, PHRASES)("no project", project=printable(here.project)))
+
+
+def _with_question(given: ChatOptions, question: str | None) -> ChatOptions:
+    """Take a question of the command line: the first of a chat in a terminal, else the only one, as with -p."""
+    if question is None:
+        return given
+    if given.question is not None:
+        raise click.UsageError("-p has the question already: say it once")
+    if given.as_json or not _in_terminal():
+        return given._replace(question=question)
+    if not question.strip():
+        raise click.UsageError("the question is empty")
+    return given._replace(first=question)
+
+
+def _in_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 async def _run_and_report(here: Place, given: ChatOptions) -> bool:
@@ -104,7 +132,7 @@ async def _run_and_report(here: Place, given: ChatOptions) -> bool:
 
 async def _run(here: Place, given: ChatOptions) -> bool:
     talks = given.question is None
-    if talks and not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if talks and not _in_terminal():
         raise BadInput(Phrases(here.words.language, PHRASES)("no terminal"))
     try:
         from sightline.cli.chat.setup import prepare
@@ -117,7 +145,7 @@ async def _run(here: Place, given: ChatOptions) -> bool:
     try:
         if not talks:
             return await _ask(setup, given)
-        await talk(setup, resumes=given.continue_ or given.resume is not None)
+        await talk(setup, resumes=given.continue_ or given.resume is not None, first=given.first)
         return True
     finally:
         await setup.close()
@@ -169,7 +197,7 @@ def _question(asked: str) -> str:
         piped = data.decode("utf-8", "replace")
     text = f"{asked}\n\n{piped}" if piped.strip() else asked
     if not text.strip():
-        raise click.UsageError("-p needs a question")
+        raise click.UsageError("the question is empty")
     return text
 
 
@@ -181,7 +209,7 @@ async def _last_warnings(setup: "ChatSetup") -> list[str]:
 
 async def _print_answer(setup: "ChatSetup", question: str, *, as_json: bool) -> bool:
     """Ask, and print the answer. Return whether there is one; why not is said on standard error."""
-    from sightline.cli.chat.screen import error_text
+    from sightline.cli.chat.screen import error_text, failure_hint
 
     try:
         answer, calls, shortened = await _respond(setup, question, quiet=as_json)
@@ -198,6 +226,8 @@ async def _print_answer(setup: "ChatSetup", question: str, *, as_json: bool) -> 
             print_stderr(warning, "yellow")
     elif answer.error:
         print_stderr(first_words(answer.error, 400), "red")
+        if hint := failure_hint(answer, setup.here.words, "script"):
+            print_stderr(hint, "yellow")
     return answer.success and answer.stop != "refused"
 
 

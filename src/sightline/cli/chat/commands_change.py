@@ -1,10 +1,11 @@
 """The commands that change something: what the model is shown, the session and branch, the model."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
+from sightline.cli.chat import branch_names, by_hand
 from sightline.cli.chat.chat import Chat
 from sightline.cli.compaction_view import covered_sentence, make_report, print_loss, print_report, summary_text
 from sightline.cli.options import branch_label, named_by
@@ -111,12 +112,14 @@ def _id(given: str) -> str:
 
 
 async def fork(chat: Chat, rest: str) -> None:
-    """Begin a branch after an item, or after the last one."""
+    """Begin a branch after an item, or after the last one, and give it a name if there is one."""
     items = _conversation(chat.begun_session())
-    at = _id(rest) or (items[-1].id if items else "")
+    given, name = branch_names.split_arguments(chat, rest)
+    at = given or (items[-1].id if items else "")
     before = chat.session.branch
-    await _fork_after(chat, at)
-    chat.say("branched", branch=branch_label(chat.session.branch), at=at, before=branch_label(before))
+    await _fork_after(chat, at, name)
+    names = branch_names.labels(chat)
+    chat.say("branched", branch=names[chat.session.branch], at=at, before=names[before])
 
 
 async def rewind(chat: Chat, rest: str) -> None:
@@ -133,7 +136,7 @@ async def rewind(chat: Chat, rest: str) -> None:
     before = chat.session.branch
     await _fork_after(chat, at)
     chat.draft = text
-    chat.say("rewound", words=first_words(text, 80), before=branch_label(before))
+    chat.say("rewound", words=first_words(text, 80), before=branch_names.labels(chat)[before])
 
 
 def _conversation(session: Session) -> list[ItemInfo]:
@@ -145,42 +148,45 @@ def _is_users(item: ItemInfo) -> bool:
     return item.kind is Kind.USER and not item.by_program
 
 
-async def _fork_after(chat: Chat, at: str) -> None:
+async def _fork_after(chat: Chat, at: str, name: str = "") -> None:
     with chat.session.fork(at) as forked:
-        name = forked.branch
-    await chat.switch_session(chat.session.id, name)
+        branch_id = forked.branch
+        if name:
+            forked.annotate(branch_names.ANNOTATION, name)
+    await chat.switch_session(chat.session.id, branch_id)
 
 
 async def branch(chat: Chat, rest: str) -> None:
     """List the branches, or go to one; the beginning of its name is enough."""
-    known = chat.session.branches
+    names = branch_names.labels(chat)
     if not rest:
-        _list_branches(chat)
+        _list_branches(chat, names)
         return
-    matching = [name for name in known if branch_label(name).startswith(rest)]
+    matching = named_by(rest, list(names.values())) or named_by(rest, list(names))  # the id is one of its names too
     if len(matching) != 1:
-        raise BadInput(chat.words("usage", usage=f"/branch {'|'.join(map(branch_label, matching or known))}"))
-    await chat.switch_session(chat.session.id, matching[0])
-    chat.say("branch now", branch=branch_label(matching[0]))
+        raise BadInput(chat.words("usage", usage=f"/branch {'|'.join(matching or names.values())}"))
+    found = next(each for each, name in names.items() if matching[0] in (name, each))
+    await chat.switch_session(chat.session.id, found)
+    chat.say("branch now", branch=names[found])
 
 
-def _list_branches(chat: Chat) -> None:
+def _list_branches(chat: Chat, names: Mapping[str, str]) -> None:
     """Print each branch with its number of items and the user's last message on it. The current one is marked."""
-    words, names = chat.words, chat.session.branches
+    words = chat.words
     if not chat.here.folder.has(chat.session.id):  # nothing has been said yet
-        chat.say("branch now", branch=branch_label(chat.session.branch))
+        chat.say("branch now", branch=names[chat.session.branch])
         return
     rows = Rows(chat.out, [
-        Column("", 1), Column(words("branch"), max(map(len, map(branch_label, names))) + 2, style="cyan"),
+        Column("", 1), Column(words("branch"), max(map(len, names.values())) + 2, style="cyan"),
         Column(words("items"), 6, right=True), Column(words("said last")),
     ])  # fmt: skip
     rows.print_titles()
-    for name in names:
-        with chat.here.session(chat.session.id, branch_label(name)) as session:
+    for branch_id, name in names.items():
+        with chat.here.session(chat.session.id, branch_label(branch_id)) as session:
             items = _conversation(session)
             last = next((item for item in reversed(items) if _is_users(item)), None)
             text = first_words(session.items.text(last.id)) if last is not None else ""
-        rows.print("*" if name == chat.session.branch else "", branch_label(name), f"{len(items):,}", text)
+        rows.print("*" if branch_id == chat.session.branch else "", name, f"{len(items):,}", text)
     if len(names) > 1:
         chat.say("branch how", style="dim")
 
@@ -213,18 +219,24 @@ def recap(chat: Chat) -> None:
     asked = next((place for place in reversed(range(len(said))) if said[place].kind is Kind.USER), None)
     shown = said[-2:] if asked is None else [said[asked], *said[max(asked + 1, len(said) - 1) :]]
     key = "continued one" if len(said) == 1 else "continued"
-    chat.say(key, id=session.id, branch=branch_label(session.branch), messages=len(said), style="dim")
+    label = branch_names.labels(chat)[session.branch]
+    chat.say(key, id=session.id, branch=label, messages=len(said), style="dim")
     for item in shown:
         who = chat.words("you" if item.kind is Kind.USER else "it")
         print_text(chat.out, first_words(session.items.text(item.id), 300), "dim", lead=(f"  {who}: ", "bold dim"))
-    if _is_unanswered(items):
+    if _is_unanswered(session, items):
         chat.say("unanswered", style="yellow")
 
 
-def _is_unanswered(items: Sequence[ItemInfo]) -> bool:
-    """Whether the user still waits for an answer: the last message is the user's, or a tool's."""
-    kinds = [item.kind for item in items if item.kind in (Kind.USER, Kind.ASSISTANT, Kind.CALL, Kind.RESULT)]
-    return bool(kinds) and kinds[-1] is not Kind.ASSISTANT
+def _is_unanswered(session: Session, items: Sequence[ItemInfo]) -> bool:
+    """Whether the user still waits for an answer: the last message is the user's, a tool's, or that it was stopped.
+
+    What the user did in a window by hand waits for none.
+    """
+    said = [item for item in items if item.kind in (Kind.USER, Kind.ASSISTANT, Kind.CALL, Kind.RESULT)]
+    while said and said[-1].by_program and by_hand.is_note(session.items.text(said[-1].id)):
+        said.pop()
+    return bool(said) and said[-1].kind is not Kind.ASSISTANT
 
 
 # ---------------------------------------------------------------------- model and strategy
@@ -256,7 +268,7 @@ async def strategy(chat: Chat, rest: str) -> None:
 
 async def retry(chat: Chat, _: str) -> None:
     """Go on where the last turn stopped."""
-    if not _is_unanswered(_conversation(chat.begun_session())):
+    if not _is_unanswered(chat.begun_session(), _conversation(chat.session)):
         raise BadInput(chat.words("nothing to retry"))
     await chat.answer(chat.agent.proceed())
 

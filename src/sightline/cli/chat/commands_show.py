@@ -8,6 +8,7 @@ from rich.text import Text
 from sightline import __version__
 from sightline.apps import registry
 from sightline.cli.apps import print_apps
+from sightline.cli.chat import by_hand
 from sightline.cli.chat.chat import Chat
 from sightline.cli.chat.status import money
 from sightline.cli.context import print_context
@@ -26,10 +27,10 @@ async def context(chat: Chat, rest: str) -> None:
 
 
 async def windows(chat: Chat, rest: str) -> None:
-    """List the open windows, show one, or close one."""
+    """List the open windows, show one, act on one by hand, or close one."""
     host, words = chat.session.windows, chat.words
-    verb, _, name = rest.partition(" ")
-    wanted = name.strip() if verb == "close" else rest
+    verb, _, line = rest.partition(" ")
+    wanted = line.strip() if verb == "close" else verb
     window = host.window(wanted) if wanted else None
     if wanted and window is None:
         raise BadInput(words("no window", id=wanted, ids=", ".join(each.id for each in host.all()) or "–"))
@@ -38,6 +39,8 @@ async def windows(chat: Chat, rest: str) -> None:
             raise BadInput(words("usage", usage="/windows close ID"))
         host.close(wanted)
         chat.say("closed", id=wanted)
+    elif window is not None and line.strip():
+        by_hand.act(chat, window, line.strip())
     elif window is not None:
         chat.out.print(Text(printable(window.render())), soft_wrap=True)
     else:

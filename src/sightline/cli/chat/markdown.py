@@ -5,7 +5,7 @@ Nothing in a text can act on the terminal.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it import MarkdownIt
 from rich.console import Console
@@ -18,25 +18,45 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _FENCE = re.compile(r"(?P<indent>\s*)(?P<mark>`{3,}(?=[^`]*$)|~{3,}).*")  # backticks follow only in code within a line
-_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
+_ITEM = re.compile(r"(?P<indent> *)(?P<mark>[-*+]|(?P<number>\d{1,9})(?P<end>[.)]))(?P<gap> +|$)")
+_DEEPEST = 3  # blanks before the mark of an item; with more it is code, or part of another item
+_WIDEST = 4  # blanks after the mark; with more it is followed by code
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 
 
-def parse_markdown(text: str) -> Markdown:
-    """Return the text as something that rich can draw: tags stay visible, addresses follow the link's text."""
+class Block(NamedTuple):
+    """A part of an answer that is drawn by itself: a paragraph, an item of a list, a table, a piece of code."""
+
+    text: str
+    number: int | None = None  # of the item of a numbered list, which counts on whatever the text says
+    continues: bool = False  # it is the next item of the list before it
+
+
+def parse_markdown(text: str, number: int | None = None) -> Markdown:
+    """Return the text as something that rich can draw: tags stay visible, addresses follow the link's text.
+
+    `number`: of the first item, if the text is one of a numbered list.
+    """
     shown = Markdown("", code_theme="ansi_dark", hyperlinks=False)
     parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
     shown.markup, shown.parsed = text, parser.parse(printable(text))
     _make_harmless(shown.parsed)
+    if number is not None and shown.parsed and shown.parsed[0].type == "ordered_list_open":
+        shown.parsed[0].attrs["start"] = number
     return shown
 
 
-def draw_markdown(out: Console, text: str) -> Segments:
+def draw_markdown(out: Console, text: str, number: int | None = None) -> Segments:
     """Return the text as it is printed: no blank lines around it, no blanks at the ends of lines to be copied along."""
-    lines = [_trim(line) for line in out.render_lines(parse_markdown(text), pad=False)]
-    filled = [number for number, line in enumerate(lines) if line]
-    shown = lines[filled[0] : filled[-1] + 1] if filled else []
+    shown = markdown_lines(out, text, number)
     return Segments([segment for line in shown for segment in (*line, Segment.line())])
+
+
+def markdown_lines(out: Console, text: str, number: int | None = None) -> list[list[Segment]]:
+    """Return the lines of `draw_markdown`."""
+    lines = [_trim(line) for line in out.render_lines(parse_markdown(text, number), pad=False)]
+    filled = [number for number, line in enumerate(lines) if line]
+    return lines[filled[0] : filled[-1] + 1] if filled else []
 
 
 def _trim(line: Sequence[Segment]) -> list[Segment]:
@@ -65,8 +85,8 @@ def _make_harmless(tokens: "Iterable[Token]") -> None:
 class Blocks:
     """Splits an answer that comes in pieces into blocks. A block is returned once nothing that follows can change it.
 
-    A block is a paragraph, a heading, a whole list, a table, or a fenced piece of code. The work is proportional to
-    the text. All blocks together are the answer, apart from blank lines.
+    A block is a paragraph, a heading, an item of a list with all that is indented under it, a table, or a fenced piece
+    of code. The work is proportional to the text. All blocks together are the answer, apart from blank lines.
     """
 
     def __init__(self) -> None:
@@ -74,13 +94,15 @@ class Blocks:
         self._lines: list[str] = []  # of the unfinished block
         self._blank = 0  # blank lines after them, which belong to the block if it goes on
         self._fence: re.Match[str] | None = None  # that is still open
+        self._item: _Item | None = None  # that the unfinished block is
+        self._last: _Item | None = None  # that the block before it is
 
-    def add(self, piece: str) -> list[str]:
+    def add(self, piece: str) -> list[Block]:
         """Add a piece and return the blocks that it finishes."""
         *ended, self._line = (self._line + piece).split("\n")
         return [block for line in ended for block in self._add_line(line.removesuffix("\r"))]
 
-    def finish(self) -> list[str]:
+    def finish(self) -> list[Block]:
         """End the answer and return its last blocks."""
         last, self._line = self._line, ""
         found = self._add_line(last.removesuffix("\r")) if last else []
@@ -92,7 +114,12 @@ class Blocks:
         """The lines of the block that is not finished, the last one as far as it has come."""
         return [*self._lines, *[""] * self._blank, *([self._line] if self._line else [])]
 
-    def _add_line(self, line: str) -> list[str]:
+    @property
+    def number(self) -> int | None:
+        """The number of the unfinished item of a numbered list."""
+        return self._item.number if self._item is not None else None
+
+    def _add_line(self, line: str) -> list[Block]:
         """Add a whole line and return the blocks that it finishes: at most the one before it, and its own."""
         if self._fence is not None:
             return self._add_fenced(self._fence, line)
@@ -100,14 +127,18 @@ class Blocks:
             self._blank += bool(self._lines)
             return []
         self._fence = fence = _FENCE.fullmatch(line)
-        before = self._end_block() if (fence is not None and not fence["indent"]) or self._begins_block(line) else []
+        item = self._begins_item(line) if fence is None else None
+        begins = item is not None or (fence is not None and not fence["indent"]) or self._begins_block(line)
+        before = self._end_block() if begins else []
+        if item is not None:
+            self._item = item.after(self._last)
         self._lines += [*[""] * self._blank, line]
         self._blank = 0
         if _HEADING.match(line) and len(self._lines) == 1:
             return [*before, *self._end_block()]
         return before
 
-    def _add_fenced(self, fence: re.Match[str], line: str) -> list[str]:
+    def _add_fenced(self, fence: re.Match[str], line: str) -> list[Block]:
         self._lines.append(line)
         mark = line.strip()
         if not (mark.startswith(fence["mark"]) and set(mark) == {fence["mark"][0]}):
@@ -115,12 +146,59 @@ class Blocks:
         self._fence = None
         return self._end_block() if not fence["indent"] else []  # an indented one is part of a list
 
-    def _begins_block(self, line: str) -> bool:
-        """Whether a line begins a new block: after a blank line, unless it is indented or the next item of a list."""
-        if _HEADING.match(line):
-            return True
-        return bool(self._blank) and not line[0].isspace() and not (_ITEM.match(line) and _ITEM.match(self._lines[0]))
+    def _begins_item(self, line: str) -> "_Item | None":
+        """Return the item of a list that a line begins; None if it is none, or is part of the item before it."""
+        found = _ITEM.match(line.expandtabs(4))
+        if found is None:
+            return None
+        if self._item is not None and self._lines:
+            return _Item.of(found) if len(found["indent"]) < self._item.inside else None
+        if len(found["indent"]) > _DEEPEST:
+            return None
+        in_paragraph = bool(self._lines) and not self._blank  # which few marks end
+        return _Item.of(found) if not in_paragraph or _ends_paragraph(found) else None
 
-    def _end_block(self) -> list[str]:
-        lines, self._lines, self._blank = self._lines, [], 0
-        return ["\n".join(lines)] if lines else []
+    def _begins_block(self, line: str) -> bool:
+        """Whether a line begins a new block: after a blank line, unless it is indented."""
+        return _HEADING.match(line) is not None or (bool(self._blank) and not line[0].isspace())
+
+    def _end_block(self) -> list[Block]:
+        lines, item, last = self._lines, self._item, self._last
+        self._lines, self._blank, self._item = [], 0, None
+        if not lines:
+            return []
+        self._last = item
+        continues = item is not None and last is not None and item.mark == last.mark
+        return [Block("\n".join(lines), item.number if item is not None else None, continues)]
+
+
+def whole_blocks(text: str) -> list[Block]:
+    """Return the blocks of a text that has come as a whole."""
+    blocks = Blocks()
+    return [*blocks.add(text), *blocks.finish()]
+
+
+class _Item(NamedTuple):
+    """The beginning of an item of a list."""
+
+    mark: str  # that the items of one list have in common
+    inside: int  # columns that a line of the item is indented by
+    number: int | None
+
+    @classmethod
+    def of(cls, found: re.Match[str]) -> "_Item":
+        gap = len(found["gap"]) if 1 <= len(found["gap"]) <= _WIDEST else 1
+        inside = len(found["indent"]) + len(found["mark"]) + gap
+        number = int(found["number"]) if found["number"] else None
+        return cls(found["end"] or found["mark"], inside, number)
+
+    def after(self, last: "_Item | None") -> "_Item":
+        """Return the item as it is after another one: in the same list it has the next number."""
+        if last is None or last.mark != self.mark or last.number is None:
+            return self
+        return self._replace(number=last.number + 1)
+
+
+def _ends_paragraph(found: re.Match[str]) -> bool:
+    """Whether a list can begin in the middle of a paragraph: not with an empty item, and only with the number 1."""
+    return bool(found["gap"]) and found.end() < len(found.string) and found["number"] in (None, "1")

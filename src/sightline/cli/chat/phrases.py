@@ -1,5 +1,7 @@
 """Phrases of the chat, in English and Chinese. A key of the common table that is here too replaces it in a chat."""
 
+from sightline.cli.chat.command_help import COMMAND_HELP
+
 PHRASES: dict[str, tuple[str, str]] = {
     # what the model is told first
     "instructions": (
@@ -46,11 +48,32 @@ PHRASES: dict[str, tuple[str, str]] = {
         'this is no terminal; ask one question with -p "…", or run the command in a terminal',
         '这里没有终端；用 -p "…" 提一个问题，或在终端中运行',
     ),
+    "no project": (
+        "{project} does not exist: name the project's folder with --project, or make it first (mkdir)",
+        "{project} 不存在：请用 --project 指定项目目录，或先创建它（mkdir）",
+    ),
     "reaches": ("{file} affects more than this project:", "{file} 会影响本项目之外："),
     "trust": ("Allow this until the file changes?", "允许，直到文件改变？"),
     "trust how": (
         "read the file, then allow this with --trust, or run `sightline chat` in a terminal, which asks",
         "请先查看，再用 --trust 允许，或在终端中运行 `sightline chat`，它会询问",
+    ),
+    "project text": (
+        "{name} of this project ({tokens:,} tokens) is part of what the model is told.",
+        "模型会看到本项目的 {name}（{tokens:,} 个 token）。",
+    ),
+    "project text cut": (
+        "{name} of this project is too long: the model is told its first {tokens:,} tokens (at most {most:,}).",
+        "本项目的 {name} 太长：模型只看到开头的 {tokens:,} 个 token（上限 {most:,}）。",
+    ),
+    "project text unread": (
+        "{name} of this project is not read, because the folder is not trusted: look at it, then trust the folder with "
+        "`sightline chat --trust`.",
+        "未读取本项目的 {name}：该目录尚未受信任。请先查看，再用 `sightline chat --trust` 信任该目录。",
+    ),
+    "project text outside": (
+        "{name} of this project is not read: it is a link to a file outside the project, or no readable file.",
+        "未读取本项目的 {name}：它是指向项目之外的链接，或不是可读的文件。",
     ),
     # while answering
     "no extraction": (
@@ -79,6 +102,10 @@ PHRASES: dict[str, tuple[str, str]] = {
     "thinking": ("thinking", "思考中"),
     "answering": ("answering", "回答中"),
     "stopped": ("Stopped. /retry continues.", "已停止。/retry 可继续。"),
+    "stopped kept": (
+        "Stopped. The answer so far is kept, and the model sees it; /retry continues.",
+        "已停止。已有的回答已保留，模型可以看到；/retry 可继续。",
+    ),
     "failed": ("The answer failed: {why}", "回答失败：{why}"),
     "stop length": (
         "The answer was cut off, because it reached the maximum length of an answer. Ask the model to go on.",
@@ -89,6 +116,46 @@ PHRASES: dict[str, tuple[str, str]] = {
     "retrying": (
         "{why}; again in {seconds:g} s (attempt {again})",
         "{why}；{seconds:g} 秒后重试（第 {again} 次）",
+    ),
+    "retrying of": (
+        "{why}; again in {seconds:g} s (attempt {again} of {attempts})",
+        "{why}；{seconds:g} 秒后重试（第 {again} 次，共 {attempts} 次）",
+    ),
+    "busy rate": ("{model}: asked too often: {detail}", "{model}：请求过于频繁（限流）：{detail}"),
+    "busy overload": ("{model}: its server is busy or has failed: {detail}", "{model}：服务器繁忙或出错：{detail}"),
+    "busy connection": ("{model} cannot be reached: {detail}", "无法连接 {model}：{detail}"),
+    "busy silent": ("{model} was silent for {detail}", "{model} 在 {detail} 内没有回应"),
+    "busy cut": ("{model}: the answer was cut off: {detail}", "{model}：回答中途断开：{detail}"),
+    "busy garbled": (
+        "{model}: its server sent what is no answer: {detail}",
+        "{model}：服务器返回的内容不是回答：{detail}",
+    ),
+    "asked once": ("The model was asked once.", "已请求一次。"),
+    "gave up": ("Given up after {attempts} attempts.", "尝试 {attempts} 次后放弃。"),
+    "do busy chat": (
+        "Nothing is lost: wait a little and type /retry, or choose another model with /model.",
+        "已说的内容都已保存：请稍候再输入 /retry，或用 /model 换一个模型。",
+    ),
+    "do connection chat": (
+        "Nothing is lost: check that the network is there and the model's server runs, then type /retry; "
+        "`sightline model list` shows its address.",
+        "已说的内容都已保存：请检查网络和模型服务器是否正常，再输入 /retry；`sightline model list` 显示其地址。",
+    ),
+    "do silent chat": (
+        "Nothing is lost: /retry asks again; `seconds` in sightline.toml gives the model more time.",
+        "已说的内容都已保存：/retry 可重试；sightline.toml 中的 `seconds` 可延长等待时间。",
+    ),
+    "do busy script": (
+        "Try again later, or choose another model with -m; `attempts` and `fallback` in sightline.toml allow more.",
+        "请稍后再试，或用 -m 换一个模型；sightline.toml 中的 `attempts` 和 `fallback` 可增加尝试。",
+    ),
+    "do connection script": (
+        "Check that the network is there and the model's server runs; `sightline model list` shows its address.",
+        "请检查网络和模型服务器是否正常；`sightline model list` 显示其地址。",
+    ),
+    "do silent script": (
+        "Try again later; `seconds` in sightline.toml gives the model more time.",
+        "请稍后再试；sightline.toml 中的 `seconds` 可延长等待时间。",
     ),
     "falling back": ("{why}; asking {fallback} instead", "{why}；改用 {fallback}"),
     "swept now": (
@@ -176,6 +243,15 @@ PHRASES: dict[str, tuple[str, str]] = {
         "The session begins there; /clear begins a new session.",
         "那是会话的开头：/clear 可开始新会话。",
     ),
+    "branch taken": (
+        "There is a branch {name} already: choose another name, or switch to it with /branch {name}.",
+        "已有分支 {name}：请换一个名称，或用 /branch {name} 切换。",
+    ),
+    "bad branch name": (
+        "{name} cannot name a branch: a name begins with a letter and has at most {most} letters, digits, - _ . and /; "
+        "an id such as #12 says where the branch begins.",
+        "{name} 不能作为分支名称：名称以字母开头，最多 {most} 个字母、数字或 - _ . /；#12 这样的编号表示分支的起点。",
+    ),
     "branch now": ("On branch {branch}.", "当前分支：{branch}。"),
     "branch": ("branch", "分支"),
     "said last": ("your last message", "你的最后一条消息"),
@@ -187,9 +263,11 @@ PHRASES: dict[str, tuple[str, str]] = {
     "no windows": ("No window is open. /apps open NAME opens one.", "没有打开的窗口。/apps open 名称 可打开。"),
     "window listed": ("{id}  {app}  {level}  {tokens:,} tokens", "{id}  {app}  {level}  {tokens:,} 个 token"),
     "window how": (
-        "/windows ID shows one, /windows close ID closes it.",
-        "/windows 编号 查看，/windows close 编号 关闭。",
+        "/windows ID shows one, /windows ID ACTION acts on it, /windows close ID closes it.",
+        "/windows 编号 查看，/windows 编号 操作 可操作，/windows close 编号 关闭。",
     ),
+    "window offers": ("Window {id} offers:", "窗口 {id} 提供："),
+    "window example": ("Write /windows {id} ACTION and its arguments.", "请写作 /windows {id} 操作 参数。"),
     "no window": ("There is no window {id}; open windows: {ids}", "没有窗口 {id}；打开的有：{ids}"),
     "opened": (
         "Window {id} is open: the model sees it from the next message on.",
@@ -258,51 +336,7 @@ PHRASES: dict[str, tuple[str, str]] = {
         "The ids of {count:,} sessions begin with {given}: {ids}. Write more of the id.",
         "有 {count:,} 个会话的编号以 {given} 开头：{ids}。请多写几位。",
     ),
-    # the help of each command: one line, then what it takes
-    "/help": ("List the commands, or explain one.", "列出命令，或说明其中一个。"),
-    "/compact": (
-        "Replace the oldest messages by a summary. /compact full compacts nothing and shows the whole present summary.",
-        "用摘要代替最早的消息。/compact full 不压缩，只显示已有摘要的全文。",
-    ),
-    "/context": (
-        "Show what the model would see now. /context all lists every item.",
-        "模型现在会看到什么。/context all 列出每一项。",
-    ),
-    "/expand": ("Show an earlier item to the model again, in full.", "让模型重新看到某一项的全文。"),
-    "/recall": (
-        "Find earlier passages and show the best ones to the model again.",
-        "查找之前的内容，让模型重新看到最相关的。",
-    ),
-    "/pin": (
-        "Always show an item in full; without an id, list the pinned items.",
-        "始终全文显示某一项；不带编号则列出已固定的。",
-    ),
-    "/unpin": ("Let a pinned item be shortened again.", "取消固定。"),
-    "/uncompact": ("Undo the last compaction, or show one item of it again.", "撤销最近一次压缩，或只恢复其中一项。"),
-    "/fork": ("Begin a new branch here, or after an item.", "从此处或某一项之后另开分支。"),
-    "/rewind": (
-        "Go back before your last message, or before the N-th last.",
-        "回到你最近一条（或倒数第 N 条）消息之前。",
-    ),
-    "/branch": ("List the branches of this session, or switch to one.", "列出本会话的分支，或切换。"),
-    "/sessions": ("List the sessions of this project, or switch to one.", "列出本项目的会话，或切换。"),
-    "/windows": ("List the open windows, show one, or close one.", "列出打开的窗口，查看或关闭其中一个。"),
-    "/apps": ("List the apps, or open one in a window.", "列出应用，或在窗口中打开一个。"),
-    "/code": (
-        "List the code saved in this session, or show one piece of it.",
-        "列出本会话保存的代码，或查看其中一个。",
-    ),
-    "/model": ("Show which model is asked, or choose another.", "查看或更换模型。"),
-    "/strategy": ("Show the strategy that decides what the model sees, or choose another.", "查看或更换上下文策略。"),
-    "/cost": ("Show the tokens and the money spent in this run.", "本次运行的 token 与费用。"),
-    "/export": (
-        "Write the whole conversation to a file: openai, anthropic or responses, or the log as it is (jsonl).",
-        "把整个对话写入文件：openai、anthropic 或 responses 格式，或原样的日志（jsonl）。",
-    ),
-    "/clear": ("Begin a new session; this one stays stored.", "开始新会话；当前会话保留。"),
-    "/version": ("Show the version of Sightline.", "版本。"),
-    "/retry": ("Continue where the last answer stopped or failed.", "从上次停止或失败处继续。"),
-    "/quit": ("End the chat. The conversation stays stored.", "离开。所有内容都已保存。"),
+    **COMMAND_HELP,
     # phrases of the common table that differ in a chat
     "more items": ("{count:,} more items: /context all", "其余 {count:,} 项：/context all"),
     "more sessions": ("{count:,} older sessions: /sessions all", "还有 {count:,} 个较早的会话：/sessions all"),

@@ -1,11 +1,12 @@
 """Shows an answer while it comes: finished parts stay on the screen for good."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import assert_never
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.segment import Segment, Segments
 from rich.spinner import Spinner
 from rich.text import Text
 
@@ -22,7 +23,7 @@ from sightline.agent.events import (
     ToolStarted,
 )
 from sightline.apps.calls import ACTION, CREATE
-from sightline.cli.chat.markdown import Blocks, draw_markdown
+from sightline.cli.chat.markdown import Block, Blocks, draw_markdown, markdown_lines, whole_blocks
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import first_words, printable, truncate, wrap_for
 from sightline.errors import BadCodeId, NothingCompacted, PinnedOverflow, UnknownApp, UnknownCode, UnknownItem
@@ -30,7 +31,7 @@ from sightline.shorten.call_subject import subject_of
 from sightline.values.items import Call
 
 _TAIL = 12  # lines shown of an unfinished block: enough to follow, few enough for every terminal
-_TAIL_CHARACTERS = 4_000  # of its end that are wrapped at each refresh
+_TAIL_CHARACTERS = 4_000  # of its end that are drawn at each refresh
 REFRESH_SECONDS = 0.1  # short enough to look alive
 _SUBJECT = 60  # columns for the subject of a call
 _PROGRAM = "run_python"  # the tool whose result begins with how its program ended
@@ -154,14 +155,14 @@ class Screen:
     def _show_answer(self, event: Answer) -> None:
         self._finish()
         if event.success and event.text.split() != self._message.split():
-            self._print_blocks([event.text])
+            self._print_blocks(whole_blocks(event.text))
         for question in event.response.action.recommended_questions if event.response else ():
             self._remark(self._words("could ask", question=first_words(question)), "dim")
         for warning in event.warnings:
             self.warn(warning)
         if not event.success:
             self._remark(self._words("failed", why=first_words(event.error, 400)), "red", indent=0)
-            self._remark(self._words("retry hint"), "dim", indent=0)
+            self._remark(failure_hint(event, self._words), "dim", indent=0)
         elif event.stop:
             self._remark(self._words(f"stop {event.stop}"), "yellow", indent=0)
         self._doing = ""
@@ -173,13 +174,13 @@ class Screen:
         self._print_blocks(self._blocks.finish())
         self._blocks = Blocks()
 
-    def _print_blocks(self, blocks: list[str]) -> None:
+    def _print_blocks(self, blocks: Sequence[Block]) -> None:
         if blocks:
             self.refresh()  # because they leave the moving part
         for block in blocks:
-            if self._printed_last:
+            if self._printed_last and not (block.continues and self._printed_last == "block"):
                 self.out.print()
-            self.out.print(draw_markdown(self.out, self._resolve_tags(block)), end="")
+            self.out.print(draw_markdown(self.out, self._resolve_tags(block.text), block.number), end="")
             self._printed_last = "block"
 
     def _remark(self, text: str, style: str, indent: int = _INDENT) -> None:
@@ -194,14 +195,23 @@ class Screen:
         self._printed_last = "line"
 
     def _moving(self) -> RenderableType:
-        """Return the end of the unfinished block, and what is being done."""
+        """Return the end of the unfinished block, drawn as far as it has come, and what is being done."""
         if not self._doing:
             return Text("")
         waited = int(self._seconds() - self._started)
         self._spinner.update(text=Text(f"{self._doing} {waited} s", style="dim"))
-        text = Text(printable("\n".join(self._blocks.unfinished))[-_TAIL_CHARACTERS:])
-        lines = list(text.wrap(self.out, max(self.out.width - 1, 8))) if text else []
-        return Group(*lines[-min(_TAIL, max(self.out.height - 4, 1)) :], self._spinner)
+        lines = markdown_lines(self.out, _end_of(self._blocks.unfinished), self._blocks.number)
+        shown = lines[-min(_TAIL, max(self.out.height - 4, 1)) :]
+        return Group(*(Segments([*line, Segment.line()]) for line in shown), self._spinner)
+
+
+def _end_of(lines: Sequence[str]) -> str:
+    """Return the lines of an unfinished block; of a long one its first, which says what it is, and its end."""
+    text = "\n".join(lines)
+    if len(text) <= _TAIL_CHARACTERS:
+        return text
+    end = text[-_TAIL_CHARACTERS:].partition("\n")[2] or text[-_TAIL_CHARACTERS:]
+    return f"{lines[0][:_TAIL_CHARACTERS]}\n{end}" if lines[0].lstrip().startswith(("```", "~~~")) else end
 
 
 def call_error(event: ToolFinished) -> str:
@@ -213,11 +223,23 @@ def call_error(event: ToolFinished) -> str:
 def retry_text(event: RetryScheduled, words: Phrases) -> str:
     """Say why a model could not be asked, and what happens now. Most reasons begin with the model's name already."""
     why = first_words(event.why if event.why.startswith(event.model) else f"{event.model}: {event.why}")
+    if event.kind:
+        why = words(f"busy {event.kind}", model=event.model, detail=first_words(event.detail) or "–")
+    key = "falling back" if event.fallback else "retrying of" if event.attempts else "retrying"
     text = words(
-        "falling back" if event.fallback else "retrying", why=why,
-        seconds=round(event.seconds, 1), again=event.again, fallback=event.fallback,
+        key, why=why, seconds=round(event.seconds, 1), again=event.again, attempts=event.attempts,
+        fallback=event.fallback,
     )  # fmt: skip
     return text.replace("?;", "?").replace("?；", "? ")  # a reason may end with a question
+
+
+def failure_hint(event: Answer, words: Phrases, where: str = "chat") -> str:
+    """Say how often a model was asked in vain, and what the user can do. `where`: in a chat, or in a "script"."""
+    if not event.failure:
+        return words("retry hint") if where == "chat" else ""
+    asked = words("asked once" if event.attempts == 1 else "gave up", attempts=event.attempts)
+    what = event.failure if event.failure in ("connection", "silent") else "busy"
+    return f"{asked} {words(f'do {what} {where}')}"
 
 
 def _label(call: Call) -> str:

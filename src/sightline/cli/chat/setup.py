@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -32,13 +31,14 @@ from sightline.agent.trust import Trusted, reaches
 from sightline.apps import App, registry
 from sightline.apps.builtin.editor import Editor
 from sightline.cli.app_shell import load_app
-from sightline.cli.chat import leftovers
+from sightline.cli.chat import leftovers, project_prompt
 from sightline.cli.chat.command import ChatOptions
+from sightline.cli.chat.confirm import confirm
 from sightline.cli.chat.phrases import PHRASES
 from sightline.cli.model import model_help
 from sightline.cli.options import Place, default_output, make_budget
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import console, print_stderr, print_text, printable, wrap_for
+from sightline.cli.render import print_stderr, printable
 from sightline.errors import BadInput, NoModel, SightlineError
 from sightline.files.folders import ResolvedFolders
 from sightline.plan.strategies import names, strategy
@@ -73,7 +73,7 @@ class ChatSetup:
         given = self._given
         self._check_trust()
         # Resolved once, when trust was asked for, so that a link that is made later leads nowhere.
-        project = shell_directory(self._env) / self.here.project
+        self._project = project = shell_directory(self._env) / self.here.project
         more = filter(None, self._env.get(READABLE_VARIABLE, "").split(os.pathsep))
         self._readable = (*self._config.tools.readable, *more)
         folders = [project / each for each in self._config.tools.folders]
@@ -174,14 +174,19 @@ class ChatSetup:
         """Ask before the project's file reaches outside the project. Raises BadInput if nobody can be asked."""
         config, trusted, words = self._config, Trusted(self.here.home), self.here.words
         reached = reaches(config, self.here.project, self._env)
+        self._trusts = trusted.holds_folder(self.here.project) or bool(reached and trusted.holds(config, reached))
+        if self._given.trust and not self._trusts:
+            trusted.add_folder(self.here.project)
+            self._trusts = True
         if not reached or trusted.holds(config, reached):
             return
         text = "\n".join([words("reaches", file=config.file), *(f"  {printable(each)}" for each in reached)])
         if not self._given.trust:
             if not self._can_ask():
                 raise BadInput(f"{text}\n{words('trust how')}")
-            _confirm(text, words("trust"))
+            confirm(text, words("trust"))
         trusted.add(config, reached)
+        self._trusts = True
 
     async def _model(self, name: str | None) -> Model:
         endpoint = named(name, self._config, self._env, self.here.home) if name else (await self._found()).endpoint
@@ -207,7 +212,7 @@ class ChatSetup:
         except NoModel as error:
             if not self._can_ask():
                 raise NoModel(model_help(words)) from error
-            _confirm(model_help(words), words("really fetch", size=MEGABYTES))
+            confirm(model_help(words), words("really fetch", size=MEGABYTES))
             click.echo(words("fetching", size=MEGABYTES))
             await asyncio.to_thread(fetch_tiny, home)
             return await found(self._config, self._env, home, self._probe)
@@ -262,15 +267,20 @@ class ChatSetup:
             window = min(given.budget or facts.window, facts.window)
             budget = make_budget(window, default_output(window, facts.output) if given.output is None else given.output)
         light, notices = self._light_model(session)
+        own = Phrases(session.settings.locale, PHRASES)("instructions") if has_tools else ""
+        prompt = project_prompt.make(own, session, facts, self._project, self._trusts)
+        if before is None or before.session is not session:
+            notices += prompt.notices(self.here.words, is_script=given.question is not None)
         agent = Agent(
             session,
             model,
             tools=[tool for tool in every if self._offers(tool.name, facts)] if has_tools else None,
             code=self._code if has_tools else None,
             budget=budget,
-            instructions=Phrases(session.settings.locale, PHRASES)("instructions") if has_tools else "",
+            instructions=prompt.text,
             light=light,
         )
+        agent.replaces_instructions = prompt.replaces
         if isinstance(session.strategy, Entities) and not agent.extraction.is_possible:
             notices.append(self.here.words("no extraction", model=facts.name))
         if no_room and (before is None or before.model is not model):
@@ -355,22 +365,6 @@ def _available_apps(*, can_edit: bool) -> Iterator[type[App]]:
         if can_edit or name != Editor.name:  # the only one that writes into the project
             with suppress(SightlineError):
                 yield load_app(name)
-
-
-def _confirm(text: str, question: str) -> None:
-    """Print a text and ask yes or no; no ends the program. Ctrl-C ends it at once: the event loop's own handler would
-    only cancel a task, and none waits.
-    """
-    print_text(console(), text)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        if not click.confirm(wrap_for(console(), question)):
-            raise click.exceptions.Exit(1)
-    except click.Abort:
-        click.echo()  # so that the next output does not follow the question on its line
-        raise
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _set_profile(session: Session, facts: ModelInfo) -> None:

@@ -22,7 +22,7 @@ from prompt_toolkit.styles import Style
 from rich.text import Text
 
 from sightline import __version__
-from sightline.cli.chat import commands
+from sightline.cli.chat import branch_names, commands
 from sightline.cli.chat.chat import Chat
 from sightline.cli.chat.commands_change import recap
 from sightline.cli.chat.commands_show import app_names
@@ -37,8 +37,8 @@ _LONGEST = 65_536  # bytes of a line: terminals take far fewer
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "prompt": "bold fg:ansicyan"})
 
 
-async def talk(setup: ChatSetup, *, resumes: bool) -> None:
-    """Let the user talk until they leave. `resumes`: they asked for an earlier session."""
+async def talk(setup: ChatSetup, *, resumes: bool, first: str | None = None) -> None:
+    """Let the user talk until they leave. `resumes`: an earlier session was asked for; `first`: the first question."""
     chat, facts = Chat(setup), setup.agent.model.info
     chat.say("welcome", version=__version__, model=facts.name, id=chat.session.id[:8], style="bold")
     if not facts.capable:
@@ -48,7 +48,7 @@ async def talk(setup: ChatSetup, *, resumes: bool) -> None:
     elif resumes:
         chat.say("nothing to continue", style="yellow")
     with _without_echo() as typed, _Interrupts(_prompt(chat)) as interrupts:
-        await _loop(chat, interrupts, deque(typed))
+        await _loop(chat, interrupts, deque([*_as_message(first), *typed]))
         await interrupts.finish(chat.finish())
     if chat.here.folder.has(chat.session.id):
         chat.say("left", id=chat.session.id, style="dim")
@@ -69,11 +69,16 @@ async def _loop(chat: Chat, interrupts: "_Interrupts", typed: deque[str]) -> Non
             leaving = True
             chat.say("leave how", style="dim")
             continue
-        leaving = False
+        leaving, kept = False, chat.agent.stopped
         if line.strip() and not await interrupts.finish(handle_line(chat, line)):
-            chat.say("stopped", style="yellow")
+            chat.say("stopped kept" if chat.agent.stopped not in ("", kept) else "stopped", style="yellow")
             chat.draft = "\n".join(typed)  # because who stops one line may not want the rest either
             typed.clear()
+
+
+def _as_message(question: str | None) -> list[str]:
+    """Return a question of the command line as a line that is typed, and never a command."""
+    return [] if question is None else [f" {question}" if question.startswith("/") else question]
 
 
 async def _read_line(chat: Chat, interrupts: "_Interrupts") -> str:
@@ -262,6 +267,8 @@ class _Completer(Completer):
                 return ["open", *app_names(chat)]
             case "/windows":
                 return ["close", *(window.id for window in chat.session.windows.all())]
+            case "/branch":
+                return list(branch_names.labels(chat).values())
             case "/sessions":
                 return chat.here.folder.sessions()
             case "/code":
