@@ -70,6 +70,7 @@ def config(project: Path, text: str, env: dict[str, str] | None = None) -> Confi
             f"models.b: {THEIRS}, $SIGHTLINE_API_KEY",
         ),
         ("[tools]\nrun_python = true", "tools.run_python: true"),
+        ("[tools]\nrun_shell = true", "tools.run_shell: true"),
         ("[tools]\nedit = true", "tools.edit: true"),
         ('[tools]\nfolders = ["../.."]', "tools.folders: ../.. → /"),
         ("[tools]\npython_seconds = 31", "tools.python_seconds: 31"),

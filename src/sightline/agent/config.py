@@ -11,6 +11,7 @@
     [tools]
     folders = ["data", "src"]
     run_python = true
+    run_shell = true
     edit = true
     [mcp.files]
     command = "mcp-server-files"
@@ -56,6 +57,7 @@ class ToolSettings(msgspec.Struct, frozen=True):
     readable: tuple[str, ...] = ()  # patterns of files there that are read although they hold keys or secrets
     edit: bool = False  # whether the app `editor` is available, which writes files there
     run_python: bool = False
+    run_shell: bool = False  # with the limits of Python
     python_seconds: float = 30.0
     python_memory_mb: int = 1024  # numpy and pandas alone reserve half of it
     seconds: float = 60.0  # that any other tool may take

@@ -150,7 +150,7 @@ def _short(text: str, longest: int = _LONGEST_LABEL) -> str:
 
 
 def _tools(config: Config, project: Path) -> Iterator[str]:
-    for name in ("run_python", "edit"):
+    for name in ("run_python", "run_shell", "edit"):
         if getattr(config.tools, name):
             yield f"tools.{name}: true"
     for name in ("python_seconds", "python_memory_mb"):

@@ -8,6 +8,7 @@ from sightline import __version__
 from sightline.cli.apps import apps
 from sightline.cli.chat.command import chat
 from sightline.cli.compact import compact, uncompact
+from sightline.cli.completion import completion
 from sightline.cli.context import context
 from sightline.cli.import_command import import_
 from sightline.cli.model import model
@@ -59,5 +60,18 @@ def app() -> None:
     """
 
 
-for command in (chat, model, sessions, context, import_, replay, strategies, apps, verify, compact, uncompact):
+for command in (
+    chat,
+    model,
+    sessions,
+    context,
+    import_,
+    replay,
+    strategies,
+    apps,
+    verify,
+    compact,
+    uncompact,
+    completion,
+):
     app.add_command(command)

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from sightline.cli.phrases import LANGUAGES, Phrases
-from sightline.errors import BadInput
+from sightline.errors import BadInput, SightlineError
 from sightline.files.folders import Folders
 from sightline.log.stores.session_folder import Folder, sightline_home
 from sightline.plan.budget import Budget
@@ -16,6 +17,7 @@ from sightline.wire import registry
 
 DEBUG = "sightline.debug"
 WINDOW, OUTPUT = 128_000, 8_000  # tokens, for a session without a last call
+MOST_COMPLETED = 50  # session ids that a shell is offered, the newest ones
 _META = "sightline."
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -164,7 +166,18 @@ def with_json(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")(function)
 
 
-session_argument = click.argument("session_id", metavar="[SESSION]", required=False)
+def complete_sessions(ctx: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Return the ids of the newest sessions that begin so. Where they cannot be listed, none."""
+    meta = ctx.meta
+    here = Place(meta.get(_META + "project", "."), meta.get(_META + "root"), Phrases(LANGUAGES[0]))
+    try:
+        ids = here.folder.sessions()
+    except (SightlineError, OSError):
+        return []
+    return [CompletionItem(each) for each in ids if each.startswith(begun)][:MOST_COMPLETED]
+
+
+session_argument = click.argument("session_id", metavar="[SESSION]", required=False, shell_complete=complete_sessions)
 branch_option = click.option(
     "--branch", metavar="NAME", help="The branch, or the beginning of its name.  [default: the current one]"
 )

@@ -10,7 +10,16 @@ import click
 import msgspec
 from rich.text import Text
 
-from sightline.cli.options import FormatChoice, Place, branch_label, branch_option, place, session_argument, with_json
+from sightline.cli.options import (
+    FormatChoice,
+    Place,
+    branch_label,
+    branch_option,
+    complete_sessions,
+    place,
+    session_argument,
+    with_json,
+)
 from sightline.cli.render import (
     Column,
     console,
@@ -302,7 +311,7 @@ def message_count(session: Session) -> int:
 
 
 @sessions.command(short_help="Delete a session for good.")
-@click.argument("session_id", metavar="SESSION")
+@click.argument("session_id", metavar="SESSION", shell_complete=complete_sessions)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @with_json
 def delete(session_id: str, yes: bool, as_json: bool) -> None:

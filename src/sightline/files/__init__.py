@@ -1,5 +1,6 @@
 """Reads and writes the user's files: only those in allowed folders, never secrets. Others decide what is shown of them.
 
-Others import `folders` (which folders are allowed), `mentions` (files that a conversation names), `project` (where a
-project is), `secrets` (which files hold keys or secrets) and `textfile` (one text file and its edits).
+Others import `folders` (which folders are allowed), `gitignore` (what listings leave out), `mentions` (files that a
+conversation names), `project` (where a project is), `secrets` (which files hold keys or secrets) and `textfile` (one
+text file and its edits).
 """

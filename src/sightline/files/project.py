@@ -27,16 +27,25 @@ def place(project: str | Path) -> Place:
 def git_branch(project: Path) -> str:
     """The branch that is checked out, read from `.git` itself; empty outside a repository or on a detached head."""
     for folder in (project, *project.parents):
-        git = folder / ".git"
         try:
-            if git.is_file():  # a worktree or submodule: the file names the real directory
-                git = folder / _short_text(git).removeprefix("gitdir:").strip()
-            if git.is_dir():
+            if (git := git_folder(folder)) is not None:
                 head = _short_text(git / "HEAD").strip()
                 return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
         except (OSError, ValueError):  # not as git writes it: no file, no path, no text, too long
             return ""
     return ""
+
+
+def git_folder(folder: Path) -> Path | None:
+    """The folder in which git stores what it knows about this folder, which is the top of a repository; else None.
+
+    Raises:
+        OSError, ValueError: there is a file of that name which is not as git writes it.
+    """
+    git = folder / ".git"
+    if git.is_file():  # a worktree or submodule: the file names the real directory
+        git = folder / _short_text(git).removeprefix("gitdir:").strip()
+    return git if git.is_dir() else None
 
 
 def _short_text(path: Path) -> str:

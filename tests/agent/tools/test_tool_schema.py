@@ -8,7 +8,7 @@ from tool_project import Project, called
 
 from sightline.errors import ToolFailed
 
-NAMES = ["file_reader", "list_files", "search_files", "write_code", "run_python"]
+NAMES = ["file_reader", "list_files", "search_files", "write_code", "run_python", "run_shell"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -62,6 +62,7 @@ def attempts(here: Project, path: str) -> Iterator[tuple[str, dict[str, object]]
     yield "search_files", {"query": "launch", "path": path}
     yield "run_python", {"code": "print(1)", "files": [path]}
     yield "run_python", {"code_id": path}
+    yield "run_shell", {"command": "true", "files": [path]}
     yield "write_code", {"code_id": path, "language": "python", "code": "x = 1"}
 
 

@@ -10,6 +10,7 @@ from sightline.agent.tools.files.find import list_files, search_files
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.files.read import file_reader
 from sightline.agent.tools.run_python import run_python
+from sightline.agent.tools.run_shell import run_shell
 from sightline.agent.tools.write_code import write_code
 from sightline.testing import Ticking
 
@@ -32,6 +33,7 @@ class Project(NamedTuple):
             search_files(self.folders, locale),
             write_code(self.codes, "s1", locale),
             run_python(self.folders, self.codes, locale=locale),
+            run_shell(self.folders, locale=locale),
         )
         return {tool.name: tool for tool in tools}
 

@@ -41,6 +41,7 @@ class ChatOptions(NamedTuple):
     question: str | None = None
     allow_edit: bool = False
     allow_python: bool = False
+    allow_shell: bool = False
     no_tools: bool = False
     trust: bool = False
     as_json: bool = False
@@ -61,6 +62,7 @@ class ChatOptions(NamedTuple):
 @click.option("-p", "--print", "question", metavar="QUESTION", help="Ask one question, print the answer, and end.")
 @click.option("--allow-edit", is_flag=True, help="Let the model edit the files that it may read.")
 @click.option("--allow-python", is_flag=True, help="Let the model run Python, without network, on copies of files.")
+@click.option("--allow-shell", is_flag=True, help="Let the model run a shell, without network, on copies of files.")
 @click.option("--no-tools", is_flag=True, help="Give the model no tools.")
 @click.option("--trust", is_flag=True, help="Accept this project's sightline.toml, as it is now, without asking.")
 @with_json

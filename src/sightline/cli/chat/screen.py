@@ -34,7 +34,7 @@ _TAIL = 12  # lines shown of an unfinished block: enough to follow, few enough f
 _TAIL_CHARACTERS = 4_000  # of its end that are drawn at each refresh
 REFRESH_SECONDS = 0.1  # short enough to look alive
 _SUBJECT = 60  # columns for the subject of a call
-_PROGRAM = "run_python"  # the tool whose result begins with how its program ended
+_PROGRAMS = ("run_python", "run_shell")  # the tools whose results begin with how their program ended
 _ENDED_WELL = ("[exit status 0]", "[退出状态 0]")
 _SUBJECT_ARGUMENTS = {
     ACTION.name: ("window_id", "action_id"), CREATE.name: ("name", "target"), "search_files": ("query",),
@@ -216,7 +216,7 @@ def _end_of(lines: Sequence[str]) -> str:
 
 def call_error(event: ToolFinished) -> str:
     """Return why a call failed: its error, or that the program it ran did not end well. Empty if it succeeded."""
-    ended_badly = event.call.name == _PROGRAM and not event.text.startswith(_ENDED_WELL)
+    ended_badly = event.call.name in _PROGRAMS and not event.text.startswith(_ENDED_WELL)
     return event.error or ("failed" if ended_badly else "")
 
 

@@ -25,6 +25,7 @@ from sightline.agent.tools.files.folders import Folders, shell_directory
 from sightline.agent.tools.files.read import file_reader
 from sightline.agent.tools.mcp_limits import MOST_TOKENS, SHARE, fitting, not_offered
 from sightline.agent.tools.run_python import run_python
+from sightline.agent.tools.run_shell import run_shell
 from sightline.agent.tools.sandbox.run import Limits
 from sightline.agent.tools.write_code import write_code
 from sightline.agent.trust import Trusted, reaches
@@ -321,14 +322,12 @@ class ChatSetup:
             write_code(code, session.id, locale),
         ):
             yield replace(tool, seconds=settings.seconds)
+        limits = Limits(seconds=settings.python_seconds, memory_mb=settings.python_memory_mb)
+        keep = self.here.folder.runs(session.id)
         if self._given.allow_python or settings.run_python:
-            yield run_python(
-                folders,
-                code,
-                limits=Limits(seconds=settings.python_seconds, memory_mb=settings.python_memory_mb),
-                keep=self.here.folder.runs(session.id),
-                locale=locale,
-            )
+            yield run_python(folders, code, limits=limits, keep=keep, locale=locale)
+        if self._given.allow_shell or settings.run_shell:
+            yield run_shell(folders, limits=limits, keep=keep, locale=locale)
 
     def _gives_tools(self, facts: ModelInfo) -> bool:
         """Whether this model gets any tools; if not, it is asked in plain text."""

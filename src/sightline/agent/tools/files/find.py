@@ -33,13 +33,16 @@ WIDTH = 300  # characters of a line that are shown
 MOST_NAMED = 5  # files that are named as not searched
 
 _LIST = Wording(
-    "List the files of the project as a tree, with their sizes. Folders that tools make, such as .git, are left out.",
-    "以树形列出项目文件及其大小。跳过工具生成的文件夹（.git、node_modules 等）。",
+    "List the files of the project as a tree, with their sizes. What git ignores and folders that tools make, such as "
+    ".git, are left out; name such a folder in `path` to see it.",
+    "以树形列出项目文件及其大小。跳过 git 忽略的内容和工具生成的文件夹（.git、node_modules 等）；"
+    "可在 path 中指定这样的文件夹来查看。",
 )
 _SEARCH = Wording(
     "Find the lines of the project's files that hold a text, or match a regular expression. Without capital letters in "
-    "the query, capital letters do not count.",
-    "在项目文件中查找包含某段文本或匹配正则表达式的行。查询中没有大写字母时不区分大小写。",
+    "the query, capital letters do not count. Files that git ignores are left out, unless `path` names their folder.",
+    "在项目文件中查找包含某段文本或匹配正则表达式的行。查询中没有大写字母时不区分大小写。"
+    "不搜索 git 忽略的文件，除非 path 指定其所在文件夹。",
 )
 _PATH = Parameter(
     "path", "string", Wording("folder to look in; the project if left out", "要查看的文件夹；默认整个项目")

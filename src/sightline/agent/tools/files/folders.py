@@ -21,6 +21,7 @@ from typing import BinaryIO, NamedTuple
 from sightline.agent.tools.in_thread import go_on
 from sightline.agent.tools.schema import says
 from sightline.errors import ToolFailed
+from sightline.files.gitignore import IgnoreRules, rules_above
 from sightline.files.secrets import has_secret_inside, is_own_name, is_readable, is_secret, own_home
 
 MOST_LINKS = 20  # on the way to one file: the kernel's own limit is 40
@@ -33,12 +34,6 @@ _PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # opening a pipe must not block
 _KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
-
-# Made by tools: nobody asks for it, and it would hide the rest.
-SKIPPED = frozenset(
-    {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox"}
-    | {".mypy_cache", ".ruff_cache", ".pytest_cache", ".idea", ".gradle", ".terraform"}
-)
 
 
 class Opened(NamedTuple):
@@ -110,7 +105,7 @@ class Folders:
             with open(os.dup(descriptor), "rb") as file:  # noqa: PTH123 - of a descriptor
                 readable = self._is_readable(place)
                 if scan and not readable and has_secret_inside(file, go_on):
-                    raise self.secret(shown)
+                    raise self.secret(printable(path[:200]))
                 yield Opened(file, shown, state.st_size, readable)
 
     def secret(self, path: str) -> ToolFailed:
@@ -120,19 +115,31 @@ class Folders:
             f"拒绝读取 {path}：其中含有私钥或令牌；用户可用 [tools] readable 允许",
         )
 
+    def _secret_name(self, path: str, place: Path) -> ToolFailed:
+        """Return the error for a file with the name of a secret, as the model wrote it. Ours cannot be allowed."""
+        shown = printable(path[:200])
+        en, zh = f"{shown} is refused: it is a file of keys or secrets", f"拒绝读取 {shown}：这是密钥或机密文件"
+        if not self._is_own(place):
+            en, zh = f"{en}; the user can allow it with [tools] readable", f"{zh}；用户可用 [tools] readable 允许"
+        return self._failure(en, zh)
+
+    def _is_own(self, place: Path) -> bool:
+        """Whether it is Sightline's own, which no setting allows."""
+        return is_own_name(place.name) or (self._own is not None and place.is_relative_to(self._own))
+
     def _is_readable(self, place: Path) -> bool:
         return bool(self._readable) and is_readable(place, self._project or self.paths[0], self._readable)
 
     def _is_secret_at(self, place: Path) -> bool:
         """Whether a file or folder has the name of a secret, and no setting allows it."""
-        if self._own is not None and place.is_relative_to(self._own):
+        if self._is_own(place):
             return True
-        if not is_secret(place.name, place.parent.name):
-            return False
-        return is_own_name(place.name) or not self._is_readable(place)
+        return is_secret(place.name, place.parent.name) and not self._is_readable(place)
 
     def walk(self, path: str = "", *, deepest: int = DEEPEST) -> Iterator[Found]:
-        """Yield what is in a folder and below it, each folder before its content, by name, without files of secrets.
+        """Yield what is in a folder and below it, each folder before its content, by name.
+
+        Files of secrets are left out, and what git ignores, unless the folder itself is ignored: somebody named it.
 
         Raises:
             ToolFailed: it is not a folder, or may not be read.
@@ -140,7 +147,8 @@ class Folders:
         with self._open_entry(path or BEGINNING) as (descriptor, shown, place):
             if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
                 raise self._failure(f"{shown} is a file, not a folder", f"{shown} 是文件，不是文件夹")
-            yield from self._below(descriptor, place, shown, 0, deepest)
+            top = next(folder for folder in self.paths if place.is_relative_to(folder))
+            yield from self._below(descriptor, place, shown, rules_above(place, top), deepest=deepest)
 
     # ------------------------------------------------------------------ the way in
 
@@ -150,7 +158,7 @@ class Folders:
         root, names = self._split(path)
         with ExitStack() as opened:
             try:
-                descriptor, root, real = self._walk_names(root, names, opened)
+                descriptor, root, real = self._walk_names(root, names, opened, path)
             except FileNotFoundError:
                 raise self._missing(path) from None
             except NotADirectoryError:
@@ -177,8 +185,11 @@ class Folders:
         inside = (self._find_folder([*base, *names]) for base in self._bases if names)
         return next(filter(None, inside), (0, names))
 
-    def _walk_names(self, root: int, names: list[str], opened: ExitStack) -> tuple[int, int, list[str]]:
-        """Return descriptor, folder and real names of what the names lead to. Raises OSError, ToolFailed."""
+    def _walk_names(self, root: int, names: list[str], opened: ExitStack, path: str) -> tuple[int, int, list[str]]:
+        """Return descriptor, folder and real names of what the names lead to. Raises OSError, ToolFailed.
+
+        `path` is what the model wrote, for messages.
+        """
         stack, waiting, links = [self._open_root(root, opened)], deque(names), 0
         real: list[str] = []
         while waiting:
@@ -189,10 +200,8 @@ class Folders:
                 real.pop()
                 stack.pop()
                 continue
-            if self._is_secret_at(self.paths[root].joinpath(*real, name)):
-                raise self._failure(
-                    f"{name} is refused: it is a file of keys or secrets", f"拒绝读取 {name}：这是密钥或机密文件"
-                )
+            if self._is_secret_at(place := self.paths[root].joinpath(*real, name)):
+                raise self._secret_name(path, place)
             mode = os.stat(name, dir_fd=stack[-1], follow_symlinks=False).st_mode
             if not stat.S_ISLNK(mode):
                 stack.append(_open_name(name, stack[-1], mode, last=not waiting, opened=opened))
@@ -274,12 +283,16 @@ class Folders:
     def _everything(self) -> Iterator[Found]:
         for index in range(len(self.paths)):
             with suppress(OSError, ToolFailed), ExitStack() as opened:  # the folder itself may be missing
-                below = self._open_root(index, opened)
-                yield from self._below(below, self.paths[index], self.name_of(index), 0, DEEPEST)
+                below, place = self._open_root(index, opened), self.paths[index]
+                yield from self._below(below, place, self.name_of(index), rules_above(place, place), deepest=DEEPEST)
 
-    def _below(self, folder: int, place: Path, path: str, depth: int, deepest: int) -> Iterator[Found]:
-        """Yield what is below an open folder at this real path."""
-        for name in sorted(os.listdir(folder)):
+    def _below(
+        self, folder: int, place: Path, path: str, above: IgnoreRules, depth: int = 0, *, deepest: int
+    ) -> Iterator[Found]:
+        """Yield what is below an open folder at this real path. `above`: the rules of the folders above it."""
+        names = sorted(os.listdir(folder))
+        rules = above.add(place, names)
+        for name in names:
             go_on()
             if self._is_secret_at(place / name):
                 continue
@@ -289,14 +302,13 @@ class Folders:
                 continue
             shown = printable(name if path == BEGINNING else f"{path}/{name}")
             kind = _KINDS.get(stat.S_IFMT(state.st_mode), "other")
-            if kind != "folder":
-                yield Found(shown, kind, state.st_size, depth)
-            elif name not in SKIPPED:
-                yield Found(shown, kind, 0, depth)
-                if depth + 1 < deepest:
-                    with suppress(OSError), ExitStack() as opened:  # not permitted, or no folder any more
-                        below = _closing(os.open(name, _FOLDER, dir_fd=folder), opened)
-                        yield from self._below(below, place / name, shown, depth + 1, deepest)
+            if rules.hide(name, is_folder=kind == "folder"):
+                continue
+            yield Found(shown, kind, state.st_size if kind != "folder" else 0, depth)
+            if kind == "folder" and depth + 1 < deepest:
+                with suppress(OSError), ExitStack() as opened:  # not permitted, or no folder any more
+                    below = _closing(os.open(name, _FOLDER, dir_fd=folder), opened)
+                    yield from self._below(below, place / name, shown, rules.enter(name), depth + 1, deepest=deepest)
 
 
 def shell_directory(env: Mapping[str, str]) -> Path:

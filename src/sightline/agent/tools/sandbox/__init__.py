@@ -1,1 +1,1 @@
-"""Runs a program shut off from network and files. What it runs, and who asked for it, is decided in `run_python`."""
+"""Runs a program shut off from network and files. What it runs, and who asked for it, is decided in `program`."""

@@ -21,6 +21,7 @@ import platform
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import count
@@ -99,8 +100,12 @@ def protection() -> Protection:
         return Protection()
 
 
-async def confined(program: Path, folder: Path, limits: Limits, protected: Protection | None = None) -> Ran:
-    """Run a Python program in the `work` folder of `folder`. It may write only inside `folder`.
+async def confined(
+    program: Path, folder: Path, limits: Limits, protected: Protection | None = None, command: Sequence[str] = ()
+) -> Ran:
+    """Run a program in the `work` folder of `folder`. It may write only inside `folder`.
+
+    `command` is the system's program that runs it, with its options; none: Python.
 
     Raises:
         ToolFailed: this machine cannot keep it from the network, so it is not run.
@@ -108,11 +113,11 @@ async def confined(program: Path, folder: Path, limits: Limits, protected: Prote
     protected = protection() if protected is None else protected
     if not protected.network:
         raise ToolFailed(
-            "run_python is not available: this system offers no way to keep a program from the network "
+            "programs cannot be run: this system offers no way to keep a program from the network "
             "(neither user namespaces nor seccomp)"
         )
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-S", str(_CHILD), json.dumps(_request(program, folder, limits, protected)),
+        sys.executable, "-I", "-S", str(_CHILD), json.dumps(_request(program, folder, limits, protected, command)),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         cwd=folder / "work", env={}, start_new_session=True,
     )  # fmt: skip
@@ -131,12 +136,14 @@ async def confined(program: Path, folder: Path, limits: Limits, protected: Prote
     return Ran(process.returncode or 0, out, err, stopped)
 
 
-def _request(program: Path, folder: Path, limits: Limits, protected: Protection) -> dict[str, Any]:
+def _request(
+    program: Path, folder: Path, limits: Limits, protected: Protection, command: Sequence[str] = ()
+) -> dict[str, Any]:
     interpreter = {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.realpath(sys.executable)}
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # each takes memory
     return {
         "parent": os.getpid(),
-        "program": [sys.executable, "-I", "-u", "-X", "utf8", str(program)],
+        "program": [*(command or (sys.executable, "-I", "-u", "-X", "utf8")), str(program)],
         "environment": {  # no keys, no names
             "PATH": "/usr/bin:/bin",
             "HOME": str(folder / "home"),
