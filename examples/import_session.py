@@ -1,6 +1,6 @@
 """Import the conversations of other programs, and see how much of the newest one fits into a small context window.
 
-    python import_session.py ~/.claude/projects/-home-me-shop
+python import_session.py ~/.claude/projects/-home-me-shop
 """
 
 import sys

@@ -1,8 +1,8 @@
 """A LangGraph graph whose model never sees more than fits: one node before the model composes the messages.
 
-`ContextNode` takes the messages of the graph into a session, and gives those that fit as `llm_input_messages`. Its `tools`
-are yours and `expand` and `recall`, by which the model sees again what was shortened. Here the model is called with the
-OpenAI SDK; with a chat model of LangChain the node is `model.bind_tools(node.tools).invoke(…)`.
+`ContextNode` takes the messages of the graph into a session, and gives those that fit as `llm_input_messages`. Its
+`tools` are yours and `expand` and `recall`, by which the model sees again what was shortened. Here the model is called
+with the OpenAI SDK; with a chat model of LangChain the node is `model.bind_tools(node.tools).invoke(…)`.
 
     OPENAI_API_KEY=… python langgraph_agent.py "Where does web listen?"
 """

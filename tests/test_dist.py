@@ -1,4 +1,4 @@
-"""What is published: the wheel and the source archive, installed into bare environments, do what the README says first."""
+"""What is published: wheel and source archive, installed into bare environments, do what the README says first."""
 
 import email
 import json
@@ -63,7 +63,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_archives_hold_what_is_needed_and_no_data(built: Path) -> None:
-    """The wheel: the package, typed, with samples. The source archive: what builds and tests it. Nothing that was made here."""
+    """The wheel has the package, typed, with samples; the source archive what builds and tests it; neither has caches."""
     [wheel], [source] = built.glob("*.whl"), built.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()

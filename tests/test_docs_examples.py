@@ -8,20 +8,22 @@ import sys
 from pathlib import Path
 
 import pytest
-from docs_page import ROOT, blocks
 from stub import Stub, answer
+
+from docs_page import ROOT, blocks
 
 DOCS = ROOT / "docs"
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if blocks(page)]
 # What a page takes for granted, because another page or the text before it has shown it.
 GIVEN = {
-    "cli.md": "import io, sys; sys.stdin = io.StringIO('{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}')",
+    "cli.md": 'import io, sys; sys.stdin = io.StringIO(\'{"messages": [{"role": "user", "content": "Hi"}]}\')',
     "extending.md": "from shortener import QueryPlans",
     "session.md": (
         "import anthropic, sightline as sl; client = anthropic.Anthropic(); session = sl.Session(sl.MemoryStore());"
         " session.user('Hi'); payload = session.compose(sl.Budget(window=8_000, output=500))"
     ),
 }
+WARM = [answer("", [("c1", "fahrenheit", {"celsius": 17})]), answer("It is 62.6 degrees.")]
 CLAUDE_LOG = [
     {"type": "user", "uuid": "a", "parentUuid": None, "message": {"role": "user", "content": "Why is it red?"}},
     {
@@ -66,8 +68,8 @@ def test_pages_without_need_are_given_nothing() -> None:
 @pytest.mark.parametrize(
     ("guide", "script", "printed"),
     [
-        ("openai", [answer("", [("c1", "fahrenheit", {"celsius": 17})]), answer("It is 62.6 degrees.")], "62.6 degrees"),
-        ("anthropic", [answer("", [("c1", "fahrenheit", {"celsius": 17})]), answer("It is 62.6 degrees.")], "62.6 degrees"),
+        ("openai", WARM, "62.6 degrees"),
+        ("anthropic", WARM, "62.6 degrees"),
         ("langgraph", [answer("", [("c1", "port_of", {"service": "web"})]), answer("It listens on 8080.")], "on 8080."),
         ("app", [], "2 steps left"),
         ("strategy", [], "messages of 40 were sent"),

@@ -1,7 +1,7 @@
 """A hook of the documentation site: files that pages link to outside docs/ become pages of the site.
 
-Pages link to source files, examples and tests with paths of the repository, so that the links also work there. Here each of
-these files is shown on a page below `files/`, and a folder as the list of its files.
+Pages link to source files, examples and tests with paths of the repository, so that the links also work there. Here
+each of these files is shown on a page below `files/`, and a folder as the list of its files.
 """
 
 import re

@@ -2,8 +2,8 @@
 
     .venv/bin/python tools/weight.py
 
-It follows the requirements of the packages that are installed here, so `make` must have set up .venv. Compiled files (.pyc)
-count, because pip makes them. Sightline itself counts as its source folder.
+It follows the requirements of the packages that are installed here, so `make` must have set up .venv. Compiled files
+(.pyc) count, because pip makes them. Sightline itself counts as its source folder.
 """
 
 import re
