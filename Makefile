@@ -44,8 +44,9 @@ check: $(READY) ## format, lint, types, import directions
 acceptance: $(READY) ## write docs/origins/acceptance.md from the tests' marks
 	$(BIN)/python tools/acceptance.py
 
-docs: $(READY) ## build the documentation site into site/; open site/index.html
+docs: $(READY) ## build the documentation site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "Read it: $(BIN)/python -m http.server -d site -b 127.0.0.1, then open http://127.0.0.1:8000"
 
 dist: $(READY) ## build the wheel and the source archive into dist/
 	rm -rf dist

@@ -45,7 +45,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
     done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-5000:]
     assert "WARNING" not in done.stderr
-    assert (folder / "search" / "search_index.js").exists()  # a script, which also loads from a file
+    index = (folder / "search" / "search_index.json").read_text(encoding="utf-8")  # read by a script of the site
+    assert "reference/errors.html#sightline.PinnedOverflow" in index
+    assert "files/src/" not in index
     return {path: Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
 
 
