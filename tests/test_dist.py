@@ -63,7 +63,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_archives_hold_what_is_needed_and_no_data(built: Path) -> None:
-    """The wheel has the package, typed, with samples; the source archive what builds and tests it; neither has caches."""
+    """The wheel has the typed package with its samples; the other what builds and tests it; neither has caches."""
     [wheel], [source] = built.glob("*.whl"), built.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
