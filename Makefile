@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test selftest mutants soak bench check acceptance clean
+.PHONY: help run test selftest mutants soak bench check acceptance docs dist clean
 
 help: ## show the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -13,7 +13,7 @@ help: ## show the commands
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Sightline needs Python 3.11 or newer; set PYTHON=…"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev,docs]'
 	@touch $@
 
 run: $(READY) ## set everything up, replay a sample agent session, then chat where there is a terminal
@@ -44,5 +44,13 @@ check: $(READY) ## format, lint, types, import directions
 acceptance: $(READY) ## write docs/origins/acceptance.md from the tests' marks
 	$(BIN)/python tools/acceptance.py
 
-clean: ## remove the environment and caches
-	rm -rf $(VENV) .cache .hypothesis .ruff_cache .mypy_cache .import_linter_cache
+docs: $(READY) ## build the documentation site into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "Read it: $(BIN)/python -m http.server -d site -b 127.0.0.1, then open http://127.0.0.1:8000"
+
+dist: $(READY) ## build the wheel and the source archive into dist/
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+
+clean: ## remove the environment, caches and what was built
+	rm -rf $(VENV) dist site .cache .hypothesis .ruff_cache .mypy_cache .import_linter_cache

@@ -11,5 +11,5 @@ def main() -> None:
         package = (error.name or "").partition(".")[0]
         if package not in ("click", "rich"):
             raise
-        sys.exit(f"the commands of sightline need the package {package}: pip install '.[cli]' in Sightline's folder")
+        sys.exit(f"the commands of sightline need the package {package}: pip install 'sightline[cli]'")
     app(prog_name="sightline")

@@ -125,8 +125,8 @@ class _Server:
             self.warn(
                 says(
                     self.locale,
-                    "MCP servers need a library: pip install '.[mcp]' in Sightline's folder",
-                    "MCP 服务器需要安装：在 Sightline 目录中运行 pip install '.[mcp]'",
+                    "MCP servers need a library: pip install 'sightline[mcp]'",
+                    "MCP 服务器需要安装：pip install 'sightline[mcp]'",
                 )
             )
         except Exception as error:

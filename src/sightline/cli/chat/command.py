@@ -160,7 +160,7 @@ def _missing(error: ModuleNotFoundError) -> Exception:
         return BadInput(str(error))
     if package not in _PACKAGES:
         return error
-    return BadInput(f"sightline chat needs {package}: pip install '.[chat]' in Sightline's folder")
+    return BadInput(f"sightline chat needs {package}: pip install 'sightline[chat]'")
 
 
 # ---------------------------------------------------------------------- one question of a script

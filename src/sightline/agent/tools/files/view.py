@@ -194,8 +194,8 @@ def _excel(opened: Opened, asked: Asked, locale: str) -> str:
 
 _UNREADABLE = {
     "missing": (
-        "reading Excel files needs a library: pip install '.[code]' in Sightline's folder",
-        "读取 Excel 文件需要安装：在 Sightline 目录中运行 pip install '.[code]'",
+        "reading Excel files needs a library: pip install 'sightline[code]'",
+        "读取 Excel 文件需要安装：pip install 'sightline[code]'",
     ),
     "bomb": (
         "{path} is refused: unpacked it would be too large ({detail})",

@@ -1,0 +1,95 @@
+"""The pages say what is true: every Python example of every page runs, and the guides' programs do what they say."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from stub import Stub, answer
+
+from docs_page import ROOT, blocks
+
+DOCS = ROOT / "docs"
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if blocks(page)]
+# What a page takes for granted, because another page or the text before it has shown it.
+GIVEN = {
+    "cli.md": 'import io, sys; sys.stdin = io.StringIO(\'{"messages": [{"role": "user", "content": "Hi"}]}\')',
+    "extending.md": "from shortener import QueryPlans",
+    "session.md": (
+        "import anthropic, sightline as sl; client = anthropic.Anthropic(); session = sl.Session(sl.MemoryStore());"
+        " session.user('Hi'); payload = session.compose(sl.Budget(window=8_000, output=500))"
+    ),
+}
+WARM = [answer("", [("c1", "fahrenheit", {"celsius": 17})]), answer("It is 62.6 degrees.")]
+CLAUDE_LOG = [
+    {"type": "user", "uuid": "a", "parentUuid": None, "message": {"role": "user", "content": "Why is it red?"}},
+    {
+        "type": "assistant", "uuid": "b", "parentUuid": "a",
+        "message": {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "The port is taken."}]},
+    },
+]  # fmt: skip
+
+
+def environment(folder: Path, server: str) -> dict[str, str]:
+    """No network but this machine's, no session but those in this folder, and the examples can be imported."""
+    return {
+        **os.environ, "HOME": str(folder), "SIGHTLINE_HOME": str(folder / "home"), "PYTHONIOENCODING": "utf-8",
+        "PYTHONPATH": str(ROOT / "examples"), "GPU_KEY": "sk-test", "OPENAI_API_KEY": "sk-test", "MODEL": "some-model",
+        "ANTHROPIC_API_KEY": "sk-test", "OPENAI_BASE_URL": f"{server}/v1", "ANTHROPIC_BASE_URL": server,
+    }  # fmt: skip
+
+
+def run(folder: Path, server: str, *command: str) -> str:
+    """What a program prints in this folder; it must succeed."""
+    done = subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment(folder, server), capture_output=True, text=True,
+        encoding="utf-8", timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_every_example_of_a_page_runs(page: Path, tmp_path: Path) -> None:
+    """Top down, in a folder that has only the repository's examples; what the reference prints is what is printed."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    with Stub([answer("One two three")] * 3) as stub:
+        run(tmp_path, stub.url, str(ROOT / "tests" / "docs_page.py"), str(page), GIVEN.get(page.name, ""))
+
+
+def test_pages_without_need_are_given_nothing() -> None:
+    """Every page that is given names exists and has examples."""
+    assert set(GIVEN) <= {page.name for page in PAGES}
+
+
+@pytest.mark.parametrize(
+    ("guide", "script", "printed"),
+    [
+        ("openai", WARM, "62.6 degrees"),
+        ("anthropic", WARM, "62.6 degrees"),
+        ("langgraph", [answer("", [("c1", "port_of", {"service": "web"})]), answer("It listens on 8080.")], "on 8080."),
+        ("app", [], "2 steps left"),
+        ("strategy", [], "messages of 40 were sent"),
+        ("import", [], "2 items;"),
+    ],
+)  # fmt: skip
+def test_a_guide_is_a_whole_program(guide: str, script: list[object], printed: str, tmp_path: Path) -> None:
+    """Saved under the name and run with the command that the page says, it prints what it promises."""
+    page = DOCS / "guides" / f"{guide}.md"
+    text = page.read_text(encoding="utf-8")
+    name = re.findall(r"Save it as `(\w+\.py)`", text)[0]
+    [(_, code)] = blocks(page)
+    (tmp_path / name).write_text(code, encoding="utf-8")
+    log = tmp_path / "log" / "s1.jsonl"
+    log.parent.mkdir()
+    log.write_text("".join(json.dumps({"sessionId": "s1", "isSidechain": False, **each}) + "\n" for each in CLAUDE_LOG))
+    said = re.findall(rf'python {name} (?:"([^"]+)"|(\S+))', text)
+    words = [] if not said else [said[0][0] or str(log.parent)]
+    with Stub(script) as stub:  # type: ignore[arg-type]
+        assert printed in run(tmp_path, stub.url, name, *words)
+    assert len(stub.asked) == len(script)
+    if script:
+        assert re.search(r"62\.6|8080", json.dumps(stub.asked[1].body))

@@ -1,0 +1,118 @@
+"""The documentation site: it builds without a warning, has every public name, and needs nothing from elsewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from importlib import import_module
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+MODULES = ("sightline", "sightline.apps", "sightline.agent", "sightline.agent.models", "sightline.testing")
+ENTRY = re.compile(r"^::: ([\w.]+)\n\n```pycon\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LOADED = {"script": "src", "link": "href", "img": "src", "iframe": "src"}  # what a browser fetches by itself
+
+
+class Page(HTMLParser):
+    """The ids and links of a page, and what a browser loads with it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids, self.links, self.loaded = set[str](), list[str](), list[str]()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.ids.update(given[name] for name in ("id", "name") if name in given)
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        if tag in LOADED and LOADED[tag] in given and given.get("rel") != "canonical":
+            self.loaded.append(given[LOADED[tag]])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
+    """The pages of the site, built as `make docs` does."""
+    folder = tmp_path_factory.mktemp("site").resolve()
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-5000:]
+    assert "WARNING" not in done.stderr
+    index = (folder / "search" / "search_index.json").read_text(encoding="utf-8")  # read by a script of the site
+    assert "reference/errors.html#sightline.PinnedOverflow" in index
+    assert "files/src/" not in index
+    return {path: Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+
+
+def public_names() -> Iterator[tuple[str, int]]:
+    """Every public name with its module, and whose it is: some can be imported from two places."""
+    for module in map(import_module, MODULES):
+        yield from ((f"{module.__name__}.{name}", id(getattr(module, name))) for name in module.__all__)
+
+
+def entries() -> dict[str, str]:
+    """The example of each name in the reference."""
+    texts = [page.read_text(encoding="utf-8") for page in sorted((DOCS / "reference").glob("*.md"))]
+    return dict(found for text in texts for found in ENTRY.findall(text))
+
+
+def test_every_public_name_has_an_entry_with_an_example() -> None:
+    """One entry wherever it can be imported from, and the examples of its page use it."""
+    examples, names = entries(), dict(public_names())
+    documented = {names[name] for name in examples}  # a KeyError here: an entry for a name that is not public
+    assert [name for name, value in names.items() if value not in documented] == []
+    for page in (DOCS / "reference").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        code = "\n".join(example for _, example in ENTRY.findall(text))
+        for name, example in ENTRY.findall(text):
+            assert ">>> " in example, name
+            used = rf"\b{name.rpartition('.')[2]}\b"
+            assert re.search(used, code), f"no example on {page.name} uses {name}"
+
+
+def test_every_public_name_is_in_the_site(site: dict[Path, Page]) -> None:
+    """Its entry can be linked to by its full name."""
+    ids = set().union(*(page.ids for page in site.values()))
+    assert set(entries()) - ids == set()
+
+
+def test_no_link_is_dead(site: dict[Path, Page]) -> None:
+    """Every link to a page, and to a place in it, leads there; also those that the theme makes."""
+    dead = []
+    for path, page in site.items():
+        if path.name == "404.html":  # served at any depth, so its links begin at the root
+            continue
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or link in ("", "#", "."):
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            target = target / "index.html" if target.is_dir() else target
+            place = unquote(parts.fragment)
+            if not target.exists() or (place and target in site and place not in site[target].ids):
+                dead.append(f"{path.name}: {link}")
+    assert dead == []
+
+
+def test_nothing_is_loaded_from_elsewhere(site: dict[Path, Page]) -> None:
+    """A browser without a network shows every page whole."""
+    loaded = {link for page in site.values() for link in page.loaded}
+    assert len(loaded) > 5
+    assert [link for link in loaded if urlsplit(link).netloc] == []
+
+
+def test_the_first_steps_are_in_both_languages() -> None:
+    """The Chinese page has the same programs, and each leads to the other."""
+    english, chinese = ((DOCS / name).read_text(encoding="utf-8") for name in ("start.md", "start.zh.md"))
+    assert "(start.zh.md)" in english
+    assert "(start.md)" in chinese
+    calls = re.compile(r"session\.\w+\(|sl\.\w+")
+    first, same = (re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0] for text in (english, chinese))
+    assert calls.findall(first) == calls.findall(same)
