@@ -3,11 +3,13 @@
 import json
 import unicodedata
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import strategies as st
 
 from sightline.agent.json_protocol import as_text
+from sightline.errors import NotShorter
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.values.items import Call, File, Kind, Message, Result, Role, Text
@@ -218,7 +220,8 @@ WAYS: dict[str, Way] = {
 
 def _summarise(session: Session, text: str, *, model: bool) -> None:
     answer = f"{text}\nThe order of the harbour office is confirmed. {text}"
-    session.summaries.compact(Budget(4_000), model=(lambda _: answer) if model else None)
+    with suppress(NotShorter):  # then it is shown as it is
+        session.summaries.compact(Budget(4_000), model=(lambda _: answer) if model else None)
 
 
 def _each(session: Session, do: Callable[[str], object]) -> None:

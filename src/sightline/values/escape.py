@@ -28,8 +28,8 @@ _UNSEEN_KINDS = ("Mn", "Me", "Cf", "Co", "Cn")
 _HIDDEN = pattern(rf"[{_UNSEEN}\x1c-\x1e\x85]+")
 _SPACE = pattern(rf"[{_BLANKS}]+")
 _END = pattern(rf"[{_BREAKS}]")
-# Where a line begins with a bracket of any width.
-_BRACKET = pattern(rf"(?:\A|(?<=[{_BREAKS}])){MARGIN}(?=[\[<\uff3b\ufe47\uff1c\ufe64])")
+_BRACKET = pattern(r"[\[<\uff3b\ufe47\uff1c\ufe64]")  # of any width
+_FIRST_BRACKET = pattern(rf"(?:\A|(?<=[{_BREAKS}])){MARGIN}(?={_BRACKET.pattern})")  # where a line begins with one
 _LONGEST = 24  # characters by which a line is known
 _TAG_LINES = 4  # between the words of a tag may be line ends
 _LOOK = 100  # characters that are enough to know a line by, if nothing is hidden among them
@@ -85,9 +85,9 @@ def forged_brackets(text: str) -> list[int]:
 
 def _lines_like_ours(text: str) -> Iterator[re.Match[str]]:
     """Yield what stands before the bracket of each line that reads like the beginning of one of the engine's."""
-    if "[" in text or "<" in text or not text.isascii():
+    if _BRACKET.search(text):
         seen = _blanked(text)
-        yield from (found for found in _BRACKET.finditer(seen) if _is_ours(seen, found.end()))
+        yield from (found for found in _FIRST_BRACKET.finditer(seen) if _is_ours(seen, found.end()))
 
 
 def _is_ours(text: str, at: int) -> bool:
