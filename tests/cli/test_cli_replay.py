@@ -24,6 +24,12 @@ def totals_of(name: str, window: int) -> Totals:
     return totals
 
 
+def test_a_window_that_costs_more_than_it_saves_is_said_to(run: Run) -> None:
+    """The line is there if the whole cost is more than that of the full history, and only then."""
+    for window, is_more in (("6000", True), ("12000", False)):
+        assert ("a larger one (--window) costs less" in run("replay", "--sample", "--window", window).stdout) is is_more
+
+
 def test_the_sample_is_replayed_with_several_sweeps(run: Run) -> None:
     """What `make run` shows: an explanation, a row for each call, the sum, and what to try next."""
     result = run("replay", "--sample")
@@ -73,7 +79,7 @@ def test_a_strategy_that_is_not_replayed_is_told(run: Run, tmp_path: Path, name:
 def test_the_numbers_are_the_library_s(run: Run) -> None:
     """The totals of --json are those of `sightline.replay.replay`."""
     facts = json.loads(run("replay", "--sample", "--json").stdout)
-    totals = totals_of("login_bug", 8_000)
+    totals = totals_of("login_bug", 12_000)
     assert facts["totals"] == {
         **totals._asdict(), "breaks": dict(totals.breaks), "real_cost": totals.real_cost,
         "paid": totals.paid._asdict(), "full_paid": totals.full_paid._asdict(),

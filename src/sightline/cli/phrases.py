@@ -354,6 +354,10 @@ _PHRASES = {
         "cost in all {cost:,.0f}; sending the full history every time {full:,.0f}: {ratio:.0%}",
         "总费用 {cost:,.0f}；每次发送全部历史为 {full:,.0f}：{ratio:.0%}",
     ),
+    "costs more": (
+        "that is more, because so small a context window is soon full; a larger one (--window) costs less",
+        "比全部历史更贵：窗口太小，很快就满；用 --window 增大窗口可降低费用",
+    ),
     "total money": (
         "in money, answers included: {sent:,.4f}; the full history {full:,.4f}: {ratio:.0%} (a million tokens at "
         "{price})",

@@ -46,7 +46,7 @@ from sightline.values.settings import Settings
 FIRST_SAMPLE = "login_bug"
 # Context windows in which each sample does not fit, so that there is something to see.
 _SAMPLE_WINDOWS = {
-    "login_bug": 8_000, "long_chat": 5_000, "travel_zh": 5_000, "ops_incident": 6_000, "data_report": 5_000,
+    "login_bug": 12_000, "long_chat": 5_000, "travel_zh": 5_000, "ops_incident": 6_000, "data_report": 5_000,
 }  # fmt: skip
 _SAMPLE_OUTPUT = 1_000
 _STRATEGIES = ("focus", "sliding")  # the others need a model or a schema to show what they are
@@ -374,6 +374,7 @@ def _print_totals(out: Console, words: Phrases, source: Replay, totals: Totals, 
         words("total cost", cost=totals.cost),
         words(reread, count=totals.rereads, tokens=totals.reread_tokens, cost=totals.reread_cost),
         words("total real", cost=totals.real_cost, full=totals.full_cost, ratio=ratio),
+        *([words("costs more")] if ratio > 1 else []),
     ]
     if (price := source.price) is not None:
         sent, full = _money(totals.paid, price), _money(totals.full_paid, price)
