@@ -15,6 +15,8 @@ from sightline.log.branches import NONE, UNBOUNDED, Branch, Compaction, Mark, Pa
 from sightline.log.stores import Span
 from sightline.values.items import Kind, Lod
 
+_KINDS = {int(kind): kind for kind in Kind}  # looking one up is quicker than making it
+_ASSISTANT, _CALL = int(Kind.ASSISTANT), int(Kind.CALL)
 UNMADE = -2  # tokens of a level that nobody has needed yet
 UNKNOWN = -1  # of a unit whose levels nobody has needed yet
 
@@ -222,20 +224,18 @@ class Timeline(State, eq=False):
 
     def unit_kind(self, unit: int) -> Kind:
         """The kind of a unit is that of its first item."""
-        return Kind(self.kind[self.unit_row[unit]])
+        return _KINDS[self.kind[self.unit_row[unit]]]
 
     def rows_of(self, unit: int) -> list[int]:
         """The rows of a unit as they are shown: the message, its calls, their results in call order."""
-        first = self.unit_row[unit]
-        rows = [first]
-        if self.kind[first] != Kind.ASSISTANT:
-            return rows
-        end, row = len(self.seq), first + 1
-        while row < end and self.kind[row] == Kind.CALL and self.unit[row] == unit:
-            rows.append(row)
+        first, kind = self.unit_row[unit], self.kind
+        if kind[first] != _ASSISTANT or self.unit_rows[unit] == 1:
+            return [first]
+        end, row = len(kind), first + 1
+        while row < end and kind[row] == _CALL and self.unit[row] == unit:
             row += 1
-        rows += [self.partner[call] for call in rows[1:] if self.partner[call] != NONE]
-        return rows
+        results = (self.partner[call] for call in range(first + 1, row))
+        return [*range(first, row), *(result for result in results if result != NONE)]
 
     def unit_at(self, seq: int) -> int:
         """The unit of the item with this seq, or of the next item."""

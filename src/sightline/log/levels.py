@@ -52,6 +52,7 @@ class Reader(EntryReader):
         self.counter, self.profile, self.locale = counter, profile, locale
         self._shorter: OrderedDict[int, Shorter] = OrderedDict()  # row → its shortened texts, none of which was sent
         self._constraint_tokens: dict[int, int] = {}
+        self.described_calls: dict[int, tuple[object, str]] = {}  # row of a call → what an index line says, and when
         self._cuts: set[int] = set()  # rows whose summary was made to measure
 
     def _is_described(self, entry: Entry, rows: range) -> bool:

@@ -128,9 +128,7 @@ class EngineNotices(Notices):
         rows = timeline.rows_of(unit)
         begins = self._handle(rows[0]) or "-"
         if calls := [row for row in rows if timeline.kind[row] == Kind.CALL]:
-            told = "; ".join(map(self._describe_call, calls))
-            told = "\\" + told if speaks_for_another(told) else told  # a call may be named like a speaker
-            return f"{begins} {told}"
+            return f"{begins} {self._describe_calls(calls)}"
         label = say(speaker(timeline, rows[0]), self.locale) if timeline.kind[rows[0]] in _SPOKEN else ""
         if not label:
             return ""
@@ -152,6 +150,17 @@ class EngineNotices(Notices):
             if each.row < row:
                 break
         return (row, sentence) in self._revoked
+
+    def _describe_calls(self, rows: Sequence[int]) -> str:
+        """The calls of a message, with what is odd in their results. Made once, until a result or its gist comes."""
+        timeline, made = self._journal.timeline, self._journal.reader.described_calls
+        results = [timeline.partner[row] for row in rows]
+        state = (self.locale, self._expands, *((row, row >= 0 and timeline.gist_offset[row]) for row in results))
+        known = made.get(rows[0])
+        if known is None or known[0] != state:
+            told = "; ".join(map(self._describe_call, rows))
+            known = made[rows[0]] = state, "\\" + told if speaks_for_another(told) else told  # named like a speaker
+        return known[1]
 
     def _describe_call(self, row: int) -> str:
         timeline, reader = self._journal.timeline, self._journal.reader

@@ -25,6 +25,7 @@ _KEYS = (
     "max_context_length",
     "n_ctx",
 )
+_KNOWN_PATHS = ("", "/", "/v1")  # below which these servers have their models
 _OLLAMA_SETTING = re.compile(r"^num_ctx\s+(\d+)\s*$", re.MULTILINE)
 
 
@@ -64,7 +65,7 @@ async def _ask(client: Any, endpoint: Endpoint) -> int:
 
     if window := listed_window(_rows(await ask(f"{base}/models"), "data"), name):
         return window
-    if endpoint.hosted:
+    if endpoint.hosted or base.path not in _KNOWN_PATHS:  # no such server: its other paths may do anything
         return 0
     if window := listed_window(_rows(await ask(f"{own}/api/v0/models"), "data"), name):  # LM Studio
         return window
