@@ -217,8 +217,8 @@ class EntryReader:
 
     def constraint_rows(self, path: Path) -> Iterator[int]:
         """The user messages of a path that lay something down, the newest first. Each message is searched once."""
-        timeline = self.timeline
-        users = filter(timeline.is_users_own, range(len(timeline) - 1, -1, -1))
+        timeline, kind, user = self.timeline, self.timeline.kind, int(Kind.USER)
+        users = (row for row in range(len(timeline) - 1, -1, -1) if kind[row] == user)
         return (row for row in timeline.rows_on(path, users) if self.has_constraints(row))
 
     def has_constraints(self, row: int) -> bool:

@@ -295,11 +295,10 @@ class Sweep:
 
     def _shorten_superseded(self, protected: set[int]) -> None:
         """Show what is superseded or obsolete at its lowest level: that loses nothing that can be read elsewhere."""
-        for unit in self.units:
-            if unit in protected or unit in self.out:
-                continue
+        state, superseded = self.timeline.state, self.superseded
+        for unit in sorted(self.unit_set - protected - self.out):
             for row in self.timeline.rows_of(unit):
-                if row in self.superseded or self.timeline.state[row] & OBSOLETE:
+                if row in superseded or state[row] & OBSOLETE:
                     for lower in self._lower_levels(row, self.lods.get(row, Lod.FULL))[-1:]:
                         self._set_level(row, lower, "superseded")
 
