@@ -33,7 +33,7 @@ from sightline.cli.render import (
     printable,
 )
 from sightline.cli.transcript import TRANSCRIPTS, shown_messages
-from sightline.errors import SightlineError
+from sightline.errors import BadInput, Locked, SightlineError
 from sightline.imports.originals import read_back
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
@@ -357,5 +357,9 @@ def delete(session_id: str, yes: bool, as_json: bool) -> None:
             raise click.UsageError("nobody can be asked here: add --yes")
         if not click.confirm(here.words("really delete", id=found)):
             click.get_current_context().exit(1)
-    here.folder.delete(found)
+    try:
+        here.folder.delete(found)
+    except Locked as error:
+        holder = error.holder or here.words("another process")
+        raise BadInput(here.words("not deleted", id=found, holder=holder)) from error
     print_result(here.words("deleted", id=found), {"deleted": found}, as_json=as_json)
