@@ -319,7 +319,7 @@ def test_trust_does_not_depend_on_the_language(tmp_path: Path) -> None:
     seen = config(tmp_path, '[tools]\nrun_python = true\n[mcp.x]\ncommand = "sh"')
     english, chinese = ([each.line(locale) for each in reaches(seen, tmp_path, ENV)] for locale in ("en", "zh"))
     assert english[0] == "starts a program as you, not confined: mcp.x: sh"
-    assert chinese[0] == "以你的身份启动程序，不受限制: mcp.x: sh"
+    assert chinese[0] == "以你的身份启动程序，不受限制：mcp.x: sh"
     trust(tmp_path / "home", tmp_path, seen)
     assert trusts(tmp_path / "home", tmp_path, seen)
 

@@ -26,14 +26,13 @@ from sightline.agent.tools.files.folders import printable
 from sightline.errors import Unwritable
 from sightline.log.stores.disk import make_directory
 from sightline.values.clock import wall_clock
-from sightline.values.phrases import LOCALES
 
 FILE = "trusted.json"
 _FOLDER, _NOT_FOLDER = "folder", "not the folder"  # stand where a file has its fingerprint
 _KINDS = {  # what a file can do outside the project, in the reader's language
     "program": ("starts a program as you, not confined", "以你的身份启动程序，不受限制"),
     "server": ("lets the model use the tools of this server", "让模型使用该服务器上的工具"),
-    "request": ("sends the conversation there, with what is listed", "向该处发送对话以及所列内容"),
+    "request": ("sends the conversation to this address, with what is listed", "把对话及所列内容发送到此地址"),
     "gguf": ("loads a model's file into this process", "把模型文件加载到本进程"),
     "run_python": ("lets the model run Python, confined", "允许模型运行 Python（受限）"),
     "run_shell": ("lets the model run a shell, confined", "允许模型运行 shell（受限）"),
@@ -79,8 +78,10 @@ class Reach(NamedTuple):
 
     def line(self, locale: str = "en") -> str:
         """Return it for people, in one line without secrets."""
-        says = _KINDS.get(self.kind)
-        return f"{says[locale == LOCALES[1]]}: {self.detail}" if says else self.detail
+        if self.kind not in _KINDS:  # of a list that a later version wrote
+            return self.detail
+        en, zh = _KINDS[self.kind]
+        return f"{zh}：{self.detail}" if locale == "zh" else f"{en}: {self.detail}"
 
 
 def reaches(config: Config, project: str | Path, env: Mapping[str, str]) -> list[Reach]:
