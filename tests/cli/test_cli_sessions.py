@@ -1,5 +1,6 @@
 """`sightline sessions`: what it lists and shows is what the log holds, and looking changes nothing."""
 
+import fcntl
 import json
 import os
 import re
@@ -205,6 +206,19 @@ def test_delete_removes_the_session_and_what_is_derived(run: Run, folder: Folder
     """Nothing of it stays in the folder."""
     assert json.loads(run("sessions", "delete", "login-bug", "--yes", "--json").stdout) == {"deleted": "login-bug"}
     assert list(folder.path.iterdir()) == []
+
+
+def test_delete_names_who_has_the_session_open(run: Run, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line says who it is and what to do, and everything is still there."""
+    monkeypatch.setattr("sightline.values.file_lock.WAIT_SECONDS", 0.05)
+    before = everything(folder)
+    with folder.file("login-bug").open("rb") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        result = run("sessions", "delete", "login-bug", "--yes")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert f"cannot delete session login-bug: process {os.getpid()} (" in result.stderr
+    assert "has it open; close it and try again" in result.stderr
+    assert everything(folder) == before
 
 
 def test_delete_needs_yes_where_nobody_can_be_asked(run: Run, folder: Folder) -> None:

@@ -8,12 +8,12 @@ approved it. If the file or what it reaches changes, the user is asked again.
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
@@ -25,9 +25,31 @@ from sightline.agent.models.openai import OpenAiModel
 from sightline.agent.tools.files.folders import printable
 from sightline.errors import Unwritable
 from sightline.log.stores.disk import make_directory
+from sightline.values.clock import wall_clock
 
 FILE = "trusted.json"
-_FOLDER = "folder"  # stands where a file has its fingerprint
+_FOLDER, _NOT_FOLDER = "folder", "not the folder"  # stand where a file has its fingerprint
+_KINDS = {  # what a file can do outside the project, in the reader's language
+    "program": ("starts a program as you, not confined", "以你的身份启动程序，不受限制"),
+    "server": ("lets the model use the tools of this server", "让模型使用该服务器上的工具"),
+    "request": ("sends the conversation to this address, with what is listed", "把对话及所列内容发送到此地址"),
+    "gguf": ("loads a model's file into this process", "把模型文件加载到本进程"),
+    "run_python": ("lets the model run Python, confined", "允许模型运行 Python（受限）"),
+    "run_shell": ("lets the model run a shell, confined", "允许模型运行 shell（受限）"),
+    "edit": ("lets the model change files of the project", "允许模型修改项目文件"),
+    "limits": ("lets tools take more of this machine", "允许工具占用更多本机资源"),
+    "readable": ("lets the model read files of keys and secrets", "允许模型读取密钥和机密文件"),
+    "folder": ("lets the model read files outside the project", "允许模型读取项目之外的文件"),
+}
+# Variables that decide which program or code runs. Their values are shown; those of others may be secrets.
+_DECIDING = re.compile(
+    r"PATH|LD_(?:PRELOAD|LIBRARY_PATH|AUDIT|ORIGIN_PATH)|DYLD_\w+|GCONV_PATH|HOME|SHELL|ENV|IFS|PS4|ZDOTDIR|SHELLOPTS"
+    r"|BASH_ENV|BASH_FUNC_.+|PROMPT_COMMAND|PYTHON(?:PATH|STARTUP|HOME|USERBASE|BREAKPOINT|WARNINGS|PYCACHEPREFIX)"
+    r"|NODE_(?:OPTIONS|PATH)|RUBY(?:OPT|LIB)|GEM_(?:HOME|PATH)|PERL(?:5OPT|5LIB|5DB|LIB)|LUA_(?:C?PATH|INIT)\w*|PHPRC"
+    r"|PHP_INI_SCAN_DIR|CLASSPATH|_JAVA_OPTIONS|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|JAVA_HOME|DOTNET_STARTUP_HOOKS"
+    r"|GIT_(?:SSH|SSH_COMMAND|EXEC_PATH|EXTERNAL_DIFF|EDITOR|PAGER|ASKPASS|TEMPLATE_DIR)|EDITOR|VISUAL|PAGER|BROWSER"
+    r"|RUSTC_WRAPPER|CARGO_HOME"
+)
 _DEFAULT = ToolSettings()
 _LONGEST_LABEL, _LONGEST_VALUE = 60, 300  # characters: what is asked must stay on the screen
 _PROTOCOLS = {  # the keys that the body of a request has besides the options
@@ -48,17 +70,39 @@ _HARMLESS = frozenset(  # options that change how a model answers: not what it i
 _SECRET_KEY = re.compile(r"(?i)key|token|secret|pass|auth|sig|code")  # names of a query's values that are not shown
 
 
-def reaches(config: Config, project: str | Path, env: Mapping[str, str]) -> list[str]:
-    """Return what the file does outside the project, in a few words, without secrets; if nothing, it needs no trust."""
+class Reach(NamedTuple):
+    """One thing that a file does outside the project. `kind`: what it is; `detail`: where the file says so, and how."""
+
+    kind: str
+    detail: str
+
+    def line(self, locale: str = "en") -> str:
+        """Return it for people, in one line without secrets."""
+        if self.kind not in _KINDS:  # of a list that a later version wrote
+            return self.detail
+        en, zh = _KINDS[self.kind]
+        return f"{zh}：{self.detail}" if locale == "zh" else f"{en}: {self.detail}"
+
+
+def reaches(config: Config, project: str | Path, env: Mapping[str, str]) -> list[Reach]:
+    """Return what the file does outside the project, without secrets; if nothing, it needs no trust."""
     found = [*_servers(config, Path(project)), *_models(config, env), *_tools(config, Path(project))]
-    return list(dict.fromkeys(map(printable, found)))  # so that no text looks like another line, or like the question
+    # Printable, so that no text looks like another line, or like the question.
+    return list(dict.fromkeys(Reach(kind, printable(detail)) for kind, detail in found))
 
 
-def _servers(config: Config, project: Path) -> Iterator[str]:
+def _servers(config: Config, project: Path) -> Iterator[Reach]:
     for label, server in config.mcp.items():
-        target = shlex.join([server.command, *server.args]) if server.command else _with_query(server.url)
-        variables = f" (env {', '.join(server.env)})" if server.env else ""
-        yield f"mcp.{_short(label)}: {target}{variables}{_programs([server.command, *server.args], project)}"
+        name = f"mcp.{_short(label)}"
+        if not server.command:
+            yield Reach("server", f"{name}: {_with_query(server.url)}")
+            continue
+        deciding = {key: value.reveal() for key, value in server.env.items() if _DECIDING.fullmatch(key)}
+        shown = [f"{key}={shlex.quote(deciding[key])}" if key in deciding else key for key in server.env]
+        variables = f" (env {', '.join(shown)})" if shown else ""
+        named = [word for value in deciding.values() for word in re.split(r"[\s:;,=]+", value)]
+        programs = _programs([server.command, *server.args, *named], project)
+        yield Reach("program", f"{name}: {shlex.join([server.command, *server.args])}{variables}{programs}")
 
 
 def _programs(words: Sequence[str], project: Path) -> str:
@@ -82,14 +126,14 @@ def _with_query(url: str) -> str:
     return bare_address(url) + (f"?{urlencode(shown, safe='*/:')}" if shown else "")
 
 
-def _models(config: Config, env: Mapping[str, str]) -> Iterator[str]:
+def _models(config: Config, env: Mapping[str, str]) -> Iterator[Reach]:
     for label, endpoint in config.models.items():
         for each in with_fallbacks(endpoint, config, env):
             name = f"models.{_short(each.label or f'{label}.fallback')}"
             if each.provider == "local":
-                yield f"{name}: gguf → {_file(Path(each.gguf).resolve())}"
+                yield Reach("gguf", f"{name}: gguf → {_file(Path(each.gguf).resolve())}")
             elif request := _request(each, env):
-                yield f"{name}: {request}"
+                yield Reach("request", f"{name}: {request}")
 
 
 def _file(real: Path) -> str:
@@ -149,76 +193,138 @@ def _short(text: str, longest: int = _LONGEST_LABEL) -> str:
     return text if len(text) <= longest else f"{text[:longest]}…"
 
 
-def _tools(config: Config, project: Path) -> Iterator[str]:
+def _tools(config: Config, project: Path) -> Iterator[Reach]:
     for name in ("run_python", "run_shell", "edit"):
         if getattr(config.tools, name):
-            yield f"tools.{name}: true"
+            yield Reach(name, f"tools.{name}: true")
     for name in ("python_seconds", "python_memory_mb"):
         if not (asked := getattr(config.tools, name)) <= getattr(_DEFAULT, name):  # also NaN
-            yield f"tools.{name}: {asked}"
+            yield Reach("limits", f"tools.{name}: {asked}")
     if not config.tools.seconds <= _MOST_SECONDS:
-        yield f"tools.seconds: {config.tools.seconds}"
+        yield Reach("limits", f"tools.seconds: {config.tools.seconds}")
     for glob in config.tools.readable:
-        yield f"tools.readable: {glob} (keys and secrets)"
+        yield Reach("readable", f"tools.readable: {glob}")
     for folder in config.tools.folders:
         if _outside(real := (project / folder).resolve(), project):
-            yield f"tools.folders: {folder} → {real}"
+            yield Reach("folder", f"tools.folders: {folder} → {real}")
 
 
 def _outside(real: Path, project: Path) -> bool:
     return not real.is_relative_to(project.resolve())
 
 
+class _Approval(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the user said, and when. `reaches`: what a file did then."""
+
+    fingerprint: str
+    since: int = 0  # milliseconds since 1970; 0: not known
+    reaches: tuple[Reach, ...] = ()
+
+
+class Trust(NamedTuple):
+    """What the user has said about a folder, once: for `sightline trust`."""
+
+    folder: str
+    since: int  # milliseconds since 1970; 0: not known
+    file: str  # the name of the file that is approved; empty: it is about the folder's instructions for agents
+    reaches: tuple[Reach, ...] = ()  # what the file did then
+    reads_texts: bool = False  # its instructions for agents are read; if not, the user has said no
+
+
 class Trusted:
-    """The files that the user has approved: by path, by content, and by what they reached then."""
+    """What the user has approved: files, by path, content and what they reached then; folders; and what was refused."""
 
-    def __init__(self, home: Path) -> None:
-        self._file = home / FILE
+    def __init__(self, home: Path, clock: Callable[[], int] = wall_clock) -> None:
+        self._file, self._clock = home / FILE, clock
 
-    def holds(self, config: Config, reached: Sequence[str]) -> bool:
+    def holds(self, config: Config, reached: Sequence[Reach]) -> bool:
         """Whether the user has approved this file, as it was read, and everything that it reaches."""
-        [(path, fingerprint)] = _approval(config, reached).items()
-        return self._approved().get(path) == fingerprint
+        path, fingerprint = _fingerprint(config, reached)
+        return self._says(path) == fingerprint
 
-    def add(self, config: Config, reached: Sequence[str]) -> None:
+    def add(self, config: Config, reached: Sequence[Reach]) -> None:
         """Approve this file, as it was read, as long as it reaches the same. Raises Unwritable."""
-        self._write(_approval(config, reached))
+        path, fingerprint = _fingerprint(config, reached)
+        self._note(path, fingerprint, reached)
 
-    def _write(self, approved: dict[str, str]) -> None:
-        known = self._approved() | approved
+    def holds_folder(self, project: str | Path) -> bool:
+        """Whether the user trusts the folder itself, so that its instructions for agents are read."""
+        return self._says(_folder_key(project)) == _FOLDER
+
+    def refuses_folder(self, project: str | Path) -> bool:
+        """Whether the user was asked about the folder's instructions for agents, and said no."""
+        return self._says(_folder_key(project)) == _NOT_FOLDER
+
+    def add_folder(self, project: str | Path) -> bool:
+        """Trust the folder itself; return whether that is new. What its sightline.toml reaches is not approved by that.
+
+        Raises Unwritable.
+        """
+        return self._set_folder(project, _FOLDER)
+
+    def refuse_folder(self, project: str | Path) -> bool:
+        """Remember that the folder's instructions for agents are not to be read. Raises Unwritable."""
+        return self._set_folder(project, _NOT_FOLDER)
+
+    def listing(self) -> list[Trust]:
+        """Return all that the user has said, by folder."""
+        found = []
+        for path, each in self._approvals().items():
+            folder, _, name = path.rpartition("/")
+            reads = each.fingerprint == _FOLDER
+            found.append(Trust(folder or "/", each.since, name, each.reaches, reads))
+        return sorted(found)
+
+    def withdraw(self, folder: str | Path) -> bool:
+        """Forget all that was said about a folder; return whether there was anything. Raises Unwritable."""
+        real, approvals = str(Path(folder).resolve()), self._approvals()
+        kept = {path: each for path, each in approvals.items() if (path.rpartition("/")[0] or "/") != real}
+        if len(kept) < len(approvals):
+            self._write(kept)
+        return len(kept) < len(approvals)
+
+    def _set_folder(self, project: str | Path, fingerprint: str) -> bool:
+        key = _folder_key(project)
+        is_new = self._says(key) != fingerprint
+        if is_new:
+            self._note(key, fingerprint)
+        return is_new
+
+    def _says(self, key: str) -> str:
+        found = self._approvals().get(key)
+        return found.fingerprint if found is not None else ""
+
+    def _note(self, key: str, fingerprint: str, reached: Sequence[Reach] = ()) -> None:
+        self._write(self._approvals() | {key: _Approval(fingerprint, self._clock(), tuple(reached))})
+
+    def _write(self, approvals: Mapping[str, _Approval]) -> None:
         new = self._file.with_suffix(".new")
         try:
             make_directory(self._file.parent)
-            new.write_bytes(msgspec.json.format(msgspec.json.encode(known)))
+            new.write_bytes(msgspec.json.format(msgspec.json.encode(approvals)))
             new.replace(self._file)
         except OSError as error:
             raise Unwritable(str(self._file), error.strerror or str(error)) from error
 
-    def holds_folder(self, project: str | Path) -> bool:
-        """Whether the user trusts the folder itself, so that its instructions for agents are read."""
-        return self._approved().get(_folder_key(project)) == _FOLDER
-
-    def add_folder(self, project: str | Path) -> None:
-        """Trust the folder itself. What its sightline.toml reaches is not approved by that. Raises Unwritable."""
-        if not self.holds_folder(project):
-            self._write({_folder_key(project): _FOLDER})
-
-    def _approved(self) -> dict[str, str]:
+    def _approvals(self) -> dict[str, _Approval]:
         try:
-            return msgspec.json.decode(self._file.read_bytes(), type=dict[str, str])
+            found = msgspec.json.decode(self._file.read_bytes(), type=dict[str, str | _Approval])
         except (OSError, msgspec.DecodeError):
-            return {}  # no file is approved
+            return {}  # nothing is approved
+        return {key: _Approval(each) if isinstance(each, str) else each for key, each in found.items()}
 
 
 def _folder_key(project: str | Path) -> str:
-    return f"{Path(project).resolve()}/"  # no file's path ends so
+    real = str(Path(project).resolve())
+    return real if real.endswith("/") else f"{real}/"  # no file's path ends so
 
 
-def _approval(config: Config, reached: Sequence[str]) -> dict[str, str]:
-    """Return the fingerprint of a project's own file and of what it reaches, by the file's path.
+def _fingerprint(config: Config, reached: Sequence[Reach]) -> tuple[str, str]:
+    """Return the path of a project's own file, and the fingerprint of it and of what it reaches.
 
-    If the file is a link, it is the path of the link, because the file's folders are relative to that.
+    If the file is a link, it is the path of the link, because the file's folders are relative to that. The English
+    lines count, so that the language of the screen changes nothing.
     """
     file = Path(config.file)
-    fingerprint = sha256(ascii((config.digest, *reached)).encode()).hexdigest()
-    return {str(file.parent.resolve() / file.name): fingerprint}
+    lines = [each.line() for each in reached]
+    return str(file.parent.resolve() / file.name), sha256(ascii((config.digest, *lines)).encode()).hexdigest()

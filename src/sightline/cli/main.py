@@ -17,6 +17,7 @@ from sightline.cli.render import print_stderr
 from sightline.cli.replay import replay
 from sightline.cli.sessions import sessions
 from sightline.cli.strategies import strategies
+from sightline.cli.trust import trust
 from sightline.cli.verify import verify
 from sightline.errors import SightlineError
 
@@ -72,6 +73,7 @@ for command in (
     verify,
     compact,
     uncompact,
+    trust,
     completion,
 ):
     app.add_command(command)

@@ -141,10 +141,29 @@ _PHRASES = {
         "{messages:,} messages of session {session} written to {file} ({format}, {bytes}).",
         "会话 {session} 的 {messages:,} 条消息已写入 {file}（{format}，{bytes}）。",
     ),
+    "transcript": ("Session {id}, branch {branch}", "会话 {id}，分支 {branch}"),
+    "transcript facts": (
+        "{messages:,} messages, strategy {strategy}, written by Sightline {version}",
+        "{messages:,} 条消息，策略 {strategy}，由 Sightline {version} 写出",
+    ),
+    "transcript program": ("program, as {kind}", "程序（以{kind}身份）"),
+    "transcript call": ("call", "调用"),
+    "transcript result": ("result of", "结果："),
+    "transcript result error": ("result ({error}) of", "结果（{error}）："),
+    "transcript lines": ("{count:,} lines", "{count:,} 行"),
+    "transcript image": ("image", "图片"),
+    "transcript file": ("file", "文件"),
+    "transcript opaque": ("block of the provider", "服务商的内容块"),
+    "transcript empty": ("nothing", "无内容"),
     "really delete": (
         "Delete session {id} and all its files for good?",
         "确定永久删除会话 {id} 及其所有文件吗？",
     ),
+    "not deleted": (
+        "cannot delete session {id}: {holder} has it open; close it and try again. Nothing was deleted.",
+        "无法删除会话 {id}：{holder} 正在使用它；请先关闭，然后重试。没有删除任何内容。",
+    ),
+    "another process": ("another process", "另一个进程"),
     "deleted": ("Session {id} is deleted.", "会话 {id} 已删除。"),
     # context
     "context heading": (
@@ -481,6 +500,33 @@ _PHRASES = {
         "已获取：{file}。没有其他模型时 `sightline chat` 会使用它；也可用 --model tiny 指定。",
     ),
     "fetched before": ("It was fetched before: {file}", "已在本机：{file}"),
+    # trust
+    "trust none": (
+        "No folder is trusted. `sightline chat` asks where it is needed.",
+        "没有受信任的文件夹。需要时 `sightline chat` 会询问。",
+    ),
+    "trust since unknown": ("time not known", "时间不详"),
+    "trust file": ("{file}, as it was then:", "{file}（当时的内容）："),
+    "trust texts read": (
+        "AGENTS.md and CLAUDE.md are part of the system prompt",
+        "AGENTS.md 和 CLAUDE.md 是系统提示的一部分",
+    ),
+    "trust texts unread": (
+        "AGENTS.md and CLAUDE.md are not read, as you answered; --withdraw lets the next chat ask again",
+        "不读取 AGENTS.md 和 CLAUDE.md（你回答了否）；--withdraw 后下次对话会再问",
+    ),
+    "trust how to withdraw": (
+        "`sightline trust --withdraw FOLDER` withdraws what was allowed for a folder.",
+        "`sightline trust --withdraw 文件夹` 可撤回对该文件夹的允许。",
+    ),
+    "trust withdrawn": (
+        "Withdrawn: {folder} is no longer trusted. The next chat there asks again.",
+        "已撤回：不再信任 {folder}。下次在那里对话时会再询问。",
+    ),
+    "trust nothing": (
+        "nothing is allowed for {folder}; `sightline trust` lists the folders there are",
+        "没有对 {folder} 的允许；`sightline trust` 列出已有的文件夹",
+    ),
     # verify
     "verifying": ("verifying {id}", "校验 {id}"),
     "verified": (

@@ -1,8 +1,9 @@
 """`sightline sessions`: list, show, fork, export, delete."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ from sightline.cli.render import (
     print_table,
     printable,
 )
-from sightline.errors import SightlineError
+from sightline.cli.transcript import TRANSCRIPTS, shown_messages
+from sightline.errors import BadInput, Locked, SightlineError
 from sightline.imports.originals import read_back
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
@@ -39,6 +41,7 @@ from sightline.values.items import Kind, plain_text
 
 LOG = "jsonl"  # the format that is the log itself
 SOURCE = "source"  # the format that an imported session had
+_CHUNK = 1 << 20  # bytes of a log that are copied at once
 _NEWEST = 20  # sessions listed unless all are asked for, because each of them is opened
 
 
@@ -256,56 +259,81 @@ def fork(session_id: str | None, item_id: str, branch: str | None, as_json: bool
 @sessions.command(short_help="Write a whole conversation to a file.")
 @session_argument
 @click.option(
-    "--format", "format_", type=FormatChoice(last=(LOG, SOURCE)), default="openai", help="The format; jsonl is the log."
+    "--format",
+    "format_",
+    type=FormatChoice(last=(*TRANSCRIPTS, LOG, SOURCE)),
+    default="openai",
+    help="The format: a provider's, one for people to read (markdown, html), the log (jsonl), or what was imported.",
 )
 @click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write to this file.")
 @branch_option
 @with_json
 def export(session_id: str | None, format_: str, output: str | None, branch: str | None, as_json: bool) -> None:
-    """Export a whole conversation, everything in full: in the format of a provider, or as the log itself.
+    """Export a whole conversation, everything in full: for a provider, for people to read, or as the log itself.
 
     A provider's format has system, tools and messages as its SDK takes them; blocks that only another provider
-    has, such as its thinking blocks, are left out. jsonl is the log byte for byte, with all branches. source is what
-    `sightline import` read, every line. With --json, which needs -o, the command prints what was written to the file.
+    has, such as its thinking blocks, are left out. markdown and html are to be read: who said what and when, each tool
+    call and result, images by name; html is one file without scripts. jsonl is the log byte for byte, with all
+    branches. source is what `sightline import` read, every line. With --json, which needs -o, the command prints what
+    was written to the file.
 
     \b
     Examples:
       sightline sessions export > conversation.json
-      sightline sessions export V1StGXR8 --format anthropic -o conversation.json
+      sightline sessions export V1StGXR8 --format html -o conversation.html
       sightline sessions export V1StGXR8 --format jsonl -o backup.jsonl
     """
     if as_json and output is None:
         raise click.UsageError("--json tells what was written to a file: add -o FILE")
     here = place()
     with here.session(session_id, branch) as session:
-        data = exported(here, session, format_)
+        pieces = exported(here, session, format_)
         if output is None:
-            click.echo(data, nl=False)
+            for piece in pieces:
+                click.echo(piece, nl=False)
             return
-        Path(output).write_bytes(data)
+        size = write_pieces(Path(output), pieces)
         facts = {
             "session": session.id,
             "format": format_,
             "file": output,
-            "bytes": len(data),
-            "messages": message_count(session),
+            "bytes": size,
+            "messages": message_count(session, format_),
         }
-    print_result(here.words("exported", **facts | {"bytes": human_size(len(data))}), facts, as_json=as_json)
+    print_result(here.words("exported", **facts | {"bytes": human_size(size)}), facts, as_json=as_json)
 
 
-def exported(here: Place, session: Session, format_: str) -> bytes:
-    """Return the whole conversation in the format of a wire, the log, or the imported source. Raises BadInput."""
-    if format_ == LOG:
-        return here.folder.existing(session.id).read_bytes()
-    if format_ == SOURCE:
+def exported(here: Place, session: Session, format_: str) -> Iterator[bytes]:
+    """Yield the whole conversation: in the format of a wire, to be read, the log, or the imported source.
+
+    Raises:
+        BadInput: there is no source. It comes before the first piece.
+    """
+    if format_ in TRANSCRIPTS:
+        for text in TRANSCRIPTS[format_](session, here.words):
+            yield text.encode("utf-8", "replace")
+    elif format_ == LOG:
+        with here.folder.existing(session.id).open("rb") as log:
+            yield from iter(lambda: log.read(_CHUNK), b"")
+    elif format_ == SOURCE:
         with closing(here.folder.open(session.id)) as store:
             store.refresh()
-            return b"".join(read_back(store))
-    return msgspec.json.format(session.transcript().json(format_), indent=2) + b"\n"
+            yield from read_back(store)
+    else:
+        yield msgspec.json.format(session.transcript().json(format_), indent=2) + b"\n"
 
 
-def message_count(session: Session) -> int:
+def write_pieces(file: Path, pieces: Iterator[bytes], mode: str = "wb") -> int:
+    """Write pieces to a file as they come; return how many bytes there are. If the first fails, no file is made."""
+    first = next(pieces, b"")
+    with file.open(mode) as written:
+        return sum(written.write(piece) for piece in chain((first,), pieces))
+
+
+def message_count(session: Session, format_: str = "") -> int:
     """Return how many messages an export of the conversation has, its system messages included."""
+    if format_ in TRANSCRIPTS:
+        return shown_messages(session)  # not from the payload, because that holds the whole conversation in memory
     payload = session.transcript()
     return len(payload.system) + len(payload.body)
 
@@ -329,5 +357,9 @@ def delete(session_id: str, yes: bool, as_json: bool) -> None:
             raise click.UsageError("nobody can be asked here: add --yes")
         if not click.confirm(here.words("really delete", id=found)):
             click.get_current_context().exit(1)
-    here.folder.delete(found)
+    try:
+        here.folder.delete(found)
+    except Locked as error:
+        holder = error.holder or here.words("another process")
+        raise BadInput(here.words("not deleted", id=found, holder=holder)) from error
     print_result(here.words("deleted", id=found), {"deleted": found}, as_json=as_json)

@@ -48,13 +48,20 @@ class AllowedFolders(NamedTuple):
 
         The project's configuration file is always one, also through a link of another name.
         """
-        ways = (Path(os.path.normpath(self.root / written)), place)
+        if self.is_ours(written, place):
+            return True
+        ways = self._ways(written, place)
+        return any(is_secret_path(way, self.root) for way in ways) and not is_readable(place, self.root, self.readable)
+
+    def is_ours(self, written: str, place: Path) -> bool:
+        """Whether a path is a file of Sightline's own, which no setting allows to be read."""
         with suppress(OSError):  # one of the files does not exist
             if place.samefile(self.root / CONFIGURATION):
                 return True
-        if any(is_own(way, self.root) for way in ways):
-            return True
-        return any(is_secret_path(way, self.root) for way in ways) and not is_readable(place, self.root, self.readable)
+        return any(is_own(way, self.root) for way in self._ways(written, place))
+
+    def _ways(self, written: str, place: Path) -> tuple[Path, Path]:
+        return Path(os.path.normpath(self.root / written)), place
 
     def holds_secret(self, place: Path, data: bytes) -> bool:
         """Whether what is in a file is secret."""

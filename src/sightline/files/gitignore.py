@@ -93,6 +93,11 @@ def rules_above(folder: Path, top: Path) -> IgnoreRules:
     return rules
 
 
+def rules_of(folder: Path, top: Path) -> IgnoreRules:
+    """Return the rules for what is in a folder: those in the folders above it, as far as they count, and its own."""
+    return rules_above(folder, top).add(folder, [name for name in (".git", FILE) if os.path.lexists(folder / name)])
+
+
 def _levels(file: Path) -> tuple[_Level, ...]:
     """Return the patterns of a file as one level; none if it has none or cannot be read. A link is not followed."""
     try:

@@ -20,6 +20,10 @@ STEPS, KEPT = 20, 64_000  # edits that can be undone, and bytes that they replac
 WIDTH = 400  # characters shown of a line: a file may be a single one
 _PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) != "\t"}
 _DEFINES = re.compile(r"\s*(?:(?:export|pub|async|abstract) )*(?:class|def|fn|func|function|interface|struct) ")
+_ALLOW = (
+    "; the user can allow it with [tools] readable",
+    "；用户可用 [tools] readable 允许",
+)  # as the file tools say it
 _HEADING = re.compile(r"#{1,6} ")
 
 
@@ -58,7 +62,8 @@ class TextFile(NamedTuple):
             if ".git" in place.relative_to(root).parts:  # because hooks in it may be run
                 raise self._refused("it belongs to git", "属于 git")
             if allowed.is_secret(self.path, place):
-                raise self._refused("it is a file of keys or secrets", "这是密钥或机密文件")
+                hint = ("", "") if allowed.is_ours(self.path, place) else _ALLOW
+                raise self._refused(f"it is a file of keys or secrets{hint[0]}", f"这是密钥或机密文件{hint[1]}")
             if not allowed.contain(place):
                 raise self._refused("it is outside the folders that may be read", "不在允许读取的文件夹之内")
             mode = place.lstat().st_mode
@@ -124,7 +129,7 @@ class TextFile(NamedTuple):
         if len(data) > SIZE:
             raise self._refused(f"it is larger than {SIZE:,} bytes", f"超过 {SIZE:,} 字节")
         if allowed_folders(self.project, self.folders).holds_secret(place, data):
-            raise self._refused("it holds a private key or a token", "其中含有私钥或令牌")
+            raise self._refused(f"it holds a private key or a token{_ALLOW[0]}", f"其中含有私钥或令牌{_ALLOW[1]}")
         with suppress(UnicodeDecodeError):
             if b"\0" not in data:
                 return data.decode()

@@ -252,6 +252,6 @@ def items_of(entry: Entry) -> list[Item]:
     others = tuple(part for part in parts if not isinstance(part, Call)) if calls else parts
     numbered = enumerate(calls, start=1)
     return [
-        Item(str(entry.seq), kind, others, entry.timestamp),
-        *(Item(f"{entry.seq}.{number}", Kind.CALL, (call,), entry.timestamp) for number, call in numbered),
+        Item(str(entry.seq), kind, others, entry.timestamp, when=entry.when),
+        *(Item(f"{entry.seq}.{no}", Kind.CALL, (call,), entry.timestamp, when=entry.when) for no, call in numbered),
     ]

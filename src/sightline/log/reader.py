@@ -334,7 +334,7 @@ def orphan(item: Item, locale: str, named: Callable[[str], str] = plain_name) ->
     result = item.parts[0]
     assert isinstance(result, Result)
     label = Text(say("orphan", locale, name=named(result.name or result.id)))
-    return Item(item.id, Kind.USER, (label, *result.parts), item.timestamp)
+    return Item(item.id, Kind.USER, (label, *result.parts), item.timestamp, when=item.when)
 
 
 def _recall_note(entry: Entry) -> RecallNote:

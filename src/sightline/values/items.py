@@ -145,6 +145,7 @@ class Item(Struct, frozen=True):
     parts: tuple[Part, ...]
     timestamp: str = ""
     by_program: bool = False  # it stands in the place of the user or of the system, and a program wrote it
+    when: str = ""  # when it was said, in the words of the caller; empty: at `timestamp`
 
 
 def plain_text(parts: tuple[Part, ...]) -> str:

@@ -166,7 +166,9 @@ def test_keys_and_secrets_are_not_opened(project: Path, desk: Desk) -> None:
         (project / path).parent.mkdir(parents=True, exist_ok=True)
         (project / path).write_text("hunter2\n")
         for said in (path, str(project / path), f"src/../{path}"):
-            assert "keys or secrets" in desk.open(path=said).message, said
+            message = desk.open(path=said).message
+            assert "keys or secrets" in message, said
+            assert ("[tools] readable" in message) == (path != "sub/sightline.toml")  # no setting allows that one
     (project / "notes.txt").symlink_to(".env")
     (project / "keys").symlink_to(".ssh")
     (project / "shown.key").symlink_to("src/a.py")

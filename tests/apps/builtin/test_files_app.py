@@ -81,6 +81,19 @@ def test_it_opens_folded_and_without_what_machines_made(tree: Tree) -> None:
     assert tree.texts() == ["docs/", "src/", "deep/", "a.py", "b.txt", "README.md"]
 
 
+def test_what_git_ignores_is_not_shown(project: Path, tree: Tree) -> None:
+    """By the patterns in the folder and above it, as the file tools have it; a change of them is seen at once."""
+    (project / "src" / "deep" / "c.log").write_text("")
+    assert tree.expand(path="src/deep").success
+    assert {"c.log", "b.txt", "docs/"} <= set(tree.texts())
+    (project / ".gitignore").write_text("*.log\ndocs/\n")
+    (project / "src" / ".gitignore").write_text("b.txt\n")
+    assert tree.texts() == ["src/", "deep/", "c.py", "a.py", "README.md"]
+    assert not tree.expand(path="docs").success
+    (project / ".gitignore").unlink()
+    assert {"c.log", "docs/"} <= set(tree.texts())
+
+
 def test_folders_are_expanded_with_those_above_and_folded(tree: Tree) -> None:
     """Expanding a deep folder shows the way to it; what was expanded inside a folded one is so again."""
     assert tree.expand(path="src/deep/").success

@@ -99,6 +99,38 @@ def test_of_a_shared_folder_each_project_gets_its_own(tmp_path: Path) -> None:
     assert found(tmp_path, "/w/one-two") == ["a", "c", "later", "nobodys"]
 
 
+def test_code_does_not_stay_behind_when_all_sessions_are_moved(tmp_path: Path) -> None:
+    """Once nobody's session lies there, the original of what was just copied goes; what others may need stays."""
+    before = put(tmp_path, "/w/one-two", "a")
+    put(tmp_path, "/w/one/two", "b")
+    (before / "chat_history").write_text("hello")
+    assert found(tmp_path, "/w/one-two") == ["a"]
+    assert (before / "code" / "a.py").exists()  # the other project's session is still there
+    (own := tmp_path / "projects" / folder_name("/w/one/two")).mkdir()  # else the whole folder gets the new name
+    assert found(tmp_path, "/w/one/two") == ["b"]
+    assert not (before / "code").exists()
+    assert not (before / "chat_history").exists()
+    assert (own / "chat_history").read_text() == "hello"
+
+
+@pytest.mark.parametrize("how", ["own", "link", "kept"])
+def test_code_that_has_no_exact_copy_stays(tmp_path: Path, how: str) -> None:
+    """Where the project has code of its own, where a link was copied as a file, and where a session stays."""
+    own = tmp_path / "projects" / folder_name("/w/one-two")
+    before = put(tmp_path, "/w/one-two", "a")
+    own.mkdir()
+    if how == "own":
+        (own / "code").mkdir()
+        (own / "code" / "a.py").write_text("1")
+    elif how == "link":
+        (before / "code" / "b.py").symlink_to("a.py")
+    else:
+        (own / "a.jsonl").write_text("{}\n")
+    Folder("/w/one-two", tmp_path)
+    assert (own / "code" / "a.py").read_text() == "1"
+    assert (before / "code" / "a.py").read_text() == "1"
+
+
 def test_the_own_folder_of_another_project_is_not_taken(tmp_path: Path) -> None:
     """Though a project's former name is just that name. What names the project is its own all the same."""
     own = Folder("/w/one", tmp_path).path

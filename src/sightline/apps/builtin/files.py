@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from sightline.apps import App, Element, Lod, Page, Refused, action
 from sightline.apps.anchors import NAME
 from sightline.files.folders import allowed_folders
+from sightline.files.gitignore import IgnoreRules, rules_of
 from sightline.files.secrets import is_secret
 from sightline.files.textfile import Stamp
 
 MOST = 50  # entries shown of one folder; a pattern finds the others
-IGNORED = ("node_modules", "__pycache__")  # as are all names that begin with a dot
 
 
 class Entry(NamedTuple):
@@ -31,6 +31,7 @@ class Listing(NamedTuple):
     modified: int  # nanoseconds since 1970; 0 if it has to be read again
     entries: tuple[Entry, ...] = ()
     problem: str = ""
+    rules: IgnoreRules = IgnoreRules()  # what git ignores there
 
 
 class Files(App):
@@ -161,21 +162,26 @@ class Files(App):
             found = place.lstat()
             if not stat.S_ISDIR(found.st_mode):
                 return Listing(0, problem=self.says("no folder any more", "不再是文件夹"))
-            if before is not None and before.modified == found.st_mtime_ns:
+            rules = rules_of(place, self.host.project.resolve())  # a file of patterns above may have changed
+            if before is not None and before.modified == found.st_mtime_ns and before.rules == rules:
                 return before
             settled = Stamp(found.st_mtime_ns).settled(self.host.clock())
-            return Listing(found.st_mtime_ns if settled else 0, tuple(self._entries(place)))
+            return Listing(found.st_mtime_ns if settled else 0, tuple(self._entries(place, rules)), rules=rules)
         except OSError as error:
             return Listing(0, problem=error.strerror or str(error))
 
-    def _entries(self, place: Path) -> list[Entry]:
-        """Return the entries that may be shown: folders first, then the others, each by name."""
+    def _entries(self, place: Path, rules: IgnoreRules) -> list[Entry]:
+        """Return the entries that may be shown: folders first, then the others, each by name.
+
+        Left out are names that begin with a dot, secrets, and what the file tools leave out too.
+        """
         ours = allowed_folders(self.host.project, self.host.folders)
         with os.scandir(place) as found:
             listed = [
                 each
                 for each in found
-                if not (each.name.startswith(".") or each.name in IGNORED or is_secret(each.name, place.name))
+                if not (each.name.startswith(".") or is_secret(each.name, place.name))
+                and not rules.hide(each.name, is_folder=each.is_dir(follow_symlinks=False))
             ]
         if not ours.contain(place):
             # A folder outside is listed if it must be opened to reach one of ours.

@@ -64,7 +64,7 @@ class ChatOptions(NamedTuple):
 @click.option("--allow-python", is_flag=True, help="Let the model run Python, without network, on copies of files.")
 @click.option("--allow-shell", is_flag=True, help="Let the model run a shell, without network, on copies of files.")
 @click.option("--no-tools", is_flag=True, help="Give the model no tools.")
-@click.option("--trust", is_flag=True, help="Accept this project's sightline.toml, as it is now, without asking.")
+@click.option("--trust", is_flag=True, help="Allow this project's sightline.toml, as it is now, and AGENTS.md.")
 @with_json
 def chat(words: tuple[str, ...], **options: Any) -> None:
     """Talk to a model in the terminal. The model can read the files of the project, and with --allow-edit change them.

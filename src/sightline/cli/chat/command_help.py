@@ -44,8 +44,9 @@ COMMAND_HELP: dict[str, tuple[str, str]] = {
     "/strategy": ("Show the strategy that decides what the model sees, or choose another.", "查看或更换上下文策略。"),
     "/cost": ("Show the tokens and the money spent in this run.", "本次运行的 token 与费用。"),
     "/export": (
-        "Write the whole conversation to a file: openai, anthropic or responses, or the log as it is (jsonl).",
-        "把整个对话写入文件：openai、anthropic 或 responses 格式，或原样的日志（jsonl）。",
+        "Write the whole conversation to a file: to be read (markdown, html), for a provider (openai, anthropic, "
+        "responses), or the log as it is (jsonl).",
+        "把整个对话写入文件：供阅读（markdown、html）、供服务商使用（openai、anthropic、responses），或原样的日志（jsonl）。",
     ),
     "/clear": ("Begin a new session; this one stays stored.", "开始新会话；当前会话保留。"),
     "/version": ("Show the version of Sightline.", "版本。"),

@@ -13,7 +13,8 @@ from sightline.cli.chat.chat import Chat
 from sightline.cli.chat.status import money
 from sightline.cli.context import print_context
 from sightline.cli.render import Column, first_words, human_size, print_table, printable
-from sightline.cli.sessions import LOG, exported, message_count
+from sightline.cli.sessions import LOG, exported, message_count, write_pieces
+from sightline.cli.transcript import SUFFIXES, TRANSCRIPTS
 from sightline.errors import BadInput, UnknownApp
 from sightline.wire import registry as wires
 
@@ -116,25 +117,23 @@ async def cost(chat: Chat, _: str) -> None:
 async def export(chat: Chat, rest: str) -> None:
     """Write the conversation to a new file, in the format that is named, else the one of the file's suffix."""
     given = rest.split()
-    formats = [*wires.names(), LOG]
+    formats = [*wires.names(), *TRANSCRIPTS, LOG]
     named = given.pop() if given and given[-1] in formats else ""
     if len(given) > 1:
         raise BadInput(chat.words("usage", usage=f"/export [FILE] [{'|'.join(formats)}]"))
-    ending = LOG if named == LOG else "json"
+    ending = LOG if named == LOG else SUFFIXES.get(named, "json")
     file = Path(given[0] if given else f"conversation-{chat.session.id[:8]}.{ending}")
-    format_ = named or (LOG if file.suffix == ".jsonl" else "openai")
+    by_suffix = {f".{suffix}": name for name, suffix in {**SUFFIXES, LOG: LOG}.items()}
+    format_ = named or by_suffix.get(file.suffix, "openai")
     session = chat.begun_session()
-    data, messages = exported(chat.here, session, format_), message_count(session)
+    messages = message_count(session, format_)
     try:
-        with file.open("xb") as written:
-            written.write(data)
+        size = write_pieces(file, exported(chat.here, session, format_), "xb")
     except FileExistsError as error:
         raise BadInput(chat.words("exists", file=file)) from error
     except OSError as error:
         raise BadInput(chat.words("not written", file=file, why=error.strerror or error)) from error
-    chat.say(
-        "exported", session=chat.session.id, format=format_, file=file, bytes=human_size(len(data)), messages=messages
-    )
+    chat.say("exported", session=chat.session.id, format=format_, file=file, bytes=human_size(size), messages=messages)
 
 
 async def version(chat: Chat, _: str) -> None:

@@ -52,11 +52,30 @@ PHRASES: dict[str, tuple[str, str]] = {
         "{project} does not exist: name the project's folder with --project, or make it first (mkdir)",
         "{project} 不存在：请用 --project 指定项目目录，或先创建它（mkdir）",
     ),
-    "reaches": ("{file} affects more than this project:", "{file} 会影响本项目之外："),
-    "trust": ("Allow this until the file changes?", "允许，直到文件改变？"),
+    "reaches": ("{file} affects more than this project. It", "{file} 会影响本项目之外。它："),
+    "reaches texts": (
+        "tells the model what the project says to agents, in the system prompt: {names}",
+        "在系统提示中告诉模型项目给智能体的说明：{names}",
+    ),
+    "trust": ("Allow all of this until the file or what it does changes?", "全部允许，直到文件或其作用改变？"),
     "trust how": (
         "read the file, then allow this with --trust, or run `sightline chat` in a terminal, which asks",
         "请先查看，再用 --trust 允许，或在终端中运行 `sightline chat`，它会询问",
+    ),
+    "trust refused": (
+        "Not allowed: {file} is not used, so nothing of it was started or sent, and the chat ends. To chat without it, "
+        "move it away.",
+        "未允许：不使用 {file}，其中的内容没有启动或发送，对话结束。要在没有它的情况下对话，请移走该文件。",
+    ),
+    "trust texts": (
+        "The project brings instructions for agents. May its {names} be part of the system prompt?",
+        "本项目带有给智能体的说明。可以把 {names} 作为系统提示的一部分吗？",
+    ),
+    "texts tokens": ("{name} ({tokens:,} tokens)", "{name}（{tokens:,} 个 token）"),
+    "trust remembered": (
+        "Remembered: {folder} is trusted. `sightline trust` lists what that is, "
+        "`sightline trust --withdraw {quoted}` withdraws it.",
+        "已记住：信任 {folder}。`sightline trust` 列出其内容，`sightline trust --withdraw {quoted}` 可撤回。",
     ),
     "project text": (
         "{name} of this project ({tokens:,} tokens) is part of what the model is told.",

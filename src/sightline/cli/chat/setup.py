@@ -28,7 +28,6 @@ from sightline.agent.tools.run_python import run_python
 from sightline.agent.tools.run_shell import run_shell
 from sightline.agent.tools.sandbox.run import Limits
 from sightline.agent.tools.write_code import write_code
-from sightline.agent.trust import Trusted, reaches
 from sightline.apps import App, registry
 from sightline.apps.builtin.editor import Editor
 from sightline.cli.app_shell import load_app
@@ -36,10 +35,11 @@ from sightline.cli.chat import leftovers, project_prompt
 from sightline.cli.chat.command import ChatOptions
 from sightline.cli.chat.confirm import confirm
 from sightline.cli.chat.phrases import PHRASES
+from sightline.cli.chat.trust_check import TrustCheck
 from sightline.cli.model import model_help
 from sightline.cli.options import Place, default_output, make_budget
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import print_stderr, printable
+from sightline.cli.render import print_stderr
 from sightline.errors import BadInput, NoModel, SightlineError
 from sightline.files.folders import ResolvedFolders
 from sightline.plan.strategies import names, strategy
@@ -72,7 +72,8 @@ class ChatSetup:
     async def begin(self) -> None:
         """Find the model, start the tools, open the session that the command line names."""
         given = self._given
-        self._check_trust()
+        self._trust = TrustCheck(self.here, self._config, self._env, is_given=given.trust, can_ask=self._can_ask())
+        self._tell_all(self._trust.check_file())
         # Resolved once, when trust was asked for, so that a link that is made later leads nowhere.
         self._project = project = shell_directory(self._env) / self.here.project
         more = filter(None, self._env.get(READABLE_VARIABLE, "").split(os.pathsep))
@@ -80,6 +81,8 @@ class ChatSetup:
         folders = [project / each for each in self._config.tools.folders]
         self._folders = Folders(folders, project=project, readable=self._readable)
         model = await self._model(given.model)
+        if self._gives_tools(model.info):
+            self._tell_all(self._trust.check_texts(model.info.window))
         await self._start_servers(model.info)
         session_id = self.here.find(given.resume) if given.resume else None
         if given.continue_:
@@ -141,6 +144,10 @@ class ChatSetup:
         self.warned.append(message)
         print_stderr(message, "yellow")
 
+    def _tell_all(self, messages: Sequence[str]) -> None:
+        for message in messages:
+            self._warn(message)
+
     def mark_unanswered(self) -> None:
         """Keep `--continue` from choosing this session, if it began with a question that nobody answered."""
         if not self.continued:
@@ -170,24 +177,6 @@ class ChatSetup:
         return list(dict.fromkeys([*self._config.models, *tiny]))
 
     # ------------------------------------------------------------------ the parts
-
-    def _check_trust(self) -> None:
-        """Ask before the project's file reaches outside the project. Raises BadInput if nobody can be asked."""
-        config, trusted, words = self._config, Trusted(self.here.home), self.here.words
-        reached = reaches(config, self.here.project, self._env)
-        self._trusts = trusted.holds_folder(self.here.project) or bool(reached and trusted.holds(config, reached))
-        if self._given.trust and not self._trusts:
-            trusted.add_folder(self.here.project)
-            self._trusts = True
-        if not reached or trusted.holds(config, reached):
-            return
-        text = "\n".join([words("reaches", file=config.file), *(f"  {printable(each)}" for each in reached)])
-        if not self._given.trust:
-            if not self._can_ask():
-                raise BadInput(f"{text}\n{words('trust how')}")
-            confirm(text, words("trust"))
-        trusted.add(config, reached)
-        self._trusts = True
 
     async def _model(self, name: str | None) -> Model:
         endpoint = named(name, self._config, self._env, self.here.home) if name else (await self._found()).endpoint
@@ -269,7 +258,7 @@ class ChatSetup:
             budget = make_budget(window, default_output(window, facts.output) if given.output is None else given.output)
         light, notices = self._light_model(session)
         own = Phrases(session.settings.locale, PHRASES)("instructions") if has_tools else ""
-        prompt = project_prompt.make(own, session, facts, self._project, self._trusts)
+        prompt = project_prompt.make(own, session, facts, self._project, self._trust.reads_texts)
         if before is None or before.session is not session:
             notices += prompt.notices(self.here.words, is_script=given.question is not None)
         agent = Agent(

@@ -6,6 +6,7 @@ none goes to the project that is opened first. But if the former name of a proje
 what names the project is moved.
 """
 
+import filecmp
 import os
 import re
 import shutil
@@ -80,17 +81,21 @@ def _is_of(log: Path, project: str | Path, unnamed: bool) -> bool:
 
 
 def _move(logs: Iterable[Path], own: Path, suffixes: Sequence[str], *, alone: bool) -> None:
-    """Move logs and what belongs to them. `alone`: there are no others in their folder."""
+    """Move logs and what belongs to them. `alone`: there are no others in their folder.
+
+    What is not of one session is copied. If nothing of others is left then, the original of an exact copy is deleted.
+    """
     before = next(iter(logs)).parent
     if alone and not own.exists():
         before.rename(own)  # everything at once
         return
     make_directory(own)
     left = [each for each in before.iterdir() if LEFT.fullmatch(each.suffix)]
-    for name in _SHARED:
-        if (before / name).is_dir() and not (own / name).exists():
+    copied = [name for name in _SHARED if not os.path.lexists(own / name)]
+    for name in copied:
+        if (before / name).is_dir():
             shutil.copytree(before / name, own / name)
-        elif (before / name).is_file() and not (own / name).exists():
+        elif (before / name).is_file():
             shutil.copy2(before / name, own / name)
     for log in logs:
         if os.path.lexists(own / log.name):
@@ -102,3 +107,27 @@ def _move(logs: Iterable[Path], own: Path, suffixes: Sequence[str], *, alone: bo
                 if each.parent != before:
                     make_directory(target.parent)
                 each.rename(target)
+    if alone and not any(before.glob("*.jsonl")):
+        for name in copied:
+            _delete_original(before / name, own / name)
+
+
+def _delete_original(original: Path, copy: Path) -> None:
+    """Delete a file or folder whose copy is the same, byte for byte. Whatever else it is stays."""
+    if original.is_symlink():
+        return
+    if original.is_file():
+        if filecmp.cmp(original, copy, shallow=False):
+            original.unlink()
+    elif original.is_dir() and _contents(original) == (found := _contents(copy)):
+        files = [name for name, kind in found.items() if kind == "file"]
+        if all(filecmp.cmp(original / name, copy / name, shallow=False) for name in files):
+            shutil.rmtree(original)
+
+
+def _contents(folder: Path) -> dict[str, str]:
+    """Return what is in a folder and below it, by path: "folder", "file", or "other", which is never the same."""
+    return {
+        str(each.relative_to(folder)): "other" if each.is_symlink() else "file" if each.is_file() else "folder"
+        for each in folder.rglob("*")
+    }

@@ -1,0 +1,232 @@
+"""A conversation for people to read: as Markdown, or as one HTML file without scripts.
+
+Both are made message by message, so that a large session is never in memory as a whole. What the engine adds is left
+out: summaries, recalled passages and windows. Nobody's text can pass for a line that is written here: in Markdown it is
+a quotation or between fences, in HTML it is escaped.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from html import escape
+from itertools import groupby
+from typing import NamedTuple
+
+import msgspec
+
+from sightline import __version__
+from sightline.cli.options import branch_label
+from sightline.cli.phrases import Phrases
+from sightline.cli.render import first_words, human_size, printable
+from sightline.session.session import Session
+from sightline.values.items import Blob, Call, File, Image, Item, Kind, Opaque, Part, Result, Text, arguments, shown
+
+SUFFIXES = {"markdown": "md", "html": "html"}  # of files, by format
+_LEFT_OUT = frozenset({Kind.SUMMARY, Kind.RECALL, Kind.WINDOW})
+_NAME = 80  # characters of a tool's or file's name, which stand in a heading
+_ADDRESS = 300  # characters of an image's address
+_BACKTICKS = re.compile("`+")
+_LINE_END = re.compile("\r\n?")
+
+
+class Block(NamedTuple):
+    """A piece of a message: what somebody said, a tool call, its result, or the name of what is no text."""
+
+    form: str  # "text", "call", "result", "named"
+    label: str = ""  # what it is, in the reader's language
+    name: str = ""  # of the tool, the file, the image: anybody's text, on one line
+    text: str = ""
+
+
+class Entry(NamedTuple):
+    """A message with its calls. `style`: the kind, as a name for styles."""
+
+    id: str
+    style: str
+    who: str
+    when: str
+    blocks: list[Block]
+
+
+def shown_messages(session: Session) -> int:
+    """Return how many messages a transcript of the session has."""
+    table = session.items.table()
+    return len({_message_id(item.id) for item in table if item.kind not in _LEFT_OUT})
+
+
+def _message_id(item_id: str) -> str:
+    return item_id.partition(".")[0]
+
+
+def _entries(session: Session, words: Phrases) -> Iterator[Entry]:
+    """Yield the messages of the session's branch, each as soon as it is read."""
+    tools: dict[str, str] = {}  # the names of the tools whose results have not come yet, by the ids of the calls
+    items = (item for item in session.items if item.kind not in _LEFT_OUT)
+    for message_id, group in groupby(items, key=lambda item: _message_id(item.id)):
+        first, *calls = group
+        blocks = [block for item in (first, *calls) for block in _blocks(item, words, tools)]
+        kind = words("kind " + first.kind.name.lower())
+        who = words("transcript program", kind=kind) if first.by_program else kind
+        yield Entry(message_id, first.kind.name.lower(), who, first_words(first.when or first.timestamp, _NAME), blocks)
+
+
+def _blocks(item: Item, words: Phrases, tools: dict[str, str]) -> list[Block]:
+    return [block for part in item.parts for block in _part_blocks(part, words, tools)]
+
+
+def _part_blocks(part: Part, words: Phrases, tools: dict[str, str]) -> Iterator[Block]:
+    match part:
+        case Text():
+            yield Block("text", text=_clean(part.text))
+        case Blob():
+            yield Block("text", text=_clean(shown(part)))
+        case Call():
+            tools[part.id] = part.name
+            yield Block("call", words("transcript call"), first_words(part.name, _NAME), _clean(_indented(part)))
+        case Result():
+            name = first_words(tools.pop(part.id, "") or part.name or part.id, _NAME)
+            key = "transcript result error" if part.error else "transcript result"
+            inside = [block for each in part.parts for block in _part_blocks(each, words, tools)]
+            text = "\n".join(block.text for block in inside if block.form == "text")
+            yield Block("result", words(key, error=part.error), name, text)
+            yield from (block for block in inside if block.form != "text")
+        case Image() | File():
+            label = words("transcript image" if isinstance(part, Image) else "transcript file")
+            yield Block("named", label, _media(part))
+        case Opaque():
+            yield Block("named", words("transcript opaque"), first_words(f"{part.provider} {part.kind}", _NAME))
+
+
+def _clean(text: str) -> str:
+    """Return a text with \\n as its line ends, and without characters that a screen would act on."""
+    return printable(_LINE_END.sub("\n", text))
+
+
+def _indented(call: Call) -> str:
+    """Return the arguments of a call as JSON in several lines, or as they came if they are no JSON."""
+    text = arguments(call)
+    try:
+        return msgspec.json.format(text, indent=2)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+
+
+def _media(part: Image | File) -> str:
+    """Return what an image or document is called: its name, type, size and address."""
+    size = human_size(len(part.data.rstrip("=")) * 3 // 4) if part.data else ""
+    pixels = f"{part.width}×{part.height}" if isinstance(part, Image) and part.width else ""
+    name = part.name if isinstance(part, File) else ""
+    address = "" if part.url.startswith("data:") else part.url
+    told = (first_words(name, _NAME), first_words(part.media_type, _NAME), pixels, size, part.file_id, address)
+    return first_words(", ".join(filter(None, told)), _ADDRESS)
+
+
+# ---------------------------------------------------------------------- Markdown
+
+
+def markdown(session: Session, words: Phrases) -> Iterator[str]:
+    """Yield the conversation as Markdown: what was said as quotations, calls and results between fences."""
+    heading, facts = _heading(session, words)
+    yield f"# {heading}\n\n{facts}\n"
+    for entry in _entries(session, words):
+        yield f"\n## #{entry.id} · {entry.who} · {_code(entry.when)}\n"
+        for block in entry.blocks or (Block("named", words("transcript empty")),):
+            yield f"\n{_as_markdown(block)}\n"
+
+
+def _as_markdown(block: Block) -> str:
+    if block.form == "text":  # in a quotation, so that a heading, a fence or a comment in it ends with it
+        return "\n".join(f"> {line}".rstrip() for line in block.text.split("\n"))
+    title = f"**{block.label}** {_code(block.name)}".rstrip()
+    if block.form == "named":
+        return title
+    fence = "`" * max(3, _longest_run(block.text) + 1)
+    return f"{title}\n\n{fence}{'json' if block.form == 'call' else ''}\n{block.text}\n{fence}"
+
+
+def _code(text: str) -> str:
+    """Return a text of one line as code, so that no character of it is Markdown."""
+    if not text:
+        return ""
+    ticks = "`" * (_longest_run(text) + 1)
+    blank = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{blank}{text}{blank}{ticks}"
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+
+
+def _heading(session: Session, words: Phrases) -> tuple[str, str]:
+    heading = words("transcript", id=session.id, branch=first_words(branch_label(session.branch), _NAME))
+    facts = words(
+        "transcript facts", messages=shown_messages(session), strategy=session.settings.strategy, version=__version__
+    )
+    return heading, facts
+
+
+# ---------------------------------------------------------------------- HTML
+
+_STYLE = """
+:root { color-scheme: light dark; --page: #fff; --ink: #1c1e21; --dim: #667; --line: #d8dbe0; --box: #f5f6f8;
+  --user: #0b62c4; --assistant: #1f7a3f; --result: #8a5a00; }
+@media (prefers-color-scheme: dark) { :root { --page: #16181b; --ink: #e4e6e9; --dim: #9aa1ab; --line: #34383e;
+  --box: #1f2226; --user: #74b0ff; --assistant: #76cf95; --result: #e2b25a; } }
+body { background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto;
+  max-width: 52rem; padding: 0 1rem; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1rem; margin: 0 0 .4rem; }
+article { border-top: 1px solid var(--line); padding: .9rem 0; }
+.user h2 { color: var(--user); } .assistant h2 { color: var(--assistant); } .result h2 { color: var(--result); }
+time, h2 a, header p, .named { color: var(--dim); font-weight: normal; font-size: .85rem; }
+pre { margin: .3rem 0; overflow-wrap: anywhere; white-space: pre-wrap; }
+pre.text { font: inherit; }
+pre.code { background: var(--box); border: 1px solid var(--line); border-radius: 6px; font-size: .85rem;
+  padding: .6rem; }
+summary { cursor: pointer; }
+"""
+_HEAD = """<!DOCTYPE html>
+<html lang="{language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{heading}</title>
+<style>{style}</style>
+</head>
+<body>
+<header><h1>{heading}</h1><p>{facts}</p></header>
+<main>
+"""
+
+
+def html(session: Session, words: Phrases) -> Iterator[str]:
+    """Yield the conversation as one HTML file that needs no other: no script, no image, nothing from elsewhere."""
+    heading, facts = map(escape, _heading(session, words))
+    yield _HEAD.format(language=words.language, heading=heading, facts=facts, style=_STYLE)
+    for entry in _entries(session, words):
+        id_, who, when = map(escape, (entry.id, entry.who, entry.when))
+        yield f'<article class="{entry.style}" id="i{id_}">\n'
+        yield f'<h2>{who} <a href="#i{id_}">#{id_}</a> <time>{when}</time></h2>\n'
+        for block in entry.blocks or (Block("named", words("transcript empty")),):
+            yield _as_html(block, words)
+        yield "</article>\n"
+    yield "</main>\n</body>\n</html>\n"
+
+
+def _as_html(block: Block, words: Phrases) -> str:
+    label, name, text = map(escape, block[1:])
+    title = f"{label} <code>{name}</code>" if name else label
+    # The newline after <pre> is no part of its text, so that a text that begins with one keeps it.
+    match block.form:
+        case "text":
+            return f'<pre class="text">\n{text}</pre>\n'
+        case "named":
+            return f'<p class="named">{title}</p>\n'
+        case "call":
+            return f'<p>{title}</p>\n<pre class="code">\n{text}</pre>\n'
+        case _:
+            lines = words("transcript lines", count=block.text.count("\n") + 1)
+            summary = f"<summary>{title} ({escape(lines)})</summary>"
+            return f'<details>{summary}\n<pre class="code">\n{text}</pre>\n</details>\n'
+
+
+TRANSCRIPTS: Mapping[str, Callable[[Session, Phrases], Iterator[str]]] = {"markdown": markdown, "html": html}
