@@ -25,6 +25,9 @@ def test_a_branch_has_the_name_that_it_is_given(tmp_path: Path, capsys: pytest.C
     assert "On branch try-out." in shown
     assert "There is a branch try-out already" in shown
     assert "-bad cannot name a branch" in shown
+    home = tmp_path / "home"
+    with Session.resume(Folder(project, home).sessions()[0], project, root=home, branch="try-out") as session:
+        assert session.branches == ["", "try-out"]
 
 
 def test_a_window_is_used_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
