@@ -160,6 +160,9 @@ def test_text_that_is_no_unicode_is_kept_byte_for_byte(session: Session) -> None
     latin, lone = session.user(b"caf\xe9"), session.user("a\ud800b")
     assert session.items[latin].parts == (Blob("Y2Fm6Q=="),)
     assert session.items.text(latin) == "caf\ufffd"
+    assert session.items.text(lone) == "a\ufffdb"
+    assert session.items.text(session.user("\udfff\ud83d 한국 \ud800")) == "\ufffd\ufffd 한국 \ufffd"
+    assert session.items.text(session.user(b"\xed\xa0 \xed\xff")) == b"\xed\xa0 \xed\xff".decode(errors="replace")
     blob = session.items[lone].parts[0]
     assert isinstance(blob, Blob)
     assert blob.surrogates

@@ -228,7 +228,7 @@ def test_undecodable_text_is_shown_with_replacement_characters() -> None:
     kept = [message.parts[0] for message in read]
     assert kept == [Blob("/w=="), Blob("Ye2ggA==", surrogates=True), Text("n\x00l"), Text("ok")]
     shown = [message["content"] for message in write(openai_chat, payload(read))["messages"]]
-    assert shown == ["\ufffd", "a\ufffd\ufffd\ufffd", "n\x00l", "ok"]
+    assert shown == ["\ufffd", "a\ufffd", "n\x00l", "ok"]
 
 
 def test_a_reply_has_its_model_and_usage() -> None:

@@ -167,7 +167,9 @@ def arguments(call: Call) -> str:
 
 
 def shown(blob: Blob) -> str:
-    """The text of a blob, with U+FFFD for every byte that is no UTF-8."""
+    """The text of a blob, with U+FFFD for every lone surrogate, and every other byte that is no UTF-8."""
+    import re
     from base64 import b64decode
 
-    return b64decode(blob.data).decode("utf-8", "replace")
+    data = re.sub(rb"\xed[\xa0-\xbf][\x80-\xbf]", "\ufffd".encode(), b64decode(blob.data))  # a surrogate is three bytes
+    return data.decode("utf-8", "replace")
