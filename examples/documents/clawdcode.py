@@ -196,7 +196,8 @@ def chat_and_continue(root: Path, project: Path) -> None:
     )
     nothing = continue_with(project, root, "你好")
     assert "没有可继续的会话" in nothing.stderr
-    show("sightline chat --continue -p 你好", nothing.stderr + nothing.stdout)
+    told = nothing.stderr.replace(str(project), "~/myproject")
+    show("sightline chat --continue -p 你好", told + nothing.stdout)
     here = Place(str(project), str(root), Phrases("zh"))
     show("sightline --lang zh chat", "")
     asyncio.run(say(here, ["帮我重构 src/utils.ts 文件", "再检查一遍 src/utils.ts", "/compact"]))

@@ -25,6 +25,9 @@ def test_a_branch_has_the_name_that_it_is_given(tmp_path: Path, capsys: pytest.C
     assert "On branch try-out." in shown
     assert "There is a branch try-out already" in shown
     assert "-bad cannot name a branch" in shown
+    home = tmp_path / "home"
+    with Session.resume(Folder(project, home).sessions()[0], project, root=home, branch="try-out") as session:
+        assert session.branches == ["", "try-out"]
 
 
 def test_a_window_is_used_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,14 +74,42 @@ def test_the_project_instructs_agents_once_it_is_trusted(tmp_path: Path, capsys:
         assert "Use tabs." in "".join(session.items.text(item.id) for item in session.items)  # nothing is lost
 
 
-@pytest.mark.parametrize(("text", "said"), [("Use tabs.", "AGENTS.md of this project ("), ("words\n" * 9_000, "long")])
-def test_the_user_is_told_what_is_read(tmp_path: Path, text: str, said: str) -> None:
-    """The file and its tokens; or that it was cut."""
+def test_the_user_is_told_what_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file and its tokens, once in each session: on a new branch it is not told again. It is no warning."""
+    with Stub([answer("One."), answer("Two.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        (project / "AGENTS.md").write_text("Use tabs.")
+        chat = talked(project, ["first", "/fork", "second"], trust=True)
+        chat.print_warnings()
+        assert capsys.readouterr().out.count("AGENTS.md of this project (") == 1
+        assert chat.setup.warned == []
+        talked(project, ["/clear"]).print_warnings()
+        assert capsys.readouterr().out.count("AGENTS.md of this project (") == 2
+
+
+def test_the_user_is_warned_of_what_is_cut(tmp_path: Path) -> None:
+    """The warning says how much the model is told."""
     with Stub([]) as stub:
         project = configured(tmp_path / "shop", stub.url)
-        (project / "AGENTS.md").write_text(text)
-        [warning] = talked(project, [], trust=True).agent.warnings or talked(project, []).setup.warned[-1:] or [""]
-    assert said in warning
+        (project / "AGENTS.md").write_text("words\n" * 9_000)
+        [warning] = talked(project, [], trust=True).setup.warned
+    assert "AGENTS.md of this project is too long: the model is told its first" in warning
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "it is a link to a file outside the project"), ("zh", "项目之外的链接")]
+)
+def test_a_link_out_of_the_project_is_not_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], language: str, said: str
+) -> None:
+    """The model is told nothing of that file, and the user that it is not read and why."""
+    (tmp_path / "elsewhere.md").write_text("Use tabs.")
+    with Stub([answer("One.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        (project / "AGENTS.md").symlink_to(tmp_path / "elsewhere.md")
+        talked(project, ["first"], trust=True, language=language)
+    assert "Use tabs." not in str(stub.asked[0].body)
+    assert said in capsys.readouterr().out
 
 
 def test_a_folder_that_is_not_trusted_instructs_nobody(tmp_path: Path) -> None:

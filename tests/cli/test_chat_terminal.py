@@ -154,3 +154,28 @@ def test_what_is_typed_while_an_answer_comes_is_not_lost_when_it_is_stopped(tmp_
         terminal.prompt()
         terminal.type("/quit\r")
         assert terminal.end() == 0
+
+
+def test_a_call_that_is_stopped_in_its_middle_is_not_kept(tmp_path: Path, folder: Folder) -> None:
+    """The text before it is, and the model sees that text and no call, so that it waits for no result."""
+    with Stub([hang(answer("I will look", [READ]), after=6), answer("Gladly.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        terminal = Terminal(project)
+        terminal.prompt()
+        terminal.type("Read the notes\r")
+        terminal.until("I will look")
+        assert stub.hanging.wait(SECONDS)  # half of the arguments has come
+        terminal.type("\x03")
+        terminal.until("Stopped. The answer so far is kept")
+        terminal.prompt()
+        terminal.type("Go on\r")
+        terminal.until("Gladly.")
+        terminal.prompt()
+        terminal.type("/quit\r")
+        assert terminal.end() == 0
+    sent = stub.asked[1].body["messages"]
+    assert [each for each in sent if each["role"] == "tool" or each.get("tool_calls")] == []
+    assert any(each["role"] == "assistant" and "I will look" in each["content"] for each in sent)
+    [session_id] = folder.sessions()
+    with Session.resume(session_id, project) as session:
+        assert {item.kind.name for item in session.items} == {"SYSTEM", "USER", "ASSISTANT"}

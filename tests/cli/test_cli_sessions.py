@@ -138,6 +138,20 @@ def test_bad_usage_is_exit_code_2(run: Run) -> None:
     assert run("sessions", "fork").exit_code == 2
 
 
+def test_every_option_branch_takes_the_name_of_a_fork(run: Run, folder: Folder) -> None:
+    """The whole name is enough where others begin with it, and the beginning where only one does."""
+    items = json.loads(run("sessions", "show", "--json").stdout)["items"]
+    at = next(item["id"] for item in items if item["kind"] == "assistant" and "." not in item["id"])
+    for name in ("try", "try-two", "other"):
+        assert run("sessions", "fork", "--at", at, "--branch", "main", "--name", name).exit_code == 0
+    for given, meant in (("try", "try"), ("try-", "try-two"), ("o", "other"), ("main", "main")):
+        assert json.loads(run("sessions", "show", "--branch", given, "--json").stdout)["branch"] == meant
+        assert json.loads(run("context", "--branch", given, "--json").stdout)["branch"] == meant
+    refused = run("sessions", "fork", "--at", at, "--name", "try")
+    assert (refused.exit_code, "there is a branch 'try' already" in refused.stderr) == (1, True)
+    assert run("context", "--branch", "t").exit_code == 1
+
+
 def test_a_fork_shares_what_came_before_and_is_current(run: Run, folder: Folder) -> None:
     """The log only grows, and both branches can be shown."""
     before = folder.file("login-bug").read_bytes()

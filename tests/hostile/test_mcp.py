@@ -1,14 +1,14 @@
 """Hostile MCP servers, as programs of their own: what they do fails a call or is told to the user, and no more."""
 
-import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_use import using
 from tests.conftest import SOAK, Tried
 
 from sightline.agent.config import McpServer
@@ -26,22 +26,9 @@ from sightline.values.items import ToolDefinition
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 KEY = "correct-horse-battery"
 
-Use = Callable[[dict[str, Tool]], Awaitable[Any]]
-
 
 def hostile(how: str = "") -> McpServer:
     return McpServer(command=sys.executable, args=("-S", SERVER, how), env={"THE_KEY": Secret(KEY)})
-
-
-def using(configured: dict[str, McpServer], use: Use, **options: Any) -> tuple[Any, list[str]]:
-    """What comes of using the tools of these servers, and the warnings there were."""
-    warnings: list[str] = []
-
-    async def run() -> Any:
-        async with servers(configured, warn=warnings.append, **options) as tools:
-            return await use({tool.name: tool for tool in tools})
-
-    return asyncio.run(run()), warnings
 
 
 async def outcome(tool: Tool) -> str:

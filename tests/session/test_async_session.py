@@ -78,8 +78,8 @@ def test_a_turn(tmp_path: Path) -> None:
             assert await session.items.text(answer) == "Calm."
             assert [found.text for found in await session.items.search("calm")]
             assert all(each.good for each in await session.receipts.verify())
-            branch = await session.fork(answer)
-            assert branch.branch != session.branch
+            branch = await session.fork(answer, name="try-out")
+            assert (session.branch, branch.branch) == ("", "try-out")
             await branch.close()
         async with await AsyncSession.resume("s", tmp_path, root=tmp_path) as session:
             assert (await session.preview(ROOM)).tokens > payload.tokens

@@ -759,6 +759,46 @@ def test_a_fork_goes_its_own_way(session: Session) -> None:
         other.items.text("3")
 
 
+def test_a_fork_has_the_name_it_is_given(tmp_path: Path) -> None:
+    """The log keeps it: all sessions over the log list it, and one can be resumed on it."""
+    session = Session.new(tmp_path, root=tmp_path, session_id="s", token_counter=WordCounter())
+    first = session.user("hello")
+    with session.fork(first, name="try-out") as other, other.fork(first, name="试/两_1.b") as third:
+        other.user("there")
+        assert (other.branch, third.branch) == ("try-out", "试/两_1.b")
+    assert session.fork(first).branch not in ("", "try-out", "试/两_1.b")
+    session.refresh()
+    assert session.branches[:3] == ["", "try-out", "试/两_1.b"]
+    session.close()
+    with Session.resume("s", tmp_path, root=tmp_path, branch="try-out", token_counter=WordCounter()) as again:
+        assert [again.items.text(item.id) for item in again.items] == ["hello", "there"]
+
+
+def test_two_writers_cannot_give_the_same_name(tmp_path: Path) -> None:
+    """The second is refused, although it has not read of the first one's branch, and nothing is written for it."""
+    session = Session.new(tmp_path, root=tmp_path, session_id="s", token_counter=WordCounter())
+    first = session.user("hello")
+    with Session.resume("s", tmp_path, root=tmp_path, token_counter=WordCounter()) as other:
+        session.fork(first, name="mine").close()
+        with pytest.raises(BadInput, match="there is a branch 'mine' already: choose another name"):
+            other.fork(first, name="mine")
+        other.refresh()
+        assert other.branches == ["", "mine"]
+    session.close()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "main", "2nd", "-x", "a b", "a\nb", "a\x1b[31m", "[#3]", "a" * 41, "a\u200bb", "a\u3164", "a\udc80", 7],
+)  # fmt: skip
+def test_a_name_that_no_branch_may_have_is_refused(session: Session, name: str) -> None:
+    """It stands in lines of ours, so it is plain text on one line. Nothing is written."""
+    first, before = session.user("hello"), session.size
+    with pytest.raises(BadInput, match=r"cannot name a branch|is a branch 'main' already"):
+        session.fork(first, name=name)
+    assert (session.size, session.branches) == (before, [""])
+
+
 def test_a_fork_does_not_part_a_call_from_its_result(session: Session) -> None:
     """Neither its own nor one that came after it: the branch begins after the results; while calls wait, none does."""
     call = session.assistant([Call("a", "read", {})])

@@ -10,9 +10,11 @@ from click.shell_completion import CompletionItem
 from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import BadInput, SightlineError
 from sightline.files.folders import Folders
+from sightline.log.branches import FIRST
 from sightline.log.stores.session_folder import Folder, sightline_home
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
+from sightline.values.escape import plain_name, without_hidden
 from sightline.wire import registry
 
 DEBUG = "sightline.debug"
@@ -96,16 +98,16 @@ class Place(NamedTuple):
             return session
         with session:
             names = session.branches
-        matching = [name for name in names if branch_label(name).startswith(branch)]
+        labels = list(map(branch_label, names))
+        matching = named_by(branch, labels)
         if len(matching) != 1:
-            there_are = ", ".join(map(branch_label, names))
-            raise BadInput(f"{branch!r} names {len(matching)} branches; there are {there_are}")
-        return Session.inspect(session_id, self.project, branch=matching[0], **options)
+            raise BadInput(f"{branch!r} names {len(matching)} branches; there are {', '.join(labels)}")
+        return Session.inspect(session_id, self.project, branch=names[labels.index(matching[0])], **options)
 
 
 def branch_label(name: str) -> str:
-    """Return a branch's name for people: the first branch has none in the log."""
-    return name or "main"
+    """Return a branch's name for people, as plain text: the first branch has none in the log."""
+    return plain_name(without_hidden(name)) or FIRST
 
 
 def named_by(given: str, names: Sequence[str]) -> list[str]:

@@ -233,20 +233,21 @@ def _show_item(session: Session, item_id: str, as_json: bool) -> None:
 @sessions.command(short_help="Begin a new branch after an item.")
 @session_argument
 @click.option("--at", "item_id", metavar="ID", required=True, help="The last shared item; its whole unit is shared.")
+@click.option("--name", metavar="NAME", help="The name of the new branch.  [default: a random id]")
 @branch_option
 @with_json
-def fork(session_id: str | None, item_id: str, branch: str | None, as_json: bool) -> None:
+def fork(session_id: str | None, item_id: str, name: str | None, branch: str | None, as_json: bool) -> None:
     """Begin a new branch of a session after an item, and make it the current one.
 
     Nothing is copied and nothing is lost: the option --branch of the other commands chooses any branch.
 
     \b
     Examples:
-      sightline sessions fork --at 412
+      sightline sessions fork --at 412 --name try-out
       sightline sessions fork V1StGXR8 --at 412 --branch main
     """
     here = place()
-    with here.session(session_id, branch) as session, session.fork(item_id) as forked:
+    with here.session(session_id, branch) as session, session.fork(item_id, name=name) as forked:
         facts = {
             "session": session.id,
             "branch": forked.branch,

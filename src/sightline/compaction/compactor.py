@@ -261,18 +261,18 @@ class Compactor:
         units = covered.not_summarised()
         if isinstance(summary, str):
             unseen = [unit for unit in units if unit not in job.request.plan]
-            texts = [(summary, 0), (self._digest(job, unseen, []) if unseen else "", BY_RULE)]
+            texts = [(summary, 0), (self._digest(job, covered, unseen, []) if unseen else "", BY_RULE)]
         else:
             timeline, notice = self._journal.timeline, ""
             if summary is not None:
                 later = [unit for unit in job.before.plan if unit > covered.last]
                 retained = [unit for unit in later if timeline.unit_kind(unit) is not Kind.SUMMARY]
                 notice = fallback(self._count_messages(retained), error_text(summary))
-            texts = [(notice, BY_RULE | NOTICE), (self._digest(job, units, covered.summaries()), BY_RULE)]
+            texts = [(notice, BY_RULE | NOTICE), (self._digest(job, covered, units, covered.summaries()), BY_RULE)]
         return [(text, flags) for text, flags in texts if text]
 
-    def _digest(self, job: Job, units: Sequence[int], summaries: Sequence[int]) -> str:
-        """Return a digest of units that continues these summaries of earlier ones."""
+    def _digest(self, job: Job, covered: UnitRange, units: Sequence[int], summaries: Sequence[int]) -> str:
+        """Return a digest of covered units that continues these summaries of earlier ones."""
         from sightline.shorten.digest import as_notes, digest  # takes 7 ms, and few sessions are compacted
 
         timeline, reader = self._journal.timeline, self._journal.reader
@@ -290,7 +290,17 @@ class Compactor:
         freed = int(halfway * (plan.limit - plan.fixed)) - shown
         most = max(int(_DIGEST * plan.limit), min(_DIGEST_TOKENS, freed))
         most = min(most, full // 2)
-        return digest(items, tokens=most, count=reader.counter.count, locale=reader.locale, before=before)
+        ends, count = not self._asks_later(covered), reader.counter.count
+        return digest(items, tokens=most, count=count, locale=reader.locale, before=before, ends=ends)
+
+    def _asks_later(self, covered: UnitRange) -> bool:
+        """Whether the user asks for something after these units, so that nothing in them is the current request."""
+        from sightline.shorten.digest.speech import is_request
+
+        timeline, reader = self._journal.timeline, self._journal.reader
+        later = (row for row in range(len(timeline) - 1, -1, -1) if timeline.unit[row] > covered.last)
+        said = (row for row in timeline.rows_on(self._journal.path, later) if timeline.kind[row] == Kind.USER)
+        return any(not timeline.is_by_program(row) and is_request(reader.text(row)) for row in said)
 
     def _tokens(self, job: Job, units: Iterable[int]) -> int:
         """Return the tokens of these units, as the payload before the compaction shows them."""

@@ -15,7 +15,7 @@ from sightline.errors import BadInput
 from sightline.imports.claude_tree import LINKED, Tree
 from sightline.imports.conversation import Compaction, Line, Step, Turn, summed
 from sightline.imports.harness_text import divided
-from sightline.imports.source import Source, value_of
+from sightline.imports.recorded_log import RecordedLog
 from sightline.values.items import Message, Role, Text, Usage
 from sightline.wire import anthropic
 
@@ -41,16 +41,10 @@ def recognises(value: Any) -> bool:
             return False
 
 
-class ClaudeLog:
-    """The conversation of one file. `Conversation` says what its methods promise."""
+class ClaudeLog(RecordedLog):
+    """The conversation of one log."""
 
     kind = "Claude Code"
-    tools: tuple[Any, ...] = ()
-    is_list = False
-    envelope: dict[str, Any] | None = None
-
-    def __init__(self, source: Source) -> None:
-        self._source, self.name = source, source.name
 
     @cached_property
     def _tree(self) -> Tree:
@@ -66,30 +60,20 @@ class ClaudeLog:
     def usage(self) -> Usage | None:
         return summed(iter(self._tree.usages.values()))
 
-    def lines(self) -> Iterator[Line]:
-        return self._source.lines()
-
     def is_active(self, number: int) -> bool:
         return number in self._tree.active
 
-    def steps(self, after: int = 0) -> Iterator[Step]:
-        assembly = _Assembly(self._tree)
-        for line in self._source.lines():
-            if line.number > after:
-                value = value_of(line)
-                typed = line._replace(type=_type_of(value))
-                yield from assembly.add(typed, value if self.is_active(line.number) else None)
-        yield from assembly.end()
+    def _type_of(self, value: Any) -> str:
+        match value:
+            case {"type": str(kind), "subtype": str(more)} | {"type": str(kind), "attachment": {"type": str(more)}}:
+                return f"{kind}/{more}"
+            case {"type": str(kind)}:
+                return kind
+            case _:
+                return "unreadable" if value is None else "unknown"
 
-
-def _type_of(value: Any) -> str:
-    match value:
-        case {"type": str(kind), "subtype": str(more)} | {"type": str(kind), "attachment": {"type": str(more)}}:
-            return f"{kind}/{more}"
-        case {"type": str(kind)}:
-            return kind
-        case _:
-            return "unreadable" if value is None else "unknown"
+    def _assembly(self) -> "_Assembly":
+        return _Assembly(self._tree)
 
 
 class _Assembly:
@@ -103,9 +87,9 @@ class _Assembly:
         self._after: list[Turn] = []  # results and attachments that follow it
         self._boundary: dict[str, Any] | None = None  # a compaction whose summary has not come yet
 
-    def add(self, line: Line, value: Any) -> Iterator[Step]:
-        """Add a line, with its value if it belongs to the conversation. Yield the steps that end before it."""
-        match value:
+    def add(self, line: Line, value: Any, *, is_active: bool) -> Iterator[Step]:
+        """Add a line; `is_active`: it belongs to the conversation. Yield the steps that end before it."""
+        match value if is_active else None:
             case {"type": "assistant", "message": {"content": content} as message}:
                 if not self._blocks or message.get("id") is None or message.get("id") != self._message_id():
                     yield from self.end()

@@ -14,7 +14,8 @@ import msgspec
 from sightline.errors import BadInput
 from sightline.imports.conversation import Compaction, Line, Step, Turn, summed
 from sightline.imports.harness_text import divided, is_harness_text
-from sightline.imports.source import Source, value_of
+from sightline.imports.recorded_log import RecordedLog
+from sightline.imports.source import value_of
 from sightline.values.items import Message, Role, Text, Usage, plain_text
 from sightline.wire import openai_responses
 from sightline.wire.common import dumped
@@ -48,16 +49,10 @@ def recognises(value: Any) -> bool:
             return False
 
 
-class CodexLog:
-    """The conversation of one rollout. `Conversation` says what its methods promise."""
+class CodexLog(RecordedLog):
+    """The conversation of one rollout."""
 
     kind = "Codex"
-    tools: tuple[Any, ...] = ()
-    is_list = False
-    envelope: dict[str, Any] | None = None
-
-    def __init__(self, source: Source) -> None:
-        self._source, self.name = source, source.name
 
     @cached_property
     def _outline(self) -> "_Outline":
@@ -72,22 +67,16 @@ class CodexLog:
     def usage(self) -> Usage | None:
         return summed(iter(self._outline.usages.values()))
 
-    def lines(self) -> Iterator[Line]:
-        return self._source.lines()
-
     def is_active(self, number: int) -> bool:
         return not any(first <= number <= last for first, last in self._outline.taken_back)
 
-    def steps(self, after: int = 0) -> Iterator[Step]:
-        assembly = _Assembly(self._outline)
-        for line in self._source.lines():
-            if line.number > after:
-                kind, payload = _unwrapped(value := value_of(line))
-                detail = payload.get("type")
-                typed = line._replace(type=f"{kind}/{detail}" if isinstance(detail, str) and detail != kind else kind)
-                active = self.is_active(line.number)
-                yield from assembly.add(typed, kind if active else "", payload, _time(value))
-        yield from assembly.end()
+    def _type_of(self, value: Any) -> str:
+        kind, payload = _unwrapped(value)
+        detail = payload.get("type")
+        return f"{kind}/{detail}" if isinstance(detail, str) and detail != kind else kind
+
+    def _assembly(self) -> "_Assembly":
+        return _Assembly(self._outline)
 
 
 def _unwrapped(value: Any) -> tuple[str, Json]:
@@ -152,9 +141,10 @@ class _Assembly:
         self._usage: Usage | None = None
         self._time = self._model = self._cwd = self._branch = ""
 
-    def add(self, line: Line, kind: str, payload: Json, time: str) -> Iterator[Step]:
-        """Add a line; `kind` is empty if it was taken back. Yield the steps that end before it or with it."""
-        match kind, payload:
+    def add(self, line: Line, value: Any, *, is_active: bool) -> Iterator[Step]:
+        """Add a line, unless it was taken back (`is_active`). Yield the steps that end before it or with it."""
+        (kind, payload), time = _unwrapped(value), _time(value)
+        match kind if is_active else "", payload:
             case "session_meta", _ if line.number == self._outline.first_meta:
                 self._cwd, self._branch = _text(payload.get("cwd")), _text((payload.get("git") or {}).get("branch"))
                 given = payload.get("base_instructions") or payload.get("instructions")

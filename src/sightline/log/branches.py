@@ -1,11 +1,35 @@
 """Branches of a conversation, and the annotations that apply to some of them: marks, settings, compactions."""
 
+import re
+from collections.abc import Container
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from sightline.errors import BadInput
+from sightline.values.escape import without_hidden
+
 NONE = -1  # no row, no unit, no such level
 UNBOUNDED = 1 << 62  # beyond every row and every offset
+FIRST = "main"  # what people call the first branch, which has no name in the log
+LONGEST_NAME = 40  # characters: a name stands in a column
+_NAME = re.compile(rf"[^\W\d_][\w./-]{{0,{LONGEST_NAME - 1}}}")
+
+
+def is_branch_name(name: object) -> bool:
+    """Whether a branch may have this name: plain text on one line that cannot be taken for the id of an item."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None and without_hidden(name) == name
+
+
+def check_branch_name(name: str, taken: Container[str]) -> None:
+    """Raise BadInput if no branch may have this name, or one of the log has it."""
+    if not is_branch_name(name):
+        raise BadInput(
+            f"{name!r} cannot name a branch: a name begins with a letter and has at most {LONGEST_NAME} letters, "
+            "digits, - _ . and /"
+        )
+    if name == FIRST or name in taken:
+        raise BadInput(f"there is a branch {name!r} already: choose another name, or resume the session on it")
 
 
 class Branch(Struct):

@@ -12,7 +12,7 @@ from sightline.files.project import NOWHERE, Place
 from sightline.log import column_cache
 from sightline.log import entries as log
 from sightline.log.annotations import NO_TOOLS, CompactNote, HeadNote, StateNote, ToolsNote
-from sightline.log.branches import Compaction
+from sightline.log.branches import FIRST, Compaction, check_branch_name
 from sightline.log.damage import fold_entry, fold_line
 from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import Entry
@@ -282,16 +282,16 @@ class Journal:
     def switch(self, name: str) -> None:
         """Write to another branch from now on. Raises BadInput if there is none of this name."""
         names = [branch.name for branch in self.timeline.branches]
-        if name == "main" and name not in names:
-            name = ""  # people call the first branch "main"
+        if name == FIRST and name not in names:
+            name = ""
         if name not in names:
-            raise BadInput(f"no branch {name!r}; there are {', '.join(repr(known or 'main') for known in names)}")
+            raise BadInput(f"no branch {name!r}; there are {', '.join(repr(known or FIRST) for known in names)}")
         self.branch = names.index(name)
         self.path = self.timeline.path(self.branch)
         self.follow_settings()
 
-    def fork(self, row: int) -> str:
-        """Begin a branch after the unit of this row and make it the current one. Returns its name.
+    def fork(self, row: int, name: str | None = None) -> str:
+        """Begin a branch after the unit of this row and make it the current one. Returns its name, by default an id.
 
         Calls and their results are not separated: the branch begins after the last of these results. Raises OpenCalls.
         """
@@ -299,20 +299,26 @@ class Journal:
         waiting = timeline.rows_on(self.path, timeline.open_calls)
         if pending := [timeline.open_calls[call] for call in waiting if call <= row]:
             raise OpenCalls(pending)
-        name, entry = self._ids(), self.reader.entry(row)
+        given, entry = name, self.reader.entry(row)
+        name = self._ids() if given is None else given
         note = HeadNote(name, self.branch_name_of(row), timeline.seq[row], entry.uuid)
-        draft = replace(self.drafts.annotation(log.HEAD_MOVED, note), parent_uuid=entry.uuid)
-        self.store.append(lambda seq: [replace(draft, seq=seq)], branch=name, expected_head=None)
+
+        def make(seq: int) -> list[Entry]:
+            if given is not None:  # under the store's lock, because two writers may want the same name
+                check_branch_name(given, self.store.tips.ends)
+            return [replace(self.drafts.annotation(log.HEAD_MOVED, note), parent_uuid=entry.uuid, seq=seq)]
+
+        self.store.append(make, branch=name, expected_head=None)
         self.catch_up()
         return name
 
-    def forked(self, row: int, *, keep_summaries: bool = False) -> "Journal":
+    def forked(self, row: int, name: str | None = None, *, keep_summaries: bool = False) -> "Journal":
         """Begin a branch as `fork` does, and open another journal that writes to it. This one stays where it is.
 
         With `keep_summaries`, compactions that cover only what both branches share are written again on the new one,
         also those made after this row.
         """
-        name, journal = self.fork(row), self.reopened()
+        name, journal = self.fork(row, name), self.reopened()
         try:
             journal.switch(name)
             if keep_summaries:

@@ -303,9 +303,9 @@ class AsyncSession(_Awaitable[Session]):
         """See `Session.inspect`."""
         return cls(await _Worker().run(partial(Session.inspect, *args, **options), Session.close))
 
-    async def fork(self, at: str | int, *, keep_summaries: bool = False) -> "AsyncSession":
+    async def fork(self, at: str | int, *, name: str | None = None, keep_summaries: bool = False) -> "AsyncSession":
         """See `Session.fork`. If this is cancelled after it has begun, the log has the branch all the same."""
-        fork = partial(self._inner.fork, at, keep_summaries=keep_summaries)
+        fork = partial(self._inner.fork, at, name=name, keep_summaries=keep_summaries)
         return AsyncSession(await self._worker.run(fork, Session.close))
 
     async def __aenter__(self) -> Self:

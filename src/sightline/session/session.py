@@ -226,23 +226,21 @@ class Session:
             raise
 
     @locked
-    def fork(self, at: str | int, *, keep_summaries: bool = False) -> "Session":
+    def fork(self, at: str | int, *, name: str | None = None, keep_summaries: bool = False) -> "Session":
         """Begin a branch of the same log after this item, and return a session that writes to it.
 
         This session stays on its own branch. A call and its results stay together: the branch begins after them.
+        A `name` begins with a letter and has up to 40 letters, digits, - _ . and /; without one it is a random id.
         With `keep_summaries` the branch has also the summaries made after this item, if they cover nothing after it.
 
         Raises:
             UnknownItem: no such item on this branch.
             OpenCalls: its calls still wait for results.
+            BadInput: no branch may have this name, or one has it.
         """
         self._calls.end_imported()
-        journal = self._journal.forked(self.items.row(at), keep_summaries=keep_summaries)
-        try:
-            return Session(journal, apps=self.windows.apps.values(), **self._options)
-        except BaseException:
-            journal.close(writes=False)
-            raise
+        journal = self._journal.forked(self.items.row(at), name, keep_summaries=keep_summaries)
+        return Session._over(journal, self._options["project"], {**self._options, "apps": self.windows.apps.values()})
 
     @locked
     def close(self) -> None:

@@ -4,12 +4,13 @@ import asyncio
 import socket
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp_types import AudioContent, CallToolResult, ImageContent, TextContent
+from mcp_use import using
 
 from sightline.agent.config import McpServer
 from sightline.agent.models.secret import Secret
@@ -23,26 +24,12 @@ from sightline.agent.tools.mcp import (
     _parts,
     _text,
     _with_unique_names,
-    servers,
 )
 from sightline.errors import ToolFailed
 from sightline.values.items import File, Image, Text, ToolDefinition
 
 SERVER = str(Path(__file__).with_name("tool_mcp_server.py"))
 TRIAL = McpServer(command=sys.executable, args=(SERVER,), env={"TRIAL_KEY": Secret("k-1")})
-
-Use = Callable[[dict[str, Tool]], Awaitable[Any]]
-
-
-def using(configured: dict[str, McpServer], use: Use, **options: Any) -> tuple[Any, list[str]]:
-    """What comes of using the tools of these servers, and the warnings there were."""
-    warnings: list[str] = []
-
-    async def run() -> Any:
-        async with servers(configured, warn=warnings.append, **options) as tools:
-            return await use({tool.name: tool for tool in tools})
-
-    return asyncio.run(run()), warnings
 
 
 async def failing(tool: Tool, **arguments: Any) -> str:

@@ -278,6 +278,20 @@ def test_a_command_is_called_ok_only_if_nothing_at_its_end_speaks_against_it() -
     assert read_command(lines[0][2:], 0) == CommandRun("mypy a.py", 0, why="Found 2 errors in 1 file")
 
 
+@pytest.mark.parametrize(("locale", "heading", "how"), [("en", "Commands", "interrupted"), ("zh", "命令", "已中断")])
+def test_an_interrupted_command_is_not_called_failed(locale: str, heading: str, how: str) -> None:
+    """Nothing went wrong, so it is no error either. The next digest says it again, until the command has an outcome."""
+    talk = Conversation().user("Run it.").bash("make test", say("interrupted", locale), error="interrupted")
+    text = digest(talk.items, tokens=ROOMY, count=words, locale=locale)
+    assert section(text, heading) == [f"- `make test` {how}"]
+    assert section(text, "Errors and fixes") == section(text, "错误与修复") == []
+    assert read_command(f"`make test` {how}", 0) == CommandRun("make test", 0, failed=True, interrupted=True)
+    again = digest([], tokens=ROOMY, count=words, locale=locale, before=text)
+    assert section(again, heading) == [f"- `make test` {how}"]
+    done = Conversation().bash("make test", "Exit code 0").items
+    assert how not in digest(done, tokens=ROOMY, count=words, locale=locale, before=text)
+
+
 def test_an_error_stands_with_what_fixed_it() -> None:
     """Between the error and the next success on the same subject lies the fix."""
     talk = Conversation().user("Fix it.").bash("pytest -q", "Exit code 1\nNameError: name 'lock' is not defined")

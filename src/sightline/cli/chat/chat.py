@@ -98,6 +98,8 @@ class Chat:
 
     def print_warnings(self) -> None:
         """Print what the user has not been told yet about the agent and its work in the background."""
+        for note in self.setup.file_notices.take_notes():
+            print_text(self.out, printable(note), "dim")
         for warning in self.setup.take_warnings():
             print_text(self.out, printable(warning), "yellow")
 

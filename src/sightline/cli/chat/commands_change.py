@@ -8,7 +8,7 @@ from rich.text import Text
 from sightline.cli.chat import branch_names, by_hand
 from sightline.cli.chat.chat import Chat
 from sightline.cli.compaction_view import covered_sentence, make_report, print_loss, print_report, summary_text
-from sightline.cli.options import branch_label, named_by
+from sightline.cli.options import named_by
 from sightline.cli.render import Column, Rows, first_words, print_text, printable
 from sightline.cli.sessions import print_sessions
 from sightline.compaction import prompt
@@ -148,12 +148,10 @@ def _is_users(item: ItemInfo) -> bool:
     return item.kind is Kind.USER and not item.by_program
 
 
-async def _fork_after(chat: Chat, at: str, name: str = "") -> None:
-    with chat.session.fork(at) as forked:
-        branch_id = forked.branch
-        if name:
-            forked.annotate(branch_names.ANNOTATION, name)
-    await chat.switch_session(chat.session.id, branch_id)
+async def _fork_after(chat: Chat, at: str, name: str | None = None) -> None:
+    with chat.session.fork(at, name=name) as forked:
+        made = forked.branch
+    await chat.switch_session(chat.session.id, made)
 
 
 async def branch(chat: Chat, rest: str) -> None:
@@ -162,10 +160,10 @@ async def branch(chat: Chat, rest: str) -> None:
     if not rest:
         _list_branches(chat, names)
         return
-    matching = named_by(rest, list(names.values())) or named_by(rest, list(names))  # the id is one of its names too
+    matching = named_by(rest, list(names.values()))
     if len(matching) != 1:
         raise BadInput(chat.words("usage", usage=f"/branch {'|'.join(matching or names.values())}"))
-    found = next(each for each, name in names.items() if matching[0] in (name, each))
+    found = next(each for each, name in names.items() if name == matching[0])
     await chat.switch_session(chat.session.id, found)
     chat.say("branch now", branch=names[found])
 
@@ -181,12 +179,12 @@ def _list_branches(chat: Chat, names: Mapping[str, str]) -> None:
         Column(words("items"), 6, right=True), Column(words("said last")),
     ])  # fmt: skip
     rows.print_titles()
-    for branch_id, name in names.items():
-        with chat.here.session(chat.session.id, branch_label(branch_id)) as session:
+    for each, name in names.items():
+        with chat.here.session(chat.session.id, name) as session:
             items = _conversation(session)
             last = next((item for item in reversed(items) if _is_users(item)), None)
             text = first_words(session.items.text(last.id)) if last is not None else ""
-        rows.print("*" if branch_id == chat.session.branch else "", name, f"{len(items):,}", text)
+        rows.print("*" if each == chat.session.branch else "", name, f"{len(items):,}", text)
     if len(names) > 1:
         chat.say("branch how", style="dim")
 

@@ -14,8 +14,9 @@ PHRASES: dict[str, tuple[str, str]] = {
     ),
     # beginning and end; none of what follows is shown to a model
     "welcome": (
-        "Sightline {version} · {model} · session {id}. /help lists the commands, Ctrl-D ends the chat.",
-        "Sightline {version} · {model} · 会话 {id}。/help 列出命令，Ctrl-D 离开。",
+        "Sightline {version} · {model} · context window {window:,} tokens · session {id}. /help lists the commands, "
+        "Ctrl-D ends the chat.",
+        "Sightline {version} · {model} · 上下文窗口 {window:,} 个 token · 会话 {id}。/help 列出命令，Ctrl-D 离开。",
     ),
     "nothing to continue": (
         "There is no session to continue in this project, so a new one begins.",

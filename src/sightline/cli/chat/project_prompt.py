@@ -22,15 +22,42 @@ class ProjectPrompt(NamedTuple):
     untrusted: Sequence[str]
     most: int  # tokens of the project's texts
 
-    def notices(self, words: Phrases, *, is_script: bool) -> list[str]:
-        """Return what the user is to know about the project's files. A script is told only what is missing."""
+    def warnings(self, words: Phrases) -> list[str]:
+        """Return what the model is not told of the project's files, and why."""
         told = [words("project text unread", name=" & ".join(self.untrusted))] if self.untrusted else []
         told += [words("project text outside", name=name) for name in self.found.unread]
-        for each in self.found.texts:
-            if each.cut or not is_script:
-                key = "project text cut" if each.cut else "project text"
-                told.append(words(key, name=each.name, tokens=each.tokens, most=self.most))
-        return told
+        cut = [each for each in self.found.texts if each.cut]
+        return told + [words("project text cut", name=each.name, tokens=each.tokens, most=self.most) for each in cut]
+
+    def notes(self, words: Phrases) -> list[str]:
+        """Return what the model is told of the project's files."""
+        whole = [each for each in self.found.texts if not each.cut]
+        return [words("project text", name=each.name, tokens=each.tokens) for each in whole]
+
+
+class FileNotices:
+    """What the user is told about the project's files: in each session once, however often its branch changes."""
+
+    def __init__(self, words: Phrases, *, is_script: bool) -> None:
+        self._words, self._is_script = words, is_script
+        self._told: set[tuple[str, str]] = set()
+        self._notes: list[str] = []
+
+    def add(self, prompt: ProjectPrompt, session_id: str) -> list[str]:
+        """Keep the notes for `take_notes` and return the warnings. A script is told only what is missing."""
+        if not self._is_script:
+            self._notes += self._new(prompt.notes(self._words), session_id)
+        return self._new(prompt.warnings(self._words), session_id)
+
+    def take_notes(self) -> list[str]:
+        """Return the notes that have not been printed yet."""
+        taken, self._notes = self._notes, []
+        return taken
+
+    def _new(self, lines: Sequence[str], session_id: str) -> list[str]:
+        new = [line for line in lines if (session_id, line) not in self._told]
+        self._told.update((session_id, line) for line in new)
+        return new
 
 
 def make(own: str, session: Session, facts: ModelInfo, project: Path, is_trusted: bool) -> ProjectPrompt:

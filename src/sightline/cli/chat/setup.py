@@ -64,6 +64,7 @@ class ChatSetup:
         self.here = here = here._replace(words=Phrases(language, PHRASES))
         self.continued = False
         self.warned: list[str] = []  # what was printed while all was set up
+        self.file_notices = project_prompt.FileNotices(here.words, is_script=given.question is not None)
         self._told = (0, 0)  # how many damaged and changed lines of the log the user knows of
         self._code = CodeStore(here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
         self._server_tools: Sequence[Tool] | None = None  # of MCP servers, which run as long as this; None: not started
@@ -259,8 +260,7 @@ class ChatSetup:
         light, notices = self._light_model(session)
         own = Phrases(session.settings.locale, PHRASES)("instructions") if has_tools else ""
         prompt = project_prompt.make(own, session, facts, self._project, self._trust.reads_texts)
-        if before is None or before.session is not session:
-            notices += prompt.notices(self.here.words, is_script=given.question is not None)
+        notices += self.file_notices.add(prompt, session.id)
         agent = Agent(
             session,
             model,

@@ -40,7 +40,8 @@ _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "pro
 async def talk(setup: ChatSetup, *, resumes: bool, first: str | None = None) -> None:
     """Let the user talk until they leave. `resumes`: an earlier session was asked for; `first`: the first question."""
     chat, facts = Chat(setup), setup.agent.model.info
-    chat.say("welcome", version=__version__, model=facts.name, id=chat.session.id[:8], style="bold")
+    window = chat.agent.budget.window
+    chat.say("welcome", version=__version__, model=facts.name, window=window, id=chat.session.id[:8], style="bold")
     if not facts.capable:
         chat.say("small model", model=facts.name, style="yellow")
     if setup.continued:

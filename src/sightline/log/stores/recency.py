@@ -6,13 +6,12 @@ that does not note what it writes, such as an older version, is noticed if its s
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 
 from sightline.errors import Locked
-from sightline.log.stores.side_files import read_whole, replace_whole
-from sightline.values.file_lock import locked_file
+from sightline.log.stores.side_files import locked_in_place, read_whole, replace_whole
 
 _WAIT = 1.0  # seconds for the lock: the order is worth no more
 _WASTE = 4  # lines for each session that the file may have before it is written anew
@@ -63,18 +62,9 @@ class Recency:
                 replace_whole(self._path, "".join(f"{each}\n" for each in reversed(found)).encode())
         return found
 
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        """The file, locked and open at its end. It is still the one of this name. Raises OSError, Locked."""
-        while True:
-            file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
-            try:
-                with locked_file(file, self._path, _WAIT):
-                    if os.fstat(file).st_ino == os.stat(self._path).st_ino:  # noqa: PTH116 - as above
-                        yield file
-                        return
-            finally:
-                os.close(file)
+    def _locked(self) -> AbstractContextManager[int]:
+        """The file, locked and open at its end. Raises OSError, Locked."""
+        return locked_in_place(self._path, os.O_APPEND, wait=_WAIT)
 
 
 def _state(status: os.stat_result) -> tuple[int, int]:

@@ -3,7 +3,6 @@
 A file is opened for each use and closed again, so that an idle session has only its log open.
 """
 
-import fcntl
 import os
 import struct
 import threading
@@ -48,19 +47,33 @@ def replace_whole(path: Path, *pieces: bytes) -> None:
         if not any(pieces):
             path.unlink(missing_ok=True)
             return
-        with open(fresh, "r+b", opener=lambda name, flags: os.open(name, flags | os.O_CREAT, _PRIVATE)) as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _identity(os.fstat(file.fileno())) != _identity(fresh.stat()):
-                return  # another process has just put it in place
-            file.truncate()
+        with locked_in_place(fresh, os.O_CREAT, wait=0) as fd:
+            os.ftruncate(fd, 0)
             try:
-                file.writelines(pieces)
-                file.flush()
+                with open(fd, "wb", closefd=False) as file:
+                    file.writelines(pieces)
                 fresh.replace(path)
             except OSError:
                 fresh.unlink(missing_ok=True)
-    except OSError:
+    except (OSError, Locked):
         return
+
+
+@contextmanager
+def locked_in_place(path: Path, flags: int = 0, *, wait: float | None = None) -> Iterator[int]:
+    """Open a file and lock it against other writers. It is still the one of this name: another may have replaced it.
+
+    `flags` are further ones for opening it; `wait` as for `locked_file`. Raises OSError, Locked.
+    """
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, _PRIVATE)
+        try:
+            with locked_file(fd, path, wait):
+                if _identity(os.fstat(fd)) == _identity(path.stat()):
+                    yield fd
+                    return
+        finally:
+            os.close(fd)
 
 
 def replace_stamped(path: Path, data: bytes, log: Path) -> None:
@@ -110,7 +123,7 @@ class PartFile:
     def cache(self, names: Iterable[str]) -> dict[str, bytes]:
         try:
             with self._lock, self._path.open("rb", buffering=0) as file:
-                self._read_on(file)
+                self._read_on(file.fileno())
                 places = [(name, place) for name in names if (place := self._places.get(name))]
                 found = {name: os.pread(file.fileno(), length, offset) for name, (offset, length) in places}
         except (OSError, ValueError):  # ValueError: a NUL in the path
@@ -118,39 +131,26 @@ class PartFile:
         return {name: found[name] for name, (_, length) in places if len(found[name]) == length}
 
     def keep(self, parts: Mapping[str, bytes]) -> None:
-        with suppress(OSError, ValueError, Locked), self._lock, self._locked() as file:
-            self._read_on(file)
-            size = os.fstat(file.fileno()).st_size
+        with suppress(OSError, ValueError, Locked), self._lock, locked_in_place(self._path, os.O_CREAT) as fd:
+            self._read_on(fd)
+            size = os.fstat(fd).st_size
             used = sum(length for name, (_, length) in self._places.items() if name not in parts)
             batch = _encode_batch(parts)
             if self._end and self._end - used < used // 4 + _WASTE:
                 if size > self._end:
-                    os.ftruncate(file.fileno(), self._end)  # what a killed process left
-                _write_all(file, self._end, batch)
-                self._read_on(file)
+                    os.ftruncate(fd, self._end)  # what a killed process left
+                _write_all(fd, self._end, batch)
+                self._read_on(fd)
                 return
-            rest = self._data_of([name for name in self._places if name not in parts], file)
+            rest = self._data_of([name for name in self._places if name not in parts], fd)
             batch = _encode_batch(rest | {name: data for name, data in parts.items() if data})
             replace_whole(self._path, _MAGIC, os.urandom(_TOKEN), batch)
 
-    def _data_of(self, names: list[str], file: BinaryIO) -> dict[str, bytes]:
-        return {name: os.pread(file.fileno(), self._places[name][1], self._places[name][0]) for name in names}
+    def _data_of(self, names: list[str], fd: int) -> dict[str, bytes]:
+        return {name: os.pread(fd, self._places[name][1], self._places[name][0]) for name in names}
 
-    @contextmanager
-    def _locked(self) -> Iterator[BinaryIO]:
-        """The file, locked against other writers. It is still the one of this name."""
-        while True:
-            with (
-                open(self._path, "r+b", buffering=0, opener=lambda n, f: os.open(n, f | os.O_CREAT, _PRIVATE)) as file,
-                locked_file(file.fileno(), self._path),
-            ):
-                if _identity(os.fstat(file.fileno())) == _identity(self._path.stat()):
-                    yield file
-                    return
-
-    def _read_on(self, file: BinaryIO) -> None:
+    def _read_on(self, fd: int) -> None:
         """Read the directories of new batches; those of another file, or of one that was cut, from its beginning."""
-        fd = file.fileno()
         size, head = os.fstat(fd).st_size, os.pread(fd, len(_MAGIC) + _TOKEN, 0)
         if head != self._head or size < self._end:
             self._forget()
@@ -185,10 +185,10 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _write_all(file: BinaryIO, offset: int, data: bytes) -> None:
+def _write_all(fd: int, offset: int, data: bytes) -> None:
     written = 0
     while written < len(data):
-        written += os.pwrite(file.fileno(), data[written:], offset + written)
+        written += os.pwrite(fd, data[written:], offset + written)
 
 
 class TextFile:

@@ -22,6 +22,7 @@ WORDS = {
     "in": ("in", "于"),
     "ok": ("ok", "成功"),
     "failed": ("failed", "失败"),
+    "interrupted": ("interrupted", "已中断"),
     "fixed": ("fixed by", "修复方式"),
     "failing": ("still failing", "仍然失败"),
     "untried": ("not tried again", "未再尝试"),

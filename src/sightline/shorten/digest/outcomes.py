@@ -32,7 +32,7 @@ _TODOS = ("content", "step", "text", "title", "task", "description")
 _DONE = frozenset(("completed", "done", "cancelled", "deleted", "complete"))
 _BOX = re.compile(r"^\s*[-*] \[( |x|X)\] (.+)$", re.M)
 _CREATED = re.compile(r"#(\d+)")
-_HOW = "|".join((*WORDS["ok"], *WORDS["failed"]))
+_HOW = "|".join(spelling for key in ("ok", "failed", "interrupted") for spelling in WORDS[key])
 _LINE = re.compile(rf"^`(?P<line>.*)`(?: (?P<how>{_HOW}))?(?: (?P<times>\d+)×)?(?:: (?P<why>.*))?$")
 
 _UNANSWERED = tuple(f"({spelling})" for key in ("unanswered", "asked") for spelling in WORDS[key])
@@ -46,6 +46,7 @@ class CommandRun(NamedTuple):
     times: int = 1
     failed: bool = False
     why: str = ""
+    interrupted: bool = False
 
 
 def command_line(step: Step) -> str:
@@ -64,7 +65,8 @@ def command_runs(steps: Sequence[Step], previous: Sequence[CommandRun] = ()) -> 
         if line := command_line(step):
             earlier = runs.pop(line, None)
             why = one_line(step.error or step.doubt, REASON_CHARS)
-            runs[line] = CommandRun(line, step.place, 1 + (earlier.times if earlier else 0), step.failed, why)
+            times_run = 1 + (earlier.times if earlier else 0)
+            runs[line] = CommandRun(line, step.place, times_run, step.failed, why, step.interrupted)
     return list(runs.values())
 
 
@@ -74,7 +76,8 @@ def command_entries(runs: Iterable[CommandRun], length: int, locale: str) -> lis
 
 
 def _command_text(run: CommandRun, locale: str) -> str:
-    how = f" {word('failed', locale)}" if run.failed else "" if run.why else f" {word('ok', locale)}"
+    key = "interrupted" if run.interrupted else "failed" if run.failed else "" if run.why else "ok"
+    how = f" {word(key, locale)}" if key else ""
     return f"`{run.line}`{how}{times(run.times)}{f': {run.why}' if run.why else ''}"
 
 
@@ -83,9 +86,9 @@ def read_command(text: str, place: int) -> CommandRun | None:
     match = _LINE.match(text)
     if match is None:
         return None
-    return CommandRun(
-        match["line"], place, int(match["times"] or 1), match["how"] in WORDS["failed"], match["why"] or ""
-    )
+    interrupted = match["how"] in WORDS["interrupted"]
+    failed = interrupted or match["how"] in WORDS["failed"]
+    return CommandRun(match["line"], place, int(match["times"] or 1), failed, match["why"] or "", interrupted)
 
 
 def _worth(run: CommandRun, length: int) -> float:

@@ -51,6 +51,7 @@ class Step(Struct):
     command: str  # the command line it ran
     result: str = ""
     failed: bool = False
+    interrupted: bool = False  # it failed because it was stopped: nothing is known of what it did
     error: str = ""  # the line that says best what went wrong, if it failed
     doubt: str = ""  # a line at the end of a result that may mean so, if nothing says whether it failed
     programs: list[tuple[str, ...]] = []  # the first words of every command in it
@@ -104,8 +105,8 @@ def read_run(items: Iterable[Item]) -> Run:
 def _add_result(step: Step, result: Result) -> None:
     step.result = encodable(plain_text(result.parts))
     failed = True if result.error else has_failed(step.result)
-    step.failed = bool(failed)
-    step.error = error_line(step.result) if failed else ""
+    step.failed, step.interrupted = bool(failed), result.error == "interrupted"
+    step.error = error_line(step.result) if failed and not step.interrupted else ""
     step.doubt = error_line(step.result[-ENDS:]) if failed is None else ""
 
 
