@@ -29,7 +29,7 @@ selftest: $(READY) ## eight checks of the context parts, one line each
 mutants: $(READY) ## put one-line defects into a copy of the source: do the tests notice each?
 	$(BIN)/python tools/mutants.py
 
-soak: $(READY) ## the same promises at full size, about 90 minutes
+soak: $(READY) ## the same promises at full size, about an hour
 	SIGHTLINE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: $(READY) ## speed against peers from PyPI, printed, never failing on a number
