@@ -133,6 +133,19 @@ def test_a_graph_answers_expand_and_recall_without_any_wiring(run_async: bool) -
     assert [item.kind.name for item in session.items].count("RESULT") == 3
 
 
+def test_another_conversation_is_refused(tmp_path: Path) -> None:
+    """A new thread, an edited question, a state that forgot its beginning: nothing is sent or mixed."""
+    session = Session(MemoryStore("s"))
+    node = ContextNode(session, Budget(window=16_000))
+    first = [HumanMessage("alice: a secret"), AIMessage("Noted."), HumanMessage("alice: and now?")]
+    node({"messages": first})
+    for other in ([HumanMessage("bob: hello")], [*first[:2], HumanMessage("edited")], first[1:]):
+        with pytest.raises(BadInput, match="node for each thread_id"):
+            node({"messages": other})
+    shown = node({"messages": [*first, AIMessage("Yes."), HumanMessage("alice: fine")]})["llm_input_messages"]
+    assert [message.content for message in shown][-1] == "alice: fine"
+
+
 def test_without_tools_the_node_speaks_of_none() -> None:
     """The same conversation: no handle, no `expand`."""
     session = Session(MemoryStore("s"))

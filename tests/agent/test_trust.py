@@ -1,5 +1,6 @@
 """A project's own file reaches beyond the project only after somebody has looked at it."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -354,3 +355,28 @@ def test_trust_of_before_times_were_noted_is_kept(tmp_path: Path) -> None:
     (home / "trusted.json").write_text(f'{{"{tmp_path}/": "folder"}}', encoding="utf-8")
     assert Trusted(home).holds_folder(tmp_path)
     assert [each.since for each in Trusted(home).listing()] == [0]
+
+
+def test_files_inside_the_words_of_a_command_are_watched(tmp_path: Path) -> None:
+    """After an equals sign, and in a script that is an argument; what decides the registry of packages is shown."""
+    home, project = tmp_path / "home", tmp_path / "shop"
+    project.mkdir()
+    (project / "a.js").write_text("one")
+    (project / "run.sh").write_text("one")
+    text = 'args = ["--require=./a.js", "-c", "exec ./run.sh"]\nenv = {npm_config_registry = "http://x:pw@e.example/"}'
+    given = config(project, f'[mcp.x]\ncommand = "node"\n{text}')
+    assert "npm_config_registry=http://***@e.example/" in reaches(given, project, {})[0].detail.replace("'", "")
+    for name in ("a.js", "run.sh"):
+        trust(home, project, given)
+        (project / name).write_text("two")
+        assert not trusts(home, project, given)
+
+
+def test_two_who_trust_at_once_are_both_remembered(tmp_path: Path) -> None:
+    """Each reads and writes the list with its lock."""
+    folders = [tmp_path / f"p{number}" for number in range(8)]
+    for folder in folders:
+        folder.mkdir()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda folder: Trusted(tmp_path / "home").add_folder(folder), folders))
+    assert all(map(Trusted(tmp_path / "home").holds_folder, folders))

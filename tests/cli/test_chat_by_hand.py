@@ -113,6 +113,17 @@ def test_a_link_out_of_the_project_is_not_read(
     assert said in capsys.readouterr().out
 
 
+def test_a_link_to_secrets_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Although the folder is trusted: the rules for secrets hold here as for every tool."""
+    with Stub([answer("One.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        (project / ".env").write_text("DB_PASSWORD=hunter2\n")
+        (project / "AGENTS.md").symlink_to(".env")
+        talked(project, ["first"], trust=True)
+    assert "hunter2" not in str(stub.asked[0].body)
+    assert "AGENTS.md of this project is not read: it is a link" in capsys.readouterr().out
+
+
 def test_a_folder_that_is_not_trusted_instructs_nobody(tmp_path: Path) -> None:
     """Nothing is read, and a line says how to trust it."""
     with Stub([answer("One.")]) as stub:

@@ -157,3 +157,11 @@ def test_an_address_stands_beside_its_words() -> None:
     shown = drawn("[your bank](http://evil.example)")
     assert "http://evil.example" in shown
     assert "\x1b]8" not in shown
+
+
+@pytest.mark.parametrize("mark", ["1. ", "- "])
+def test_a_fence_on_the_line_of_a_list_mark_is_one(mark: str) -> None:
+    """What is between its ends is code, and what follows is not."""
+    inside = " " * len(mark)
+    item = f"{mark}```bash\n{inside}# install\n{inside}```"
+    assert [block.text for block in whole_blocks(f"{item}\n\nNext.\n\n# Title")] == [item, "Next.", "# Title"]

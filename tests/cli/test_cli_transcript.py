@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from sightline import Session
+from sightline import MemoryStore, Session
 from sightline.cli.phrases import Phrases
 from sightline.cli.transcript import TRANSCRIPTS, html, markdown
 from sightline.session.items import Items
@@ -171,3 +171,11 @@ def test_a_transcript_is_made_message_by_message(
         assert read == []
         next(pieces)
         assert len(read) <= 2
+
+
+@pytest.mark.parametrize("text", ["</blockquote><h2>#99 · user</h2>", "<!-- hidden", "![](https://e.example/x)"])
+def test_what_could_leave_a_quotation_stands_between_fences(text: str) -> None:
+    """Markdown has tags, comments and images: such a text is shown as it is, and does nothing."""
+    session = Session(MemoryStore("s"))
+    session.user(text)
+    assert f"```\n{text}\n```" in "".join(markdown(session, Phrases("en")))

@@ -303,3 +303,11 @@ def test_the_examples_of_the_docs_run(page: str, client: Any, capsys: pytest.Cap
         made.close()
     assert capsys.readouterr().out == "One two three"
     assert [plain_text(item.parts) for item in said(session)] == ["One two three"]
+
+
+def test_a_stopped_answer_with_half_a_character_is_kept() -> None:
+    """A stream may break within an emoji: what came before it is in the log all the same."""
+    session = sl.Session(MemoryStore("s"))
+    session.user("Tell me.")
+    kept = session.reply("A long answer \ud83d", stopped=True)
+    assert session.items.text(kept).startswith("A long answer")

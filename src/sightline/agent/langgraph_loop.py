@@ -2,7 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
+from hashlib import blake2b
 from typing import Any, TypedDict
+
+import msgspec
 
 from sightline.agent.json_budget import Sent
 from sightline.errors import BadInput
@@ -69,10 +72,10 @@ class ContextNode:
         session = session.session if isinstance(session, AsyncSession) else session  # the graph runs it in a thread
         self.session, self.budget = session, budget
         self.tools: list[Any] = [] if tools is None else [*tools, *_recall_tools(session, tools)]
-        self._taken: int | None = None  # messages of the state that are in the session; None: not yet counted
+        self._taken: list[bytes] | None = None  # digests of the state's messages that are in the session; None: unknown
 
     def __call__(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Compose. Raises what `Session.compose` raises."""
+        """Compose. Raises what `Session.compose` raises, and BadInput if the messages are another conversation's."""
         if (messages := state.get("messages")) is None:
             return {"payload": self.session.compose(self.budget)}
         from langchain_core.messages import convert_to_messages, convert_to_openai_messages
@@ -81,9 +84,16 @@ class ContextNode:
         return {"payload": payload, "llm_input_messages": convert_to_messages(payload.openai()["messages"])}
 
     def _compose_with(self, messages: list[Any]) -> Payload:
-        known = _count_known(self.session, messages) if self._taken is None else self._taken
+        digests = [blake2b(msgspec.json.encode(message), digest_size=16).digest() for message in messages]
+        known = _count_known(self.session, messages) if self._taken is None else len(self._taken)
+        if self._taken is not None and digests[:known] != self._taken:
+            raise BadInput(
+                "these messages do not begin with those that this node has composed before: a node and its session "
+                "belong to one thread of the graph. Make a node for each thread_id, give the graph a checkpointer so "
+                "that its state goes on, and change what was said with session.fork, not in the state"
+            )
         self.session.extend(messages[known:])
-        self._taken = len(messages)
+        self._taken = digests
         return self.session.compose(self.budget)
 
 

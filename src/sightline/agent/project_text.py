@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sightline.files.project import read_beginning
+from sightline.files.secrets import has_secret, is_own, is_secret_path
 from sightline.values.escape import escape
 
 FILES = ("AGENTS.md", "CLAUDE.md")
@@ -35,7 +36,7 @@ class ProjectText(NamedTuple):
 
 
 class ProjectTexts(NamedTuple):
-    """What was found: texts, and names of files that cannot be read or lie outside the project."""
+    """What was found: texts, and names of files that cannot be read, lie outside the project, or have secrets."""
 
     texts: tuple[ProjectText, ...] = ()
     unread: tuple[str, ...] = ()
@@ -51,14 +52,16 @@ def read_texts(project: Path, count: Callable[[str], int], window: int) -> Proje
     texts: list[ProjectText] = []
     unread, left = [], limit(window)
     for name in present(project):
-        text = _read(project, name)
-        if text is None:
+        data = _read(project, name)
+        if data is None:
             unread.append(name)
             continue
+        text = data[:_MOST_BYTES].decode("utf-8", "replace").strip()
         shown = _fit(text, count, left)
         if not text or any(each.text == shown for each in texts):
             continue
-        texts.append(ProjectText(name, shown, tokens := count(shown), cut=shown != text))
+        is_cut = shown != text or len(data) > _MOST_BYTES
+        texts.append(ProjectText(name, shown, tokens := count(shown), cut=is_cut))
         left = max(left - tokens, 0)
     return ProjectTexts(tuple(texts), tuple(unread))
 
@@ -68,13 +71,17 @@ def limit(window: int) -> int:
     return min(MOST_TOKENS, window // SHARE)
 
 
-def _read(project: Path, name: str) -> str | None:
-    """Return the text of a file; None if it cannot be read, or a link leads out of the project."""
+def _read(project: Path, name: str) -> bytes | None:
+    """Return the beginning of a file; None if it cannot be read, has secrets, or a link leads to where none may."""
     try:
         real = (project / name).resolve(strict=True)
-        if not real.is_file() or not real.is_relative_to(project.resolve()):
+        inside = project.resolve()
+        if not real.is_file() or not real.is_relative_to(inside) or ".git" in real.relative_to(inside).parts:
             return None
-        return read_beginning(real, _MOST_BYTES).decode("utf-8", "replace").strip()
+        if is_secret_path(real, inside) or is_own(real, inside):
+            return None
+        data = read_beginning(real, _MOST_BYTES + 1)
+        return None if has_secret(data) else data
     except OSError:
         return None
 

@@ -6,10 +6,11 @@ Python or use more of the machine, or opens folders and files outside the projec
 approved it. If the file or what it reaches changes, the user is asked again.
 """
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -25,6 +26,7 @@ from sightline.agent.models.openai import OpenAiModel
 from sightline.agent.tools.files.folders import printable
 from sightline.errors import Unwritable
 from sightline.log.stores.disk import make_directory
+from sightline.log.stores.side_files import locked_in_place
 from sightline.values.clock import wall_clock
 
 FILE = "trusted.json"
@@ -48,8 +50,11 @@ _DECIDING = re.compile(
     r"|NODE_(?:OPTIONS|PATH)|RUBY(?:OPT|LIB)|GEM_(?:HOME|PATH)|PERL(?:5OPT|5LIB|5DB|LIB)|LUA_(?:C?PATH|INIT)\w*|PHPRC"
     r"|PHP_INI_SCAN_DIR|CLASSPATH|_JAVA_OPTIONS|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|JAVA_HOME|DOTNET_STARTUP_HOOKS"
     r"|GIT_(?:SSH|SSH_COMMAND|EXEC_PATH|EXTERNAL_DIFF|EDITOR|PAGER|ASKPASS|TEMPLATE_DIR)|EDITOR|VISUAL|PAGER|BROWSER"
-    r"|RUSTC_WRAPPER|CARGO_HOME"
+    r"|RUSTC_WRAPPER|CARGO_\w+|DOCKER_HOST|OPENSSL_CONF|LESSOPEN|MAKEFLAGS|GO(?:PROXY|FLAGS|PATH|ROOT)|MAVEN_OPTS"
+    r"|(?i:(?:npm_config|pip|uv|yarn|bun|deno|rustup|gradle|git_config|ssl_cert)_\w+|git_config\w*|\w+_proxy)"
 )
+_LOGIN = re.compile(r"//[^/@\s]+@")  # in an address
+_PATHS_END = re.compile(r"[\s:;,='\"]+")
 _DEFAULT = ToolSettings()
 _LONGEST_LABEL, _LONGEST_VALUE = 60, 300  # characters: what is asked must stay on the screen
 _PROTOCOLS = {  # the keys that the body of a request has besides the options
@@ -97,11 +102,17 @@ def _servers(config: Config, project: Path) -> Iterator[Reach]:
         if not server.command:
             yield Reach("server", f"{name}: {_with_query(server.url)}")
             continue
-        deciding = {key: value.reveal() for key, value in server.env.items() if _DECIDING.fullmatch(key)}
-        shown = [f"{key}={shlex.quote(deciding[key])}" if key in deciding else key for key in server.env]
+        deciding = {
+            key: value.reveal()
+            for key, value in server.env.items()
+            if _DECIDING.fullmatch(key) and (key.endswith("ASKPASS") or not _SECRET_KEY.search(key))
+        }
+        hidden = {key: _LOGIN.sub("//***@", value) for key, value in deciding.items()}
+        shown = [f"{key}={shlex.quote(hidden[key])}" if key in deciding else key for key in server.env]
         variables = f" (env {', '.join(shown)})" if shown else ""
-        named = [word for value in deciding.values() for word in re.split(r"[\s:;,=]+", value)]
-        programs = _programs([server.command, *server.args, *named], project)
+        given = [server.command, *server.args]
+        named = [word for value in (*given, *deciding.values()) for word in _PATHS_END.split(value)]
+        programs = _programs(list(dict.fromkeys([*given, *named])), project)
         yield Reach("program", f"{name}: {shlex.join([server.command, *server.args])}{variables}{programs}")
 
 
@@ -112,7 +123,7 @@ def _programs(words: Sequence[str], project: Path) -> str:
         with suppress(OSError, ValueError):  # it is no file, or it cannot be read
             real = (project / word).resolve()
             if real.is_file() and real.is_relative_to(project.resolve()):
-                found.append(f"{word} {sha256(real.read_bytes()).hexdigest()[:12]}")
+                found.append(f"{word} {sha256(real.read_bytes()).hexdigest()[:32]}")
     return f" (in this project: {', '.join(found)})" if found else ""
 
 
@@ -277,10 +288,12 @@ class Trusted:
 
     def withdraw(self, folder: str | Path) -> bool:
         """Forget all that was said about a folder; return whether there was anything. Raises Unwritable."""
-        real, approvals = str(Path(folder).resolve()), self._approvals()
-        kept = {path: each for path, each in approvals.items() if (path.rpartition("/")[0] or "/") != real}
-        if len(kept) < len(approvals):
-            self._write(kept)
+        real = str(Path(folder).resolve())
+        with self._locked():
+            approvals = self._approvals()
+            kept = {path: each for path, each in approvals.items() if (path.rpartition("/")[0] or "/") != real}
+            if len(kept) < len(approvals):
+                self._write(kept)
         return len(kept) < len(approvals)
 
     def _set_folder(self, project: str | Path, fingerprint: str) -> bool:
@@ -295,12 +308,22 @@ class Trusted:
         return found.fingerprint if found is not None else ""
 
     def _note(self, key: str, fingerprint: str, reached: Sequence[Reach] = ()) -> None:
-        self._write(self._approvals() | {key: _Approval(fingerprint, self._clock(), tuple(reached))})
+        with self._locked():
+            self._write(self._approvals() | {key: _Approval(fingerprint, self._clock(), tuple(reached))})
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Nobody else changes the file meanwhile. Raises Unwritable."""
+        try:
+            make_directory(self._file.parent)
+            with locked_in_place(self._file.with_suffix(".lock"), os.O_CREAT):
+                yield
+        except OSError as error:
+            raise Unwritable(str(self._file), error.strerror or str(error)) from error
 
     def _write(self, approvals: Mapping[str, _Approval]) -> None:
         new = self._file.with_suffix(".new")
         try:
-            make_directory(self._file.parent)
             new.write_bytes(msgspec.json.format(msgspec.json.encode(approvals)))
             new.replace(self._file)
         except OSError as error:

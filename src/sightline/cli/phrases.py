@@ -533,6 +533,10 @@ _PHRASES = {
         "Payloads composed again from the log: {payloads:,}, sessions: {sessions:,}. Each is exactly what was sent.",
         "由日志重新生成 {sessions:,} 个会话的 {payloads:,} 个请求：全部一致。",
     ),
+    "nothing sent": (
+        "Nothing to compose again: nothing was sent in these sessions ({sessions:,}). Their logs are as they were written.",
+        "无需重新生成：这些会话（{sessions:,} 个）没有发送过请求。日志与写入时一致。",
+    ),
     "verified bad": (
         "{bad:,} of {payloads:,} payloads are not what was sent.",
         "{payloads:,} 个请求中有 {bad:,} 个与发送的不一致。",

@@ -25,6 +25,7 @@ _LEFT_OUT = frozenset({Kind.SUMMARY, Kind.RECALL, Kind.WINDOW})
 _NAME = 80  # characters of a tool's or file's name, which stand in a heading
 _ADDRESS = 300  # characters of an image's address
 _BACKTICKS = re.compile("`+")
+_ACTIVE = re.compile(r"<[A-Za-z/!?]|!\[")  # a tag, a comment or an image
 _LINE_END = re.compile("\r\n?")
 
 
@@ -134,13 +135,20 @@ def markdown(session: Session, words: Phrases) -> Iterator[str]:
 
 
 def _as_markdown(block: Block) -> str:
-    if block.form == "text":  # in a quotation, so that a heading, a fence or a comment in it ends with it
+    if block.form == "text":
+        if _ACTIVE.search(block.text):  # it could end the quotation, or have something fetched
+            return _fenced(block.text)
+        # In a quotation, so that a heading or a fence in it ends with it.
         return "\n".join(f"> {line}".rstrip() for line in block.text.split("\n"))
     title = f"**{block.label}** {_code(block.name)}".rstrip()
     if block.form == "named":
         return title
-    fence = "`" * max(3, _longest_run(block.text) + 1)
-    return f"{title}\n\n{fence}{'json' if block.form == 'call' else ''}\n{block.text}\n{fence}"
+    return f"{title}\n\n{_fenced(block.text, 'json' if block.form == 'call' else '')}"
+
+
+def _fenced(text: str, language: str = "") -> str:
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _code(text: str) -> str:

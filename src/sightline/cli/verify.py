@@ -47,7 +47,9 @@ def verify(session_id: str | None, every: bool, as_json: bool) -> None:
     else:
         if bad:
             out.print(here.words("verified bad", bad=bad, payloads=payloads), style="red", soft_wrap=True)
-        elif payloads or not (unread or damaged):
+        elif not payloads and not (unread or damaged):
+            out.print(here.words("nothing sent", sessions=len(ids)), soft_wrap=True)
+        elif payloads:
             read = len(ids) - unread
             out.print(here.words("verified", payloads=payloads, sessions=read), style="green", soft_wrap=True)
         if unread:

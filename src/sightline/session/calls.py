@@ -21,7 +21,7 @@ from sightline.recall.recall import Recall, Room
 from sightline.session.accept import check_message
 from sightline.shorten.sample import encodable
 from sightline.values.escape import plain_name
-from sightline.values.items import Call, Kind, Message, Part, Result, Role, Text, plain_text
+from sightline.values.items import Blob, Call, Kind, Message, Part, Result, Role, Text, plain_text
 from sightline.values.phrases import say
 from sightline.values.recall_tools import RECALL_TOOLS
 
@@ -56,7 +56,7 @@ class Calls:
         drafted = self._journal.drafts.message
         if not stopped:
             return self._append(drafted(message, receipt=receipt))
-        said = tuple(part for part in message.parts if isinstance(part, Text))
+        said = tuple(part for part in message.parts if isinstance(part, Text | Blob))
         if not plain_text(said).strip():
             return ""
         drafts = [drafted(replace(message, parts=said), receipt=receipt), self._labelled(Text(self._say("stopped")))]

@@ -26,6 +26,7 @@ def test_a_script_reads_copies_and_what_it_writes_is_kept(here: Project, shell: 
     assert lines[:5] == ["[exit status 3]", "third", "second", "[errors]", "oops"]
     assert lines[5].startswith("[files written, kept in ")
     assert "sorted.txt" in lines[5]
+    assert "notes.txt" in lines[5]  # the changed copy is kept too
     assert (here.root / "notes.txt").read_text() == "first\nsecond\nthird\n"
 
 

@@ -110,6 +110,15 @@ def test_another_file_of_the_same_inode_is_read_anew(tmp_path: Path) -> None:
     assert set(PartFile(path).cache(["b", *"012345678"])) == {"b", *"012345678"}
 
 
+def test_zeros_at_the_end_cost_only_themselves(tmp_path: Path) -> None:
+    """As a power cut leaves them: the next write begins there."""
+    path = tmp_path / "s.search"
+    PartFile(path).keep({"a": b"1"})
+    path.write_bytes(path.read_bytes() + bytes(100))
+    PartFile(path).keep({"b": b"2"})
+    assert PartFile(path).cache(["a", "b"]) == {"a": b"1", "b": b"2"}
+
+
 def test_a_torn_text_costs_only_itself(tmp_path: Path) -> None:
     """Half a line at the end is passed over, and the next text begins a line."""
     path = tmp_path / "s.blobs"

@@ -25,8 +25,9 @@ _KEYS = (
     "max_context_length",
     "n_ctx",
 )
+_LEAST, _MOST = 256, 1_000_000_000  # tokens of a context window
 _KNOWN_PATHS = ("", "/", "/v1")  # below which these servers have their models
-_OLLAMA_SETTING = re.compile(r"^num_ctx\s+(\d+)\s*$", re.MULTILINE)
+_OLLAMA_SETTING = re.compile(r"^num_ctx\s+(\d{1,9})\s*$", re.MULTILINE)
 
 
 async def with_window(endpoint: Endpoint, seconds: float = ASK_SECONDS) -> Endpoint:
@@ -60,7 +61,7 @@ async def _ask(client: Any, endpoint: Endpoint) -> int:
         response = await (client.post(address, json=body) if body else client.get(address))
         try:
             return response.json() if response.is_success else None
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     if window := listed_window(_rows(await ask(f"{base}/models"), "data"), name):
@@ -76,13 +77,18 @@ async def _ask(client: Any, endpoint: Endpoint) -> int:
         return window
     settings = _object(await ask(f"{own}/api/show", model=name)).get("parameters")  # Ollama, what its file sets
     found = _OLLAMA_SETTING.search(settings) if isinstance(settings, str) else None
-    return int(found[1]) if found else 0
+    return _sane(int(found[1])) if found else 0
 
 
 def context_window(row: Mapping[str, Any]) -> int:
     """Return a model's context window, as its server describes the model; 0: not told."""
     told = [row.get(key) for key in _KEYS] + [_object(row.get("meta")).get("n_ctx")]
-    return next((tokens for tokens in told if isinstance(tokens, int) and tokens > 0), 0)
+    return next(filter(None, map(_sane, told)), 0)
+
+
+def _sane(tokens: object) -> int:
+    """Return a number of tokens that a context window can have; 0 for anything else."""
+    return tokens if type(tokens) is int and _LEAST <= tokens <= _MOST else 0
 
 
 def listed_window(rows: Iterable[Mapping[str, Any]], name: str) -> int:

@@ -87,12 +87,12 @@ class _Runner(NamedTuple):
                 async with asyncio.timeout(REMOVING):
                     await in_thread(place.remove)
 
-    def _prepare(self, folder: Path, arguments: dict[str, Any]) -> tuple[Path, set[str]]:
-        """Write the program, and copy the files that it may read, and only those; their names in its folder."""
+    def _prepare(self, folder: Path, arguments: dict[str, Any]) -> tuple[Path, dict[str, int]]:
+        """Write the program, and copy the files that it may read, and only those; their names there, and times."""
         (folder / PROGRAM).write_text(self.program.text(arguments), encoding="utf-8", errors="replace")
         (folder / "work").mkdir()
         (folder / "home").mkdir()
-        given: set[str] = set()
+        given: dict[str, int] = {}
         room = MOST_GIVEN
         for path in arguments.get("files", ()):
             with self.folders.open(path) as opened:
@@ -102,8 +102,16 @@ class _Runner(NamedTuple):
                     raise ToolFailed(says(self.folders.locale, f"files of more than {most}", f"文件总量超过 {most}"))
                 named = opened.path if path.startswith("/") else str(PurePosixPath(path))  # as the program names it
                 shown = PurePosixPath(named).name if named.startswith("/") else named
+                if shown in given:
+                    raise ToolFailed(
+                        says(
+                            self.folders.locale,
+                            f"two of the files would be {shown}: give the program one of them, then the other",
+                            f"有两个文件都叫 {shown}：请分两次运行程序，每次只给一个",
+                        )
+                    )
                 copy_bytes(opened.file, folder / "work" / shown, opened.size)
-                given.add(shown)
+                given[shown] = (folder / "work" / shown).stat().st_mtime_ns
         return folder, given
 
     def _result(self, ran: Ran, limits: Limits, left: Left) -> str:

@@ -132,6 +132,7 @@ class Blocks:
         before = self._end_block() if begins else []
         if item is not None:
             self._item = item.after(self._last)
+            self._fence = _FENCE.fullmatch(" " * item.inside + line.expandtabs(4)[item.inside :])  # after the mark
         self._lines += [*[""] * self._blank, line]
         self._blank = 0
         if _HEADING.match(line) and len(self._lines) == 1:

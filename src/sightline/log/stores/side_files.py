@@ -163,7 +163,7 @@ class PartFile:
             if first + data > size:
                 return
             directory = os.pread(fd, listed, self._end + _BATCH.size)
-            if crc32(directory) != checksum:
+            if not listed or crc32(directory) != checksum:  # zeros have the checksum of nothing
                 return  # damaged: the next write begins here
             offset = first
             for name, length in msgspec.msgpack.decode(directory, type=list[tuple[str, int]]):

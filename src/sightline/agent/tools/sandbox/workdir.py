@@ -9,7 +9,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -97,8 +97,10 @@ class _Open(NamedTuple):
     size: int
 
 
-def collect_files(work: Path, given: Collection[str], keep: Path | None, room: int) -> Left:
-    """Copy the files that a program wrote, except those it was given, into a new folder of `keep`.
+def collect_files(work: Path, given: Mapping[str, int], keep: Path | None, room: int) -> Left:
+    """Copy the files that a program wrote into a new folder of `keep`: all but those it was given and left unchanged.
+
+    `given`: the time of each when the program got it, in nanoseconds. A program cannot set the time of a file.
 
     A file beyond `room` bytes, or one that cannot be read, is listed and not copied. `keep` has a limit for the files
     of all programs together.
@@ -109,7 +111,7 @@ def collect_files(work: Path, given: Collection[str], keep: Path | None, room: i
     is_full = False
     try:
         for found in _files(work):
-            if found.path in given:
+            if found.file is not None and given.get(found.path) == os.fstat(found.file.fileno()).st_mtime_ns:
                 continue
             source = found.file if found.size <= room and len(files) < MOST_FILES else None
             if source is not None and max(found.size, SMALLEST) > free:
