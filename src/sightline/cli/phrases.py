@@ -534,7 +534,8 @@ _PHRASES = {
         "由日志重新生成 {sessions:,} 个会话的 {payloads:,} 个请求：全部一致。",
     ),
     "nothing sent": (
-        "Nothing to compose again: nothing was sent in these sessions ({sessions:,}). Their logs are as they were written.",
+        "Nothing was sent in these sessions ({sessions:,}), so there is nothing to compose again. Their logs are as "
+        "they were written.",
         "无需重新生成：这些会话（{sessions:,} 个）没有发送过请求。日志与写入时一致。",
     ),
     "verified bad": (

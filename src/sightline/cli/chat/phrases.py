@@ -92,8 +92,8 @@ PHRASES: dict[str, tuple[str, str]] = {
         "未读取本项目的 {name}：该目录尚未受信任。请先查看，再用 `sightline chat --trust` 信任该目录。",
     ),
     "project text outside": (
-        "{name} of this project is not read: it is a link to a file outside the project, has keys or secrets, or cannot "
-        "be read.",
+        "{name} of this project is not read: it is a link to a file outside the project, has keys or secrets, or "
+        "cannot be read.",
         "未读取本项目的 {name}：它是指向项目之外的链接、含有密钥或机密，或无法读取。",
     ),
     # while answering
