@@ -93,7 +93,7 @@ def test_the_files_of_all_programs_have_a_limit(tmp_path: Path, monkeypatch: pyt
     for number in range(5):
         (work / f"large{number}").write_bytes(bytes(7000))
         (work / f"small{number}").write_bytes(b"")
-    left = [collect_files(work, (), keep, 1 << 30) for _ in range(4)]
+    left = [collect_files(work, {}, keep, 1 << 30) for _ in range(4)]
     kept = sum(file.kept for each in left for file in each.files)
     assert [len(each.files) for each in left] == [10] * 4
     used = sum(max(path.stat().st_size, 4096) for path in keep.rglob("*"))

@@ -60,12 +60,12 @@ def test_links_lead_nowhere_and_second_names_are_not_kept(here: Project, tmp_pat
     (work / "folder").symlink_to(here.outside)
     os.link(here.outside / "secret.txt", work / "hard")
     os.mkfifo(work / "pipe")
-    left = collect_files(work, (), tmp_path / "keep", ROOM)
+    left = collect_files(work, {}, tmp_path / "keep", ROOM)
     assert left == Left((File("sub/own.txt", 3, True),), str(tmp_path / "keep" / "run_0001"))
     assert kept(tmp_path / "keep") == {"run_0001/sub/own.txt": "own"}
     exchanged = tmp_path / "exchanged"
     exchanged.symlink_to(here.outside)
-    assert collect_files(exchanged, (), tmp_path / "keep", ROOM) == Left()
+    assert collect_files(exchanged, {}, tmp_path / "keep", ROOM) == Left()
 
 
 def test_names_of_any_bytes_are_kept(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_names_of_any_bytes_are_kept(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     Path(os.fsdecode(os.fsencode(work) + b"/a\xff\n")).write_text("own")
-    left = collect_files(work, (), tmp_path / "keep", ROOM)
+    left = collect_files(work, {}, tmp_path / "keep", ROOM)
     assert left.files == (File("a?\ufffd", 3, True),)
     assert [os.fsencode(each.name) for each in Path(left.where).iterdir()] == [b"a\xff\n"]
 
@@ -98,7 +98,7 @@ def test_what_lies_too_deep_is_left(tmp_path: Path) -> None:
         inside = inside / "d"
     inside.mkdir(parents=True)
     (inside / "deep").write_text("x")
-    assert collect_files(work, (), tmp_path / "keep", ROOM) == Left()
+    assert collect_files(work, {}, tmp_path / "keep", ROOM) == Left()
 
 
 def test_runs_side_by_side_keep_theirs_apart(here: Project) -> None:
