@@ -8,6 +8,7 @@ import pytest
 from tool_project import SECRET, Project, called
 
 from sightline.agent.tools import Tool
+from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.run_shell import run_shell
 from sightline.agent.tools.sandbox.run import Limits, protection
 from sightline.errors import ToolFailed
@@ -28,6 +29,18 @@ def test_a_script_reads_copies_and_what_it_writes_is_kept(here: Project, shell: 
     assert "sorted.txt" in lines[5]
     assert "notes.txt" in lines[5]  # the changed copy is kept too
     assert (here.root / "notes.txt").read_text() == "first\nsecond\nthird\n"
+
+
+def test_two_files_of_one_name_are_refused(here: Project, tmp_path: Path) -> None:
+    """From two folders outside the project, one would take the place of the other; a file named twice is one file."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "data.csv").write_text(name)
+    shell = run_shell(Folders([here.root, tmp_path / "one", tmp_path / "two"]), limits=Limits(seconds=60))
+    both = [str(tmp_path / name / "data.csv") for name in ("one", "two")]
+    with pytest.raises(ToolFailed, match=r"two of the files would be data\.csv"):
+        called(shell, command="cat data.csv", files=both)
+    assert "one" in called(shell, command="cat data.csv", files=[both[0], both[0]])
 
 
 def test_a_script_sees_no_other_file_and_nothing_of_ours(

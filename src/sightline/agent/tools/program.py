@@ -5,6 +5,7 @@ may have hundreds of megabytes.
 """
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -93,6 +94,7 @@ class _Runner(NamedTuple):
         (folder / "work").mkdir()
         (folder / "home").mkdir()
         given: dict[str, int] = {}
+        sources: dict[str, os.stat_result] = {}
         room = MOST_GIVEN
         for path in arguments.get("files", ()):
             with self.folders.open(path) as opened:
@@ -102,7 +104,10 @@ class _Runner(NamedTuple):
                     raise ToolFailed(says(self.folders.locale, f"files of more than {most}", f"文件总量超过 {most}"))
                 named = opened.path if path.startswith("/") else str(PurePosixPath(path))  # as the program names it
                 shown = PurePosixPath(named).name if named.startswith("/") else named
-                if shown in given:
+                state = os.fstat(opened.file.fileno())
+                if shown in sources and os.path.samestat(sources[shown], state):
+                    continue  # named twice
+                if shown in sources:
                     raise ToolFailed(
                         says(
                             self.folders.locale,
@@ -111,7 +116,7 @@ class _Runner(NamedTuple):
                         )
                     )
                 copy_bytes(opened.file, folder / "work" / shown, opened.size)
-                given[shown] = (folder / "work" / shown).stat().st_mtime_ns
+                given[shown], sources[shown] = (folder / "work" / shown).stat().st_mtime_ns, state
         return folder, given
 
     def _result(self, ran: Ran, limits: Limits, left: Left) -> str:
