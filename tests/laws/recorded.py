@@ -15,6 +15,7 @@ from world import World
 
 from sightline import samples, wire
 from sightline.errors import BadInput, PinnedOverflow
+from sightline.imports import detection
 from sightline.plan.budget import Budget
 from sightline.values.items import Message, Role
 
@@ -60,8 +61,14 @@ def play(world: World, conversation: Conversation, budget: Budget) -> World:
 
 def conversations(folder: str) -> Iterator[Conversation]:
     """Every recorded conversation of a folder that can be read simply."""
+    if folder == "claude_code_sessions":  # its lines are parts of messages
+        for found in detection.conversations(DATA / folder):
+            messages = [turn.message for step in found.steps() for turn in step.turns]
+            if messages:
+                yield Conversation(found.name, messages)
+        return
     for path in sorted((DATA / folder).glob("*.jsonl*")):
-        for number, messages in enumerate(_lists(folder, _lines(path))):
+        for number, messages in enumerate(_lists(_lines(path))):
             yield from _readable(f"{folder}/{path.name[:12]}/{number}", messages)
 
 
@@ -71,11 +78,8 @@ def _lines(path: Path) -> list[Any]:
         return [json.loads(line) for line in file if line.strip()]
 
 
-def _lists(folder: str, records: list[Any]) -> Iterator[list[Any]]:
+def _lists(records: list[Any]) -> Iterator[list[Any]]:
     """Message lists in the formats of the providers."""
-    if folder == "claude_code_sessions":
-        yield [record["message"] for record in records if record.get("type") in ("user", "assistant")]
-        return
     for record in records:
         match record:
             case {"rows": list(rows)}:

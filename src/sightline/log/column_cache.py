@@ -16,7 +16,7 @@ from msgspec import Struct
 from sightline.log.columns import Column, State, Timeline
 from sightline.log.stores import Span, Store, Tips
 
-FORMAT = 18
+FORMAT = 19
 NAME = "columns"
 _LEAD = struct.Struct("<QI")  # length and checksum of the header, which in turn has those of the columns
 

@@ -50,6 +50,7 @@ class State(Struct):
     marks: list[Mark] = []
     systems: list[int] = []  # rows of system prompts
     compactions: list[Compaction] = []
+    obsolete: list[int] = []  # rows that are OBSOLETE; one that became so twice is here twice
     faults: list[int] = []  # rows of results that were fetched again
     settings: list[Placed] = []
     tools: list[Placed] = []
@@ -231,6 +232,8 @@ class Timeline(State, eq=False):
         first, kind = self.unit_row[unit], self.kind
         if kind[first] != _ASSISTANT or self.unit_rows[unit] == 1:
             return [first]
+        if self.unit_rows[unit] == 3 and self.partner[first + 1] != NONE:  # one call and its result: the usual case
+            return [first, first + 1, self.partner[first + 1]]
         end, row = len(kind), first + 1
         while row < end and kind[row] == _CALL and self.unit[row] == unit:
             row += 1
@@ -259,6 +262,12 @@ class Timeline(State, eq=False):
             limits[branch] = min(left.at, limits.get(branch, UNBOUNDED))
             ends[branch] = left.offset
         return Path(limits, ends)
+
+    def newest_of(self, kind: Kind) -> Iterator[int]:
+        """The rows of a kind, the newest first."""
+        kinds, row = self.kind.tobytes(), len(self.kind)
+        while (row := kinds.rfind(kind, 0, row)) >= 0:
+            yield row
 
     def rows_on(self, path: Path, rows: Iterable[int]) -> Iterator[int]:
         """Those of these rows that are on a path."""

@@ -164,6 +164,8 @@ class GrowingTimeline(Timeline, kw_only=True):
     def _add_row(
         self, seq: int, sub: int, unit: int, branch: int, kind: Kind, state: int, full: int, span: Span
     ) -> int:
+        if state & OBSOLETE:
+            self.obsolete.append(len(self.seq))
         self.seq.append(seq)
         self.sub.append(sub)
         self.unit.append(unit)
@@ -206,6 +208,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         if window.closed:
             for row in rows:
                 self.state[row] |= OBSOLETE
+            self.obsolete += rows
             self.closed.setdefault(window.id, []).append(note)
         if window.closed or window.changed:
             return

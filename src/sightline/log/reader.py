@@ -217,9 +217,8 @@ class EntryReader:
 
     def constraint_rows(self, path: Path) -> Iterator[int]:
         """The user messages of a path that lay something down, the newest first. Each message is searched once."""
-        timeline, kind, user = self.timeline, self.timeline.kind, int(Kind.USER)
-        users = (row for row in range(len(timeline) - 1, -1, -1) if kind[row] == user)
-        return (row for row in timeline.rows_on(path, users) if self.has_constraints(row))
+        users = self.timeline.newest_of(Kind.USER)
+        return (row for row in self.timeline.rows_on(path, users) if self.has_constraints(row))
 
     def has_constraints(self, row: int) -> bool:
         """Whether a row is a user message that lays something down."""

@@ -40,11 +40,12 @@ class Repeats:
             newer: dict[int, int] = {}
             for row in found:
                 lines = self._lines[row]
-                again = sum(min(count, newer.get(line, 0)) for line, count in lines.items())
+                both = lines.keys() & newer.keys()
+                again = sum(min(lines[line], newer[line]) for line in both)
                 if lines and again >= _NEARLY_ALL * lines.total():
                     superseded.add(row)
                 else:  # what is superseded itself is no longer shown, so its lines do not count
-                    newer |= {line: count for line, count in lines.items() if count > newer.get(line, 0)}
+                    newer = {**newer, **lines, **{line: max(lines[line], newer[line]) for line in both}}
         return superseded
 
     def _shows_its_subject(self, row: int) -> bool:

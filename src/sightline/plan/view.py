@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from sightline.plan.plan import Plan
 
 
+_USER = int(Kind.USER)  # columns have plain numbers, which compare faster
+
+
 class LeftOut(NamedTuple):
     """The units that a plan leaves out: their messages and tokens, and the first and last of these units."""
 
@@ -242,9 +245,11 @@ def chat_turns(timeline: Timeline, path: Path, units: Collection[int]) -> dict[i
         later = body_units(timeline, path, timeline.unit_row[unit] + 1)
         return next((unit for unit in later if timeline.unit_kind(unit) is not Kind.RECALL), -1)
 
+    kind, first_row = timeline.kind, timeline.unit_row
+    by_user = [unit for unit in units if kind[first_row[unit]] == _USER]
     turns: dict[int, int] = {}
-    for unit in units:
-        answer = next_unit(unit) if timeline.is_users_own(timeline.unit_row[unit]) else -1
+    for unit in by_user:
+        answer = next_unit(unit) if timeline.is_users_own(first_row[unit]) else -1
         is_answer = answer in units and timeline.unit_kind(answer) is Kind.ASSISTANT and timeline.unit_rows[answer] == 1
         if is_answer and (after := next_unit(answer)) >= 0 and timeline.is_users_own(timeline.unit_row[after]):
             turns[answer] = unit

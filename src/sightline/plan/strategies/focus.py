@@ -94,10 +94,10 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
 
 def _entry_levels(view: View) -> dict[int, Lod]:
     """The levels of the new items that first appear below FULL: large output of commands, unless fetched again."""
-    timeline = view.timeline
+    timeline, full, unit_full = view.timeline, view.timeline.full, view.timeline.unit_full
     most = min(_COMMAND_OUTPUT, max(_LEAST_OUTPUT, _COMMAND_SHARE * view.body_limit))
-    large = [unit for unit in view.new if timeline.unit_full[unit] > most]
-    rows = [row for unit in large for row in timeline.rows_of(unit) if timeline.full[row] > most]
+    large = [unit for unit in view.new if unit_full[unit] > most]
+    rows = [row for unit in large for row in timeline.rows_of(unit) if full[row] > most]
     return {
         row: Lod.SUMMARY
         for row in rows

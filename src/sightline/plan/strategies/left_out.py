@@ -1,9 +1,11 @@
 """Counts what a sweep leaves out, for the line that says so."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from sightline.plan.view import LeftOut, View, body_units, messages_of
+from sightline.plan.view import LeftOut, View, body_units
 from sightline.values.items import Kind
+
+_SHOWN_ELSEWHERE = (int(Kind.SUMMARY), int(Kind.RECALL))
 
 
 def count_left_out(view: View, units: Collection[int], out: Collection[int]) -> LeftOut | None:
@@ -16,7 +18,7 @@ def count_left_out(view: View, units: Collection[int], out: Collection[int]) -> 
     if any(unit not in (last or ()) for unit in (*view.back, *summaries)):
         pending = {timeline.unit[row] for row in timeline.open_calls}
         hidden = {*body_units(timeline, view.path)} - ({*units} - {*out}) - pending
-        return _count(view, [unit for unit in hidden if _is_missed(view, unit)])
+        return _count(view, _missed(view, hidden))
     before = last.left_out if last else None
     if last and before:
         if back := _count(view, [unit for unit in units if unit <= before.last and unit not in last]):
@@ -24,7 +26,7 @@ def count_left_out(view: View, units: Collection[int], out: Collection[int]) -> 
         first, end = before.first, before.last
         if before.messages <= 0 or any(each.first <= first and end <= each.last for each in view.compactions):
             before = None  # all came back, or one summary covers it
-    now = _count(view, [unit for unit in out if _is_missed(view, unit)])
+    now = _count(view, _missed(view, out))
     if before is None or now is None:
         return before or now
     ends = min(before.first, now.first), max(before.last, now.last)
@@ -34,20 +36,19 @@ def count_left_out(view: View, units: Collection[int], out: Collection[int]) -> 
 def _count(view: View, units: Sequence[int]) -> LeftOut | None:
     if not units:
         return None
-    return LeftOut(
-        messages=sum(messages_of(view.timeline, unit) for unit in units),
-        tokens=sum(view.timeline.unit_full[unit] for unit in units),
-        first=min(units),
-        last=max(units),
-    )
+    full, rows = view.timeline.unit_full, view.timeline.unit_rows
+    messages = sum([rows[unit] - rows[unit] // 2 for unit in units])  # see `messages_of`
+    return LeftOut(messages, sum([full[unit] for unit in units]), min(units), max(units))
 
 
-def _is_missed(view: View, unit: int) -> bool:
-    """Whether nothing else shows what a left-out unit says.
+def _missed(view: View, units: Iterable[int]) -> list[int]:
+    """Those of these left-out units whose words nothing else shows.
 
     A recalled piece has its source, a covered unit its summary, and an undone summary the units it covered.
     """
-    kind = view.timeline.unit_kind(unit)
-    if kind is Kind.SUMMARY:
-        return any(unit in each.summaries for each in view.compactions)
-    return kind is not Kind.RECALL and not view.is_covered(unit)
+    kind, first_row = view.timeline.kind, view.timeline.unit_row
+    said = [unit for unit in units if kind[first_row[unit]] not in _SHOWN_ELSEWHERE]
+    for each in view.compactions:
+        said = [unit for unit in said if not each.first <= unit <= each.last]
+    summaries = {unit for each in view.compactions for unit in each.summaries}
+    return said + [unit for unit in summaries.intersection(units) if kind[first_row[unit]] == Kind.SUMMARY]

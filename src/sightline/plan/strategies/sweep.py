@@ -21,7 +21,6 @@ from itertools import accumulate
 from math import inf
 from typing import NamedTuple
 
-from sightline.log.columns import OBSOLETE
 from sightline.plan.plan import INDEX, MARKER, Plan
 from sightline.plan.strategies.left_out import count_left_out
 from sightline.plan.strategies.worth import USER_KINDS, Worth
@@ -40,6 +39,7 @@ _BESIDE = 0.4  # of the target: what a sweep for its price leaves beside the wor
 _LEAST_SAVING = 200  # tokens: below, a sweep that is not needed is not worth it
 _LEAST_MORE, _PAGE = 100, 16_000  # tokens: how much longer a new result is shown at least, and how long at most
 _PAGED = (Kind.RESULT, Kind.USER)
+_RECALL = int(Kind.RECALL)  # columns have plain numbers, which compare faster
 _INDEX_LINE = 25  # tokens of the line that replaces a unit
 
 
@@ -75,7 +75,8 @@ class Sweep:
         self.view, self.timeline = view, view.timeline
         self.units = view.candidates()
         self.unit_set = set(self.units)
-        self.said = [unit for unit in self.units if view.timeline.unit_kind(unit) is not Kind.RECALL]
+        kind, first_row = view.timeline.kind, view.timeline.unit_row
+        self.said = [unit for unit in self.units if kind[first_row[unit]] != _RECALL]
         known = (last.levels() if last else {}) | lods
         self.lods = {row: lod for row, lod in known.items() if unit[row] in self.unit_set}
         self.why = dict(last.why if last else {}) | why
@@ -267,20 +268,29 @@ class Sweep:
         least_tokens = self.view.least_tokens
         stay = (self.view.must_show | protected | {self.task}) & self.unit_set - self.out
         free = target - sum(map(least_tokens, stay))
-        free_for_user, questions = target * _USER_SHARE, {*self.turns.values()}
+        free_for_user = target * _USER_SHARE
+        undecided = sorted(self.unit_set - stay - self.out)
+        kind, first_row, questions = self.timeline.kind, self.timeline.unit_row, {*self.turns.values()}
+        by_user = {unit for unit in undecided if kind[first_row[unit]] in USER_KINDS and unit not in questions}
         out: set[int] = set()
-        for unit in reversed(self.units):
-            if unit in stay or unit in self.out or unit in out:
+        while undecided and free > 0:
+            unit = undecided.pop()
+            tokens = least_tokens(unit)
+            if unit in out:
                 continue
-            is_by_user = self._is_by_user(unit) and unit not in questions
-            tokens = least_tokens(unit) if is_by_user or free > 0 else 0
-            if is_by_user and free_for_user >= tokens:
+            if unit in by_user and free_for_user >= tokens:
                 free_for_user -= tokens
-            elif free <= 0 or free < tokens:
+            elif free < tokens:
                 out.update(self._turn(unit))
-                free = 0  # nothing older takes its place, unless it is the user's
-                continue
+                free = tokens  # nothing older takes its place, unless it is the user's
             free -= tokens
+        for unit in reversed([unit for unit in undecided if unit in by_user]):
+            if free_for_user >= (tokens := least_tokens(unit)):
+                free_for_user -= tokens
+            else:
+                out.add(unit)
+        left = {unit for unit in undecided if unit not in by_user}
+        out |= left.union(self.turns[answer] for answer in self.turns.keys() & left)
         shorter = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in out}
         self.body -= self.view.full_tokens(out) - self.view.saved(shorter)
         self.out |= out
@@ -295,12 +305,11 @@ class Sweep:
 
     def _shorten_superseded(self, protected: set[int]) -> None:
         """Show what is superseded or obsolete at its lowest level: that loses nothing that can be read elsewhere."""
-        state, superseded = self.timeline.state, self.superseded
-        for unit in sorted(self.unit_set - protected - self.out):
-            for row in self.timeline.rows_of(unit):
-                if row in superseded or state[row] & OBSOLETE:
-                    for lower in self._lower_levels(row, self.lods.get(row, Lod.FULL))[-1:]:
-                        self._set_level(row, lower, "superseded")
+        unit, open_units = self.timeline.unit, self.unit_set - protected - self.out
+        for row in sorted(self.superseded.union(self.timeline.obsolete)):
+            if unit[row] in open_units:
+                for lower in self._lower_levels(row, self.lods.get(row, Lod.FULL))[-1:]:
+                    self._set_level(row, lower, "superseded")
 
     def _take_steps(
         self,
