@@ -1,0 +1,25 @@
+"""What a server is told when it starts."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct, field
+
+MAX_BODY = 64 * 1024 * 1024  # bytes: providers take 32 MB
+WIRES = ("anthropic", "openai")  # whose upstreams there are
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """How a server keeps sessions, and where it sends requests."""
+
+    folder: Path  # the sessions of this folder's project are served
+    root: Path | None = None  # where sessions are stored; None: where the library stores them
+    upstreams: Mapping[str, str] = field(
+        default_factory=lambda: {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
+    )  # "anthropic" without /v1, "openai" with it, as their SDKs take them
+    window: int | None = None  # tokens; None: that of the model
+    economy: str = "off"  # see `Focus`
+    host: str = "127.0.0.1"
+    token: str = ""  # what callers must show; empty: nothing, on loopback only
+    max_body: int = MAX_BODY
+    timeout: float = 600.0  # seconds that an upstream may say nothing
