@@ -8,6 +8,7 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import Field
 
 from sightline.values.tokens import counter
 
@@ -49,9 +50,9 @@ class StrictModel(BaseChatModel):
     """Answers by the script. `asked` are the messages of each call, `tokens` how large each request was."""
 
     script: Iterator[Reply]
-    tools: list[Any] = []
-    asked: list[list[BaseMessage]] = []
-    tokens: list[int] = []
+    tools: list[Any] = Field(default_factory=list)
+    asked: list[list[BaseMessage]] = Field(default_factory=list)
+    tokens: list[int] = Field(default_factory=list)
 
     @property
     def _llm_type(self) -> str:
@@ -71,7 +72,7 @@ class StrictModel(BaseChatModel):
 
 def script(*replies: Reply) -> dict[str, Any]:
     """The fields of a model that says these."""
-    return {"script": iter(replies), "asked": [], "tokens": []}
+    return {"script": iter(replies)}
 
 
 def calling(*calls: tuple[str, str, dict[str, Any]]) -> AIMessage:
