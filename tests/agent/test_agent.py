@@ -13,12 +13,10 @@ from sightline.agent.agent import Agent
 from sightline.agent.code.references import Upload
 from sightline.agent.code.store import CodeStore
 from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived, TextDelta, ToolFinished, ToolStarted
-from sightline.agent.langgraph_loop import ContextNode
 from sightline.agent.models import Price, Reply, Request
 from sightline.agent.toolbox import unique_call_ids
 from sightline.agent.tools import Tool
 from sightline.errors import BadInput, ContextOverflow, ModelBusy, ToolFailed
-from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, calling, reply_of
 from sightline.values.items import Kind, ToolDefinition, plain_text
@@ -491,46 +489,6 @@ def test_a_capable_model_summarises_and_another_does_not() -> None:
 
     assert asyncio.run(compacted(True)) == (True, 1)
     assert asyncio.run(compacted(False)) == (True, 0)
-
-
-def test_the_context_node_can_be_lifted_into_a_graph_of_ones_own() -> None:
-    """In a LangGraph graph over messages it takes in what is new and hands the model what fits the budget."""
-    from langchain_core.messages import AIMessage, HumanMessage
-    from langgraph.graph import END, START, MessagesState, StateGraph
-
-    class Mine(MessagesState):
-        """Messages, and what the model is sent."""
-
-        llm_input_messages: list[Any]
-
-    seen: list[list[Any]] = []
-
-    def model(state: Mine) -> dict[str, Any]:
-        seen.append(state["llm_input_messages"])
-        return {"messages": [AIMessage("fine " * 300)]}
-
-    node = ContextNode(session(), Budget(window=2_000, output=200))
-    graph = StateGraph(Mine)
-    graph.add_node("context", node)
-    graph.add_node("model", model)
-    graph.add_edge(START, "context")
-    graph.add_edge("context", "model")
-    graph.add_edge("model", END)
-    compiled = graph.compile()
-
-    async def turns() -> Any:
-        state: Any = {"messages": []}
-        for n in range(8):
-            state["messages"] = [*state["messages"], HumanMessage(f"Question {n} " + "word " * 200)]
-            state = await compiled.ainvoke(state)
-        return state
-
-    state = asyncio.run(turns())
-    assert len(state["messages"]) == 16
-    assert len(seen[-1]) < 16
-    assert "Question 7" in str(seen[-1][-1].content)
-    assert node.session.receipt is not None
-    assert node.session.receipt.tokens <= node.session.receipt.limit
 
 
 def test_the_window_of_code_is_only_there_with_code(tmp_path: Path) -> None:

@@ -12,14 +12,12 @@ from sightline.agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from sightline.agent.langgraph_loop import ContextNode
 from sightline.agent.usage import Spent
 
 __all__ = [
     "Agent",
     "Answer",
     "CodeSaved",
-    "ContextNode",
     "Event",
     "PayloadComposed",
     "ReplyReceived",

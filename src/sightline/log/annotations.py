@@ -66,6 +66,15 @@ class HeadNote(Struct, omit_defaults=True):
     uuid: str = ""
 
 
+class HistoryNote(Struct, omit_defaults=True):
+    """The entries after it are messages of a list that another program holds.
+
+    Each link is one message: the digest of the list up to it, and how many entries it has.
+    """
+
+    links: list[tuple[str, Count]]
+
+
 class CompactNote(Struct, omit_defaults=True):
     """The run of items that a compaction covers, by seq and by uuid. Empty: everything before it."""
 

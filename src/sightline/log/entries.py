@@ -18,6 +18,7 @@ from sightline.values.items import Call, Item, Kind, Opaque, Part, Result, Text,
 
 BOUNDARY = "compact_boundary"
 HEAD_MOVED = "head"
+HISTORY = "history"  # which messages of another program's list the entries after it are
 IMPORT = "import"  # how far another program's log has been imported
 LOSS = "loss"
 PIN = "pin"

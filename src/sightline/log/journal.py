@@ -12,7 +12,7 @@ from sightline.files.project import NOWHERE, Place
 from sightline.log import column_cache
 from sightline.log import entries as log
 from sightline.log.annotations import NO_TOOLS, CompactNote, HeadNote, StateNote, ToolsNote
-from sightline.log.branches import FIRST, Compaction, check_branch_name
+from sightline.log.branches import FIRST, NONE, Compaction, check_branch_name
 from sightline.log.damage import fold_entry, fold_line
 from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import Entry
@@ -294,19 +294,21 @@ class Journal:
         """Begin a branch after the unit of this row and make it the current one. Returns its name, by default an id.
 
         Calls and their results are not separated: the branch begins after the last of these results. Raises OpenCalls.
+        If the row is -1, the branch begins before the first row and shares none.
         """
-        timeline, row = self.timeline, self._after_results(row)
+        timeline, row = self.timeline, self._after_results(row) if row != NONE else NONE
         waiting = timeline.rows_on(self.path, timeline.open_calls)
         if pending := [timeline.open_calls[call] for call in waiting if call <= row]:
             raise OpenCalls(pending)
-        given, entry = name, self.reader.entry(row)
+        given, uuid = name, self.reader.entry(row).uuid if row != NONE else ""
         name = self._ids() if given is None else given
-        note = HeadNote(name, self.branch_name_of(row), timeline.seq[row], entry.uuid)
+        left = (self.branch_name_of(row), timeline.seq[row]) if row != NONE else ("", 0)
+        note = HeadNote(name, *left, uuid)
 
         def make(seq: int) -> list[Entry]:
             if given is not None:  # under the store's lock, because two writers may want the same name
                 check_branch_name(given, self.store.tips.ends)
-            return [replace(self.drafts.annotation(log.HEAD_MOVED, note), parent_uuid=entry.uuid, seq=seq)]
+            return [replace(self.drafts.annotation(log.HEAD_MOVED, note), parent_uuid=uuid or None, seq=seq)]
 
         self.store.append(make, branch=name, expected_head=None)
         self.catch_up()

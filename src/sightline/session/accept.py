@@ -20,6 +20,7 @@ from sightline.values.foreign_code import described
 from sightline.values.items import Call, Message, Part, Result, Role, Text, ToolDefinition
 from sightline.values.phrases import check_locale
 from sightline.values.profiles import profile
+from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import REDUCTIONS, Settings
 from sightline.values.tokens import Estimate, Exact, TokenCounter, check_encoding
 from sightline.wire.common import bad_input, describe, text_part
@@ -28,8 +29,9 @@ Content = str | bytes | Sequence[Any]
 T = TypeVar("T")
 
 _OWN_ANNOTATIONS = frozenset((
-    entries.BOUNDARY, entries.HEAD_MOVED, entries.IMPORT, entries.LOSS, entries.PIN, entries.RECEIPT, entries.RENDITION,
-    entries.SETTINGS, entries.SOURCE, entries.STATE, entries.TOOLS, entries.UNCOMPACT, entries.WINDOW,
+    entries.BOUNDARY, entries.HEAD_MOVED, entries.HISTORY, entries.IMPORT, entries.LOSS, entries.PIN, entries.RECEIPT,
+    entries.RENDITION, entries.SETTINGS, entries.SOURCE, entries.STATE, entries.TOOLS, entries.UNCOMPACT,
+    entries.WINDOW,
 ))  # fmt: skip
 
 
@@ -56,6 +58,24 @@ def read_with(reader: Callable[[Any], T], given: Any) -> T:
         return reader(given)
     except RecursionError as error:
         raise BadInput("nested too deeply to be a message; hand in the text that it holds") from error
+
+
+def read_list(messages: Sequence[Any]) -> list[Message]:
+    """Return a list of messages of any form as neutral ones. Raises BadInput."""
+    if isinstance(messages, list | tuple) and messages and all(isinstance(each, Message) for each in messages):
+        return list(messages)
+    return read_with(wire.read_messages, messages)
+
+
+def read_tools(definitions: Sequence[Any], *, recall: bool) -> tuple[tuple[ToolDefinition, ...], str]:
+    """Return tools of any form, with `expand` and `recall` if wanted, and their JSON. Raises BadInput."""
+    read = read_with(wire.read_tools, definitions)
+    taken = tool_names(read)
+    read += tuple(tool for tool in RECALL_TOOLS if recall and tool.name not in taken)
+    try:
+        return read, msgspec.json.encode(read).decode()
+    except UnicodeEncodeError as error:
+        raise BadInput(f"a tool's name and description are valid text: {error}") from error
 
 
 def read_content(content: Content, role: str = "user") -> tuple[Part, ...]:

@@ -1,13 +1,9 @@
 """The same session for event loops: its calls run in worker threads, those of one session one after another."""
 
 import asyncio
-import os
-from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache, cached_property, partial, wraps
+from functools import cached_property, partial, wraps
 from itertools import islice
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from sightline.apps.host import Host
@@ -23,6 +19,7 @@ from sightline.session.items import Items
 from sightline.session.receipts import Receipts
 from sightline.session.session import Session
 from sightline.session.summaries import Summaries
+from sightline.session.worker import Worker
 from sightline.values.finish import finish
 from sightline.values.items import Item
 from sightline.values.settings import Settings
@@ -30,7 +27,6 @@ from sightline.values.settings import Settings
 if TYPE_CHECKING:
     from sightline.session.reply_stream import AsyncReplyStream
 
-_WORKERS = min(32, (os.cpu_count() or 1) + 4)  # threads for all sessions together: their work is short
 _AT_ONCE = 256  # elements that are read before the next call of the session may run
 
 P = ParamSpec("P")
@@ -39,95 +35,10 @@ Inner = TypeVar("Inner")
 Element = TypeVar("Element")
 
 
-class _Worker:
-    """Runs the calls of one session in the order in which they were made, each in a thread, for any event loop."""
-
-    def __init__(self) -> None:
-        self._begin()
-
-    def _begin(self) -> None:
-        self._process, self._lock, self._busy = os.getpid(), Lock(), False
-        self._jobs: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
-
-    async def run(self, work: Callable[[], R], drop: Callable[[R], object] | None = None) -> R:
-        """Run this in a thread, after all that was begun before.
-
-        If this is cancelled, work that has begun is finished, and other work is not begun. `drop` then gets the result,
-        which nobody else receives.
-        """
-        loop, cancelled, job = asyncio.get_running_loop(), None, Future[R]()
-        ended = loop.create_future()
-        job.add_done_callback(lambda _: _tell(loop, ended) or self._drop(job, drop))
-        self._put(job, work)
-        while not ended.done():
-            try:
-                await asyncio.wait([ended])
-            except asyncio.CancelledError as error:
-                cancelled = error
-                job.cancel()
-        if cancelled is None:
-            return job.result()
-        if dropped := self._drop(job, drop):
-            await finish(asyncio.wrap_future(dropped))
-        raise cancelled
-
-    def _drop(self, job: "Future[R]", drop: Callable[[R], object] | None) -> "Future[object] | None":
-        """Begin to drop the result of a job, if there is any."""
-        if drop is None or job.cancelled() or job.exception() is not None:
-            return None
-        dropped = Future[object]()
-        self._put(dropped, partial(drop, job.result()))
-        return dropped
-
-    def _put(self, job: "Future[Any]", work: Callable[[], Any]) -> None:
-        if self._process != os.getpid():  # the threads of the process that this one was forked from are not here
-            self._begin()
-        with self._lock:
-            self._jobs.append((job, work))
-            if not self._busy:
-                _pool().submit(self._work)
-                self._busy = True
-
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                if not self._jobs:
-                    self._busy = False
-                    return
-                job, work = self._jobs.popleft()
-            if not job.set_running_or_notify_cancel():
-                continue
-            try:
-                result = work()
-            except BaseException as error:  # for whoever waits
-                job.set_exception(error)
-            else:
-                job.set_result(result)
-            del job, work  # nothing is held while the thread waits
-
-
-def _tell(loop: asyncio.AbstractEventLoop, ended: "asyncio.Future[None]") -> bool:
-    """Tell whoever waits on this loop that the work has ended. Return whether anybody can still hear it."""
-    try:
-        loop.call_soon_threadsafe(lambda: None if ended.done() else ended.set_result(None))
-    except RuntimeError:  # the loop is closed
-        return False
-    return True
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_WORKERS, thread_name_prefix="sightline session")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has none of its threads
-
-
 class _Awaitable(Generic[Inner]):
     """An object whose methods run in the worker of its session."""
 
-    def __init__(self, inner: Inner, worker: _Worker) -> None:
+    def __init__(self, inner: Inner, worker: Worker) -> None:
         self._inner, self._worker = inner, worker
 
 
@@ -277,7 +188,7 @@ class AsyncSession(_Awaitable[Session]):
 
     def __init__(self, session: Session) -> None:
         """Made by `open`, `new` or `resume`, or over a session that nothing else uses meanwhile."""
-        super().__init__(session, _Worker())
+        super().__init__(session, Worker())
         self.session = session
         self.items = AsyncItems(session.items, self._worker)
         self.windows = AsyncWindows(session.windows, self._worker)
@@ -286,27 +197,31 @@ class AsyncSession(_Awaitable[Session]):
     @classmethod
     async def open(cls, *args: Any, **options: Any) -> Self:
         """See `Session.open`."""
-        return cls(await _Worker().run(partial(Session.open, *args, **options), Session.close))
+        return cls(await Worker().run(partial(Session.open, *args, **options), Session.close))
 
     @classmethod
     async def new(cls, *args: Any, **options: Any) -> Self:
         """See `Session.new`."""
-        return cls(await _Worker().run(partial(Session.new, *args, **options), Session.close))
+        return cls(await Worker().run(partial(Session.new, *args, **options), Session.close))
 
     @classmethod
     async def resume(cls, *args: Any, **options: Any) -> Self:
         """See `Session.resume`."""
-        return cls(await _Worker().run(partial(Session.resume, *args, **options), Session.close))
+        return cls(await Worker().run(partial(Session.resume, *args, **options), Session.close))
 
     @classmethod
     async def inspect(cls, *args: Any, **options: Any) -> Self:
         """See `Session.inspect`."""
-        return cls(await _Worker().run(partial(Session.inspect, *args, **options), Session.close))
+        return cls(await Worker().run(partial(Session.inspect, *args, **options), Session.close))
 
     async def fork(self, at: str | int, *, name: str | None = None, keep_summaries: bool = False) -> "AsyncSession":
         """See `Session.fork`. If this is cancelled after it has begun, the log has the branch all the same."""
         fork = partial(self._inner.fork, at, name=name, keep_summaries=keep_summaries)
         return AsyncSession(await self._worker.run(fork, Session.close))
+
+    async def on_branch(self, name: str) -> "AsyncSession":
+        """See `Session.on_branch`."""
+        return AsyncSession(await self._worker.run(partial(self._inner.on_branch, name), Session.close))
 
     async def __aenter__(self) -> Self:
         return self
@@ -393,6 +308,7 @@ class AsyncSession(_Awaitable[Session]):
     configure = _awaitable(Session.configure)
     remember = _awaitable(Session.remember)
     annotate = _awaitable(Session.annotate)
+    annotations = _awaitable(Session.annotations)
     refresh = _awaitable(Session.refresh)
     flush = _awaitable(Session.flush)
     count = _awaitable(Session.count)

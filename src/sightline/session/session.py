@@ -11,7 +11,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from sightline import wire
@@ -25,26 +24,26 @@ from sightline.files.folders import PROJECT, Folders, resolve_folders
 from sightline.files.project import place
 from sightline.log import entries
 from sightline.log.annotations import ReceiptNote, StateNote, ToolsNote
+from sightline.log.branches import NONE
 from sightline.log.columns import LABELLED, REPLACING
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
 from sightline.log.stores import Repairs, Store, Stores, check_store
 from sightline.log.stores.jsonl import Fsync
 from sightline.plan.budget import Budget
-from sightline.plan.strategies.sliding import begins_turn
 from sightline.plan.strategy import Planner
 from sightline.recall.recall import Recall
 from sightline.session import accept, journal_file
 from sightline.session.calls import Answered, Calls
 from sightline.session.items import Items
+from sightline.session.lookups import Annotation, find_system, read_annotations, read_unread
 from sightline.session.receipts import Receipts
 from sightline.session.sent_windows import Snapshot, sent_windows
 from sightline.session.transcript import compose_all
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
-from sightline.values.items import Call, Item, Kind, Message, Role
+from sightline.values.items import Call, Item, Message, Role
 from sightline.values.lock import locked
-from sightline.values.recall_tools import RECALL_TOOLS
-from sightline.values.settings import Settings
+from sightline.values.settings import Settings, changes
 from sightline.values.tokens import TokenCounter
 from sightline.wire.payload import Payload
 
@@ -59,10 +58,9 @@ _ATTEMPTS = 3  # at composing up to the newest entry while other writers keep ap
 class Session:
     """One conversation: its log, and the payloads composed from it.
 
-    Made by `open`, `new` or `resume`, which keep the log in a file of the project's folder or in other `stores`; or
-    over one store.
-    `items` are what was said on this branch, `windows` the apps and their windows, `summaries` the compactions,
-    `receipts` what was sent.
+    Made by `open`, `new` or `resume`, which keep the log in a file of the project's folder or in other `stores`, or
+    over one store. `items` are what was said on this branch, `windows` the apps and their windows, `summaries` the
+    compactions, `receipts` what was sent.
     Apps and summaries read files of `folders` only. Links in those paths are resolved once, when the session is made.
     """
 
@@ -133,10 +131,9 @@ class Session:
             return cls.new(project, stores=stores, **options)
         settings: Settings | None = options.pop("settings", None)
         session = cls.resume(sessions[0], project, stores=stores, **options)
-        if settings is not None and settings != session.settings:
-            wanted, now = msgspec.structs.asdict(settings), msgspec.structs.asdict(session.settings)
+        if settings is not None:
             with session._closing_on_error():
-                session.configure(**{name: wanted[name] for name in wanted if wanted[name] != now[name]})
+                session.configure(**changes(session.settings, settings))
         return session
 
     @classmethod
@@ -227,7 +224,7 @@ class Session:
 
     @locked
     def fork(self, at: str | int, *, name: str | None = None, keep_summaries: bool = False) -> "Session":
-        """Begin a branch of the same log after this item, and return a session that writes to it.
+        """Begin a branch of the same log after this item, 0: before all, and return a session that writes to it.
 
         This session stays on its own branch. A call and its results stay together: the branch begins after them.
         A `name` begins with a letter and has up to 40 letters, digits, - _ . and /; without one it is a random id.
@@ -239,8 +236,20 @@ class Session:
             BadInput: no branch may have this name, or one has it.
         """
         self._calls.end_imported()
-        journal = self._journal.forked(self.items.row(at), name, keep_summaries=keep_summaries)
-        return Session._over(journal, self._options["project"], {**self._options, "apps": self.windows.apps.values()})
+        row = self.items.row(at) if at != 0 else NONE
+        return self._beside(self._journal.forked(row, name, keep_summaries=keep_summaries))
+
+    @locked
+    def on_branch(self, name: str) -> "Session":
+        """Return a session that writes to another branch of the same log. Raises BadInput if there is none."""
+        session = self._beside(self._journal.reopened())
+        with session._closing_on_error():
+            session._journal.switch(name)
+            session._composer.begin()
+        return session
+
+    def _beside(self, journal: Journal) -> "Session":
+        return Session._over(journal, self._options["project"], self._options | {"apps": self.windows.apps.values()})
 
     @locked
     def close(self) -> None:
@@ -353,15 +362,8 @@ class Session:
         Before the first call it is part of the payload's head. Later it stays at its place in the conversation or,
         with `replace`, replaces the whole system prompt.
         """
-        journal, timeline = self._journal, self._journal.timeline
-        known = timeline.head_rows(journal.path)
-        if not replace:
-            known = list(timeline.rows_on(journal.path, reversed(timeline.systems)))
-        elif len(known) > 1:  # all of them are replaced, also by a text that one of them has
-            known = []
-        for row in known:
-            if journal.reader.text(row) == text:
-                return timeline.id(row)
+        if (row := find_system(self._journal, text, replace=replace)) is not None:
+            return self._journal.timeline.id(row)
         return self._append_message(Message(Role.SYSTEM, accept.read_content(text)), flags=REPLACING if replace else 0)
 
     def user(self, content: accept.Content) -> str:
@@ -435,41 +437,43 @@ class Session:
     def add(self, message: Message) -> str:
         """Add one neutral message. A result whose call is not in the log is kept, labelled as such."""
         drafts, _ = self._journal.drafted([accept.check_message(message)])
-        return self._append(drafts)[0]
+        return self._append(drafts[0])
 
-    def extend(self, messages: Sequence[Any], *, in_place: bool = False) -> list[str]:
-        """Import a message list in OpenAI chat, Responses or Anthropic form, or LangChain messages.
+    @locked
+    def extend(
+        self, messages: Sequence[Any], *, in_place: bool = False, is_reply: bool = False, note: Any = None
+    ) -> list[str]:
+        """Import a message list in OpenAI chat, Responses or Anthropic form, LangChain messages, or neutral messages.
 
         Calls without a result are given up on when somebody speaks next. Those of the last message wait: their results
         may come in the next list, or by `tool_result`; if they have not come, `compose` gives up on them.
         The list is written as one batch: all of it is in the log, or nothing. With `in_place`, its system messages stay
         where they are in the conversation also before the first call, instead of being the system prompt.
+        With `is_reply`, it begins with the model's reply, whose usage counts as in `reply`. `note`: of a `History`.
 
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing of the list is added then.
         """
-        read = accept.read_with(wire.read_messages, messages)
-        with self._lock:
-            before, drafts = self._calls.draft_list(read, LABELLED if in_place else 0)
-            ids = self._append([*before, *drafts]) if drafts else []
-            return ids[len(before) :][: len(read)]
+        read = accept.read_list(messages)
+        before, drafts = self._calls.draft_list(read, LABELLED if in_place else 0)
+        if not drafts:
+            return []
+        if is_reply and self._composer.receipt is not None:
+            drafts[0] = replace(drafts[0], receipt=self._composer.receipt.number)
+        if note is not None:
+            before.append(self._journal.drafts.annotation(entries.HISTORY, note))
+        rows = self._journal.append([*before, *drafts])[len(before) :][: len(read)]
+        if is_reply and read[0].usage is not None:
+            self._composer.observe(read[0].usage)
+        return [self._journal.timeline.id(each[0]) for each in rows]
 
     @locked
     def tools(self, definitions: Sequence[Any], *, recall: bool = True) -> None:
-        """Set the tools of later calls, in any provider's form; with `recall`, also `expand` and `recall`.
-
-        Setting the same tools again changes nothing.
-        """
-        read = accept.read_with(wire.read_tools, definitions)
-        taken = accept.tool_names(read)
-        read += tuple(tool for tool in RECALL_TOOLS if recall and tool.name not in taken)
-        try:
-            encoded = msgspec.json.encode(read)
-        except UnicodeEncodeError as error:
-            raise BadInput(f"a tool's name and description are valid text: {error}") from error
-        digest = blake2b(encoded, digest_size=16).hexdigest()
+        """Set the tools of later calls, in any form; with `recall`, also ours. The same tools again change nothing."""
+        read, encoded = accept.read_tools(definitions, recall=recall)
+        digest = blake2b(encoded.encode(), digest_size=16).hexdigest()
         if self._journal.tools.hash != digest:
-            self._journal.annotate((entries.TOOLS, ToolsNote(digest, self.count(encoded.decode()), read)))
+            self._journal.annotate((entries.TOOLS, ToolsNote(digest, self.count(encoded), read)))
 
     # ------------------------------------------------------------------ compose what the model sees
 
@@ -520,7 +524,7 @@ class Session:
     # ------------------------------------------------------------------ settings and storage
 
     @locked
-    def configure(self, /, **changes: Any) -> None:
+    def configure(self, /, **changed: Any) -> None:
         """Change locale, layout, strategy, config, profile, windows or reductions. The next call is a sweep.
 
         `reductions` are those that may be used to fit the budget: "gists", "windows", "summaries", "trim".
@@ -529,9 +533,9 @@ class Session:
             BadInput: a setting that does not exist, or `encoding`, which a log keeps for life.
         """
         changeable = ("locale", "layout", "strategy", "config", "profile", "windows", "reductions")
-        if unknown := [name for name in changes if name not in changeable]:
+        if unknown := [name for name in changed if name not in changeable]:
             raise BadInput(f"cannot change {', '.join(unknown)}; choose among {', '.join(changeable)}")
-        settings = accept.check_settings(replace(self.settings, **changes))
+        settings = accept.check_settings(replace(self.settings, **changed))
         if settings == self.settings:
             return
         self._journal.annotate((entries.SETTINGS, settings))
@@ -559,13 +563,7 @@ class Session:
 
         It begins with the assistant's message that the first unread user message answers. Empty, if all was read.
         """
-        journal, timeline = self._journal, self._journal.timeline
-        since = range(max(timeline.rows_read(journal.path), 0), len(timeline))
-        asked = {row for row in timeline.rows_on(journal.path, since) if begins_turn(timeline, timeline.unit[row])}
-        said = (row for row in timeline.rows_on(journal.path, since) if timeline.kind[row] == Kind.ASSISTANT)
-        rows = sorted(asked.union(said)) if asked else []
-        answers = rows.index(min(asked)) if asked else 0
-        return [journal.reader.item(row) for row in rows[max(answers - 1, 0) :]]
+        return read_unread(self._journal)
 
     @property
     def strategy(self) -> Planner:
@@ -579,6 +577,11 @@ class Session:
         self._journal.annotate((name, value))
 
     @locked
+    def annotations(self, name: str) -> list[Annotation]:
+        """Return the annotations of this name on all branches, oldest first: your own, or Sightline's."""
+        return list(read_annotations(self._journal.store, name))
+
+    @locked
     def refresh(self) -> None:
         """Read what other writers have appended, after a Conflict."""
         self._journal.refresh()
@@ -590,9 +593,9 @@ class Session:
 
     # ------------------------------------------------------------------ private
 
-    def _append(self, drafts: Sequence[Entry]) -> list[str]:
-        return [self._journal.timeline.id(rows[0]) for rows in self._journal.append(drafts)]
+    def _append(self, draft: Entry) -> str:
+        return self._journal.timeline.id(self._journal.append([draft])[0][0])
 
     @locked
     def _append_message(self, message: Message, *, flags: int = 0) -> str:
-        return self._append([self._journal.drafts.message(message, flags=flags)])[0]
+        return self._append(self._journal.drafts.message(message, flags=flags))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 REDUCTIONS = ("gists", "windows", "summaries", "trim")
 """The reductions that make a payload fit, in the order in which they are used: items are shortened, live windows are
@@ -21,3 +22,8 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     profile: str = "openai"
     windows: str = "xml"  # their format: "xml" or "markdown"
     reductions: tuple[str, ...] = REDUCTIONS  # those that may be used
+
+
+def changes(now: Settings, wanted: Settings) -> dict[str, Any]:
+    """The fields in which the wanted settings differ from those of now, with what they are to be."""
+    return {name: value for name, value in asdict(wanted).items() if value != getattr(now, name)}

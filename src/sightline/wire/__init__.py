@@ -1,8 +1,8 @@
 """Reads and writes provider formats: payloads, messages, replies and tools. Nothing here calls a provider.
 
 Each format is a wire (see `wire.Wire`), a file of its own: `openai_chat`, `openai_responses`, `anthropic`, and those
-that others register (see `registry`). Others import `read_messages`, `read_reply`, `read_tools`, `why_ended` and
-`is_block`, which find out the format themselves, `payload.Payload`, and `registry`.
+that others register (see `registry`). Others import `read_messages`, `read_reply`, `read_tools`, `why_ended`,
+`is_block` and `view`, which find out the format themselves, `payload.Payload`, and `registry`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from sightline.values.items import Message, Role, ToolDefinition
 from sightline.wire import common, langchain, registry
 from sightline.wire.wire import Wire
 
-__all__ = ["is_block", "read_messages", "read_reply", "read_tools", "why_ended"]
+__all__ = ["is_block", "read_messages", "read_reply", "read_tools", "view", "why_ended"]
 
 # What no wire recognises is read in one of these.
 USUAL = "openai"  # a message that several formats have, if no neighbour tells
@@ -79,6 +79,13 @@ def read_messages(messages: Iterable[Mapping[str, Any]], wire: str = "") -> list
         raise common.bad_input("messages", common.describe(messages), "a list of messages")
     plain = [_plain(message, f"messages[{index}]") for index, message in enumerate(messages)]
     return _read_plain(plain, registry.wire(wire) if wire else None)
+
+
+def view(message: Any) -> Any:
+    """What would be read of a message, as plain values that may still be the program's own: only to be compared."""
+    if isinstance(message, Mapping):
+        return message
+    return langchain.dump(message) if langchain.is_object(message) else common.plain(message, "message")
 
 
 def _plain(value: object, where: str) -> Any:

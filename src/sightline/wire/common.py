@@ -69,7 +69,9 @@ def plain(value: object, where: str) -> Any:
     Raises:
         BadInput: something in it is no JSON value (an open file, a path).
     """
-    if value is None or isinstance(value, str | bool | int | float):
+    if isinstance(value, str):
+        return value if type(value) is str else str.__str__(value)  # LangChain's texts are of a class of their own
+    if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)

@@ -20,6 +20,7 @@ _FIELDS = (
     "type", "content", "tool_calls", "invalid_tool_calls", "tool_call_id", "status", "name", "role", "id",
     "usage_metadata", "response_metadata", "additional_kwargs",
 )  # fmt: skip
+_ATTACHED = {"response_metadata": ("model_name", "model"), "additional_kwargs": ("__openai_role__", "tool_calls")}
 _MISSING = object()
 
 
@@ -34,9 +35,15 @@ def is_object(value: object) -> bool:
 
 
 def dump(message: object) -> Json:
-    """Return a message object as `model_dump` gives it, whose defaults a dump of set fields alone would leave out."""
-    found = {name: getattr(message, name, _MISSING) for name in _FIELDS}
-    return {name: value for name, value in found.items() if value is not _MISSING}
+    """Return what is read of a message object, as `model_dump` names it. Nothing is copied.
+
+    Of what providers and programs attach, only the keys that are read: the others may hold values of any kind.
+    """
+    found = {name: value for name in _FIELDS if (value := getattr(message, name, _MISSING)) is not _MISSING}
+    for name, keys in _ATTACHED.items():
+        if isinstance(attached := found.get(name), dict):
+            found[name] = {key: attached[key] for key in keys if key in attached}
+    return found
 
 
 def recognises(message: Any) -> bool:

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, create_react_agent, tools_condition
+from strict_model import count_tokens
 
-from sightline.agent.langgraph_loop import ContextNode
+from sightline.adapters.langchain import ContextNode
 from sightline.errors import BadInput
+from sightline.log.stores.memory import MemoryStores
 from sightline.plan.budget import Budget
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
@@ -133,17 +136,91 @@ def test_a_graph_answers_expand_and_recall_without_any_wiring(run_async: bool) -
     assert [item.kind.name for item in session.items].count("RESULT") == 3
 
 
-def test_another_conversation_is_refused(tmp_path: Path) -> None:
-    """A new thread, an edited question, a state that forgot its beginning: nothing is sent or mixed."""
+def test_another_list_is_a_branch_and_shares_only_what_is_the_same() -> None:
+    """Another beginning, an edited question, a state that forgot its beginning: nothing is mixed, nothing is lost."""
     session = Session(MemoryStore("s"))
     node = ContextNode(session, Budget(window=16_000))
     first = [HumanMessage("alice: a secret"), AIMessage("Noted."), HumanMessage("alice: and now?")]
     node({"messages": first})
     for other in ([HumanMessage("bob: hello")], [*first[:2], HumanMessage("edited")], first[1:]):
-        with pytest.raises(BadInput, match="node for each thread_id"):
-            node({"messages": other})
-    shown = node({"messages": [*first, AIMessage("Yes."), HumanMessage("alice: fine")]})["llm_input_messages"]
-    assert [message.content for message in shown][-1] == "alice: fine"
+        assert seen(node, other) == [message.content for message in other]
+    longer = [*first, AIMessage("Yes."), HumanMessage("alice: fine")]
+    assert seen(node, longer) == [message.content for message in longer]
+    assert node.session_of("").branch == ""
+    assert len(session.branches) == 4
+
+
+def test_each_thread_has_a_session_of_its_own_with_one_node() -> None:
+    """A folder or stores: sessions are opened by the `thread_id`; a factory is asked by it."""
+    model = Script(*(AIMessage(f"answer {number}") for number in range(4)))
+    opened: list[str] = []
+
+    def open_session(session_id: str) -> Session:
+        opened.append(session_id)
+        return Session(MemoryStore(session_id))
+
+    for sessions in (MemoryStores(), open_session):
+        node = ContextNode(sessions, BUDGET)
+        graph = StateGraph(GraphState)
+        graph.add_node("context", node)
+        graph.add_node("model", model)
+        graph.add_edge(START, "context")
+        graph.add_edge("context", "model")
+        compiled = graph.compile(checkpointer=InMemorySaver())
+        for thread in ("alice", "bob"):
+            asked = {"messages": [HumanMessage(f"I am {thread}.")]}
+            compiled.invoke(asked, {"configurable": {"thread_id": thread}})  # type: ignore[call-overload]
+            assert model.seen[-1] == f"I am {thread}."
+        assert [plain_text(item.parts) for item in node.session_of("bob").items] == ["I am bob."]
+    assert opened == ["alice", "bob"]
+
+
+def test_the_prompt_of_the_graph_is_counted_and_not_among_the_messages() -> None:
+    """`create_react_agent(prompt=…)` puts it before the messages itself: together they fit."""
+    prompt = SystemMessage("Be brief. " * 1_000)
+    talk = [
+        message for number in range(30) for message in (HumanMessage(f"q{number} " * 100), AIMessage("word " * 200))
+    ]
+    for given in (prompt, str(prompt.text)):
+        node = ContextNode(Session(MemoryStore("s")), BUDGET, prompt=given)
+        shown = node({"messages": [*talk, HumanMessage("And?")]})
+        sent = [prompt, *shown["llm_input_messages"]]
+        assert count_tokens(sent, []) <= BUDGET.window - BUDGET.output
+        assert shown["payload"].tokens > count_tokens([prompt], [])
+        assert prompt.text not in [message.text for message in shown["llm_input_messages"]]
+
+
+def test_the_context_node_can_be_lifted_into_a_graph_of_ones_own() -> None:
+    """In a LangGraph graph over messages it takes in what is new and hands the model what fits the budget."""
+    session = Session(MemoryStore("s"))
+    shown: list[list[Any]] = []
+
+    def model(state: GraphState) -> dict[str, Any]:
+        shown.append(state["llm_input_messages"])
+        return {"messages": [AIMessage("fine " * 300)]}
+
+    node = ContextNode(session, Budget(window=2_000, output=200))
+    graph = StateGraph(GraphState)
+    graph.add_node("context", node)
+    graph.add_node("model", model)
+    graph.add_edge(START, "context")
+    graph.add_edge("context", "model")
+    graph.add_edge("model", END)
+    compiled = graph.compile()
+
+    async def turns() -> Any:
+        state: Any = {"messages": []}
+        for n in range(8):
+            state["messages"] = [*state["messages"], HumanMessage(f"Question {n} " + "word " * 200)]
+            state = await compiled.ainvoke(state)
+        return state
+
+    state = asyncio.run(turns())
+    assert len(state["messages"]) == 16
+    assert len(shown[-1]) < 16
+    assert "Question 7" in str(shown[-1][-1].content)
+    assert session.receipt is not None
+    assert session.receipt.tokens <= session.receipt.limit
 
 
 def test_without_tools_the_node_speaks_of_none() -> None:
@@ -182,7 +259,7 @@ def test_langgraphs_own_agent_takes_the_node_as_its_hook() -> None:
 
     model = Model(messages=replies())
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it has moved to another package, which is not installed here
+        warnings.simplefilter("ignore")  # `create_agent` replaces it
         agent = create_react_agent(model, node.tools, pre_model_hook=node)
     state = agent.invoke({"messages": [HumanMessage("Say it again.")]})
     expanded, said = [message.content for message in state["messages"]][-2:]

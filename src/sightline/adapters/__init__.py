@@ -1,0 +1,6 @@
+"""Adapters: Sightline inside the programs of others, one file for each framework.
+
+An adapter hands the framework's messages to a `History` and writes payloads in the framework's form. It decides nothing
+about what the model sees. What two adapters would need belongs to `session`. Import the file of your framework:
+`sightline.adapters.langchain`.
+"""

@@ -1,0 +1,230 @@
+"""Sightline in LangChain and LangGraph: a middleware for `create_agent`, and a node for graphs of your own.
+
+Both take the messages of the graph's state into a session, one for each `thread_id`, and give the model those that fit.
+The state keeps every message. Needs `pip install 'sightline[langchain]'`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from sightline.adapters.version import check_version
+from sightline.errors import BadInput
+from sightline.log.conflict import retry_on_conflict
+from sightline.plan.budget import Budget
+from sightline.session.conversations import Conversations, Sessions
+from sightline.session.history import History
+from sightline.session.session import Session
+from sightline.values.items import Call
+from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.settings import Settings
+from sightline.wire.payload import Payload
+
+check_version("langchain", oldest=(1, 1), before=2)
+
+from langchain.agents.middleware import AgentMiddleware, AgentState  # noqa: E402
+from langchain.agents.middleware.types import ModelRequest, ModelResponse  # noqa: E402
+from langchain_core.messages import AnyMessage, SystemMessage, convert_to_messages  # noqa: E402
+from langchain_core.runnables import RunnableConfig  # noqa: E402
+from langchain_core.tools import BaseTool, StructuredTool  # noqa: E402
+from langchain_core.utils.function_calling import convert_to_openai_tool  # noqa: E402
+from langgraph.config import get_config  # noqa: E402
+from langgraph.prebuilt import ToolRuntime  # noqa: E402
+
+from sightline.adapters.langchain_request import MessageWriter, budget_of, response_tools  # noqa: E402
+
+__all__ = ["ContextNode", "SightlineMiddleware"]
+
+
+class _Threads:
+    """The sessions of a graph's threads, and what is composed from them: the part that middleware and node share."""
+
+    def __init__(self, sessions: Sessions, settings: Settings | None) -> None:
+        self._conversations = Conversations(sessions, settings=settings)
+        self._writers: WeakKeyDictionary[History, MessageWriter] = WeakKeyDictionary()
+        self._defined: tuple[list[Any], list[Any]] = ([], [])  # tools, and their definitions
+        self.tools: list[BaseTool] = [
+            StructuredTool(
+                name=tool.name, description=tool.description, args_schema=tool.schema, func=self._answering(tool.name)
+            )
+            for tool in RECALL_TOOLS
+        ]
+
+    def compose(
+        self, messages: Sequence[Any], budget: Budget, system: str | None, tools: Sequence[Any]
+    ) -> tuple[Payload, list[AnyMessage]]:
+        """Take in what is new, and return what fits.
+
+        The system text is counted, and not among the messages; None: it is that of the session or of the messages.
+        """
+        definitions, recall = self.define(tools), any(map(self._is_ours, tools))
+        with self._conversations.use(self._name(messages)) as history:
+            session = history.follow(messages, in_place=bool(system))
+            if system:
+                retry_on_conflict(lambda: session.system(system, replace=True), session.refresh)
+            session.tools(definitions, recall=recall)
+            payload = session.compose(budget)
+            writer = self._writers.setdefault(history, MessageWriter())
+            return payload, writer.write(payload, history, with_system=system is None)
+
+    def add_reply(self, messages: Sequence[Any], reply: Sequence[Any]) -> None:
+        """Take in what the model has answered to these messages."""
+        with self._conversations.use(self._name(messages)) as history:
+            history.follow([*messages, *reply], replies=len(reply))
+
+    def session_of(self, conversation: str) -> Session:
+        with self._conversations.use(conversation) as history:
+            return history.session
+
+    def close(self) -> None:
+        self._conversations.close()
+
+    def _name(self, messages: Sequence[Any], config: RunnableConfig | None = None) -> str:
+        """Return the name of the conversation: its thread and, in a graph within a graph, the nodes that it runs in.
+
+        Without a thread it is named by its first message.
+        """
+        try:
+            configurable = (config or get_config()).get("configurable") or {}
+        except RuntimeError:  # called outside of a graph
+            configurable = {}
+        nodes = [place.partition(":")[0] for place in str(configurable.get("checkpoint_ns") or "").split("|")[:-1]]
+        thread = configurable.get("thread_id")
+        if thread is None:
+            if self._conversations.is_one:
+                return ""
+            first = repr([str(message.content) for message in messages[:1]])
+            thread = blake2b(first.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+        return "/".join([str(thread), *nodes])
+
+    def _is_ours(self, tool: Any) -> bool:
+        return any(tool is own for own in self.tools)
+
+    def define(self, tools: Sequence[Any]) -> list[Any]:
+        """Return the definitions of tools that are not ours. They are made again only for other tools."""
+        others = [tool for tool in tools if not self._is_ours(tool)]
+        known, definitions = self._defined
+        if len(others) != len(known) or any(one is not other for one, other in zip(others, known, strict=True)):
+            try:
+                definitions = [tool if isinstance(tool, dict) else convert_to_openai_tool(tool) for tool in others]
+            except (TypeError, ValueError) as error:
+                raise BadInput(
+                    f"a tool of a graph is a LangChain tool or a function with a docstring: {error}"
+                ) from error
+            self._defined = (others, definitions)
+        return definitions
+
+    def _answering(self, name: str) -> Callable[..., str]:
+        def answer(runtime: ToolRuntime, **given: Any) -> str:
+            with self._conversations.use(self._name(_messages_in(runtime.state), runtime.config)) as history:
+                return history.session.items.answer(Call("", name, given))
+
+        return answer
+
+
+class SightlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
+    """Composes what the model sees, in an agent of LangChain: `create_agent(model, tools, middleware=[…])`.
+
+    Before each model call the new messages of the state are appended to the session of the thread, and the model gets
+    what fits the budget, with system prompt and tools counted. The state keeps every message. The model's reply goes to
+    the log at once. `tools` are `expand` and `recall`, by which the model sees again what was shortened.
+    Each `thread_id` has a session of that name. Messages that were edited or taken back go on as a branch of it.
+    Put it last in the list of middlewares, so that it sees the request as the others leave it.
+    """
+
+    def __init__(
+        self, budget: Budget | None = None, *, sessions: Sessions = ".", settings: Settings | None = None
+    ) -> None:
+        """`budget`: without one, the context window that the model's `profile` states.
+
+        `sessions`: where they are kept: a project's folder, `Stores`, a function that opens a session by its id, or one
+        session for one thread. `settings` are those of new sessions.
+        """
+        super().__init__()
+        self.budget = budget
+        self._threads = _Threads(sessions, settings)
+        self.tools = self._threads.tools
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Call the model with what fits. Raises what `Session.compose` raises."""
+        response = handler(self._composed(request))
+        self._threads.add_reply(request.messages, response.result)
+        return response
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """The same for `ainvoke` and `astream`. The session's work is done in a thread."""
+        response = await handler(await asyncio.to_thread(self._composed, request))
+        await asyncio.to_thread(self._threads.add_reply, request.messages, response.result)
+        return response
+
+    def session_of(self, thread_id: str) -> Session:
+        """Return the session of a thread, on the branch of the messages that it had last."""
+        return self._threads.session_of(thread_id)
+
+    def close(self) -> None:
+        """Close the sessions that were opened here. The next call opens them again."""
+        self._threads.close()
+
+    def _composed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        system = str(request.system_message.text) if request.system_message else ""
+        tools = [*request.tools, *response_tools(request.response_format)]
+        budget = self.budget or budget_of(request.model)
+        _, messages = self._threads.compose(request.messages, budget, system, tools)
+        return request.override(messages=messages)
+
+
+class ContextNode:
+    """The node that composes what the model sees, in a LangGraph graph of yours.
+
+    It appends the new `messages` of the state to the session of the thread, and returns a `payload`, and the messages
+    that fit as `llm_input_messages`. The state keeps every message. Runs in graphs of both kinds: `invoke` and
+    `ainvoke`, `stream` and `astream`. Messages that were edited or taken back go on as a branch of the session.
+    """
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        budget: Budget,
+        tools: Sequence[Any] | None = None,
+        *,
+        prompt: str | SystemMessage | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        """`sessions` and `settings` as for `SightlineMiddleware`; one session is for one thread.
+
+        `tools`: those of your model, as LangChain tools or functions. The attribute `tools` then has also `expand` and
+        `recall`: bind all of them to your model, and run them by your `ToolNode`. Without `tools`, nothing in the
+        payload speaks of the two. `prompt`: the system text that your graph puts before `llm_input_messages` itself; it
+        is counted. Raises BadInput if something among the tools is none.
+        """
+        self.budget, self._threads = budget, _Threads(sessions, settings)
+        self.tools: list[Any] = [] if tools is None else [*tools, *self._threads.tools]
+        self._threads.define(self.tools)
+        self._prompt = str(prompt.text) if isinstance(prompt, SystemMessage) else prompt
+
+    def __call__(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Compose. Raises what `Session.compose` raises."""
+        if (messages := state.get("messages")) is None:
+            return {"payload": self.session_of("").compose(self.budget)}
+        read = convert_to_messages(messages)
+        payload, written = self._threads.compose(read, self.budget, self._prompt, self.tools)
+        return {"payload": payload, "llm_input_messages": written}
+
+    def session_of(self, thread_id: str) -> Session:
+        """Return the session of a thread, on the branch of the messages that it had last."""
+        return self._threads.session_of(thread_id)
+
+    def close(self) -> None:
+        """Close the sessions that were opened here. The next call opens them again."""
+        self._threads.close()
+
+
+def _messages_in(state: Any) -> Sequence[Any]:
+    found = state.get("messages", ()) if isinstance(state, Mapping) else getattr(state, "messages", state)
+    return found if isinstance(found, Sequence) else ()

@@ -1,0 +1,21 @@
+"""Checks that a framework is installed in a version that its adapter was written for."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+
+def check_version(package: str, oldest: tuple[int, int], before: int) -> None:
+    """Raise ImportError if the package is missing, older than `oldest`, or of the major version `before` or later.
+
+    The error says what to install: the extra of Sightline has the name of the package.
+    """
+    install = f"pip install 'sightline[{package}]'"
+    try:
+        found = version(package)
+    except PackageNotFoundError as error:
+        raise ModuleNotFoundError(f"sightline.adapters.{package} needs {package}: {install}") from error
+    numbers = tuple(int(number) for number in found.split(".")[:2] if number.isdigit())
+    if not oldest <= numbers < (before,):
+        raise ImportError(
+            f"sightline.adapters.{package} works with {package} {oldest[0]}.{oldest[1]} and later versions before "
+            f"{before}, and {found} is installed: {install} installs one that fits"
+        )

@@ -1,0 +1,131 @@
+"""The histories of several conversations, found by name: each has a session of its own, which is opened when needed."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from threading import Lock, RLock
+
+from sightline.errors import BadInput, BadSessionId, SessionNotFound
+from sightline.log.stores import Stores, check_session_id, missing
+from sightline.session.async_session import AsyncSession
+from sightline.session.history import History
+from sightline.session.session import Session
+from sightline.values.settings import Settings
+
+Sessions = Session | AsyncSession | Stores | str | Path | Callable[[str], Session]
+"""Where conversations are kept: a project's folder, stores, a function that opens a session by its id, or one session
+for one conversation."""
+
+_MOST_OPEN = 64  # sessions whose files are open at once
+
+
+class _Entry:
+    """A conversation that is open: its history, and how many use it now."""
+
+    def __init__(self) -> None:
+        self.lock, self.users = RLock(), 0
+        self.history: History | None = None
+
+
+class Conversations:
+    """Opens the session of a conversation by the name of the conversation, and follows its list of messages.
+
+    Those that were not used for long are closed, and opened again when they are used.
+    """
+
+    def __init__(self, sessions: Sessions, *, settings: Settings | None = None, most_open: int = _MOST_OPEN) -> None:
+        """`settings` are those of new sessions. Raises BadInput if `sessions` is nothing that sessions come from."""
+        self._sessions = sessions.session if isinstance(sessions, AsyncSession) else sessions
+        self._settings, self._most_open = settings, most_open
+        known = isinstance(sessions, Session | AsyncSession | str | Path) or callable(sessions)
+        if not known and missing(sessions, Stores):
+            raise BadInput(
+                "sessions are a project's folder, Stores, a function that opens a session by its id, or one Session; "
+                f"not {sessions!r}"
+            )
+        if settings is not None and (callable(sessions) or isinstance(sessions, Session | AsyncSession)):
+            raise BadInput("a session that you open has its settings: give them to Session.new")
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._lock = Lock()
+        self._only = ""  # the conversation that the one session belongs to
+
+    @property
+    def is_one(self) -> bool:
+        """Whether there is one session, for one conversation."""
+        return isinstance(self._sessions, Session)
+
+    @contextmanager
+    def use(self, name: str) -> Iterator[History]:
+        """Give the history of a conversation. Others who want the same one wait until this block ends.
+
+        Raises:
+            BadInput: there is one session, and it belongs to another conversation.
+        """
+        if self.is_one:
+            name = self._check_only(name)
+        with self._lock:
+            entry = self._entries.setdefault(name, _Entry())
+            self._entries.move_to_end(name)
+            entry.users += 1
+        try:
+            with entry.lock:
+                if entry.history is None:
+                    entry.history = History(self._open(name))
+                yield entry.history
+        finally:
+            with self._lock:
+                entry.users -= 1
+                self._close_oldest()
+
+    def close(self) -> None:
+        """Close the sessions that were opened here. One that was passed in stays open."""
+        with self._lock:
+            for entry in self._entries.values():
+                self._close(entry)
+            self._entries.clear()
+
+    def _check_only(self, name: str) -> str:
+        if name and self._only and name != self._only:
+            raise BadInput(
+                f"the one session here belongs to conversation {self._only!r}, and this is {name!r}: pass a folder or "
+                "stores instead of a session, and each conversation has a session of its own"
+            )
+        self._only = self._only or name
+        return ""
+
+    def _open(self, name: str) -> Session:
+        source, session_id = self._sessions, id_of(name)
+        if isinstance(source, Session):
+            return source
+        if callable(source):
+            session = source(session_id)
+            session = session.session if isinstance(session, AsyncSession) else session
+            if not isinstance(session, Session):
+                raise BadInput(f"the function for sessions gave {session!r}, which is no Session")
+            return session
+        project: str | Path = source if isinstance(source, str | Path) else "."
+        stores = None if isinstance(source, str | Path) else source
+        try:
+            return Session.resume(session_id, project, stores=stores)
+        except SessionNotFound:
+            return Session.new(project, stores=stores, session_id=session_id, settings=self._settings)
+
+    def _close_oldest(self) -> None:
+        for name in [name for name, entry in self._entries.items() if not entry.users]:
+            if len(self._entries) <= self._most_open:
+                return
+            self._close(self._entries.pop(name))
+
+    def _close(self, entry: _Entry) -> None:
+        if entry.history is not None:
+            entry.history.close(with_first=not self.is_one)
+
+
+def id_of(name: str) -> str:
+    """Return the id of the session of a conversation: its name, or a digest of a name that no session may have."""
+    try:
+        return check_session_id(name)
+    except BadSessionId:
+        return f"conversation-{blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}"

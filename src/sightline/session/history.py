@@ -1,0 +1,249 @@
+"""Follows the message list of another program in a session: what is new is appended, what was changed is a branch.
+
+Graphs, frameworks and clients of a provider hold the conversation themselves, and hand over the whole list at each
+call. Messages that were there before are compared with what was given last time, and only others are read. Each has a
+digest of the list up to it. The log keeps these digests, so that a list is known again after a restart and on every
+branch. A list that does not go on from what the log has is a branch: it shares the messages that are the same.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from threading import RLock
+from typing import Any, NamedTuple
+
+import msgspec
+
+from sightline.errors import BadInput, UnknownItem
+from sightline.log import entries
+from sightline.log.annotations import HistoryNote
+from sightline.log.conflict import retry_on_conflict
+from sightline.session import accept
+from sightline.session.session import Session
+from sightline.values.items import Call, Message, Result
+from sightline.values.lock import locked
+from sightline.wire import common, read_messages, view
+
+_ATTEMPTS = 3  # at appending while other processes append to the same session
+_START = b""  # the digest of a list without messages
+
+
+class _Place(NamedTuple):
+    """Where the log has a message of a list: its last item, and the branch that this was written on."""
+
+    item: str
+    branch: str
+
+
+class _Seen(NamedTuple):
+    """A message of the list as it was given last."""
+
+    copy: Any  # what was read of it
+    chain: bytes  # digest of the list up to it
+    digest: bytes  # of the one neutral message that it is; empty if it is several
+    calls: frozenset[str]
+    results: frozenset[str]
+
+
+class History:
+    """One list of messages and the session that follows it. May be used by several threads.
+
+    `session` writes to the branch of the list that was given last. The session that was passed in stays open.
+    """
+
+    def __init__(self, session: Session, *, wire: str = "") -> None:
+        """`wire`: the name of the format of the messages; without it each is read in its own, as by `extend`."""
+        self.session, self._first, self._wire = session, session, wire
+        self._lock = RLock()
+        self._seen: list[_Seen] = []
+        self._given: list[Any] = []
+        self._at: dict[str, int] = {}  # item → the message of the list that it is
+        self._places: dict[bytes, list[_Place]] = {}  # digest of a list → where its last message is
+        self._ends: dict[str, bytes] = {}  # branch → the list that it has
+        self._read_places()
+
+    @locked
+    def follow(self, messages: Sequence[Any], *, in_place: bool = False, replies: int = 0) -> Session:
+        """Append what is new in this list, and return the session to compose from: its branch is this list's.
+
+        `in_place` as for `Session.extend`. `replies`: the last ones are the model's reply to the last payload, so that
+        the usage it reports corrects how tokens are counted.
+
+        Raises:
+            BadInput: a message that cannot be read, by its index. Nothing is appended then.
+        """
+        return retry_on_conflict(lambda: self._follow(list(messages), in_place, replies), self._refresh, _ATTEMPTS)
+
+    @locked
+    def original(self, message: Message) -> Any | None:
+        """Return the message of the list that this one of a payload shows unchanged; None if there is none."""
+        at = self._at.get(message.id)
+        return self._given[at] if at is not None and self._seen[at].digest == _digest([message]) else None
+
+    @locked
+    def close(self, *, with_first: bool = True) -> None:
+        """Close the session of the list and, `with_first`, the one that was passed in."""
+        self._switch(self._first)
+        if with_first:
+            self._first.close()
+
+    # ------------------------------------------------------------------ the list
+
+    def _follow(self, messages: list[Any], in_place: bool, replies: int) -> Session:
+        same = self._count_same(messages)
+        read = self._read(messages, same)
+        seen = [*self._seen[:same], *self._link(messages, same, read)]
+        known = same
+        while known < len(seen) and seen[known].chain in self._places:
+            known += 1
+        start = self._go_to(seen, known)
+        if start < len(seen):
+            again = self._read(messages, start, same) if start < same else []
+            self._append(seen[start:], [*again, *read[max(0, start - same) :]], in_place, start == len(seen) - replies)
+        self._remember(messages, seen, min(same, start))
+        return self.session
+
+    def _count_same(self, messages: Sequence[Any]) -> int:
+        """Count the first messages that are as they were given last. A message that changed in place is another."""
+        for at, (seen, given) in enumerate(zip(self._seen, messages, strict=False)):
+            if view(given) != seen.copy:
+                return at
+        return min(len(self._seen), len(messages))
+
+    def _read(self, messages: Sequence[Any], first: int, end: int | None = None) -> list[list[Message]]:
+        try:
+            return [accept.read_with(self._read_one, message) for message in messages[first:end]]
+        except BadInput:
+            accept.read_with(lambda every: read_messages(every, self._wire), messages)  # it says which one is bad
+            raise
+
+    def _read_one(self, message: Any) -> list[Message]:
+        return read_messages([message], self._wire)
+
+    def _link(self, messages: Sequence[Any], first: int, read: Sequence[list[Message]]) -> list[_Seen]:
+        chain = self._seen[first - 1].chain if first else _START
+        linked = []
+        for given, neutral in zip(messages[first:], read, strict=True):
+            digest = _digest(neutral)
+            chain = blake2b(chain + digest, digest_size=16).digest()
+            parts = [part for message in neutral for part in message.parts]
+            calls = frozenset(part.id for part in parts if isinstance(part, Call))
+            results = frozenset(part.id for part in parts if isinstance(part, Result))
+            copy = common.plain(view(given), "message")
+            linked.append(_Seen(copy, chain, digest if len(neutral) == 1 else b"", calls, results))
+        return linked
+
+    def _remember(self, messages: list[Any], seen: list[_Seen], first: int) -> None:
+        """Note what was given, from the first message on that is new or has another place."""
+        for item in [item for item, at in self._at.items() if at >= first] if first < len(self._seen) else ():
+            del self._at[item]
+        for at, each in enumerate(seen[first:], first):
+            for place in self._places.get(each.chain, ()):
+                if self._has(place):
+                    self._at[place.item] = at
+        self._given, self._seen = messages, seen
+
+    # ------------------------------------------------------------------ the log
+
+    def _append(self, seen: Sequence[_Seen], read: Sequence[list[Message]], in_place: bool, is_reply: bool) -> None:
+        note = HistoryNote([(each.chain.hex(), len(own)) for each, own in zip(seen, read, strict=True)])
+        neutral = [message for own in read for message in own]
+        ids = self.session.extend(neutral, in_place=in_place, is_reply=is_reply, note=note)
+        count = 0
+        for each, own in zip(seen, read, strict=True):
+            count += len(own)
+            self._put(each.chain, ids[count - 1] if count else "", self.session.branch)
+
+    def _put(self, chain: bytes, item: str, branch: str) -> None:
+        self._places.setdefault(chain, []).append(_Place(item, branch))
+        self._ends[branch] = chain
+
+    def _read_places(self) -> None:
+        """Read where the log has which messages of the list."""
+        self._places, self._ends = {}, {}
+        for seq, branch, value in self.session.annotations(entries.HISTORY):
+            try:
+                note = msgspec.convert(value, HistoryNote)
+                links = [(bytes.fromhex(chain), count) for chain, count in note.links]
+            except (msgspec.ValidationError, ValueError):  # another program wrote it: its messages are not known again
+                continue
+            end = seq  # the entries follow the note one by one
+            for chain, count in links:
+                end += count
+                self._put(chain, str(end) if end > seq else "", branch)
+
+    def _refresh(self) -> None:
+        """Read what other processes have appended."""
+        self.session.refresh()
+        self._read_places()
+        self._seen, self._given, self._at = [], [], {}
+
+    # ------------------------------------------------------------------ branches
+
+    def _go_to(self, seen: Sequence[_Seen], known: int) -> int:
+        """Go to a branch that has the beginning of this list and nothing of it after that. Return how many it has."""
+        chain = seen[known - 1].chain if known else _START
+        branches = [self.session.branch, *self._ends]
+        if (branch := next((each for each in branches if self._end_of(each) == chain), None)) is not None:
+            self._open(branch)
+            return known
+        known = _cut(seen, known)
+        while known and not self._places[seen[known - 1].chain][-1].item:  # a message without any content
+            known -= 1
+        if known:
+            place = self._places[seen[known - 1].chain][-1]
+            self._open(place.branch)
+            self._switch(self.session.fork(place.item))
+        else:
+            self._switch(self.session.fork(self._item_before()))
+        self._ends[self.session.branch] = seen[known - 1].chain if known else _START
+        return known
+
+    def _end_of(self, branch: str) -> bytes:
+        """Return the digest of the list that a branch has. One that another program began has that of its beginning."""
+        if branch not in self._ends and branch == self.session.branch:
+            has = [chain for chain, places in self._places.items() if any(map(self._has, places))]
+            self._ends[branch] = has[-1] if has else _START
+        return self._ends[branch]
+
+    def _item_before(self) -> str | int:
+        """Return the last item that was in the session before the list; 0 if there is none."""
+        mine = {place.item for places in self._places.values() for place in places}
+        before: str | int = 0
+        for item in self.session.items:
+            if item.id in mine:
+                break
+            before = item.id
+        return before
+
+    def _has(self, place: _Place) -> bool:
+        try:
+            self.session.items.row(place.item)
+        except UnknownItem:
+            return False
+        return True
+
+    def _open(self, branch: str) -> None:
+        if branch != self.session.branch:
+            self._switch(self._first if branch == self._first.branch else self.session.on_branch(branch))
+
+    def _switch(self, session: Session) -> None:
+        if self.session is not self._first:
+            self.session.close()
+        self.session = session
+
+
+def _digest(messages: Sequence[Message]) -> bytes:
+    said = msgspec.json.encode([(message.role, message.parts) for message in messages])
+    return blake2b(said, digest_size=16).digest()
+
+
+def _cut(seen: Sequence[_Seen], count: int) -> int:
+    """Return how many of the first `count` messages a branch can share: calls and results are not separated."""
+    answered: set[str] = set()
+    for at in range(count - 1, -1, -1):
+        if seen[at].calls:
+            return count if seen[at].calls <= answered else at
+        if not seen[at].results:
+            return count
+        answered |= seen[at].results
+    return count

@@ -1,0 +1,56 @@
+"""What a session looks up in its log: the system prompt in force, unread dialogue, annotations."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from sightline.log import entries
+from sightline.log.journal import Journal
+from sightline.log.stores import Store
+from sightline.plan.strategies.sliding import begins_turn
+from sightline.values.items import Item, Kind
+
+
+class Annotation(NamedTuple):
+    """An annotation as the log has it: the seq of its entry, the branch it was written on, and its value."""
+
+    seq: int
+    branch: str
+    value: Any
+
+
+def read_annotations(store: Store, name: str) -> Iterator[Annotation]:
+    """Yield the annotations of this name, in log order. Lines that cannot be read are none."""
+    marked = b'"subtype":' + msgspec.json.encode(name)
+    for line in store.scan():
+        if marked not in line.data or not entries.is_intact(line.data):
+            continue
+        try:
+            entry = entries.decode(line.data)
+            if entry.type == "system" and entry.subtype == name:  # a message may hold the same words
+                yield Annotation(entry.seq, entry.branch, msgspec.json.decode(entry.data))
+        except entries.UNREADABLE:
+            continue
+
+
+def find_system(journal: Journal, text: str, *, replace: bool) -> int | None:
+    """Return the row of a system prompt with this text that need not be added again; None if there is none."""
+    timeline = journal.timeline
+    known = timeline.head_rows(journal.path)
+    if not replace:
+        known = list(timeline.rows_on(journal.path, reversed(timeline.systems)))
+    elif len(known) > 1:  # all of them are replaced, also by a text that one of them has
+        known = []
+    return next((row for row in known if journal.reader.text(row) == text), None)
+
+
+def read_unread(journal: Journal) -> list[Item]:
+    """Return the dialogue that the strategy's state does not account for. See `Session.unread`."""
+    timeline = journal.timeline
+    since = range(max(timeline.rows_read(journal.path), 0), len(timeline))
+    asked = {row for row in timeline.rows_on(journal.path, since) if begins_turn(timeline, timeline.unit[row])}
+    said = (row for row in timeline.rows_on(journal.path, since) if timeline.kind[row] == Kind.ASSISTANT)
+    rows = sorted(asked.union(said)) if asked else []
+    answers = rows.index(min(asked)) if asked else 0
+    return [journal.reader.item(row) for row in rows[max(answers - 1, 0) :]]

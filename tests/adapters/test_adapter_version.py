@@ -1,0 +1,34 @@
+"""An adapter says at import which version of its framework it needs."""
+
+import importlib
+from importlib import metadata
+
+import pytest
+
+from sightline.adapters import langchain, version
+
+
+@pytest.mark.parametrize("found", ["0.3.27", "1.0.9", "2.0.0", "2.1"])
+def test_an_unsupported_version_says_so_at_import(found: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what is installed, what is needed, and the command."""
+    monkeypatch.setattr(version, "version", lambda _: found)
+    with pytest.raises(ImportError, match=rf"1\.1 and later versions before 2, and {found}.*sightline\[langchain\]"):
+        importlib.reload(langchain)
+
+
+@pytest.mark.parametrize("found", ["1.1.0", "1.4.7", "1.12.0rc1"])
+def test_a_supported_version_is_imported(found: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the oldest to the last before the next major one."""
+    monkeypatch.setattr(version, "version", lambda _: found)
+    version.check_version("langchain", oldest=(1, 1), before=2)
+
+
+def test_a_missing_framework_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for every optional part."""
+
+    def missing(_: str) -> str:
+        raise metadata.PackageNotFoundError
+
+    monkeypatch.setattr(version, "version", missing)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'sightline\[langchain\]'"):
+        version.check_version("langchain", oldest=(1, 1), before=2)
