@@ -69,10 +69,12 @@ class HeadNote(Struct, omit_defaults=True):
 class HistoryNote(Struct, omit_defaults=True):
     """The entries after it are messages of a list that another program holds.
 
-    Each link is one message: the digest of the list up to it, and how many entries it has.
+    Each link is one message: the digest of the list up to it, and how many entries it has. A `reply` is the model's: a
+    digest of the list that it answers and of what it says, and its item.
     """
 
-    links: list[tuple[str, Count]]
+    links: list[tuple[str, Count]] = []
+    reply: tuple[str, str] | None = None
 
 
 class CompactNote(Struct, omit_defaults=True):

@@ -8,6 +8,7 @@ branch. A list that does not go on from what the log has is a branch: it shares 
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import takewhile
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -19,11 +20,12 @@ from sightline.log.annotations import HistoryNote
 from sightline.log.conflict import retry_on_conflict
 from sightline.session import accept
 from sightline.session.session import Session
-from sightline.values.items import Call, Message, Result
+from sightline.values.items import Blob, Call, Message, Part, Result, Role, Text, plain_text
 from sightline.values.lock import locked
 from sightline.wire import common, read_messages, view
 
 _ATTEMPTS = 3  # at appending while other processes append to the same session
+_MOST_OPEN = 4  # branches besides the current one whose sessions stay open
 _START = b""  # the digest of a list without messages
 
 
@@ -32,6 +34,13 @@ class _Place(NamedTuple):
 
     item: str
     branch: str
+
+
+class ListPlace(NamedTuple):
+    """A list that was given: the branch that has it, and its digest. A reply to it is logged there."""
+
+    branch: str
+    chain: bytes
 
 
 class _Seen(NamedTuple):
@@ -58,7 +67,9 @@ class History:
         self._given: list[Any] = []
         self._at: dict[str, int] = {}  # item → the message of the list that it is
         self._places: dict[bytes, list[_Place]] = {}  # digest of a list → where its last message is
-        self._ends: dict[str, bytes] = {}  # branch → the list that it has
+        self._ends: dict[str, bytes] = {}  # branch → the list that it has, or the key of the reply after it
+        self._replies: dict[bytes, _Place] = {}  # key of a reply → where it is. See `_reply_key`
+        self._others: dict[str, Session] = {}  # branch → its session, the one that was used last at the end
         self._read_places()
 
     @locked
@@ -73,16 +84,46 @@ class History:
         """
         return retry_on_conflict(lambda: self._follow(list(messages), in_place, replies), self._refresh, _ATTEMPTS)
 
+    @property
+    def place(self) -> ListPlace:
+        """Where the list is that was given last."""
+        return ListPlace(self.session.branch, self._seen[-1].chain if self._seen else _START)
+
+    @locked
+    def session_at(self, place: ListPlace) -> Session:
+        """Return the session that writes to the branch of a list."""
+        self._open(place.branch)
+        return self.session
+
+    @locked
+    def expect(self, place: ListPlace, shown: Sequence[Part], item: str) -> None:
+        """Say what the reply to a list looks like to the other program, and the last item of it in the log.
+
+        When the list comes back with a reply that says this, it is known: its text may differ in blanks, and what is
+        neither text nor call may be missing.
+        """
+        if not any(isinstance(part, Call | Text | Blob) for part in shown):
+            return
+        key = _reply_key(place.chain, shown)
+        session = self.session_at(place)
+        note = HistoryNote(reply=(key.hex(), item))
+        retry_on_conflict(lambda: session.extend([], note=note), session.refresh)
+        self._replies[key] = _Place(item, place.branch)
+        self._ends[place.branch] = key
+
     @locked
     def original(self, message: Message) -> Any | None:
         """Return the message of the list that this one of a payload shows unchanged; None if there is none."""
         at = self._at.get(message.id)
-        return self._given[at] if at is not None and self._seen[at].digest == _digest([message]) else None
+        return self._given[at] if at is not None and self._seen[at].digest == digest_of([message]) else None
 
     @locked
     def close(self, *, with_first: bool = True) -> None:
         """Close the session of the list and, `with_first`, the one that was passed in."""
-        self._switch(self._first)
+        self.session = self._first
+        for session in self._others.values():
+            session.close()
+        self._others.clear()
         if with_first:
             self._first.close()
 
@@ -93,14 +134,30 @@ class History:
         read = self._read(messages, same)
         seen = [*self._seen[:same], *self._link(messages, same, read)]
         known = same
-        while known < len(seen) and seen[known].chain in self._places:
-            known += 1
+        while known < len(seen):
+            count = 1 if seen[known].chain in self._places else self._count_replied(seen, known, read[known - same :])
+            if not count:
+                break
+            known += count
         start = self._go_to(seen, known)
         if start < len(seen):
             again = self._read(messages, start, same) if start < same else []
             self._append(seen[start:], [*again, *read[max(0, start - same) :]], in_place, start == len(seen) - replies)
         self._remember(messages, seen, min(same, start))
         return self.session
+
+    def _count_replied(self, seen: Sequence[_Seen], first: int, read: Sequence[list[Message]]) -> int:
+        """Count the messages from this one on that are together a reply that the log has. They are known from now."""
+        run = list(takewhile(lambda own: own and all(one.role is Role.ASSISTANT for one in own), read))
+        chain = seen[first - 1].chain if first else _START
+        key = _reply_key(chain, [part for own in run for one in own for part in one.parts])
+        if not run or (place := self._replies.get(key)) is None:
+            return 0
+        for each in seen[first : first + len(run)]:
+            self._places.setdefault(each.chain, []).append(place)
+        if self._ends.get(place.branch) == key:
+            self._ends[place.branch] = seen[first + len(run) - 1].chain
+        return len(run)
 
     def _count_same(self, messages: Sequence[Any]) -> int:
         """Count the first messages that are as they were given last. A message that changed in place is another."""
@@ -123,7 +180,7 @@ class History:
         chain = self._seen[first - 1].chain if first else _START
         linked = []
         for given, neutral in zip(messages[first:], read, strict=True):
-            digest = _digest(neutral)
+            digest = digest_of(neutral)
             chain = blake2b(chain + digest, digest_size=16).digest()
             parts = [part for message in neutral for part in message.parts]
             calls = frozenset(part.id for part in parts if isinstance(part, Call))
@@ -159,13 +216,16 @@ class History:
 
     def _read_places(self) -> None:
         """Read where the log has which messages of the list."""
-        self._places, self._ends = {}, {}
+        self._places, self._ends, self._replies = {}, {}, {}
         for seq, branch, value in self.session.annotations(entries.HISTORY):
             try:
                 note = msgspec.convert(value, HistoryNote)
                 links = [(bytes.fromhex(chain), count) for chain, count in note.links]
             except (msgspec.ValidationError, ValueError):  # another program wrote it: its messages are not known again
                 continue
+            if note.reply:
+                key = bytes.fromhex(note.reply[0])
+                self._replies[key], self._ends[branch] = _Place(note.reply[1], branch), key
             end = seq  # the entries follow the note one by one
             for chain, count in links:
                 end += count
@@ -224,17 +284,29 @@ class History:
 
     def _open(self, branch: str) -> None:
         if branch != self.session.branch:
-            self._switch(self._first if branch == self._first.branch else self.session.on_branch(branch))
+            known = self._first if branch == self._first.branch else self._others.pop(branch, None)
+            self._switch(known or self.session.on_branch(branch))
 
     def _switch(self, session: Session) -> None:
-        if self.session is not self._first:
-            self.session.close()
+        """Go to another session. A few others stay open, because several lists may grow at once."""
         self.session = session
+        if session is not self._first:
+            self._others[session.branch] = session
+        for branch in [each for each in self._others if each != session.branch][: -_MOST_OPEN or None]:
+            self._others.pop(branch).close()
 
 
-def _digest(messages: Sequence[Message]) -> bytes:
+def digest_of(messages: Sequence[Message]) -> bytes:
+    """Return a digest of what messages say. Cache markers and ids of providers are not part of it."""
     said = msgspec.json.encode([(message.role, message.parts) for message in messages])
     return blake2b(said, digest_size=16).digest()
+
+
+def _reply_key(chain: bytes, parts: Sequence[Part]) -> bytes:
+    """Return a digest of a list and of a reply to it: its text without blanks, and the ids of its calls."""
+    calls = sorted(part.id for part in parts if isinstance(part, Call))
+    said = "".join("".join(plain_text((part,)).split()) for part in parts if isinstance(part, Text | Blob))
+    return blake2b(chain + msgspec.json.encode((said, calls)), digest_size=16).digest()
 
 
 def _cut(seen: Sequence[_Seen], count: int) -> int:

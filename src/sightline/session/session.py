@@ -447,23 +447,20 @@ class Session:
 
         Calls without a result are given up on when somebody speaks next. Those of the last message wait: their results
         may come in the next list, or by `tool_result`; if they have not come, `compose` gives up on them.
-        The list is written as one batch: all of it is in the log, or nothing. With `in_place`, its system messages stay
-        where they are in the conversation also before the first call, instead of being the system prompt.
-        With `is_reply`, it begins with the model's reply, whose usage counts as in `reply`. `note`: of a `History`.
+        The list is written as one batch. With `in_place`, its system messages stay where they are, instead of being the
+        system prompt. With `is_reply`, it begins with the model's reply, as for `reply`. `note`: of a `History`.
 
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing of the list is added then.
         """
         read = accept.read_list(messages)
         before, drafts = self._calls.draft_list(read, LABELLED if in_place else 0)
-        if not drafts:
-            return []
-        if is_reply and self._composer.receipt is not None:
+        if is_reply and drafts and self._composer.receipt is not None:
             drafts[0] = replace(drafts[0], receipt=self._composer.receipt.number)
         if note is not None:
             before.append(self._journal.drafts.annotation(entries.HISTORY, note))
         rows = self._journal.append([*before, *drafts])[len(before) :][: len(read)]
-        if is_reply and read[0].usage is not None:
+        if is_reply and read and read[0].usage is not None:
             self._composer.observe(read[0].usage)
         return [self._journal.timeline.id(each[0]) for each in rows]
 
@@ -499,6 +496,11 @@ class Session:
         return self._composer.compose(budget, ask, if_unchanged=False)
 
     @locked
+    def fits(self, budget: Budget) -> bool:
+        """Whether all that was said fits in full, so that nothing has to be shortened."""
+        return self._composer.view(accept.check_budget(budget)).fits
+
+    @locked
     def preview(self, budget: Budget) -> Payload:
         """Compose as `compose` would now, without recall and without calls that wait. Nothing is written.
 
@@ -516,8 +518,7 @@ class Session:
     def overflowed(self, input_tokens: int | None = None, *, extra_tokens: int = 0) -> None:
         """Say that the provider refused the last payload as too long: count more strictly, and sweep at the next call.
 
-        `input_tokens` is what the provider says it counted, if it says so. `extra_tokens` are tokens of the request
-        that were not in the payload, as for `reply`.
+        `input_tokens` is what the provider says it counted, if it says so. `extra_tokens` as for `reply`.
         """
         self._composer.overflowed(input_tokens, extra_tokens)
 
@@ -590,8 +591,6 @@ class Session:
     def flush(self) -> None:
         """Return when everything appended so far survives a power cut."""
         self._journal.store.sync()
-
-    # ------------------------------------------------------------------ private
 
     def _append(self, draft: Entry) -> str:
         return self._journal.timeline.id(self._journal.append([draft])[0][0])

@@ -126,6 +126,15 @@ class Payload:
             registry.check(wire, "the wire")
         return writer.encode(self, wire)
 
+    def messages_json(self, wire: "str | Wire", breakpoints: int | None = None) -> bytes:
+        """Only the list of messages of this request, without system prompt and tools, as JSON.
+
+        `breakpoints`: at most so many cache breakpoints, the last ones; None: as many as the wire has. Raises BadInput.
+        """
+        from sightline.wire import registry, writer
+
+        return writer.encode_messages(self, registry.wire(wire) if isinstance(wire, str) else wire, breakpoints)
+
     def write(self, wire: "str | Wire", **own: Any) -> dict[str, Any]:
         """The same request as keyword arguments for the provider's SDK, with arguments of your own, which win.
 

@@ -22,17 +22,35 @@ _encode = msgspec.json.encode
 
 def encode(payload: Payload, wire: Wire) -> bytes:
     """The request of this payload in this format, as JSON: the arguments of the head, then the messages."""
-    places = chosen_breakpoints(payload, wire.BREAKPOINTS)
-    draft = Draft(wire)
-    if isinstance(payload.body, PrefixList):
-        draft = payload.body.derived.setdefault(id(wire), draft)  # a draft holds its wire, so the id stays its own
+    places, draft = chosen_breakpoints(payload, wire.BREAKPOINTS), _draft_of(payload, wire)
     head = draft.head(payload, cached=0 in places)
-    pieces = [head.messages, *draft.runs(payload.body, [place for place in places if place])]
-    pieces += [_elements(wire.write_messages([window]), wire) for window in payload.tail]
-    pieces = [piece for piece in pieces if piece] or [b""]
+    pieces = _written(draft, payload, wire, head.messages, places)
     pieces[0] = head.arguments + pieces[0]
     pieces[-1] += b"]}"
     return b",".join(pieces)  # one copy of everything, because a second one costs more than all else
+
+
+def encode_messages(payload: Payload, wire: Wire, breakpoints: int | None = None) -> bytes:
+    """The list of messages of this payload alone, as JSON."""
+    most = wire.BREAKPOINTS if breakpoints is None else min(breakpoints, wire.BREAKPOINTS)
+    wanted = [place for place in chosen_breakpoints(payload, wire.BREAKPOINTS) if place]
+    head = wire.write_head((), (), first=first_role(payload), cached=False, output=0)
+    first, places = _elements(head.messages, wire, "write_head"), wanted[-most:] if most > 0 else []
+    return b"[" + b",".join(_written(_draft_of(payload, wire), payload, wire, first, places)) + b"]"
+
+
+def _draft_of(payload: Payload, wire: Wire) -> "Draft":
+    draft = Draft(wire)
+    if isinstance(payload.body, PrefixList):
+        draft = payload.body.derived.setdefault(id(wire), draft)  # a draft holds its wire, so the id stays its own
+    return draft
+
+
+def _written(draft: "Draft", payload: Payload, wire: Wire, first: bytes, places: Sequence[int]) -> list[bytes]:
+    """What a list of messages consists of: what the head puts there first, the body, the windows."""
+    pieces = [first, *draft.runs(payload.body, [place for place in places if place])]
+    pieces += [_elements(wire.write_messages([window]), wire) for window in payload.tail]
+    return [piece for piece in pieces if piece] or [b""]
 
 
 def chosen_breakpoints(payload: Payload, most: int) -> list[int]:
