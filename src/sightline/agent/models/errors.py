@@ -73,6 +73,15 @@ def failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: s
     return ModelRefused(_refusal(endpoint, status, said))
 
 
+def overflow_tokens(status: int, body: str) -> int | None:
+    """Return how many tokens a provider counted in a request that it refuses as too long; 0 if it does not say.
+
+    None: it does not refuse it for its length.
+    """
+    told = _ErrorBody(body)
+    return (told.input_tokens or 0) if status in (400, 413, 422, 500) and told.is_overflow(status) else None
+
+
 def failure_inside(endpoint: Endpoint, body: str) -> ModelError:
     """Return the error that a provider reports in the middle of a reply."""
     told = _ErrorBody(body)

@@ -19,10 +19,10 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from itertools import accumulate
 from math import inf
-from typing import NamedTuple
 
 from sightline.plan.plan import INDEX, MARKER, Plan
 from sightline.plan.strategies.left_out import count_left_out
+from sightline.plan.strategies.steps import Step, Taken
 from sightline.plan.strategies.worth import USER_KINDS, Worth
 from sightline.plan.view import View, chat_turns
 from sightline.values.items import Kind, Lod
@@ -41,25 +41,6 @@ _LEAST_MORE, _PAGE = 100, 16_000  # tokens: how much longer a new result is show
 _PAGED = (Kind.RESULT, Kind.USER)
 _RECALL = int(Kind.RECALL)  # columns have plain numbers, which compare faster
 _INDEX_LINE = 25  # tokens of the line that replaces a unit
-
-
-class _Step(NamedTuple):
-    """One possible demotion. Steps sort by the worth lost per token saved; of equal ones the later item comes first."""
-
-    worth_per_token: float
-    stage: int  # keeps the steps of one item in order: SUMMARY, GIST, left out
-    minus_row: int
-    unit: int
-    to: Lod | None  # None: the unit is left out
-    saved_tokens: int
-
-
-class _Taken(NamedTuple):
-    """A demotion that was taken, and what its item was before: at which level, and why."""
-
-    step: _Step
-    before: Lod
-    why: str
 
 
 class Sweep:
@@ -320,16 +301,16 @@ class Sweep:
         *,
         leave_out: bool = True,
         level_by_level: bool = False,
-    ) -> list[_Taken]:
+    ) -> list[Taken]:
         """Take the demotions that lose least worth per token saved, until the body has at most `target` tokens.
 
         `protected` units and `spared` rows stay as they are. `level_by_level`: no item becomes a gist before all are
         summaries, which begin as the items do.
         """
-        taken: list[_Taken] = []
+        taken: list[Taken] = []
         if self.body + self._index_tokens() <= target:
             return taken
-        steps: list[_Step] = []
+        steps: list[Step] = []
         questions = {*self.turns.values()}
         open_units = [unit for unit in units if unit not in protected and unit not in self.out]
         rows = [row for unit in open_units for row in self.timeline.rows_of(unit)]
@@ -342,7 +323,7 @@ class Sweep:
             if step.unit in self.out:  # a question, left out with its answer
                 continue
             row = -step.minus_row
-            taken.append(_Taken(step, self.lods.get(row, Lod.FULL), self.why.get(row, "")))
+            taken.append(Taken(step, self.lods.get(row, Lod.FULL), self.why.get(row, "")))
             if step.to is None:
                 self.body -= self._tokens_of(self._turn(step.unit))
                 self.out.update(self._turn(step.unit))
@@ -350,7 +331,7 @@ class Sweep:
                 self._set_level(row, step.to)
         return taken
 
-    def _give_back(self, taken: Sequence[_Taken], target: float) -> None:
+    def _give_back(self, taken: Sequence[Taken], target: float) -> None:
         """Undo the steps that a larger one after them made needless: those that lost most worth first."""
         final: set[int] = set()  # rows whose later step stays, so that the earlier ones do too
         for step, before, why in reversed(taken):
@@ -370,7 +351,7 @@ class Sweep:
         before = self.view.last.left_out if self.view.last else None
         return min(self.index_limit, _INDEX_LINE * (len(self.out) + (before.messages // 2 if before else 0)))
 
-    def _add_steps(self, steps: list[_Step], unit: int, spared: Collection[int], leave_out: bool) -> None:
+    def _add_steps(self, steps: list[Step], unit: int, spared: Collection[int], leave_out: bool) -> None:
         """Add the steps down of each item of a unit, and after them the step that leaves the unit out."""
         timeline = self.timeline
         highest = worth_left = 0.0
@@ -383,7 +364,7 @@ class Sweep:
                 # A later step never counts as cheaper than an earlier one of the same item: so they stay in order.
                 lost = max(lost, self.worth.of_step(row, to))
                 saved = size - timeline.size(row, to)
-                steps.append(_Step(lost, 1 - to, -row, unit, to, saved))
+                steps.append(Step(lost, 1 - to, -row, unit, to, saved))
                 size -= saved
             highest = max(highest, lost)
             worth_left += self.worth.of_step(row, None) * size
@@ -393,7 +374,7 @@ class Sweep:
             worth_left += self.worth.of_step(row, None) * tokens
             tokens_left += tokens
         if leave_out and worth_left < inf and self.view.trims and not any(row in spared for row in rows):
-            steps.append(_Step(max(highest, worth_left / tokens_left), 2, -rows[0], unit, None, tokens_left))
+            steps.append(Step(max(highest, worth_left / tokens_left), 2, -rows[0], unit, None, tokens_left))
 
     def _lower_levels(self, row: int, lod: Lod) -> Sequence[Lod]:
         """The levels below this one that an item has and may be shown at, the richest first."""
