@@ -301,7 +301,7 @@ def test_a_budget_is_taken_from_the_models_profile() -> None:
 def test_the_system_message_of_other_middlewares_is_counted_and_sent() -> None:
     """It is that of the request when the model is called, and changes from call to call."""
 
-    class Dated(AgentMiddleware[Any, Any, Any]):
+    class Dated(AgentMiddleware):
         day = 0
 
         def wrap_model_call(self, request: Any, handler: Any) -> Any:
