@@ -446,10 +446,9 @@ class Session:
         """Import a message list in OpenAI chat, Responses or Anthropic form, LangChain messages, or neutral messages.
 
         Calls without a result are given up on when somebody speaks next. Those of the last message wait: their results
-        may come in the next list, or by `tool_result`; if they have not come, `compose` gives up on them.
-        The list is written as one batch: all of it is in the log, or nothing. With `in_place`, its system messages stay
-        where they are in the conversation also before the first call, instead of being the system prompt.
-        With `is_reply`, it begins with the model's reply, whose usage counts as in `reply`. `note`: of a `History`.
+        may come in the next list, or by `tool_result`; if they have not come, `compose` gives up on them. The list is
+        written as one batch. With `in_place`, its system messages stay where they are also before the first call. With
+        `is_reply`, it begins with the model's reply, whose usage counts as in `reply`. `note`: of a `History`.
 
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing of the list is added then.
@@ -458,8 +457,8 @@ class Session:
         before, drafts = self._calls.draft_list(read, LABELLED if in_place else 0)
         if not drafts:
             return []
-        if is_reply and self._composer.receipt is not None:
-            drafts[0] = replace(drafts[0], receipt=self._composer.receipt.number)
+        if is_reply and (receipt := self._composer.receipt):
+            drafts[0] = replace(drafts[0], receipt=receipt.number)
         if note is not None:
             before.append(self._journal.drafts.annotation(entries.HISTORY, note))
         rows = self._journal.append([*before, *drafts])[len(before) :][: len(read)]
