@@ -1,8 +1,9 @@
 """A LangGraph graph whose model never sees more than fits: one node before the model composes the messages.
 
-`ContextNode` takes the messages of the graph into a session, and gives those that fit as `llm_input_messages`. Its
-`tools` are yours and `expand` and `recall`, by which the model sees again what was shortened. Here the model is called
-with the OpenAI SDK; with a chat model of LangChain the node is `model.bind_tools(node.tools).invoke(…)`.
+`ContextNode` takes the messages of the graph into a session, one for each `thread_id`, and gives those that fit as
+`llm_input_messages`. Its `tools` are yours and `expand` and `recall`, by which the model sees again what was shortened.
+Here the model is called with the OpenAI SDK; with a chat model of LangChain the node is
+`model.bind_tools(node.tools).invoke(…)`.
 
     OPENAI_API_KEY=… python langgraph_agent.py "Where does web listen?"
 """
@@ -10,15 +11,17 @@ with the OpenAI SDK; with a chat model of LangChain the node is `model.bind_tool
 import os
 import sys
 from typing import Any
+from uuid import uuid4
 
 import openai
 from langchain_core.messages import HumanMessage, convert_to_messages, convert_to_openai_messages
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
 import sightline as sl
-from sightline.agent import ContextNode
+from sightline.adapters.langchain import ContextNode
 
 
 def port_of(service: str) -> int:
@@ -32,9 +35,9 @@ class State(MessagesState):
     llm_input_messages: list[Any]
 
 
-def build(client: openai.OpenAI, session: sl.Session, *, model: str) -> Any:
+def build(client: openai.OpenAI, *, model: str) -> Any:
     """The graph: context → model → tools → context, and so on, until the model calls nothing more."""
-    node = ContextNode(session, sl.Budget(window=128_000, output=2_000), tools=[port_of])
+    node = ContextNode(".", sl.Budget(window=128_000, output=2_000), tools=[port_of])
     definitions: Any = [convert_to_openai_tool(tool) for tool in node.tools]
 
     def ask(state: State) -> dict[str, Any]:
@@ -51,15 +54,15 @@ def build(client: openai.OpenAI, session: sl.Session, *, model: str) -> Any:
     graph.add_edge("context", "model")
     graph.add_conditional_edges("model", tools_condition)
     graph.add_edge("tools", "context")
-    return graph.compile()
+    return graph.compile(checkpointer=InMemorySaver())
 
 
 def main() -> None:
     """Answer the question on the command line."""
-    with sl.Session.new() as session:
-        graph = build(openai.OpenAI(), session, model=os.environ.get("MODEL", "gpt-5"))
-        state = graph.invoke({"messages": [HumanMessage(" ".join(sys.argv[1:]))]})
-        print(state["messages"][-1].content)
+    graph = build(openai.OpenAI(), model=os.environ.get("MODEL", "gpt-5"))
+    asked = {"messages": [HumanMessage(" ".join(sys.argv[1:]))]}
+    state = graph.invoke(asked, {"configurable": {"thread_id": str(uuid4())}})
+    print(state["messages"][-1].content)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ GIVEN = {
     ),
 }
 WARM = [answer("", [("c1", "fahrenheit", {"celsius": 17})]), answer("It is 62.6 degrees.")]
+PORT = [answer("", [("c1", "port_of", {"service": "web"})]), answer("It listens on 8080.")]
 CLAUDE_LOG = [
     {"type": "user", "uuid": "a", "parentUuid": None, "message": {"role": "user", "content": "Why is it red?"}},
     {
@@ -70,7 +71,8 @@ def test_pages_without_need_are_given_nothing() -> None:
     [
         ("openai", WARM, "62.6 degrees"),
         ("anthropic", WARM, "62.6 degrees"),
-        ("langgraph", [answer("", [("c1", "port_of", {"service": "web"})]), answer("It listens on 8080.")], "on 8080."),
+        ("langgraph", PORT, "on 8080."),
+        ("langgraph#2", PORT, "on 8080."),
         ("app", [], "2 steps left"),
         ("strategy", [], "messages of 40 were sent"),
         ("import", [], "2 items;"),
@@ -78,10 +80,12 @@ def test_pages_without_need_are_given_nothing() -> None:
 )  # fmt: skip
 def test_a_guide_is_a_whole_program(guide: str, script: list[object], printed: str, tmp_path: Path) -> None:
     """Saved under the name and run with the command that the page says, it prints what it promises."""
+    guide, _, number = guide.partition("#")  # a guide may have several programs
     page = DOCS / "guides" / f"{guide}.md"
     text = page.read_text(encoding="utf-8")
-    name = re.findall(r"Save it as `(\w+\.py)`", text)[0]
-    [(_, code)] = blocks(page)
+    names, programs = re.findall(r"Save it as `(\w+\.py)`", text), blocks(page)
+    assert len(names) == len(programs)
+    name, (_, code) = names[int(number or 1) - 1], programs[int(number or 1) - 1]
     (tmp_path / name).write_text(code, encoding="utf-8")
     log = tmp_path / "log" / "s1.jsonl"
     log.parent.mkdir()

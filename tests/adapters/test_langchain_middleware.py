@@ -16,6 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 from strict_model import Reply, StrictModel, calling, count_tokens, script
 
+from sightline.adapters import langchain_request
 from sightline.adapters.langchain import SightlineMiddleware
 from sightline.errors import BadInput
 from sightline.log.stores.memory import MemoryStores
@@ -223,17 +224,21 @@ def test_a_message_that_was_edited_in_place_is_noticed() -> None:
 
 
 def test_the_work_of_a_turn_is_that_of_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every turn reads its own messages and no others, also where a checkpointer makes all objects anew."""
+    """Every turn reads and writes its own messages and no others, also where a checkpointer makes all objects anew."""
     read: list[int] = []
-    known = langchain_wire._read
+    written: list[int] = []
+    known, write = langchain_wire._read, langchain_request._write
     monkeypatch.setattr(langchain_wire, "_read", lambda *given: read.append(1) or known(*given))
+    monkeypatch.setattr(langchain_request, "_write", lambda *given: written.append(1) or write(*given))
     model = StrictModel(**script(*(AIMessage(f"answer {number}") for number in range(40))))
     middleware = SightlineMiddleware(BUDGET, sessions=MemoryStores())
     agent = made(model, middleware, checkpointer=InMemorySaver())
     for number in range(40):
         read.clear()
+        written.clear()
         run(agent, f"question {number}")
         assert len(read) == 2
+        assert len(written) <= 2
     assert middleware.session_of("T").branches == [""]
 
 
@@ -301,7 +306,7 @@ def test_a_budget_is_taken_from_the_models_profile() -> None:
 def test_the_system_message_of_other_middlewares_is_counted_and_sent() -> None:
     """It is that of the request when the model is called, and changes from call to call."""
 
-    class Dated(AgentMiddleware[Any, Any, Any]):
+    class Dated(AgentMiddleware):
         day = 0
 
         def wrap_model_call(self, request: Any, handler: Any) -> Any:
@@ -345,3 +350,52 @@ def test_closed_sessions_are_opened_again(tmp_path: Path, monkeypatch: pytest.Mo
     session = middleware.session_of("T")
     assert [text for text in texts(session) if text != SYSTEM] == ["hello", "one", "again", "two"]
     middleware.close()
+
+
+def test_an_agent_within_an_agent_has_a_conversation_of_its_own() -> None:
+    """It has the thread of the outer one and other messages; the outer session has no branch and none of them."""
+    middleware = SightlineMiddleware(BUDGET, sessions=MemoryStores())
+    inner = made(StrictModel(**script(*turns(2), *turns(2))), middleware)
+
+    def delegate(task: str) -> str:
+        """Let another agent do it."""
+        return str(inner.invoke({"messages": [HumanMessage(task)]})["messages"][-1].text)
+
+    outer = StrictModel(
+        **script(
+            calling(("d1", "delegate", {"task": "first"})),
+            calling(("d2", "delegate", {"task": "second"})),
+            AIMessage("Ok."),
+        )
+    )
+    agent = create_agent(outer, [delegate], middleware=[middleware], checkpointer=InMemorySaver())
+    agent.invoke({"messages": [HumanMessage("Go.")]}, config())
+    session = middleware.session_of("T")
+    assert session.branches == [""]
+    assert texts(session) == ["Go.", "All is well.", "All is well.", "Ok."]
+    assert "second" in texts(middleware.session_of("T/tools"))
+
+
+def test_threads_that_run_at_the_same_time_do_not_mix() -> None:
+    """Six of them on one event loop, with one middleware."""
+
+    def answer(messages: list[Any]) -> AIMessage:
+        name = next(str(message.text) for message in messages if message.type == "human")
+        return AIMessage(name) if messages[-1].type == "tool" else calling((name, "shell", {"command": name}))
+
+    model = StrictModel(**script(*[answer] * 12))
+    middleware = SightlineMiddleware(BUDGET, sessions=MemoryStores())
+    agent = made(model, middleware, checkpointer=InMemorySaver())
+
+    async def ask(name: str) -> str:
+        state = await agent.ainvoke({"messages": [HumanMessage(name)]}, config(name))
+        return str(state["messages"][-1].text)
+
+    async def ask_all() -> list[str]:
+        return await asyncio.gather(*(ask(f"user-{number}") for number in range(6)))
+
+    names = [f"user-{number}" for number in range(6)]
+    assert asyncio.run(ask_all()) == names
+    for name in names:
+        found = [text for text in texts(middleware.session_of(name)) if text != SYSTEM]
+        assert found == [name, shell(name), name]

@@ -7,7 +7,7 @@ The state keeps every message. Needs `pip install 'sightline[langchain]'`.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from sightline.adapters.version import check_version
@@ -24,8 +24,7 @@ from sightline.wire.payload import Payload
 
 check_version("langchain", oldest=(1, 1), before=2)
 
-from langchain.agents.middleware import AgentMiddleware, AgentState  # noqa: E402
-from langchain.agents.middleware.types import ModelRequest, ModelResponse  # noqa: E402
+from langchain.agents.middleware import AgentMiddleware  # noqa: E402
 from langchain_core.messages import AnyMessage, SystemMessage, convert_to_messages  # noqa: E402
 from langchain_core.runnables import RunnableConfig  # noqa: E402
 from langchain_core.tools import BaseTool, StructuredTool  # noqa: E402
@@ -34,6 +33,12 @@ from langgraph.config import get_config  # noqa: E402
 from langgraph.prebuilt import ToolRuntime  # noqa: E402
 
 from sightline.adapters.langchain_request import MessageWriter, budget_of, response_tools  # noqa: E402
+
+if TYPE_CHECKING:  # earlier versions of LangChain have other type parameters
+    from langchain.agents.middleware.types import ModelRequest, ModelResponse
+
+    _Request: TypeAlias = ModelRequest[None]
+    _Response: TypeAlias = ModelResponse[Any]
 
 __all__ = ["ContextNode", "SightlineMiddleware"]
 
@@ -124,7 +129,7 @@ class _Threads:
         return answer
 
 
-class SightlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
+class SightlineMiddleware(AgentMiddleware):
     """Composes what the model sees, in an agent of LangChain: `create_agent(model, tools, middleware=[…])`.
 
     Before each model call the new messages of the state are appended to the session of the thread, and the model gets
@@ -147,17 +152,15 @@ class SightlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._threads = _Threads(sessions, settings)
         self.tools = self._threads.tools
 
-    def wrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelResponse[Any]:
+    def wrap_model_call(self, request: "_Request", handler: "Callable[[_Request], _Response]") -> "_Response":
         """Call the model with what fits. Raises what `Session.compose` raises."""
         response = handler(self._composed(request))
         self._threads.add_reply(request.messages, response.result)
         return response
 
     async def awrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
-    ) -> ModelResponse[Any]:
+        self, request: "_Request", handler: "Callable[[_Request], Awaitable[_Response]]"
+    ) -> "_Response":
         """The same for `ainvoke` and `astream`. The session's work is done in a thread."""
         response = await handler(await asyncio.to_thread(self._composed, request))
         await asyncio.to_thread(self._threads.add_reply, request.messages, response.result)
@@ -171,7 +174,7 @@ class SightlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Close the sessions that were opened here. The next call opens them again."""
         self._threads.close()
 
-    def _composed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    def _composed(self, request: "_Request") -> "_Request":
         system = str(request.system_message.text) if request.system_message else ""
         tools = [*request.tools, *response_tools(request.response_format)]
         budget = self.budget or budget_of(request.model)

@@ -205,6 +205,8 @@ class History:
         note = HistoryNote([(each.chain.hex(), len(own)) for each, own in zip(seen, read, strict=True)])
         neutral = [message for own in read for message in own]
         ids = self.session.extend(neutral, in_place=in_place, is_reply=is_reply, note=note)
+        if is_reply:
+            self.session.flush()  # as `Session.reply` does: a reply was paid for
         count = 0
         for each, own in zip(seen, read, strict=True):
             count += len(own)
