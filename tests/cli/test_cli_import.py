@@ -2,11 +2,14 @@
 
 import gzip
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
+
+from sightline.log.stores.session_folder import Folder
 
 Run = Callable[..., Result]
 
@@ -89,3 +92,45 @@ def test_one_of_several_conversations_is_chosen(run: Run) -> None:
     assert len(json.loads(run("replay", "many.jsonl", "--line", "2", "--json").stdout)["calls"]) == 2
     assert len(json.loads(run("import", "many.jsonl", "--line", "2", "--json").stdout)["imported"]) == 1
     assert json.loads(run("replay", ".", "--line", "1", "--json").stdout)["calls"]
+
+
+def dated(name: str, times: list[str]) -> None:
+    """A log of Claude Code with a message of each of these times."""
+    by_line(f"logs/{name}.jsonl", [
+        {"type": "user", "uuid": f"{name}{at}", "parentUuid": f"{name}{at - 1}" if at else None, "sessionId": name,
+         "timestamp": time, "message": {"role": "user", "content": "hi"}}
+        for at, time in enumerate(times)
+    ])  # fmt: skip
+
+
+def test_an_imported_session_is_as_old_as_its_talk(run: Run) -> None:
+    """The newest is the one whose last message is, whatever the files are called; what grew moves up.
+
+    Without times it is as old as its file.
+    """
+    Path("logs").mkdir()
+    dated("a", ["2026-03-01T10:00:00Z", "2026-03-05T10:00:00Z"])
+    dated("b", ["2026-03-04T10:00:00Z"])
+    Path("logs/c.json").write_text(json.dumps(CHAT))
+    os.utime("logs/c.json", (1_700_000_000, 1_700_000_000))
+    run("import", "logs")
+    listed = {each["id"]: each["written"] for each in json.loads(run("sessions", "--json").stdout)["sessions"]}
+    imported = [each for each in listed if each != "login-bug"]
+    assert imported[:2] == ["claude-a", "claude-b"]
+    assert [listed[each] for each in imported] == [1772704800, 1772618400, 1_700_000_000]
+    dated("b", ["2026-03-04T10:00:00Z", "2026-03-06T10:00:00Z"])
+    run("import", "logs")
+    again = json.loads(run("sessions", "--json").stdout)["sessions"]
+    assert next(each["id"] for each in again if each["id"] != "login-bug") == "claude-b"
+
+
+def test_an_old_talk_is_not_the_newest_of_many_sessions(run: Run, root: Path) -> None:
+    """Also in a folder that is listed by its file of recent sessions."""
+    folder = Folder("/shop", root)
+    for number in range(201):
+        folder.file(f"s{number}").write_bytes(b"{}\n")
+    assert folder.sessions()
+    Path("logs").mkdir()
+    dated("a", ["2020-03-01T10:00:00Z"])
+    run("import", "logs")
+    assert folder.sessions()[-1] == "claude-a"

@@ -30,6 +30,7 @@ class MessageList:
     """One conversation that is a list of messages. `Conversation` says what its methods promise."""
 
     kind = "messages"
+    modified = 0.0
 
     def __init__(
         self,

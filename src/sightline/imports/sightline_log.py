@@ -34,6 +34,7 @@ class SightlineLog:
     """The conversation of one log. `Conversation` says what its methods promise."""
 
     kind = "Sightline"
+    modified = 0.0
     is_list = False
     envelope: dict[str, Any] | None = None
 

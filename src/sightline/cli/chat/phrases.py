@@ -40,6 +40,10 @@ PHRASES: dict[str, tuple[str, str]] = {
         "Session {id} is stored: `sightline chat --continue` goes on with it.",
         "会话 {id} 已保存：`sightline chat --continue` 可继续。",
     ),
+    "left older": (
+        "Session {id} is stored: `sightline chat --resume {id}` goes on with it.",
+        "会话 {id} 已保存：`sightline chat --resume {id}` 可继续。",
+    ),
     "leave how": ("Press Ctrl-C again, or Ctrl-D, to end the chat.", "再按一次 Ctrl-C 或 Ctrl-D 离开。"),
     "small model": (
         "{model} is a small model: good for trying Sightline out, but do not rely on its answers.",
