@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from sightline import Session
 from sightline.log.stores.session_folder import Folder
 
 Run = Callable[..., Result]
@@ -134,3 +135,39 @@ def test_an_old_talk_is_not_the_newest_of_many_sessions(run: Run, root: Path) ->
     dated("a", ["2020-03-01T10:00:00Z"])
     run("import", "logs")
     assert folder.sessions()[-1] == "claude-a"
+
+
+@pytest.mark.parametrize(("values", "profile"), [(CLAUDE, "anthropic"), (CODEX, "openai")])
+def test_tokens_and_prices_are_those_of_the_provider_that_was_recorded(
+    run: Run, root: Path, values: list[dict[str, object]], profile: str
+) -> None:
+    """An imported session and a replay have its profile, unless --profile names another; so has a replay of it."""
+    by_line("log.jsonl", values)
+    [done] = json.loads(run("import", "log.jsonl", "--json").stdout)["imported"]
+    with Session.inspect(done["session"], "/shop", root=root) as session:
+        assert session.settings.profile == profile
+    assert json.loads(run("replay", "log.jsonl", "--json").stdout)["profile"] == profile
+    assert json.loads(run("replay", done["session"], "--json").stdout)["profile"] == profile
+    assert json.loads(run("replay", "log.jsonl", "--profile", "local", "--json").stdout)["profile"] == "local"
+    run("sessions", "delete", done["session"], "--yes")
+    run("import", "log.jsonl", "--profile", "local")
+    with Session.inspect(done["session"], "/shop", root=root) as session:
+        assert session.settings.profile == "local"
+
+
+def test_messages_with_blocks_of_anthropic_are_counted_as_its(run: Run) -> None:
+    """Other lists of messages are counted as OpenAI counts, as before."""
+    block = {"type": "tool_use", "id": "t", "name": "run", "input": {}}
+    Path("theirs.json").write_text(json.dumps([CHAT[0], {"role": "assistant", "content": [block]}]))
+    Path("other.json").write_text(json.dumps(CHAT))
+    assert json.loads(run("replay", "theirs.json", "--json").stdout)["profile"] == "anthropic"
+    assert json.loads(run("replay", "other.json", "--json").stdout)["profile"] == "openai"
+
+
+def test_a_stored_session_is_replayed_by_its_id(run: Run) -> None:
+    """The beginning of the id is enough; what is neither a file nor a session is an error that says so."""
+    facts = json.loads(run("replay", "login", "--json").stdout)
+    assert facts["calls"]
+    refused = run("replay", "nowhere.json")
+    assert refused.exit_code == 1
+    assert "nowhere.json is no file, and no session of this project" in " ".join(refused.stderr.split())

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 from msgspec.structs import replace
 
+from sightline.cli.choices import branch_option, session_argument
 from sightline.cli.compaction_view import (
     Report,
     loss_facts,
@@ -24,11 +25,9 @@ from sightline.cli.external_model import Program
 from sightline.cli.options import (
     Place,
     branch_label,
-    branch_option,
     budget_options,
     known_budget,
     place,
-    session_argument,
     with_json,
 )
 from sightline.cli.phrases import Phrases

@@ -10,14 +10,13 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from sightline.cli.choices import branch_option, session_argument
 from sightline.cli.compaction_view import covered_sentence
 from sightline.cli.options import (
     branch_label,
-    branch_option,
     budget_options,
     known_budget,
     place,
-    session_argument,
     with_json,
 )
 from sightline.cli.phrases import Phrases

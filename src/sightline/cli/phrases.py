@@ -141,6 +141,10 @@ _PHRASES = {
         "{messages:,} messages of session {session} written to {file} ({format}, {bytes}).",
         "会话 {session} 的 {messages:,} 条消息已写入 {file}（{format}，{bytes}）。",
     ),
+    "file exists": (
+        "{file} exists already: choose another name, or add --force to replace it",
+        "{file} 已存在：请换一个文件名，或加上 --force 覆盖",
+    ),
     "transcript": ("Session {id}, branch {branch}", "会话 {id}，分支 {branch}"),
     "transcript facts": (
         "{messages:,} messages, strategy {strategy}, written by Sightline {version}",
@@ -150,6 +154,8 @@ _PHRASES = {
     "transcript call": ("call", "调用"),
     "transcript result": ("result of", "结果："),
     "transcript result error": ("result ({error}) of", "结果（{error}）："),
+    "transcript thinking": ("thinking", "思考"),
+    "transcript line": ("{count:,} line", "{count:,} 行"),
     "transcript lines": ("{count:,} lines", "{count:,} 行"),
     "transcript image": ("image", "图片"),
     "transcript file": ("file", "文件"),
@@ -337,6 +343,10 @@ _PHRASES = {
         "每一行是对模型的一次调用。调用之前，Sightline 选出能放进 {window:,} 个 token 上下文窗口的内容；"
         "被缩短的内容带有 #12 这样的编号，原文都在日志里。多数调用只在前一次之后追加，"
         "服务商几乎全部从缓存读取（缓存一列），价格只有十分之一。黄色的行缩短了较早的内容：次数少，一次缩短多项，因为每次改变都要让服务商重新读取其后的提示。",
+    ),
+    "no such file": (
+        "{file} is no file, and no session of this project has an id that begins so: `sightline sessions` lists them",
+        "{file} 不是文件，本项目也没有编号以此开头的会话：`sightline sessions` 可列出会话",
     ),
     "replaying": ("replaying", "重放中"),
     "strategy not replayed": (

@@ -1,9 +1,10 @@
 """`sightline sessions`: list, show, fork, export, delete."""
 
+import errno
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,12 @@ import click
 import msgspec
 from rich.text import Text
 
+from sightline.cli.choices import branch_option, complete_sessions, session_argument
 from sightline.cli.options import (
     FormatChoice,
     Place,
     branch_label,
-    branch_option,
-    complete_sessions,
     place,
-    session_argument,
     with_json,
 )
 from sightline.cli.render import (
@@ -266,17 +265,21 @@ def fork(session_id: str | None, item_id: str, name: str | None, branch: str | N
     default="openai",
     help="The format: a provider's, one for people to read (markdown, html), the log (jsonl), or what was imported.",
 )
-@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write to this file.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write to this new file.")
+@click.option("--force", is_flag=True, help="Replace the file of -o if it exists.")
 @branch_option
 @with_json
-def export(session_id: str | None, format_: str, output: str | None, branch: str | None, as_json: bool) -> None:
+def export(
+    session_id: str | None, format_: str, output: str | None, force: bool, branch: str | None, as_json: bool
+) -> None:
     """Export a whole conversation, everything in full: for a provider, for people to read, or as the log itself.
 
     A provider's format has system, tools and messages as its SDK takes them; blocks that only another provider
-    has, such as its thinking blocks, are left out. markdown and html are to be read: who said what and when, each tool
-    call and result, images by name; html is one file without scripts. jsonl is the log byte for byte, with all
-    branches. source is what `sightline import` read, every line. With --json, which needs -o, the command prints what
-    was written to the file.
+    has, such as its thinking blocks, are left out. markdown and html are to be read: who said what and when, what the
+    model thought as far as its provider tells it, each tool call and result, images by name; html is one file without
+    scripts. jsonl is the log byte for byte, with all branches. source is what `sightline import` read, every line. With
+    --json, which needs -o, the command prints what was written to the file. A file that exists is replaced only with
+    --force, and only when all of the new one has been written.
 
     \b
     Examples:
@@ -293,7 +296,10 @@ def export(session_id: str | None, format_: str, output: str | None, branch: str
             for piece in pieces:
                 click.echo(piece, nl=False)
             return
-        size = write_pieces(Path(output), pieces)
+        try:
+            size = write_pieces(Path(output), pieces, force=force)
+        except FileExistsError as error:
+            raise BadInput(here.words("file exists", file=output)) from error
         facts = {
             "session": session.id,
             "format": format_,
@@ -324,11 +330,28 @@ def exported(here: Place, session: Session, format_: str) -> Iterator[bytes]:
         yield msgspec.json.format(session.transcript().json(format_), indent=2) + b"\n"
 
 
-def write_pieces(file: Path, pieces: Iterator[bytes], mode: str = "wb") -> int:
-    """Write pieces to a file as they come; return how many bytes there are. If the first fails, no file is made."""
-    first = next(pieces, b"")
-    with file.open(mode) as written:
-        return sum(written.write(piece) for piece in chain((first,), pieces))
+def write_pieces(file: Path, pieces: Iterator[bytes], *, force: bool = False) -> int:
+    """Write pieces to a file as they come; return how many bytes there are. If one fails, the file is as it was.
+
+    They are written beside it and renamed at the end. What is no plain file, such as /dev/stdout, is written to.
+
+    Raises:
+        FileExistsError: there is such a file, and not `force`.
+    """
+    if file.exists() and not file.is_file():
+        with file.open("wb") as written:
+            return sum(map(written.write, pieces))
+    if os.path.lexists(file) and not force:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(file))
+    real = file.resolve()  # a link stays one
+    part = real.with_name(f".{real.name[:200]}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as written:
+            size = sum(map(written.write, pieces))
+        part.replace(real)
+        return size
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def message_count(session: Session, format_: str = "") -> int:

@@ -69,6 +69,10 @@ class Conversation(Protocol):
         """The id of the session that it is imported as."""
 
     @property
+    def profile(self) -> str:
+        """The profile of its provider, by which tokens and prices are counted; empty if that is not known."""
+
+    @property
     def tools(self) -> tuple[Any, ...]:
         """The definitions of its tools, in any provider's form."""
 

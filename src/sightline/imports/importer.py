@@ -22,6 +22,7 @@ from sightline.log.entries import CompactMetadata, Entry
 from sightline.log.journal import Journal
 from sightline.log.stores import Stores
 from sightline.log.stores.session_folder import Folder
+from sightline.plan.strategies.project_choice import chosen
 from sightline.session import accept
 from sightline.session.journal_file import begin_journal, resume_with
 from sightline.values.clock import milliseconds, wall_clock
@@ -57,7 +58,8 @@ def import_into(
 ) -> Imported:
     """Import a conversation as a session of its own, or what is new in it. Every line of the source is in the log.
 
-    Importing the same source again changes nothing. `settings` and `options` are those of `Session.new`.
+    Importing the same source again changes nothing. `settings` and `options` are those of `Session.new`; without
+    settings the profile is that of the source's provider.
 
     Raises:
         BadInput: it holds no messages, a message cannot be read, or lines that were imported have changed since.
@@ -68,7 +70,7 @@ def import_into(
         return Imported(key, kind, name, "unchanged", known.lines, 0, 0, {}, usage)
     if known is None:
         check_speaks(conversation)
-        journal = begin_journal(stores, project, key, settings, options)
+        journal = begin_journal(stores, project, key, settings or _settings(project, conversation), options)
     else:
         journal = resume_with(stores, project, key, options, lambda made: made)
     before = _written(stores, key) if known is not None else 0.0  # later, if somebody went on with the session here
@@ -79,6 +81,11 @@ def import_into(
         _date(stores, key, max(writer.newest or conversation.modified, before))
     state, types = "new" if known is None else "grown", dict(writer.types.most_common())
     return Imported(key, kind, name, state, writer.lines, sum(types.values()), writer.messages, types, usage)
+
+
+def _settings(project: str | Path, conversation: Conversation) -> Settings:
+    choice, profile = chosen(project), conversation.profile or Settings().profile
+    return Settings(strategy=choice.name, config=choice.config, profile=profile)
 
 
 def _written(stores: Stores, key: str) -> float:

@@ -23,6 +23,7 @@ class RecordedLog(ABC):
 
     kind: str
     modified = 0.0
+    profile = ""
     tools: tuple[Any, ...] = ()
     is_list = False
     envelope: dict[str, Any] | None = None

@@ -15,6 +15,7 @@ from msgspec.structs import asdict
 from sightline.agent.events import Answer, PayloadComposed, RetryScheduled, ToolFinished
 from sightline.cli.apps import quiet
 from sightline.cli.chat.phrases import PHRASES
+from sightline.cli.choices import complete_sessions
 from sightline.cli.options import DEBUG, Place, is_language_given, place, with_json
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import first_words, human_size, print_json, print_stderr, printable
@@ -52,7 +53,12 @@ class ChatOptions(NamedTuple):
 @click.command(short_help="Talk to a model in the terminal.")
 @click.argument("words", nargs=-1, metavar="[QUESTION]")
 @click.option("--continue", "-c", "continue_", is_flag=True, help="Go on with the newest session of the project.")
-@click.option("--resume", metavar="ID", help="Go on with this session; the beginning of its id is enough.")
+@click.option(
+    "--resume",
+    metavar="ID",
+    shell_complete=complete_sessions,
+    help="Go on with this session; the beginning of its id is enough.",
+)
 @click.option(
     "-m", "--model", metavar="NAME", help="The model to ask.  [default: as sightline.toml or the environment say]"
 )

@@ -128,7 +128,7 @@ async def export(chat: Chat, rest: str) -> None:
     session = chat.begun_session()
     messages = message_count(session, format_)
     try:
-        size = write_pieces(file, exported(chat.here, session, format_), "xb")
+        size = write_pieces(file, exported(chat.here, session, format_))
     except FileExistsError as error:
         raise BadInput(chat.words("exists", file=file)) from error
     except OSError as error:
