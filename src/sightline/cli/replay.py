@@ -4,8 +4,7 @@ import time
 from collections.abc import Iterator
 from functools import reduce
 from itertools import groupby, islice
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from rich.cells import cell_len
@@ -15,15 +14,12 @@ from rich.text import Text
 
 from sightline import samples
 from sightline.agent.models import Price
-from sightline.agent.models.catalog import PRICES, price_of
 from sightline.cli.choices import complete_files_and_sessions
 from sightline.cli.options import (
     OUTPUT,
     WINDOW,
     FormatChoice,
     Place,
-    default_output,
-    make_budget,
     place,
     profile_option,
     with_json,
@@ -41,13 +37,10 @@ from sightline.cli.render import (
     printable,
     progress,
 )
-from sightline.errors import BadInput
-from sightline.imports.conversation import Conversation, check_speaks
-from sightline.imports.detection import conversations
+from sightline.cli.replay_source import FIRST_SAMPLE, SAMPLE_OUTPUT, Replay, ReplayOptions, find_price, read_source
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan.budget import Budget
 from sightline.plan.strategies.project_choice import Choice, chosen
-from sightline.replay.formats import AUTO, Recording, read_conversation, recorded
+from sightline.replay.formats import AUTO
 from sightline.replay.replay import NewInput, Paid, Step, Totals, call_count
 from sightline.replay.replay import replay as replayed
 from sightline.session.session import Session
@@ -55,46 +48,10 @@ from sightline.values.items import Role
 from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
 
-FIRST_SAMPLE = "login_bug"
-# Context windows in which each sample does not fit, so that there is something to see.
-_SAMPLE_WINDOWS = {
-    "login_bug": 12_000, "long_chat": 5_000, "travel_zh": 5_000, "ops_incident": 6_000, "data_report": 5_000,
-}  # fmt: skip
-_SAMPLE_OUTPUT = 1_000
 _STRATEGIES = ("focus", "sliding")  # the others need a model or a schema to show what they are
 _SAMPLE_DELAY = 0.15  # seconds per call: slow enough to follow, done within ten seconds
 _SLOW = 1.0
 _BAR = 10  # columns
-_LISTED = 5  # conversations, where one of several has to be chosen
-
-
-class ReplayOptions(NamedTuple):
-    """The command line of `replay`."""
-
-    file: str | None
-    sample: str | None
-    window: int | None
-    output: int | None
-    profile: str | None
-    strategy: str | None
-    format: str
-    line: int | None
-    price: str | None
-    until: int | None
-    slow: bool
-    delay: float | None
-
-
-class Replay(NamedTuple):
-    """What is replayed, and the budget."""
-
-    name: str
-    recording: Recording
-    budget: Budget
-    sample: samples.Sample | None = None
-    choice: Choice = Choice("focus", {})
-    price: Price | None = None
-    profile: str = Settings().profile
 
 
 @click.command(short_help="Show the prompt of each call of a recorded conversation.")
@@ -113,7 +70,7 @@ class Replay(NamedTuple):
 @click.option(
     "--output",
     type=int,
-    help=f"Tokens of --window for the answer.  [default: {OUTPUT}; samples {_SAMPLE_OUTPUT}; at most a quarter]",
+    help=f"Tokens of --window for the answer.  [default: {OUTPUT}; samples {SAMPLE_OUTPUT}; at most a quarter]",
 )
 @profile_option
 @click.option(
@@ -157,9 +114,9 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> Non
         _list_samples(here, as_json)
         return
     choice = _choice(here, given)
-    source = _source(here, given)._replace(choice=choice)
+    source = read_source(here, given)._replace(choice=choice)
     source = source._replace(profile=given.profile or source.recording.profile or Settings().profile)
-    source = source._replace(price=_price(given, source))
+    source = source._replace(price=find_price(given, source))
     settings = Settings(profile=source.profile, strategy=choice.name, config=choice.config)
     with (
         Session.new(here.project, root=here.root, settings=settings)
@@ -191,65 +148,8 @@ def _choice(here: Place, given: ReplayOptions) -> Choice:
     return choice if choice.name == wanted else Choice(wanted, {})
 
 
-def _source(here: Place, given: ReplayOptions) -> Replay:
-    """Read what the command line names. Raises UsageError, BadInput."""
-    if given.file is not None and given.sample is None:
-        found = _conversation(_named_file(here, given.file), given)
-        recording = read_conversation(found)
-        if not recording.messages:
-            check_speaks(found)
-        return Replay(found.name, recording, _budget(given, WINDOW, OUTPUT))
-    if given.file is None and given.sample is not None:
-        sample = samples.load(given.sample)
-        recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})
-        window, output = _SAMPLE_WINDOWS.get(given.sample, WINDOW), _SAMPLE_OUTPUT
-        return Replay(given.sample, recording, _budget(given, window, output), sample)
-    raise click.UsageError("name a FILE or SESSION to replay, or --sample for one that is shipped (--list-samples)")
-
-
-def _named_file(here: Place, given: str) -> str:
-    """Return the file that is named, or else the log of the session that is. Raises BadInput if there is neither."""
-    if given == "-" or Path(given).exists():
-        return given
-    if not here.matching(given):
-        raise BadInput(here.words("no such file", file=given))
-    return str(here.folder.existing(here.find(given)))
-
-
-def _conversation(file: str, given: ReplayOptions) -> Conversation:
-    """Return the conversation that the command line names. Raises BadInput if there is none, or several."""
-    first = [*islice(conversations(file, given.format, line=given.line), _LISTED)]
-    if len(first) > 1:
-        names = "".join(f"\n  --line {number}  {found.name}" for number, found in enumerate(first, start=1))
-        raise BadInput(f"{file} holds several conversations; choose one with --line:{names}\n  …")
-    return first[0]
-
-
-def _price(given: ReplayOptions, source: Replay) -> Price | None:
-    """Return the prices that the command line says, or those of the model that answered. Raises UsageError."""
-    if given.price is None:
-        return price_of(source.recording.model)
-    if (known := price_of(given.price)) is not None:
-        return known
-    try:
-        fresh, output, cached = map(float, given.price.split("/"))
-    except ValueError:
-        models = ", ".join(PRICES)
-        raise click.UsageError(
-            f"--price {given.price}: three numbers such as 2/10/0.2 (input, output, cached), or one of {models}"
-        ) from None
-    return Price(fresh, cached, fresh * PROFILES[source.profile].prices.write, output)
-
-
 def _money(paid: Paid, price: Price) -> float:
     return (paid.cached * price.cached + paid.written * price.written + paid.output * price.output) / 1_000_000
-
-
-def _budget(given: ReplayOptions, window: int, output: int) -> Budget:
-    return make_budget(
-        window if given.window is None else given.window,
-        default_output(given.window or window, output) if given.output is None else given.output,
-    )
 
 
 def _list_samples(here: Place, as_json: bool) -> None:

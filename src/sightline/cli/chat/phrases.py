@@ -1,4 +1,7 @@
-"""Phrases of the chat, in English and Chinese. A key of the common table that is here too replaces it in a chat."""
+"""Phrases of the chat, in English and Chinese: a table, longer than other files because it is only data.
+
+A key of the common table that is here too replaces it in a chat.
+"""
 
 from sightline.cli.chat.command_help import COMMAND_HELP
 
@@ -157,6 +160,19 @@ PHRASES: dict[str, tuple[str, str]] = {
     ),
     "asked once": ("The model was asked once.", "已请求一次。"),
     "gave up": ("Given up after {attempts} attempts.", "尝试 {attempts} 次后放弃。"),
+    "rounds used": (
+        "the model was called {rounds:,} times for this question and has not finished, which is the limit",
+        "为这个问题已调用模型 {rounds:,} 次仍未完成，已达上限",
+    ),
+    "do rounds chat": (
+        "Nothing is lost: /retry lets it go on. --rounds, or `rounds` under [chat] in sightline.toml, allows more.",
+        "已说的内容都已保存：/retry 让它继续。--rounds 或 sightline.toml 中 [chat] 的 `rounds` 可提高上限。",
+    ),
+    "do rounds script": (
+        "`sightline chat --continue` goes on with it. --rounds, or `rounds` under [chat] in sightline.toml, allows "
+        "more.",
+        "`sightline chat --continue` 可继续。--rounds 或 sightline.toml 中 [chat] 的 `rounds` 可提高上限。",
+    ),
     "do busy chat": (
         "Nothing is lost: wait a little and type /retry, or choose another model with /model.",
         "已说的内容都已保存：请稍候再输入 /retry，或用 /model 换一个模型。",

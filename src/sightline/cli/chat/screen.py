@@ -39,6 +39,7 @@ _ENDED_WELL = ("[exit status 0]", "[退出状态 0]")
 _SUBJECT_ARGUMENTS = {
     ACTION.name: ("window_id", "action_id"), CREATE.name: ("name", "target"), "search_files": ("query",),
 }  # fmt: skip
+_ROUNDS = "rounds"  # the failure of a turn in which the model asked for tools too often
 _INDENT = 2  # columns before remarks that are not part of the answer
 
 
@@ -161,7 +162,7 @@ class Screen:
         for warning in event.warnings:
             self.warn(warning)
         if not event.success:
-            self._remark(self._words("failed", why=first_words(event.error, 400)), "red", indent=0)
+            self._remark(self._words("failed", why=failure_text(event, self._words)), "red", indent=0)
             self._remark(failure_hint(event, self._words), "dim", indent=0)
         elif event.stop:
             self._remark(self._words(f"stop {event.stop}"), "yellow", indent=0)
@@ -233,10 +234,17 @@ def retry_text(event: RetryScheduled, words: Phrases) -> str:
     return text.replace("?;", "?").replace("?；", "? ")  # a reason may end with a question
 
 
+def failure_text(event: Answer, words: Phrases) -> str:
+    """Say on one line why there is no answer."""
+    return words("rounds used", rounds=event.rounds) if event.failure == _ROUNDS else first_words(event.error, 400)
+
+
 def failure_hint(event: Answer, words: Phrases, where: str = "chat") -> str:
     """Say how often a model was asked in vain, and what the user can do. `where`: in a chat, or in a "script"."""
     if not event.failure:
         return words("retry hint") if where == "chat" else ""
+    if event.failure == _ROUNDS:
+        return words(f"do rounds {where}")
     asked = words("asked once" if event.attempts == 1 else "gave up", attempts=event.attempts)
     what = event.failure if event.failure in ("connection", "silent") else "busy"
     return f"{asked} {words(f'do {what} {where}')}"

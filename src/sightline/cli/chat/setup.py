@@ -10,7 +10,7 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from sightline.agent.agent import Agent
+from sightline.agent.agent import ROUNDS, Agent
 from sightline.agent.code.references import shown
 from sightline.agent.code.store import CodeStore, Saved
 from sightline.agent.config import READABLE_VARIABLE, read_config, with_fallbacks
@@ -269,6 +269,7 @@ class ChatSetup:
             budget=budget,
             instructions=prompt.text,
             light=light,
+            rounds=given.rounds or self._config.chat.rounds or ROUNDS,
         )
         agent.replaces_instructions = prompt.replaces
         if isinstance(session.strategy, Entities) and not agent.extraction.is_possible:
