@@ -221,6 +221,11 @@ _PHRASES = {
         "缩短后又被重新读取的结果：{count:,} 个，{tokens:,} 个 token。",
     ),
     # compact
+    "summaries off": ("Summaries are switched off in this session.", "本会话已关闭摘要。"),
+    "compact again": (
+        " To repeat the last compaction, undo it first with `sightline uncompact`.",
+        "。若要重做最近一次压缩，请先运行 `sightline uncompact`。",
+    ),
     "compacting": ("compacting", "压缩中"),
     "asking": ("asking {command} (at most {seconds:g} s)", "正在询问 {command}（最多 {seconds:g} 秒）"),
     "compacted": ("Compacted: {id}, branch {branch}", "已压缩：{id}，分支 {branch}"),
@@ -435,6 +440,7 @@ _PHRASES = {
     "has failed": ("failed: {why}", "失败：{why}"),
     "has opened": ("Opened: {ids}. `window {first}` goes there.", "已打开：{ids}。输入 `window {first}` 前往。"),
     "all closed": ("No window is open any more.", "已没有打开的窗口。"),
+    "no action": ("window {id} has no action or button {name}", "窗口 {id} 没有操作或按钮 {name}"),
     "no window left": ("no window is open any more", "已没有打开的窗口"),
     "bad quote": (
         "the {quote} at column {column} is not closed before a space; write \\{quote} for the character itself",

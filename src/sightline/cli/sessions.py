@@ -90,7 +90,8 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
         out.print(words("no sessions", folder=here.folder.path), soft_wrap=True)
         return
     columns = (
-        Column(words("session"), 21, style="cyan"), Column(words("written"), 16, spare=2),
+        Column(words("session"), max(9, *map(len, shown)), style="cyan"),  # whole: people paste them
+        Column(words("written"), 16, spare=2),
         Column(words("entries"), 8, right=True), Column(words("branches"), 8, right=True, spare=3),
         Column(words("size"), 7, right=True, spare=1), Column(words("begins")),
     )  # fmt: skip

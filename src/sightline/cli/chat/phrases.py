@@ -293,6 +293,14 @@ PHRASES: dict[str, tuple[str, str]] = {
         "an id such as #12 says where the branch begins.",
         "{name} 不能作为分支名称：名称以字母开头，最多 {most} 个字母、数字或 - _ . /；#12 这样的编号表示分支的起点。",
     ),
+    "no branch": (
+        "There is no branch {given}; the branches are: {names}. /fork {given} begins one.",
+        "没有分支 {given}；有：{names}。/fork {given} 可新建。",
+    ),
+    "several branches": (
+        "Several branches begin with {given}: {names}. Write more of the name.",
+        "有几个分支以 {given} 开头：{names}。请多写几个字。",
+    ),
     "branch now": ("On branch {branch}.", "当前分支：{branch}。"),
     "branch": ("branch", "分支"),
     "said last": ("your last message", "你的最后一条消息"),
@@ -349,7 +357,6 @@ PHRASES: dict[str, tuple[str, str]] = {
         " To repeat the last compaction, undo it first with /uncompact.",
         "。若要重做最近一次压缩，请先 /uncompact。",
     ),
-    "summaries off": ("Summaries are switched off in this session.", "本会话已关闭摘要。"),
     "no app": (
         "There is no app {name}; the apps are: {names}. /apps lists them.",
         "没有应用 {name}；有：{names}。/apps 可列出。",
