@@ -98,6 +98,10 @@ PHRASES: dict[str, tuple[str, str]] = {
         "`sightline chat --trust`.",
         "未读取本项目的 {name}：该目录尚未受信任。请先查看，再用 `sightline chat --trust` 信任该目录。",
     ),
+    "project text refused": (
+        "{name} of this project is not read, as you decided; `sightline trust` shows that.",
+        "按你的决定，不读取本项目的 {name}；可用 `sightline trust` 查看。",
+    ),
     "project text outside": (
         "{name} of this project is not read: it is a link to a file outside the project, has keys or secrets, or "
         "cannot be read.",

@@ -259,7 +259,7 @@ class ChatSetup:
             budget = make_budget(window, default_output(window, facts.output) if given.output is None else given.output)
         light, notices = self._light_model(session)
         own = Phrases(session.settings.locale, PHRASES)("instructions") if has_tools else ""
-        prompt = project_prompt.make(own, session, facts, self._project, self._trust.reads_texts)
+        prompt = project_prompt.make(own, session, facts, self._project, self._trust)
         notices += self.file_notices.add(prompt, session.id)
         agent = Agent(
             session,
