@@ -171,3 +171,22 @@ def test_a_stored_session_is_replayed_by_its_id(run: Run) -> None:
     refused = run("replay", "nowhere.json")
     assert refused.exit_code == 1
     assert "nowhere.json is no file, and no session of this project" in " ".join(refused.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("texts", "shown"),
+    [
+        (["<command-name>/clear</command-name>", "<ide_opened_file>a.py</ide_opened_file>", "Fix a.py"], "Fix a.py"),
+        (["<command-name>/review</command-name>\n<command-args>the parser</command-args>"], "/review the parser"),
+    ],
+)
+def test_the_list_shows_the_persons_first_words(run: Run, texts: list[str], shown: str) -> None:
+    """Not what a harness wrote in their place; where they only typed a command, the command."""
+    by_line("s9.jsonl", [
+        {"type": "user", "uuid": f"u{at}", "parentUuid": f"u{at - 1}" if at else None, "sessionId": "s9",
+         "message": {"role": "user", "content": text}}
+        for at, text in enumerate(texts)
+    ])  # fmt: skip
+    run("import", "s9.jsonl")
+    listed = {each["id"]: each["words"] for each in json.loads(run("sessions", "--json").stdout)["sessions"]}
+    assert listed["claude-s9"] == shown

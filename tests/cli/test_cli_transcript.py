@@ -10,8 +10,8 @@ import pytest
 from click.testing import Result
 
 from sightline import MemoryStore, Session
+from sightline.cli.export import write_pieces
 from sightline.cli.phrases import Phrases
-from sightline.cli.sessions import write_pieces
 from sightline.cli.transcript import TRANSCRIPTS, html, markdown
 from sightline.errors import BadInput
 from sightline.session.items import Items

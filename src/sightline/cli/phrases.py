@@ -42,6 +42,7 @@ _PHRASES = {
     # kinds and levels
     "kind system": ("system", "系统"),
     "kind tools": ("tools", "工具"),
+    "kind request": ("request", "请求"),
     "kind user": ("user", "用户"),
     "kind assistant": ("assistant", "助手"),
     "kind call": ("call", "调用"),
@@ -204,6 +205,8 @@ _PHRASES = {
         "Also after {minutes} minutes without a call, because then the provider's cache has expired.",
         "若 {minutes} 分钟内没有调用，服务商的缓存已过期，也会缩短。",
     ),
+    "items by size": ("Items, the largest first:", "各项（从大到小）："),
+    "items in order": ("Items, in the order in which the model reads them:", "各项（按模型阅读的顺序）："),
     "more items": ("{count:,} more items: add --all", "其余 {count:,} 项：加上 --all"),
     "stands for one": (
         "Summary {summaries} replaces one message, #{first}, {tokens:,} tokens in full; `sightline uncompact` shows it "

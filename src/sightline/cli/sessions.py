@@ -1,18 +1,15 @@
 """`sightline sessions`: list, show, fork, export, delete."""
 
-import errno
-import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 from rich.text import Text
 
 from sightline.cli.choices import branch_option, complete_sessions, session_argument
+from sightline.cli.export import LOG, SOURCE, exported, message_count, write_pieces
 from sightline.cli.options import (
     FormatChoice,
     Place,
@@ -31,16 +28,14 @@ from sightline.cli.render import (
     print_table,
     printable,
 )
-from sightline.cli.transcript import TRANSCRIPTS, shown_messages
+from sightline.cli.transcript import TRANSCRIPTS
 from sightline.errors import BadInput, Locked, SightlineError
-from sightline.imports.originals import read_back
+from sightline.imports.harness_text import command_words, is_harness_text
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text
 
-LOG = "jsonl"  # the format that is the log itself
-SOURCE = "source"  # the format that an imported session had
-_CHUNK = 1 << 20  # bytes of a log that are copied at once
+_COMMANDS = 20  # messages in which a command is looked for, where nobody has said anything
 _NEWEST = 20  # sessions listed unless all are asked for, because each of them is opened
 
 
@@ -112,13 +107,23 @@ def _describe(here: Place, session_id: str) -> dict[str, Any]:
     facts = {"id": session_id, "written": int(stat.st_mtime), "size": stat.st_size}
     try:
         with here.session(session_id) as session:
-            first = next(
-                (item for item in session.items.table() if item.kind is Kind.USER and not item.by_program), None
-            )
-            words = first_words(session.items.text(first.id)) if first is not None else ""
+            words = first_words(_opening(session))
             return facts | {"entries": session.size, "branches": len(session.branches), "words": words, "error": ""}
     except (SightlineError, OSError) as error:
         return facts | {"entries": 0, "branches": 0, "words": "", "error": str(error)}
+
+
+def _opening(session: Session) -> str:
+    """Return the first words that a person wrote in a session; else the first command that they typed.
+
+    What another agent's harness wrote in the place of the user is neither.
+    """
+    asked = [item for item in session.items.table() if item.kind is Kind.USER]
+    for item in asked:
+        if not item.by_program and not is_harness_text(text := session.items.text(item.id)):
+            return text
+    typed = (command_words(session.items.text(item.id)) for item in asked[:_COMMANDS])
+    return next(filter(None, typed), "")
 
 
 # ---------------------------------------------------------------------- show
@@ -309,58 +314,6 @@ def export(
             "messages": message_count(session, format_),
         }
     print_result(here.words("exported", **facts | {"bytes": human_size(size)}), facts, as_json=as_json)
-
-
-def exported(here: Place, session: Session, format_: str) -> Iterator[bytes]:
-    """Yield the whole conversation: in the format of a wire, to be read, the log, or the imported source.
-
-    Raises:
-        BadInput: there is no source. It comes before the first piece.
-    """
-    if format_ in TRANSCRIPTS:
-        for text in TRANSCRIPTS[format_](session, here.words):
-            yield text.encode("utf-8", "replace")
-    elif format_ == LOG:
-        with here.folder.existing(session.id).open("rb") as log:
-            yield from iter(lambda: log.read(_CHUNK), b"")
-    elif format_ == SOURCE:
-        with closing(here.folder.open(session.id)) as store:
-            store.refresh()
-            yield from read_back(store)
-    else:
-        yield msgspec.json.format(session.transcript().json(format_), indent=2) + b"\n"
-
-
-def write_pieces(file: Path, pieces: Iterator[bytes], *, force: bool = False) -> int:
-    """Write pieces to a file as they come; return how many bytes there are. If one fails, the file is as it was.
-
-    They are written beside it and renamed at the end. What is no plain file, such as /dev/stdout, is written to.
-
-    Raises:
-        FileExistsError: there is such a file, and not `force`.
-    """
-    if file.exists() and not file.is_file():
-        with file.open("wb") as written:
-            return sum(map(written.write, pieces))
-    if os.path.lexists(file) and not force:
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(file))
-    real = file.resolve()  # a link stays one
-    part = real.with_name(f".{real.name[:200]}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as written:
-            size = sum(map(written.write, pieces))
-        part.replace(real)
-        return size
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def message_count(session: Session, format_: str = "") -> int:
-    """Return how many messages an export of the conversation has, its system messages included."""
-    if format_ in TRANSCRIPTS:
-        return shown_messages(session)  # not from the payload, because that holds the whole conversation in memory
-    payload = session.transcript()
-    return len(payload.system) + len(payload.body)
 
 
 @sessions.command(short_help="Delete a session for good.")
