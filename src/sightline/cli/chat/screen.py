@@ -68,7 +68,7 @@ class Screen:
 
     def _begin(self) -> None:
         self._blocks = Blocks()
-        self._message = ""  # the text of the model's present message
+        self._message: list[str] = []  # the pieces of the model's present message
         self._printed_last = ""  # "block", "line", or nothing yet
         self._doing = self._words("thinking")
         self._running: dict[str, tuple[str, float]] = {}  # label and beginning of each call, by its id
@@ -97,14 +97,14 @@ class Screen:
     def show(self, event: Event) -> None:
         match event:
             case PayloadComposed():
-                self._message = ""  # the next message begins
+                self._message = []  # the next message begins
                 if event.reason.startswith("sweep"):
                     text = self._words("swept now", reason=self._words.reason(event.reason), tokens=event.tokens)
                     self._remark(text, "dim")
             case TextDelta():
                 self._show_text(event)
             case RetryScheduled():
-                self._blocks, self._message = Blocks(), ""  # the model begins its message again
+                self._blocks, self._message = Blocks(), []  # the model begins its message again
                 self.warn(retry_text(event, self._words))
             case ReplyReceived():
                 self._finish()
@@ -133,7 +133,7 @@ class Screen:
         if event.thinking:
             return
         self._doing = self._words("answering")
-        self._message += event.text
+        self._message.append(event.text)
         self._print_blocks(self._blocks.add(event.text))
         if self._seconds() - self._refreshed >= REFRESH_SECONDS:  # pieces may come without a pause
             self.refresh()
@@ -155,7 +155,7 @@ class Screen:
 
     def _show_answer(self, event: Answer) -> None:
         self._finish()
-        if event.success and event.text.split() != self._message.split():
+        if event.success and event.text.split() != "".join(self._message).split():
             self._print_blocks(whole_blocks(event.text))
         for question in event.response.action.recommended_questions if event.response else ():
             self._remark(self._words("could ask", question=first_words(question)), "dim")
