@@ -285,3 +285,16 @@ def test_a_model_that_only_asks_for_tools_is_stopped_and_the_chat_says_how_to_go
     assert "The answer failed: the model was called 2 times for this question and has not finished" in shown
     assert "/retry lets it go on. --rounds, or `rounds` under [chat] in sightline.toml, allows more." in shown
     assert shown.endswith("Done.")
+
+
+def test_a_turn_that_failed_after_a_tool_call_shows_no_empty_answer(tmp_path: Path, capsys: Shown) -> None:
+    """--continue shows the question and that it has no answer yet, and no line without words."""
+    with Stub([answer("", [("c1", "list_files", {})]), error(400, "no")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, ["Look"])
+        capsys.readouterr()
+        talked(project, [], continue_=True)
+    shown = capsys.readouterr().out
+    assert "you: Look" in shown
+    assert "answer:" not in shown
+    assert "/retry asks for it" in shown

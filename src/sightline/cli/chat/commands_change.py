@@ -222,7 +222,8 @@ def recap(chat: Chat) -> None:
     chat.say(key, id=session.id, branch=label, messages=len(said), style="dim")
     for item in shown:
         who = chat.words("you" if item.kind is Kind.USER else "it")
-        print_text(chat.out, first_words(session.items.text(item.id), 300), "dim", lead=(f"  {who}: ", "bold dim"))
+        if text := first_words(session.items.text(item.id), 300):  # an answer may have been only calls of tools
+            print_text(chat.out, text, "dim", lead=(f"  {who}: ", "bold dim"))
     if _is_unanswered(session, items):
         chat.say("unanswered", style="yellow")
 
