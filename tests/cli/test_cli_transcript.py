@@ -14,6 +14,7 @@ from sightline.cli.export import write_pieces
 from sightline.cli.phrases import Phrases
 from sightline.cli.transcript import TRANSCRIPTS, html, markdown
 from sightline.errors import BadInput
+from sightline.log.stores.session_folder import Folder
 from sightline.session.items import Items
 
 Run = Callable[..., Result]
@@ -250,3 +251,15 @@ def test_an_export_that_fails_in_its_middle_leaves_no_part_of_a_file(tmp_path: P
         write_pieces(file, pieces(), force=force)
     assert [each.name for each in tmp_path.iterdir()] == (["talk.md"] if force else [])
     assert not force or file.read_text() == "mine"
+
+
+def test_an_export_of_a_damaged_log_says_what_is_missing(run: Run, folder: Folder) -> None:
+    """The rest is written whole."""
+    log = folder.file("login-bug")
+    lines = log.read_bytes().split(b"\n")
+    at = next(number for number, line in enumerate(lines) if b'"type":"user"' in line)
+    log.write_bytes(b"\n".join([*lines[:at], b"{broken" + lines[at][7:], *lines[at + 1 :]]))
+    done = run("sessions", "export", "--format", "markdown", "-o", "talk.md")
+    assert done.exit_code == 0
+    assert "Damaged lines of the log that are ignored: 1" in done.stderr
+    assert Path("talk.md").read_text().count("\n## #") > 10

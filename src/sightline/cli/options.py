@@ -19,6 +19,7 @@ from sightline.wire import registry
 
 DEBUG = "sightline.debug"
 WINDOW, OUTPUT = 128_000, 8_000  # tokens, for a session without a last call
+_NAMED = 5  # sessions, where an id could mean several
 META = "sightline."  # before the names under which a context keeps the shared options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -73,7 +74,8 @@ class Place(NamedTuple):
         if len(matching) == 1:
             return matching[0]
         if matching:
-            raise BadInput(f"{given!r} begins the ids of {len(matching)} sessions ({', '.join(matching)}); write more")
+            first = ", ".join(matching[:_NAMED]) + (", …" if len(matching) > _NAMED else "")
+            raise BadInput(f"{given!r} begins the ids of {len(matching)} sessions ({first}); write more of the id")
         if given:
             raise BadInput(f"no session {given!r} in this project; `sightline sessions` lists those there are")
         raise BadInput(

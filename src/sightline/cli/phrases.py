@@ -262,11 +262,11 @@ _PHRASES = {
     "summary by command": ("summary, {tokens:,} tokens", "摘要，{tokens:,} 个 token"),
     "more lines": ("{count:,} more lines: add --full", "其余 {count:,} 行：加上 --full"),
     "kept words": (
-        "What the user laid down in these messages, still shown word for word: {count:,}",
+        "Constraints that the user stated in these messages, still shown word for word: {count:,}",
         "用户在这些消息中的要求，仍逐字显示：{count:,}",
     ),
     "nothing to keep": (
-        "The user laid nothing down in these messages.",
+        "The user stated no constraints in these messages.",
         "用户在这些消息中没有提出要求。",
     ),
     "more kept": ("{count:,} more: add --full", "其余 {count:,} 条：加上 --full"),

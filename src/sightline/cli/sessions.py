@@ -25,6 +25,7 @@ from sightline.cli.render import (
     local_time,
     print_json,
     print_result,
+    print_stderr,
     print_table,
     printable,
 )
@@ -36,6 +37,7 @@ from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text
 
 _COMMANDS = 20  # messages in which a command is looked for, where nobody has said anything
+_LEAST = 28  # columns for the first message, before other columns are left out
 _NEWEST = 20  # sessions listed unless all are asked for, because each of them is opened
 
 
@@ -86,9 +88,9 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
         return
     columns = (
         Column(words("session"), max(9, *map(len, shown)), style="cyan"),  # whole: people paste them
-        Column(words("written"), 16, spare=2),
+        Column(words("written"), 16, spare=1),
         Column(words("entries"), 8, right=True), Column(words("branches"), 8, right=True, spare=3),
-        Column(words("size"), 7, right=True, spare=1), Column(words("begins")),
+        Column(words("size"), 7, right=True, spare=2), Column(words("begins")),
     )  # fmt: skip
     print_table(out, columns, (
         (
@@ -96,7 +98,7 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
             human_size(found["size"]), Text(found["error"], style="red") if found["error"] else found["words"],
         )
         for found in (_describe(here, id_) for id_ in shown)
-    ))  # fmt: skip
+    ), least=_LEAST)  # fmt: skip
     if len(shown) < len(ids):
         out.print(words("more sessions", count=len(ids) - len(shown)), style="dim")
 
@@ -313,6 +315,9 @@ def export(
             "bytes": size,
             "messages": message_count(session, format_),
         }
+        damaged = session.damaged
+    if damaged and not as_json:
+        print_stderr(here.words("damaged", count=damaged), "yellow")
     print_result(here.words("exported", **facts | {"bytes": human_size(size)}), facts, as_json=as_json)
 
 
