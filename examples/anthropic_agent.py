@@ -48,8 +48,9 @@ def ask(client: anthropic.Anthropic, session: sl.Session, question: str, *, mode
 
 
 def main() -> None:
-    """Answer the question on the command line; the session is kept in the project's folder of logs."""
+    """Answer the question on the command line, in the newest session of this folder; `Session.new()` begins another."""
     with sl.Session.open() as session:
+        print(f"[session {session.id}, {len(session.items)} items so far]", file=sys.stderr)
         session.configure(profile="anthropic")
         session.tools(TOOLS)
         ask(anthropic.Anthropic(), session, " ".join(sys.argv[1:]), model=os.environ.get("MODEL", "claude-sonnet-5-5"))

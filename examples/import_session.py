@@ -19,7 +19,7 @@ def main() -> None:
         print(f"{done.name}: {done.state}, {done.messages} messages, session {done.session}")
     with sl.Session.open(".") as session:
         payload = session.preview(sl.Budget(window=32_000))
-        print(f"{len(session.items)} items; {payload.tokens:,} tokens of them would be sent")
+        print(f"newest: {session.id}: {len(session.items)} items; {payload.tokens:,} tokens of them would be sent")
 
 
 if __name__ == "__main__":

@@ -53,8 +53,9 @@ def ask(client: openai.OpenAI, session: sl.Session, question: str, *, model: str
 
 
 def main() -> None:
-    """Answer the question on the command line; the session is kept in the project's folder of logs."""
+    """Answer the question on the command line, in the newest session of this folder; `Session.new()` begins another."""
     with sl.Session.open() as session:
+        print(f"[session {session.id}, {len(session.items)} items so far]", file=sys.stderr)
         session.tools(TOOLS)
         ask(openai.OpenAI(), session, " ".join(sys.argv[1:]), model=os.environ.get("MODEL", "gpt-5"))
 

@@ -123,6 +123,7 @@ def config(project: Path, text: str, env: dict[str, str] | None = None) -> Confi
         ),
         ("[tools]\nseconds = 1e9", "tools.seconds: 1000000000.0"),
         ("[tools]\nseconds = nan", "tools.seconds: nan"),
+        ("[chat]\nrounds = 101", "chat.rounds: 101"),
         (
             '[mcp.x]\nurl = "https://tools.example/mcp?name=evil&api_key=secret"',
             "mcp.x: https://tools.example/mcp?name=evil&api_key=***",

@@ -90,8 +90,9 @@ def test_before_anything_is_said_the_commands_say_so(tmp_path: Path, capsys: Sho
     shown = capsys.readouterr().out
     assert shown.count("Nothing has been said in this session yet.") >= 4
     assert "There is no session nope" in shown
+    assert "There is no branch nope; the branches are: main. /fork nope begins one." in " ".join(shown.split())
     assert "choose one of focus" in shown
-    assert shown.count("Write /") >= 6
+    assert shown.count("Write /") >= 5
     assert "Traceback" not in shown
     assert not folder(project).sessions()
 

@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from sightline.agent.events import TextDelta
 from sightline.cli.chat.markdown import Block, Blocks, parse_markdown, whole_blocks
+from sightline.cli.chat.phrases import PHRASES
+from sightline.cli.chat.screen import Screen
+from sightline.cli.phrases import Phrases
 
 ANSWER = """Two things:
 of one paragraph
@@ -105,6 +109,47 @@ def test_code_within_a_line_opens_no_fence() -> None:
     assert taken(["```x``` is code\n\nmore"]) == ["```x``` is code", "more"]
 
 
+@pytest.mark.parametrize(("end", "is_end"), [("```", True), ("   ```  ", True), ("    ```", False), ("\t```", False)])
+def test_a_fence_is_ended_by_a_line_that_is_indented_by_three_blanks_at_most(end: str, is_end: bool) -> None:
+    """One that is indented by more is a line of the code."""
+    blocks = Blocks()
+    ended = bool(blocks.add(f"```\ncode\n{end}\n"))
+    assert ended == is_end
+    assert [block.text for block in blocks.finish()] == ([] if is_end else [f"```\ncode\n{end}"])
+
+
+def test_a_fence_in_a_list_is_ended_where_the_list_is_indented() -> None:
+    """There the blanks count from the fence's own."""
+    item = "- a\n  - b\n\n      ```\n      code\n      ```"
+    assert taken([f"{item}\n\nNext."]) == [item, "Next."]
+
+
+def test_a_fence_that_is_indented_by_four_blanks_opens_none() -> None:
+    """Outside of lists it is a line of code by itself."""
+    assert taken(["    ```\n\nNext."]) == ["    ```", "Next."]
+
+
+class Piece(str):
+    """A piece that counts how many characters are copied to put something before it."""
+
+    copied = 0
+
+    def __radd__(self, before: str) -> str:
+        Piece.copied += len(before)
+        return before + str(self)
+
+
+def test_a_long_line_in_many_pieces_costs_no_more_than_a_short_one() -> None:
+    """What has come is not copied for each further piece, neither by the blocks nor by the screen."""
+    Piece.copied = 0
+    blocks, screen = Blocks(), Screen(Console(file=StringIO()), Phrases("en", PHRASES), lambda: 0.0)
+    for _ in range(2_000):
+        assert blocks.add(Piece("word ")) == []
+        screen.show(TextDelta(Piece("word ")))
+    assert [block.text for block in blocks.finish()] == ["word " * 2_000]
+    assert Piece.copied == 0
+
+
 lines = st.lists(
     st.sampled_from(
         ["", "  ", "words", "- item", "  more", "```", "~~~py", "    code", "# head", "1. one", "| a |", "\t"]
@@ -157,6 +202,17 @@ def test_an_address_stands_beside_its_words() -> None:
     shown = drawn("[your bank](http://evil.example)")
     assert "http://evil.example" in shown
     assert "\x1b]8" not in shown
+
+
+def test_an_address_that_stands_apart_is_shown() -> None:
+    """The block with the link is drawn before the address has come, so both are shown as they were written."""
+    shown = [re.sub(r"\x1b\[[0-9;]*m", "", drawn(block)) for block in taken([
+        "See [the guide][1] and [more][two].\n\n[1]: https://one.example\n[two]: https://two.example \"T\"\n",
+    ])]  # fmt: skip
+    assert "See [the guide][1] and [more][two]." in shown[0]
+    assert [line.strip() for line in shown[1].splitlines() if line.strip()] == [
+        "[1]: https://one.example", '[two]: https://two.example "T"',
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("mark", ["1. ", "- "])

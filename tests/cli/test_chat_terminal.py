@@ -179,3 +179,34 @@ def test_a_call_that_is_stopped_in_its_middle_is_not_kept(tmp_path: Path, folder
     [session_id] = folder.sessions()
     with Session.resume(session_id, project) as session:
         assert {item.kind.name for item in session.items} == {"SYSTEM", "USER", "ASSISTANT"}
+
+
+def test_the_last_line_names_the_session_used_last_and_how_to_go_on_with_it(tmp_path: Path, folder: Folder) -> None:
+    """After /sessions ID nothing newer was said there, so --continue would take another one: --resume is named.
+
+    After /clear without a word it is the session before, which --continue takes.
+    """
+    with Stub([answer("Gladly."), answer("Again.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        with Session.new(project, session_id="older") as session:
+            session.user("An older question")
+            session.reply("An older answer")
+        terminal = Terminal(project, "A new question")
+        terminal.until("Gladly.")
+        terminal.prompt()
+        terminal.type("/sessions older\r")
+        terminal.until("Session older continues")
+        terminal.prompt()
+        terminal.type("/quit\r")
+        assert terminal.end() == 0
+        assert "Session older is stored: `sightline chat --resume older` goes on" in " ".join(terminal.shown.split())
+        terminal = Terminal(project, "--resume", "older", "More")
+        terminal.until("Again.")
+        terminal.prompt()
+        terminal.type("/clear\r")
+        terminal.until("New session")
+        terminal.prompt()
+        terminal.type("/quit\r")
+        assert terminal.end() == 0
+        assert "Session older is stored: `sightline chat --continue` goes on" in " ".join(terminal.shown.split())
+    assert folder.sessions()[0] == "older"

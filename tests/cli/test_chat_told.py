@@ -270,3 +270,31 @@ def test_a_message_of_several_lines_keeps_them(tmp_path: Path) -> None:
     assert lines[0].endswith("affects more than this project. It")
     assert any(line.startswith("  ") and "run_python" in line for line in lines[1:])
     assert "--trust" in lines[-1]
+
+
+@pytest.mark.parametrize("way", ["option", "file"])
+def test_a_model_that_only_asks_for_tools_is_stopped_and_the_chat_says_how_to_go_on(
+    tmp_path: Path, capsys: Shown, way: str
+) -> None:
+    """After as many calls as --rounds or [chat] rounds allow; /retry lets it go on for as many again."""
+    script = [answer("", [(f"c{number}", "list_files", {})]) for number in range(3)]
+    with Stub([*script, answer("Done.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url, "" if way == "option" else "[chat]\nrounds = 2\n")
+        talked(project, ["Look", "/retry"], **({"rounds": 2} if way == "option" else {}))
+        shown = " ".join(capsys.readouterr().out.split())
+    assert "The answer failed: the model was called 2 times for this question and has not finished" in shown
+    assert "/retry lets it go on. --rounds, or `rounds` under [chat] in sightline.toml, allows more." in shown
+    assert shown.endswith("Done.")
+
+
+def test_a_turn_that_failed_after_a_tool_call_shows_no_empty_answer(tmp_path: Path, capsys: Shown) -> None:
+    """--continue shows the question and that it has no answer yet, and no line without words."""
+    with Stub([answer("", [("c1", "list_files", {})]), error(400, "no")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, ["Look"])
+        capsys.readouterr()
+        talked(project, [], continue_=True)
+    shown = capsys.readouterr().out
+    assert "you: Look" in shown
+    assert "answer:" not in shown
+    assert "/retry asks for it" in shown

@@ -406,8 +406,9 @@ def test_lines_may_come_from_a_pipe(run: Run) -> None:
     assert result.exit_code == 1
     said = [line for line in result.stdout.splitlines() if line.startswith(("todo_1> ", "failed", "added", "item"))]
     assert said == [
-        "todo_1> add milk", "added item 1", "todo_1> nonsense", "failed: Anchor nonsense not found in current context.",
-        "todo_1> ", "todo_1> toggle-1", "item 1 is done", "todo_1> quit",
+        "todo_1> add milk", "added item 1", "todo_1> nonsense",
+        "failed: window todo_1 has no action or button nonsense", "todo_1> ", "todo_1> toggle-1", "item 1 is done",
+        "todo_1> quit",
     ]  # fmt: skip
     assert result.stdout.count('<Window id="todo_1">') == 4  # opened, added, asked for, toggled
     assert result.stdout.count("unchanged") == 1

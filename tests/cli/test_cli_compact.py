@@ -280,8 +280,8 @@ def test_context_counts_faults(run: Run, folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "told"),
     [
-        (["compact", "tiny"], 1, "too little conversation to compact"),
-        (["compact", "tiny", "--dry-run"], 1, "too little conversation to compact"),
+        (["compact", "tiny"], 1, "There is not enough conversation to compact."),
+        (["compact", "tiny", "--dry-run"], 1, "There is not enough conversation to compact."),
         (["compact", "nope"], 1, "`sightline sessions` lists those there are"),
         (["compact", "--with", "no-such-program-here"], 1, "no program 'no-such-program-here' can be run"),
         (["compact", "--with", ""], 2, "--with needs a command"),
@@ -314,3 +314,13 @@ def test_an_item_that_cannot_come_back_is_told(run: Run, folder: Folder) -> None
         result = run("uncompact", item)
         assert (result.exit_code, told in result.stderr) == (1, True)
     assert folder.file("login-bug").read_bytes() == before
+
+
+def test_too_little_to_compact_again_names_the_command_that_undoes_it(run: Run) -> None:
+    """In the words of the command line, in both languages: no function of the library is named."""
+    while (done := run("compact")).exit_code == 0:
+        pass
+    told = " ".join(done.stderr.split())
+    assert "undo it first with `sightline uncompact`" in told or "no shorter than what it would hide" in told
+    assert "session." not in told
+    assert "session." not in run("--lang", "zh", "compact").stderr

@@ -1,6 +1,7 @@
 """`sightline context`: what would be sent now, in numbers that add up."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -45,6 +46,9 @@ def test_constraints_and_what_a_request_adds_have_a_row(run: Run, folder: Folder
     assert sum(kind["tokens"] for kind in facts["kinds"].values()) == facts["tokens"]
     assert facts["kinds"]["index"]["items"] == len(facts["marker"].splitlines())
     assert ("preface" in facts["kinds"]) == rule.startswith("Never")
+    assert "tools" not in facts["kinds"]
+    assert facts["kinds"]["request"] == {"tokens": 3, "items": 0}
+    assert re.search(r"\nrequest +3 ", run("context", "ruled", "--window", "600", "--output", "0").stdout)
 
 
 def test_everything_is_shown_or_left_out(run: Run, root: Path) -> None:
@@ -64,8 +68,10 @@ def test_bars_and_the_largest_items_are_printed(run: Run) -> None:
     assert "█" in output
     assert "Older items are shortened once the prompt has more than 14," in output
     assert "more items: add --all" in output
+    assert "Items, the largest first:" in output
     everything = run("context", *TIGHT, "--all", "--by", "order").stdout
     assert "more items: add --all" not in everything
+    assert "Items, in the order in which the model reads them:" in everything
     ids = [
         float(line.split()[0][1:])
         for line in everything.splitlines()

@@ -2,11 +2,15 @@
 
 import gzip
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
+
+from sightline import Session
+from sightline.log.stores.session_folder import Folder
 
 Run = Callable[..., Result]
 
@@ -89,3 +93,100 @@ def test_one_of_several_conversations_is_chosen(run: Run) -> None:
     assert len(json.loads(run("replay", "many.jsonl", "--line", "2", "--json").stdout)["calls"]) == 2
     assert len(json.loads(run("import", "many.jsonl", "--line", "2", "--json").stdout)["imported"]) == 1
     assert json.loads(run("replay", ".", "--line", "1", "--json").stdout)["calls"]
+
+
+def dated(name: str, times: list[str]) -> None:
+    """A log of Claude Code with a message of each of these times."""
+    by_line(f"logs/{name}.jsonl", [
+        {"type": "user", "uuid": f"{name}{at}", "parentUuid": f"{name}{at - 1}" if at else None, "sessionId": name,
+         "timestamp": time, "message": {"role": "user", "content": "hi"}}
+        for at, time in enumerate(times)
+    ])  # fmt: skip
+
+
+def test_an_imported_session_is_as_old_as_its_talk(run: Run) -> None:
+    """The newest is the one whose last message is, whatever the files are called; what grew moves up.
+
+    Without times it is as old as its file.
+    """
+    Path("logs").mkdir()
+    dated("a", ["2026-03-01T10:00:00Z", "2026-03-05T10:00:00Z"])
+    dated("b", ["2026-03-04T10:00:00Z"])
+    Path("logs/c.json").write_text(json.dumps(CHAT))
+    os.utime("logs/c.json", (1_700_000_000, 1_700_000_000))
+    run("import", "logs")
+    listed = {each["id"]: each["written"] for each in json.loads(run("sessions", "--json").stdout)["sessions"]}
+    imported = [each for each in listed if each != "login-bug"]
+    assert imported[:2] == ["claude-a", "claude-b"]
+    assert [listed[each] for each in imported] == [1772704800, 1772618400, 1_700_000_000]
+    dated("b", ["2026-03-04T10:00:00Z", "2026-03-06T10:00:00Z"])
+    run("import", "logs")
+    again = json.loads(run("sessions", "--json").stdout)["sessions"]
+    assert next(each["id"] for each in again if each["id"] != "login-bug") == "claude-b"
+
+
+def test_an_old_talk_is_not_the_newest_of_many_sessions(run: Run, root: Path) -> None:
+    """Also in a folder that is listed by its file of recent sessions."""
+    folder = Folder("/shop", root)
+    for number in range(201):
+        folder.file(f"s{number}").write_bytes(b"{}\n")
+    assert folder.sessions()
+    Path("logs").mkdir()
+    dated("a", ["2020-03-01T10:00:00Z"])
+    run("import", "logs")
+    assert folder.sessions()[-1] == "claude-a"
+
+
+@pytest.mark.parametrize(("values", "profile"), [(CLAUDE, "anthropic"), (CODEX, "openai")])
+def test_tokens_and_prices_are_those_of_the_provider_that_was_recorded(
+    run: Run, root: Path, values: list[dict[str, object]], profile: str
+) -> None:
+    """An imported session and a replay have its profile, unless --profile names another; so has a replay of it."""
+    by_line("log.jsonl", values)
+    [done] = json.loads(run("import", "log.jsonl", "--json").stdout)["imported"]
+    with Session.inspect(done["session"], "/shop", root=root) as session:
+        assert session.settings.profile == profile
+    assert json.loads(run("replay", "log.jsonl", "--json").stdout)["profile"] == profile
+    assert json.loads(run("replay", done["session"], "--json").stdout)["profile"] == profile
+    assert json.loads(run("replay", "log.jsonl", "--profile", "local", "--json").stdout)["profile"] == "local"
+    run("sessions", "delete", done["session"], "--yes")
+    run("import", "log.jsonl", "--profile", "local")
+    with Session.inspect(done["session"], "/shop", root=root) as session:
+        assert session.settings.profile == "local"
+
+
+def test_messages_with_blocks_of_anthropic_are_counted_as_its(run: Run) -> None:
+    """Other lists of messages are counted as OpenAI counts, as before."""
+    block = {"type": "tool_use", "id": "t", "name": "run", "input": {}}
+    Path("theirs.json").write_text(json.dumps([CHAT[0], {"role": "assistant", "content": [block]}]))
+    Path("other.json").write_text(json.dumps(CHAT))
+    assert json.loads(run("replay", "theirs.json", "--json").stdout)["profile"] == "anthropic"
+    assert json.loads(run("replay", "other.json", "--json").stdout)["profile"] == "openai"
+
+
+def test_a_stored_session_is_replayed_by_its_id(run: Run) -> None:
+    """The beginning of the id is enough; what is neither a file nor a session is an error that says so."""
+    facts = json.loads(run("replay", "login", "--json").stdout)
+    assert facts["calls"]
+    refused = run("replay", "nowhere.json")
+    assert refused.exit_code == 1
+    assert "nowhere.json is no file, and no session of this project" in " ".join(refused.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("texts", "shown"),
+    [
+        (["<command-name>/clear</command-name>", "<ide_opened_file>a.py</ide_opened_file>", "Fix a.py"], "Fix a.py"),
+        (["<command-name>/review</command-name>\n<command-args>the parser</command-args>"], "/review the parser"),
+    ],
+)
+def test_the_list_shows_the_persons_first_words(run: Run, texts: list[str], shown: str) -> None:
+    """Not what a harness wrote in their place; where they only typed a command, the command."""
+    by_line("s9.jsonl", [
+        {"type": "user", "uuid": f"u{at}", "parentUuid": f"u{at - 1}" if at else None, "sessionId": "s9",
+         "message": {"role": "user", "content": text}}
+        for at, text in enumerate(texts)
+    ])  # fmt: skip
+    run("import", "s9.jsonl")
+    listed = {each["id"]: each["words"] for each in json.loads(run("sessions", "--json").stdout)["sessions"]}
+    assert listed["claude-s9"] == shown

@@ -170,7 +170,7 @@ def test_strategy_and_profile_are_heeded(run: Run) -> None:
     ("args", "code", "told"),
     [
         (["replay"], 2, "--list-samples"),
-        (["replay", "--sample", "login_bug", "x.json"], 2, "does not exist"),
+        (["replay", "--sample", "login_bug", "x.json"], 2, "name a FILE or SESSION"),
         (["replay", "--sample", "nope"], 1, "login_bug"),
         (["replay", "empty.json"], 1, "holds no messages"),
         (["replay", "bad.json"], 1, "line 1 is no JSON"),

@@ -276,3 +276,14 @@ def test_changed_lines_are_counted_and_their_items_named(run: Run, folder: Folde
     shown = run("sessions", "show").stdout
     assert re.search(r"were changed after they were written, used as they are now: 1 \(items #\d+\)\n", shown)
     assert "Good fine." in shown
+
+
+def test_the_list_shows_every_id_whole(run: Run, root: Path) -> None:
+    """However long it is and however narrow the screen, because people paste it into another command."""
+    long = "claude-" + "0123456789abcdef" * 3
+    with Session.new("/shop", root=root, session_id=long) as session:
+        session.user("A question")
+    listed = run("sessions", env={"COLUMNS": "80"}).stdout.splitlines()
+    ids = [line.split()[0] for line in listed[1:]]
+    assert ids == [long, "login-bug"]
+    assert run("sessions", "show", ids[0]).exit_code == 0

@@ -1,7 +1,7 @@
 """`sightline sessions export --format markdown|html`: to be read, and nobody's text is more than text."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,11 @@ import pytest
 from click.testing import Result
 
 from sightline import MemoryStore, Session
+from sightline.cli.export import write_pieces
 from sightline.cli.phrases import Phrases
 from sightline.cli.transcript import TRANSCRIPTS, html, markdown
+from sightline.errors import BadInput
+from sightline.log.stores.session_folder import Folder
 from sightline.session.items import Items
 
 Run = Callable[..., Result]
@@ -179,3 +182,84 @@ def test_what_could_leave_a_quotation_stands_between_fences(text: str) -> None:
     session = Session(MemoryStore("s"))
     session.user(text)
     assert f"```\n{text}\n```" in "".join(markdown(session, Phrases("en")))
+
+
+THOUGHT = "The user\nwants <b>milk</b>."
+THOUGHTS = {
+    "anthropic": {"role": "assistant", "content": [
+        {"type": "thinking", "thinking": THOUGHT, "signature": "x"}, {"type": "text", "text": "Yes."},
+    ]},
+    "responses": {"type": "reasoning", "id": "r1", "summary": [{"type": "summary_text", "text": THOUGHT}]},
+    "a server": {"role": "assistant", "content": "Yes.", "reasoning_content": THOUGHT},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("provider", THOUGHTS)
+def test_what_the_model_thought_is_in_a_transcript(provider: str) -> None:
+    """Marked as thinking, in HTML folded away; its text is only text."""
+    session = Session(MemoryStore("s"))
+    session.extend([{"role": "user", "content": "Milk?"}, THOUGHTS[provider]])
+    text, page = ("".join(make(session, Phrases("en"))) for make in (markdown, html))
+    assert "**thinking**\n\n```\nThe user\nwants <b>milk</b>.\n```" in text
+    assert '<details><summary>thinking (2 lines)</summary>\n<pre class="text">\nThe user\nwants &lt;b&gt;' in page
+    assert "**思考**" in "".join(markdown(session, Phrases("zh")))
+
+
+def test_thinking_that_is_encrypted_is_named() -> None:
+    """There is nothing to read in it."""
+    session = Session(MemoryStore("s"))
+    blocks = [{"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "Yes."}]
+    session.extend([{"role": "user", "content": "Milk?"}, {"role": "assistant", "content": blocks}])
+    assert "**block of the provider** `anthropic redacted_thinking`" in "".join(markdown(session, Phrases("en")))
+
+
+def test_colours_of_a_terminal_are_no_part_of_a_transcript() -> None:
+    """The sequences are left out whole; one line is one line."""
+    session = Session(MemoryStore("s"))
+    call = {"id": "c1", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+    session.extend([
+        {"role": "user", "content": "Run it."}, {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "\x1b[1;31mFAILED\x1b[0m test_a"},
+    ])  # fmt: skip
+    assert "\n```\nFAILED test_a\n```" in "".join(markdown(session, Phrases("en")))
+    assert "<code>run</code> (1 line)</summary>" in "".join(html(session, Phrases("en")))
+
+
+def test_an_export_replaces_no_file_unless_it_is_told_to(run: Run) -> None:
+    """The file stays as it is, and the message names --force; /dev/stdout is no file that could be lost."""
+    Path("talk.md").write_text("mine")
+    refused = run("sessions", "export", "--format", "markdown", "-o", "talk.md")
+    assert (refused.exit_code, Path("talk.md").read_text()) == (1, "mine")
+    assert "add --force" in " ".join(refused.stderr.split())
+    assert run("sessions", "export", "--format", "markdown", "-o", "talk.md", "--force").exit_code == 0
+    assert Path("talk.md").read_text().startswith("# Session login-bug")
+    assert run("sessions", "export", "-o", "/dev/null").exit_code == 0
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_an_export_that_fails_in_its_middle_leaves_no_part_of_a_file(tmp_path: Path, force: bool) -> None:
+    """What was there is there, and nothing beside it."""
+
+    def pieces() -> Iterator[bytes]:
+        yield b"first"
+        raise BadInput("the second cannot be read")
+
+    file = tmp_path / "talk.md"
+    if force:
+        file.write_text("mine")
+    with pytest.raises(BadInput):
+        write_pieces(file, pieces(), force=force)
+    assert [each.name for each in tmp_path.iterdir()] == (["talk.md"] if force else [])
+    assert not force or file.read_text() == "mine"
+
+
+def test_an_export_of_a_damaged_log_says_what_is_missing(run: Run, folder: Folder) -> None:
+    """The rest is written whole."""
+    log = folder.file("login-bug")
+    lines = log.read_bytes().split(b"\n")
+    at = next(number for number, line in enumerate(lines) if b'"type":"user"' in line)
+    log.write_bytes(b"\n".join([*lines[:at], b"{broken" + lines[at][7:], *lines[at + 1 :]]))
+    done = run("sessions", "export", "--format", "markdown", "-o", "talk.md")
+    assert done.exit_code == 0
+    assert "Damaged lines of the log that are ignored: 1" in done.stderr
+    assert Path("talk.md").read_text().count("\n## #") > 10

@@ -1,6 +1,7 @@
 """`sightline trust`, and what a chat asks and says before it trusts a folder."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -106,4 +107,34 @@ def test_instructions_for_agents_are_asked_about_once(tmp_path: Path, reply: str
         again.type("\x04")
         assert again.end() == 0
         assert "[y/N]" not in again.shown
+        if reply == "n":
+            assert "as you decided" in " ".join(again.shown.split())
+            assert "--trust" not in terminal.shown + again.shown  # nobody is urged to what they have refused
     assert ("Use tabs." in str(stub.asked[0].body)) == (reply == "y")
+
+
+def test_the_question_names_the_files_of_the_folders_above(tmp_path: Path) -> None:
+    """Up to the root of the repository; each of the folders is trusted then, and the nearest speaks last."""
+    home = Trusted(tmp_path / "home")
+    with Stub([answer("One.")]) as stub:
+        repository = tmp_path / "repository"
+        (repository / ".git").mkdir(parents=True)
+        (repository / "AGENTS.md").write_text("Use tabs.")
+        (tmp_path / "AGENTS.md").write_text("Use a typewriter.")
+        project = configured(repository / "shop", stub.url)
+        config = read_config(project, os.environ)
+        home.add(config, reaches(config, project, os.environ))
+        (project / "AGENTS.md").write_text("Use commas.")
+        terminal = Terminal(project, "Hello")
+        terminal.until("[y/N]: ")
+        assert "../AGENTS.md (3 tokens) & AGENTS.md (" in " ".join(terminal.shown.split())
+        terminal.type("y\r")
+        terminal.until("One.")
+        terminal.prompt()
+        terminal.type("\x04")
+        assert terminal.end() == 0
+    told = stub.asked[0].body["messages"][0]["content"]
+    assert told.index("../AGENTS.md") < told.index("Use tabs.") < told.index("Use commas.")
+    assert "typewriter" not in str(stub.asked[0].body)
+    assert home.holds_folder(repository)
+    assert home.holds_folder(project)

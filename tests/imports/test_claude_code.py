@@ -141,6 +141,8 @@ def test_a_side_chain_is_kept_and_not_said() -> None:
     [
         ("<system-reminder>Be careful.</system-reminder>", {}),
         ("<local-command-stdout>ok</local-command-stdout>", {}),
+        ("<ide_opened_file>The user opened a.py.</ide_opened_file>", {}),
+        ("<bash-input>ls</bash-input>", {}),
         ("a skill's text", {"isMeta": True}),
     ],
 )
@@ -153,7 +155,13 @@ def test_text_of_the_harness_is_not_the_user_s(content: str, more: Line) -> None
 
 
 def test_a_reminder_inside_a_message_is_taken_out_of_it() -> None:
-    """What the user typed before and after it stays the user's."""
+    """What the user typed before and after it stays the user's; so it is with what an editor puts before it."""
+    seen = "<ide_selection>line 1</ide_selection>"
+    stores = MemoryStores()
+    imported([user("u1", None, f"{seen} explain this"), said("a1", "u1", "Done.")], stores)
+    assert [(text.strip(), program) for _, text, program in texts(stores, "claude-s1")[:2]] == [
+        (seen, True), ("explain this", False),
+    ]  # fmt: skip
     stores = MemoryStores()
     imported([user("u1", None, "fix it <system-reminder>x</system-reminder>"), said("a1", "u1", "Done.")], stores)
     assert [(text.strip(), program) for _, text, program in texts(stores, "claude-s1")[:2]] == [

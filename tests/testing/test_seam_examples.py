@@ -23,6 +23,11 @@ CALLS = [("call_1", "fahrenheit", {"celsius": 17}), ("call_2", "fahrenheit", {"k
 
 def run(name: str, folder: Path, *words: str, **environment: str) -> str:
     """Run an example in a folder, with no network but this machine's, and return what it prints."""
+    return finished(name, folder, *words, **environment).stdout
+
+
+def finished(name: str, folder: Path, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Run an example in a folder and return its end, which was a good one."""
     package = Path(sightline.__file__).parents[1]
     here = {**os.environ, "PYTHONPATH": str(package), "PYTHONIOENCODING": "utf-8", "HOME": str(folder), **environment}
     done = subprocess.run(
@@ -30,7 +35,7 @@ def run(name: str, folder: Path, *words: str, **environment: str) -> str:
         timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done
 
 
 @pytest.mark.parametrize("name", PRINTED)
@@ -69,7 +74,10 @@ def test_a_loop_goes_on_where_it_stopped(provider: str, tmp_path: Path) -> None:
         keys |= {"OPENAI_BASE_URL": f"{stub.url}/v1", "MODEL": "some-model", "SIGHTLINE_HOME": str(tmp_path)}
         with pytest.raises(AssertionError, match="bad"):
             run(f"{provider}_agent", tmp_path, "first question", **keys)
-        assert run(f"{provider}_agent", tmp_path, "second question", **keys) == "Here I am.\n"
+        done = finished(f"{provider}_agent", tmp_path, "second question", **keys)
+    [log] = tmp_path.rglob("*.jsonl")
+    assert done.stdout == "Here I am.\n"
+    assert f"[session {log.stem}, 1 items so far]" in done.stderr  # it says which session it goes on with
     assert "first question" in json.dumps(stub.asked[1].body)
 
 

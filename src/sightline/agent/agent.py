@@ -77,9 +77,7 @@ class Agent:
             raise BadInput(f"rounds must be at least 1, not {rounds}")
         session = session.session if isinstance(session, AsyncSession) else session
         if not hasattr(model, "stream"):
-            raise BadInput(
-                f"a model is an object such as Endpoint(…), with info, stream(request) and close(), not {model!r}"
-            )
+            raise BadInput(f"a model is an object such as Endpoint(…), with info, stream() and close(), not {model!r}")
         self.session, self.model, self.code, self.rounds = session, model, code, rounds
         self.spent = Spent()  # summaries included
         self.question = ""  # the item of the last question; empty while it is not in the log
@@ -296,6 +294,7 @@ class Agent:
         """Return the next node; if the model has been asked often enough, the end of the turn with this error."""
         if state["round"] < self.rounds:
             return {"next": node}
+        self._turn.failure = "rounds"
         return {"next": "answer", "error": f"{error}; let it go on, or ask anew"}
 
     async def _log_reply(self, reply: Reply, raw: dict[str, Any], state: State) -> None:

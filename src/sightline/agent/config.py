@@ -81,8 +81,11 @@ class ChatSettings(msgspec.Struct, frozen=True):
 
     locale: str = ""
     strategy: str = ""
+    rounds: int = 0  # how often a model may ask for tools before it answers; 0: as often as an `Agent` lets it
 
     def __post_init__(self) -> None:
+        if self.rounds < 0:
+            raise ValueError("rounds is at least 1")
         if self.locale not in ("", *LOCALES):
             raise ValueError(f"unknown locale; choose one of {', '.join(LOCALES)}")
 

@@ -71,7 +71,7 @@ class Answer(Struct, frozen=True):
     usage: Usage | None = None  # of all rounds
     cost: float | None = None
     stop: str = ""  # see `Reply.stop`
-    failure: str = ""  # if the model could not be asked although that may work later: see `TransientFailure`
+    failure: str = ""  # why it may work later: see `TransientFailure`; "rounds": the model asked for tools too often
     attempts: int = 1  # how often the last request was sent
 
 

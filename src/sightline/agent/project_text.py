@@ -1,9 +1,11 @@
 """What a project tells agents: its `AGENTS.md` and `CLAUDE.md`, as part of the system prompt.
 
-They are read only in a folder that the user trusts. Their text is only text: no line of it can be taken for one of the
+In a repository those of the folders above the project count too, up to the repository's root. They are read only in a
+folder that the user trusts. Their text is only text: no line of it can be taken for one of the
 engine's.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -42,17 +44,33 @@ class ProjectTexts(NamedTuple):
     unread: tuple[str, ...] = ()
 
 
-def present(project: Path) -> list[str]:
-    """Return the names of the files that there are, without reading them."""
-    return [name for name in FILES if (project / name).exists() or (project / name).is_symlink()]
+def folders_of(project: Path) -> list[Path]:
+    """Return the folders whose files instruct agents in a project: from its repository's root down to the project.
+
+    Without a repository it is the project alone.
+    """
+    real = project.resolve()
+    above = [real, *real.parents]
+    root = next((at for at, each in enumerate(above) if os.path.lexists(each / ".git")), 0)
+    return above[root::-1] if root else [real]
 
 
-def read_texts(project: Path, count: Callable[[str], int], window: int) -> ProjectTexts:
-    """Read the files. Equal ones count once; what is more than `limit` allows is cut at the end of a line."""
+def present(project: Path, folders: Sequence[Path]) -> list[str]:
+    """Return the files that there are in these folders, as paths from the project, without reading them."""
+    found = (each / name for each in folders for name in FILES if os.path.lexists(each / name))
+    return [os.path.relpath(each, project.resolve()) for each in found]
+
+
+def read_texts(project: Path, folders: Sequence[Path], count: Callable[[str], int], window: int) -> ProjectTexts:
+    """Read the files of these folders. Equal ones count once; what is more than `limit` allows is cut at a line's end.
+
+    The nearest folder is read first, so that its files are the last to be cut. They are the last in the prompt too.
+    """
     texts: list[ProjectText] = []
     unread, left = [], limit(window)
-    for name in present(project):
-        data = _read(project, name)
+    names = present(project, folders)
+    for name in sorted(names, key=lambda name: name.count(os.sep)):
+        data = _read(project / os.path.dirname(name), os.path.basename(name))  # noqa: PTH119, PTH120 - "../AGENTS.md"
         if data is None:
             unread.append(name)
             continue
@@ -63,7 +81,7 @@ def read_texts(project: Path, count: Callable[[str], int], window: int) -> Proje
         is_cut = shown != text or len(data) > _MOST_BYTES
         texts.append(ProjectText(name, shown, tokens := count(shown), cut=is_cut))
         left = max(left - tokens, 0)
-    return ProjectTexts(tuple(texts), tuple(unread))
+    return ProjectTexts(tuple(sorted(texts, key=lambda each: names.index(each.name))), tuple(unread))
 
 
 def limit(window: int) -> int:
@@ -71,11 +89,11 @@ def limit(window: int) -> int:
     return min(MOST_TOKENS, window // SHARE)
 
 
-def _read(project: Path, name: str) -> bytes | None:
+def _read(folder: Path, name: str) -> bytes | None:
     """Return the beginning of a file; None if it cannot be read, has secrets, or a link leads to where none may."""
     try:
-        real = (project / name).resolve(strict=True)
-        inside = project.resolve()
+        real = (folder / name).resolve(strict=True)
+        inside = folder.resolve()
         if not real.is_file() or not real.is_relative_to(inside) or ".git" in real.relative_to(inside).parts:
             return None
         if is_secret_path(real, inside) or is_own(real, inside):

@@ -40,6 +40,7 @@ _KINDS = {  # what a file can do outside the project, in the reader's language
     "run_shell": ("lets the model run a shell, confined", "允许模型运行 shell（受限）"),
     "edit": ("lets the model change files of the project", "允许模型修改项目文件"),
     "limits": ("lets tools take more of this machine", "允许工具占用更多本机资源"),
+    "rounds": ("lets one question call the model very often", "允许一个问题多次调用模型"),
     "readable": ("lets the model read files of keys and secrets", "允许模型读取密钥和机密文件"),
     "folder": ("lets the model read files outside the project", "允许模型读取项目之外的文件"),
 }
@@ -63,6 +64,7 @@ _PROTOCOLS = {  # the keys that the body of a request has besides the options
 }
 _WORD = re.compile(r"[\w .+-]{0,64}")  # neither an address nor a path
 _MOST_ATTEMPTS, _MOST_SECONDS = 10, 3600.0  # each attempt may cost money, and nothing is heard while it lasts
+_MOST_ROUNDS = 100  # for one question: each may cost money
 _HARMLESS = frozenset(  # options that change how a model answers: not what it is told, how often, or who keeps it
     {
         "temperature", "top_p", "top_k", "top_a", "min_p", "typical_p", "tfs_z", "seed", "stop",
@@ -211,6 +213,8 @@ def _tools(config: Config, project: Path) -> Iterator[Reach]:
     for name in ("python_seconds", "python_memory_mb"):
         if not (asked := getattr(config.tools, name)) <= getattr(_DEFAULT, name):  # also NaN
             yield Reach("limits", f"tools.{name}: {asked}")
+    if config.chat.rounds > _MOST_ROUNDS:
+        yield Reach("rounds", f"chat.rounds: {config.chat.rounds}")
     if not config.tools.seconds <= _MOST_SECONDS:
         yield Reach("limits", f"tools.seconds: {config.tools.seconds}")
     for glob in config.tools.readable:

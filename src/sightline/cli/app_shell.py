@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from sightline.apps import anchors, registry
 from sightline.apps.actions import Parameter, actions_of, nearest
@@ -251,6 +252,8 @@ class AppShell:
         except BadInput as error:
             return self._failure("too many words", name=head, words=error)
         outcome = self.session.windows.act(self.window, head, **params)
+        if outcome.reason == "unknown action":  # what a model is told of it speaks of anchors
+            outcome = replace(outcome, message=self.words("no action", id=self.window, name=head))
         opened = [each for each in self._ids() if each not in before]
         note = self.words("has opened", ids=", ".join(opened), first=opened[0]) if opened else ""
         if self.window in self._ids():

@@ -14,6 +14,7 @@ from rich.text import Text
 from sightline.apps import registry
 from sightline.apps.actions import actions_of
 from sightline.cli.app_shell import FORMS, LEVELS, AppShell, Reply, View, load_app, open_session, open_window
+from sightline.cli.choices import complete_apps
 from sightline.cli.options import DEBUG, Place, place, with_json
 from sightline.cli.render import align, console, error_console, first_words, print_json, print_text, printable
 from sightline.errors import SightlineError
@@ -73,7 +74,7 @@ def print_apps(here: Place, names: Sequence[str]) -> None:
 
 
 @apps.command(short_help="Use an app in the terminal as a model does.")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_apps)
 @click.argument("target", default="")
 @click.option(
     "--do", "lines", multiple=True, metavar="LINE", help="Run this line instead of a prompt, then show the window."

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import click
 from msgspec.structs import replace
 
+from sightline.cli.choices import branch_option, session_argument
 from sightline.cli.compaction_view import (
     Report,
     loss_facts,
     make_report,
+    plain_errors,
     print_compactions,
     print_report,
     tokens_change,
@@ -24,11 +26,9 @@ from sightline.cli.external_model import Program
 from sightline.cli.options import (
     Place,
     branch_label,
-    branch_option,
     budget_options,
     known_budget,
     place,
-    session_argument,
     with_json,
 )
 from sightline.cli.phrases import Phrases
@@ -158,7 +158,8 @@ def _compact(here: Place, given: CompactOptions, program: Program | None, *, qui
     ):
         budget = known_budget(session, given.window, given.output)
         try:
-            result = session.summaries.compact(budget, model=program, seconds=given.seconds)
+            with plain_errors(here.words, session):
+                result = session.summaries.compact(budget, model=program, seconds=given.seconds)
         except Conflict as error:
             why = "was written to while its summary was made, so nothing was changed; do it again when the agent rests"
             raise BadInput(f"session {session.id!r} {why}") from error
@@ -173,7 +174,7 @@ def _try(here: Place, given: CompactOptions, program: Program | None, *, quiet: 
     session_id, folders = here.find(given.session_id), _folders(here, program)
     with _copy(here, session_id) as there, there.session(session_id, given.branch, folders) as session:
         budget = known_budget(session, given.window, given.output)
-        with progress(error_console(), here.words("compacting"), hidden=quiet):
+        with progress(error_console(), here.words("compacting"), hidden=quiet), plain_errors(here.words, session):
             job = session.summaries.preview(budget)
             report = make_report(session, budget, session.summaries.compact(budget), program)
     if program is None:

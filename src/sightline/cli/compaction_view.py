@@ -1,6 +1,7 @@
 """How compactions are shown: one that was just made, and those of a session, with what each covers and hides."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from rich.console import Console, Group
@@ -11,8 +12,10 @@ from sightline.cli.external_model import Program
 from sightline.cli.options import branch_label
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, Rows, first_words, local_time, print_text, printable
+from sightline.compaction import prompt
 from sightline.compaction.compactor import Compacted
 from sightline.compaction.loss import Loss
+from sightline.errors import BadInput, NotShorter
 from sightline.plan.budget import Budget
 from sightline.session.compactions import CompactionInfo
 from sightline.session.items import Constraint
@@ -40,6 +43,22 @@ class Report(NamedTuple):
     command: str  # the program that was asked; empty if there is none
     stderr: str  # the end of what that program wrote on standard error
     request_tokens: int | None = None  # of the question to the program, if it was only tried
+
+
+@contextmanager
+def plain_errors(words: Phrases, session: Session) -> Iterator[None]:
+    """Say why nothing can be compacted in the words of the command line or of a chat, not of the library."""
+    if "summaries" not in session.settings.reductions:
+        raise BadInput(words("summaries off"))
+    try:
+        yield
+    except NotShorter as error:
+        if session.settings.locale == words.language:  # then it also says why a model's summary was not used
+            raise
+        raise NotShorter(prompt.not_shorter(words.language)) from error
+    except BadInput as error:
+        again = any(each.state == "holds" for each in session.summaries)
+        raise BadInput(prompt.too_little(words.language) + (words("compact again") if again else "")) from error
 
 
 def make_report(session: Session, budget: Budget, result: Compacted, program: Program | None = None) -> Report:

@@ -10,14 +10,13 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from sightline.cli.choices import branch_option, session_argument
 from sightline.cli.compaction_view import covered_sentence
 from sightline.cli.options import (
     branch_label,
-    branch_option,
     budget_options,
     known_budget,
     place,
-    session_argument,
     with_json,
 )
 from sightline.cli.phrases import Phrases
@@ -34,7 +33,20 @@ from sightline.values.profiles import profile
 from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
 
-_KINDS = ("system", "tools", "user", "assistant", "call", "result", "summary", "recall", "preface", "index", "window")
+_KINDS = (
+    "system",
+    "tools",
+    "request",
+    "user",
+    "assistant",
+    "call",
+    "result",
+    "summary",
+    "recall",
+    "preface",
+    "index",
+    "window",
+)
 _LARGEST = 12  # items listed unless all are asked for
 _BAR = 30  # columns
 _IN_SUMMARY = ("boundary", "first", "last", "messages", "tokens", "summaries", "state")
@@ -59,6 +71,9 @@ def context(
     as_json: bool,
 ) -> None:
     """Show what the model would see of a session in the next call, by kind and item by item. Nothing is written.
+
+    Items are listed by size, the largest first, or with --by order as the model reads them. The row "request" is what
+    a provider adds to every request; if there are tools, it is counted with them.
 
     Windows of apps are shown as they were last sent, because only the program that runs the apps can redraw them.
 
@@ -146,7 +161,7 @@ def _by_kind(session: Session, payload: Payload, infos: Mapping[str, ItemInfo]) 
     system = sum(infos[message.id].full + framing.message_tokens for message in messages)
     window_tokens = sum(session.count(text) + framing.message_tokens for text in windows)
     rest = plan.fixed - system - window_tokens  # the tools, with what a provider adds to a request
-    tokens = Counter(system=system, window=window_tokens, tools=rest)
+    tokens = Counter({"system": system, "window": window_tokens, "tools" if payload.tools else "request": rest})
     items = Counter(system=len(messages), window=len(windows), tools=len(payload.tools))
     for kind, text in (("preface", plan.preface), ("index", plan.marker)):
         tokens[kind], items[kind] = session.count(text) + framing.message_tokens if text else 0, len(text.splitlines())
@@ -169,6 +184,9 @@ def print_context(out: Console, words: Phrases, session: Session, budget: Budget
     _print_kinds(out, words, facts)
     _print_remarks(out, words, session, facts)
     _print_reductions(out, words, [each for each in facts["reductions"] if each["removed"] or each["off"]])
+    key = "items in order" if by == "order" else "items by size"
+    out.print()
+    print_text(out, words(key), "bold")
     _print_items(out, words, session, facts, every=every)
 
 
@@ -182,7 +200,8 @@ def _print_kinds(out: Console, words: Phrases, facts: dict[str, Any]) -> None:
     for kind, found in facts["kinds"].items():
         share = found["tokens"] / limit
         drawn = Text(bar(share, _BAR, plain=plain), style="green")
-        rows.print(words("kind " + kind), f"{found['items']:,}", f"{found['tokens']:,}", drawn, f"{share:.0%}", "")
+        items = f"{found['items']:,}" if found["items"] else ""  # what a provider adds to a request is no item
+        rows.print(words("kind " + kind), items, f"{found['tokens']:,}", drawn, f"{share:.0%}", "")
     messages, tokens = facts["left_out"]["messages"], facts["left_out"]["tokens"]
     if messages:
         drawn = Text(bar(tokens / limit, _BAR, plain=plain), style="dim")
@@ -234,7 +253,6 @@ def _print_items(out: Console, words: Phrases, session: Session, facts: dict[str
     shown = lines if every else lines[:_LARGEST]
     runs = {id_: f"[#{each['first']}–#{each['last']}] " for each in facts["summaries"] for id_ in each["summaries"]}
     reasons = [Column(words("why"), 14, spare=2)] if any(line["why"] for line in shown) else []
-    out.print()
     columns = (
         Column(words("item"), 10, right=True, style="cyan"), Column(words("kind"), 9), Column(words("level"), 8),
         Column(words("tokens"), 7, right=True), Column(words("of full"), 8, right=True, spare=1),

@@ -6,29 +6,39 @@ from typing import Any
 
 import click
 
-from sightline.cli.options import FormatChoice, Place, place, with_json
+from sightline.cli.options import FormatChoice, Place, place, profile_option, with_json
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_json, print_stderr, printable, progress
 from sightline.errors import BadInput
 from sightline.imports.detection import AUTO, conversations
 from sightline.imports.importer import Imported, import_into
 from sightline.imports.source import files_in
+from sightline.plan.strategies.project_choice import chosen
 from sightline.values.items import Usage
+from sightline.values.settings import Settings
 
 
 @click.command("import", short_help="Import recorded conversations as sessions.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True), metavar="PATH...")
 @click.option("--line", type=click.IntRange(min=1), metavar="N", help="Only conversation N of a file or folder.")
 @click.option("--format", type=FormatChoice(AUTO), default=AUTO, show_default=True, help="Format of messages.")
+@profile_option
 @with_json
-def import_(paths: tuple[str, ...], line: int | None, format: str, as_json: bool) -> None:  # noqa: A002
+def import_(
+    paths: tuple[str, ...],
+    line: int | None,
+    format: str,  # noqa: A002
+    profile: str | None,
+    as_json: bool,
+) -> None:
     """Import conversations that other programs recorded. Each becomes a session of the project.
 
     PATH is a log of Claude Code or Codex, messages in the form of OpenAI, Anthropic or LangChain (a JSON list, an
     object with "messages", one message per line, or one conversation per line), or a log of Sightline; each may be
     compressed as .gz. A folder is searched for such files; - reads standard input. Every line is kept, also those that
     are no messages: `sightline sessions export --format source` writes them again. Importing a file again changes
-    nothing, or adds what is new in it. The exit code is 1 if a file that was named cannot be imported.
+    nothing, or adds what is new in it. A session is as old as its last message. The exit code is 1 if a file that was
+    named cannot be imported.
 
     \b
     Examples:
@@ -37,13 +47,14 @@ def import_(paths: tuple[str, ...], line: int | None, format: str, as_json: bool
       sightline import conversations.jsonl.gz --line 3
     """
     here = place()
+    settings = _settings(here, profile)
     done: list[Imported] = []
     refused: list[tuple[str, str]] = []
     failed = False
     for path in paths:
         before = len(done)
         try:
-            _import_path(here, path, line, format, done, lambda name, error: refused.append((name, str(error))))
+            _import_path(here, path, line, format, settings, done, lambda name, why: refused.append((name, str(why))))
         except BadInput as error:
             refused.append((path, str(error)))
             failed = True
@@ -61,11 +72,20 @@ def import_(paths: tuple[str, ...], line: int | None, format: str, as_json: bool
         click.get_current_context().exit(1)
 
 
+def _settings(here: Place, profile: str | None) -> Settings | None:
+    """Return the settings of imported sessions if the command line names a profile; else each has its source's."""
+    if profile is None:
+        return None
+    choice = chosen(here.project)
+    return Settings(strategy=choice.name, config=choice.config, profile=profile)
+
+
 def _import_path(
     here: Place,
     path: str,
     line: int | None,
     format: str,  # noqa: A002
+    settings: Settings | None,
     done: list[Imported],
     refuse: Callable[[str, BadInput], None],
 ) -> None:
@@ -79,7 +99,7 @@ def _import_path(
 
         tick = _Percent(advance) if folder is None else lambda _: None
         for found in conversations(path, format, line=line, refuse=refused, tick=tick):
-            done.append(import_into(here.folder, found, here.project))
+            done.append(import_into(here.folder, found, here.project, settings=settings))
             if folder is not None:
                 advance()
 

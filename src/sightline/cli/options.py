@@ -5,22 +5,22 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from sightline.cli.phrases import LANGUAGES, Phrases
-from sightline.errors import BadInput, SightlineError
+from sightline.errors import BadInput
 from sightline.files.folders import Folders
 from sightline.log.branches import FIRST
 from sightline.log.stores.session_folder import Folder, sightline_home
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.values.escape import plain_name, without_hidden
+from sightline.values.profiles import PROFILES
 from sightline.wire import registry
 
 DEBUG = "sightline.debug"
 WINDOW, OUTPUT = 128_000, 8_000  # tokens, for a session without a last call
-MOST_COMPLETED = 50  # session ids that a shell is offered, the newest ones
-_META = "sightline."
+_NAMED = 5  # sessions, where an id could mean several
+META = "sightline."  # before the names under which a context keeps the shared options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -70,19 +70,21 @@ class Place(NamedTuple):
         Raises:
             BadInput: no or several ids begin so.
         """
-        if given is not None and self.folder.has(given):
-            return given
-        ids = self.folder.sessions()
-        matching = ids[:1] if given is None else named_by(given, ids)
+        matching = self.folder.sessions()[:1] if given is None else self.matching(given)
         if len(matching) == 1:
             return matching[0]
         if matching:
-            raise BadInput(f"{given!r} begins the ids of {len(matching)} sessions ({', '.join(matching)}); write more")
+            first = ", ".join(matching[:_NAMED]) + (", …" if len(matching) > _NAMED else "")
+            raise BadInput(f"{given!r} begins the ids of {len(matching)} sessions ({first}); write more of the id")
         if given:
             raise BadInput(f"no session {given!r} in this project; `sightline sessions` lists those there are")
         raise BadInput(
             "no sessions in this project; `sightline replay --sample --keep` makes one, --project names another"
         )
+
+    def matching(self, given: str) -> list[str]:
+        """Return the id that `given` is, else those that begin with it."""
+        return [given] if self.folder.has(given) else named_by(given, self.folder.sessions())
 
     def session(self, given: str | None = None, branch: str | None = None, folders: Folders = ()) -> Session:
         """Open the session that `find` finds, on the branch whose name begins with `branch`, to look at it.
@@ -119,20 +121,20 @@ def place() -> Place:
     """Return the place that the shared options of the running command name."""
     meta = click.get_current_context().meta
     return Place(
-        project=meta.get(_META + "project", "."),
-        root=meta.get(_META + "root"),
-        words=Phrases(meta.get(_META + "lang", LANGUAGES[0])),
+        project=meta.get(META + "project", "."),
+        root=meta.get(META + "root"),
+        words=Phrases(meta.get(META + "lang", LANGUAGES[0])),
     )
 
 
 def is_language_given() -> bool:
     """Whether the command line names the language of the output."""
-    return _META + "lang" in click.get_current_context().meta
+    return META + "lang" in click.get_current_context().meta
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     if value:
-        ctx.meta[_META + str(param.name)] = value
+        ctx.meta[META + str(param.name)] = value
 
 
 def shared_options(*, hidden: bool = False) -> Callable[[F], F]:
@@ -168,20 +170,10 @@ def with_json(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")(function)
 
 
-def complete_sessions(ctx: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Return the ids of the newest sessions that begin so. Where they cannot be listed, none."""
-    meta = ctx.meta
-    here = Place(meta.get(_META + "project", "."), meta.get(_META + "root"), Phrases(LANGUAGES[0]))
-    try:
-        ids = here.folder.sessions()
-    except (SightlineError, OSError):
-        return []
-    return [CompletionItem(each) for each in ids if each.startswith(begun)][:MOST_COMPLETED]
-
-
-session_argument = click.argument("session_id", metavar="[SESSION]", required=False, shell_complete=complete_sessions)
-branch_option = click.option(
-    "--branch", metavar="NAME", help="The branch, or the beginning of its name.  [default: the current one]"
+profile_option = click.option(
+    "--profile",
+    type=click.Choice(list(PROFILES)),
+    help="The provider by whose rules tokens and prices are counted.  [default: that of the log, else openai]",
 )
 
 

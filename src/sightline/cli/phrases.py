@@ -42,6 +42,7 @@ _PHRASES = {
     # kinds and levels
     "kind system": ("system", "系统"),
     "kind tools": ("tools", "工具"),
+    "kind request": ("request", "请求"),
     "kind user": ("user", "用户"),
     "kind assistant": ("assistant", "助手"),
     "kind call": ("call", "调用"),
@@ -141,6 +142,10 @@ _PHRASES = {
         "{messages:,} messages of session {session} written to {file} ({format}, {bytes}).",
         "会话 {session} 的 {messages:,} 条消息已写入 {file}（{format}，{bytes}）。",
     ),
+    "file exists": (
+        "{file} exists already: choose another name, or add --force to replace it",
+        "{file} 已存在：请换一个文件名，或加上 --force 覆盖",
+    ),
     "transcript": ("Session {id}, branch {branch}", "会话 {id}，分支 {branch}"),
     "transcript facts": (
         "{messages:,} messages, strategy {strategy}, written by Sightline {version}",
@@ -150,6 +155,8 @@ _PHRASES = {
     "transcript call": ("call", "调用"),
     "transcript result": ("result of", "结果："),
     "transcript result error": ("result ({error}) of", "结果（{error}）："),
+    "transcript thinking": ("thinking", "思考"),
+    "transcript line": ("{count:,} line", "{count:,} 行"),
     "transcript lines": ("{count:,} lines", "{count:,} 行"),
     "transcript image": ("image", "图片"),
     "transcript file": ("file", "文件"),
@@ -198,6 +205,8 @@ _PHRASES = {
         "Also after {minutes} minutes without a call, because then the provider's cache has expired.",
         "若 {minutes} 分钟内没有调用，服务商的缓存已过期，也会缩短。",
     ),
+    "items by size": ("Items, the largest first:", "各项（从大到小）："),
+    "items in order": ("Items, in the order in which the model reads them:", "各项（按模型阅读的顺序）："),
     "more items": ("{count:,} more items: add --all", "其余 {count:,} 项：加上 --all"),
     "stands for one": (
         "Summary {summaries} replaces one message, #{first}, {tokens:,} tokens in full; `sightline uncompact` shows it "
@@ -215,6 +224,11 @@ _PHRASES = {
         "缩短后又被重新读取的结果：{count:,} 个，{tokens:,} 个 token。",
     ),
     # compact
+    "summaries off": ("Summaries are switched off in this session.", "本会话已关闭摘要。"),
+    "compact again": (
+        " To repeat the last compaction, undo it first with `sightline uncompact`.",
+        "。若要重做最近一次压缩，请先运行 `sightline uncompact`。",
+    ),
     "compacting": ("compacting", "压缩中"),
     "asking": ("asking {command} (at most {seconds:g} s)", "正在询问 {command}（最多 {seconds:g} 秒）"),
     "compacted": ("Compacted: {id}, branch {branch}", "已压缩：{id}，分支 {branch}"),
@@ -248,11 +262,11 @@ _PHRASES = {
     "summary by command": ("summary, {tokens:,} tokens", "摘要，{tokens:,} 个 token"),
     "more lines": ("{count:,} more lines: add --full", "其余 {count:,} 行：加上 --full"),
     "kept words": (
-        "What the user laid down in these messages, still shown word for word: {count:,}",
+        "Constraints that the user stated in these messages, still shown word for word: {count:,}",
         "用户在这些消息中的要求，仍逐字显示：{count:,}",
     ),
     "nothing to keep": (
-        "The user laid nothing down in these messages.",
+        "The user stated no constraints in these messages.",
         "用户在这些消息中没有提出要求。",
     ),
     "more kept": ("{count:,} more: add --full", "其余 {count:,} 条：加上 --full"),
@@ -337,6 +351,10 @@ _PHRASES = {
         "每一行是对模型的一次调用。调用之前，Sightline 选出能放进 {window:,} 个 token 上下文窗口的内容；"
         "被缩短的内容带有 #12 这样的编号，原文都在日志里。多数调用只在前一次之后追加，"
         "服务商几乎全部从缓存读取（缓存一列），价格只有十分之一。黄色的行缩短了较早的内容：次数少，一次缩短多项，因为每次改变都要让服务商重新读取其后的提示。",
+    ),
+    "no such file": (
+        "{file} is no file, and no session of this project has an id that begins so: `sightline sessions` lists them",
+        "{file} 不是文件，本项目也没有编号以此开头的会话：`sightline sessions` 可列出会话",
     ),
     "replaying": ("replaying", "重放中"),
     "strategy not replayed": (
@@ -425,6 +443,7 @@ _PHRASES = {
     "has failed": ("failed: {why}", "失败：{why}"),
     "has opened": ("Opened: {ids}. `window {first}` goes there.", "已打开：{ids}。输入 `window {first}` 前往。"),
     "all closed": ("No window is open any more.", "已没有打开的窗口。"),
+    "no action": ("window {id} has no action or button {name}", "窗口 {id} 没有操作或按钮 {name}"),
     "no window left": ("no window is open any more", "已没有打开的窗口"),
     "bad quote": (
         "the {quote} at column {column} is not closed before a space; write \\{quote} for the character itself",

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from functools import reduce
 from itertools import groupby, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from rich.cells import cell_len
@@ -14,8 +14,16 @@ from rich.text import Text
 
 from sightline import samples
 from sightline.agent.models import Price
-from sightline.agent.models.catalog import PRICES, price_of
-from sightline.cli.options import OUTPUT, WINDOW, FormatChoice, Place, default_output, make_budget, place, with_json
+from sightline.cli.choices import complete_files_and_sessions
+from sightline.cli.options import (
+    OUTPUT,
+    WINDOW,
+    FormatChoice,
+    Place,
+    place,
+    profile_option,
+    with_json,
+)
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import (
     Column,
@@ -29,13 +37,10 @@ from sightline.cli.render import (
     printable,
     progress,
 )
-from sightline.errors import BadInput
-from sightline.imports.conversation import Conversation, check_speaks
-from sightline.imports.detection import conversations
+from sightline.cli.replay_source import FIRST_SAMPLE, SAMPLE_OUTPUT, Replay, ReplayOptions, find_price, read_source
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan.budget import Budget
 from sightline.plan.strategies.project_choice import Choice, chosen
-from sightline.replay.formats import AUTO, Recording, read_conversation, recorded
+from sightline.replay.formats import AUTO
 from sightline.replay.replay import NewInput, Paid, Step, Totals, call_count
 from sightline.replay.replay import replay as replayed
 from sightline.session.session import Session
@@ -43,49 +48,14 @@ from sightline.values.items import Role
 from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
 
-FIRST_SAMPLE = "login_bug"
-# Context windows in which each sample does not fit, so that there is something to see.
-_SAMPLE_WINDOWS = {
-    "login_bug": 12_000, "long_chat": 5_000, "travel_zh": 5_000, "ops_incident": 6_000, "data_report": 5_000,
-}  # fmt: skip
-_SAMPLE_OUTPUT = 1_000
 _STRATEGIES = ("focus", "sliding")  # the others need a model or a schema to show what they are
 _SAMPLE_DELAY = 0.15  # seconds per call: slow enough to follow, done within ten seconds
 _SLOW = 1.0
 _BAR = 10  # columns
-_LISTED = 5  # conversations, where one of several has to be chosen
-
-
-class ReplayOptions(NamedTuple):
-    """The command line of `replay`."""
-
-    file: str | None
-    sample: str | None
-    window: int | None
-    output: int | None
-    profile: str
-    strategy: str | None
-    format: str
-    line: int | None
-    price: str | None
-    until: int | None
-    slow: bool
-    delay: float | None
-
-
-class Replay(NamedTuple):
-    """What is replayed, and the budget."""
-
-    name: str
-    recording: Recording
-    budget: Budget
-    sample: samples.Sample | None = None
-    choice: Choice = Choice("focus", {})
-    price: Price | None = None
 
 
 @click.command(short_help="Show the prompt of each call of a recorded conversation.")
-@click.argument("file", required=False, type=click.Path(exists=True, allow_dash=True))
+@click.argument("file", required=False, metavar="[FILE|SESSION]", shell_complete=complete_files_and_sessions)
 @click.option(
     "--sample",
     is_flag=False,
@@ -100,15 +70,9 @@ class Replay(NamedTuple):
 @click.option(
     "--output",
     type=int,
-    help=f"Tokens of --window for the answer.  [default: {OUTPUT}; samples {_SAMPLE_OUTPUT}; at most a quarter]",
+    help=f"Tokens of --window for the answer.  [default: {OUTPUT}; samples {SAMPLE_OUTPUT}; at most a quarter]",
 )
-@click.option(
-    "--profile",
-    type=click.Choice(list(PROFILES)),
-    default="openai",
-    show_default=True,
-    help="The provider whose prices are used.",
-)
+@profile_option
 @click.option(
     "--strategy",
     type=click.Choice(_STRATEGIES),
@@ -129,20 +93,20 @@ class Replay(NamedTuple):
 def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> None:
     """Replay a recorded conversation and show the prompt that Sightline would have sent at each call.
 
-    FILE is whatever `sightline import` takes: a log of Claude Code or Codex, messages in the form of OpenAI, Anthropic
-    or LangChain (a JSON list, an object with "messages" and perhaps "system" and "tools", one message per line, or one
-    conversation per line), or a Sightline log, also as .gz; or a folder of them. - reads standard input. Before each
-    answer of the model, Sightline composes the messages that fit the context window. In the table, "cached" is the
-    share of the prompt that is the same as the start of the prompt before: providers charge about a tenth for it.
-    "cost" is counted in uncached input tokens: with most profiles a cached token counts 0.1, and one that is written
-    to the cache 1.25. If an answer used text that the prompt did not show, the cost includes reading it again. "vs
-    full" compares the cost so far with sending the full history every time. Prices also give the cost in money, with
-    the answers.
+    SESSION is a session of the project. FILE is whatever `sightline import` takes: a log of Claude Code or Codex,
+    messages in the form of OpenAI, Anthropic or LangChain (a JSON list, an object with "messages" and perhaps "system"
+    and "tools", one message per line, or one conversation per line), or a Sightline log, also as .gz; or a folder of
+    them. - reads standard input. Before each answer of the model, Sightline composes the messages that fit the context
+    window. In the table, "cached" is the share of the prompt that is the same as the start of the prompt before:
+    providers charge about a tenth for it. "cost" is counted in uncached input tokens: with most profiles a cached token
+    counts 0.1, and one that is written to the cache 1.25. If an answer used text that the prompt did not show, the cost
+    includes reading it again. "vs full" compares the cost so far with sending the full history every time. Prices also
+    give the cost in money, with the answers.
 
     \b
     Examples:
       sightline replay --sample
-      sightline replay conversation.json --window 32000 --strategy sliding
+      sightline replay V1StGXR8 --window 32000 --strategy sliding
       sightline replay ~/.claude/projects/-home-me-shop --line 1
     """
     here, given = place(), ReplayOptions(**options)
@@ -150,9 +114,10 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> Non
         _list_samples(here, as_json)
         return
     choice = _choice(here, given)
-    settings = Settings(profile=given.profile, strategy=choice.name, config=choice.config)
-    source = _source(given)._replace(choice=choice)
-    source = source._replace(price=_price(given, source.recording))
+    source = read_source(here, given)._replace(choice=choice)
+    source = source._replace(profile=given.profile or source.recording.profile or Settings().profile)
+    source = source._replace(price=find_price(given, source))
+    settings = Settings(profile=source.profile, strategy=choice.name, config=choice.config)
     with (
         Session.new(here.project, root=here.root, settings=settings)
         if keep
@@ -161,7 +126,7 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> Non
         steps = islice(replayed(session, source.recording, source.budget), given.until)
         kept = session.id if keep else None
         if as_json:
-            print_json(_facts(source, given, list(steps), kept))
+            print_json(_facts(source, list(steps), kept))
         else:
             _show(here.words, source, given, steps, kept)
 
@@ -183,57 +148,8 @@ def _choice(here: Place, given: ReplayOptions) -> Choice:
     return choice if choice.name == wanted else Choice(wanted, {})
 
 
-def _source(given: ReplayOptions) -> Replay:
-    """Read what the command line names. Raises UsageError, BadInput."""
-    if given.file is not None and given.sample is None:
-        found = _conversation(given)
-        recording = read_conversation(found)
-        if not recording.messages:
-            check_speaks(found)
-        return Replay(found.name, recording, _budget(given, WINDOW, OUTPUT))
-    if given.file is None and given.sample is not None:
-        sample = samples.load(given.sample)
-        recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})
-        window, output = _SAMPLE_WINDOWS.get(given.sample, WINDOW), _SAMPLE_OUTPUT
-        return Replay(given.sample, recording, _budget(given, window, output), sample)
-    raise click.UsageError("name a FILE to replay, or --sample for one that is shipped (--list-samples)")
-
-
-def _conversation(given: ReplayOptions) -> Conversation:
-    """Return the conversation that the command line names. Raises BadInput if there is none, or several."""
-    assert given.file is not None
-    first = [*islice(conversations(given.file, given.format, line=given.line), _LISTED)]
-    if len(first) > 1:
-        names = "".join(f"\n  --line {number}  {found.name}" for number, found in enumerate(first, start=1))
-        raise BadInput(f"{given.file} holds several conversations; choose one with --line:{names}\n  …")
-    return first[0]
-
-
-def _price(given: ReplayOptions, recording: Recording) -> Price | None:
-    """Return the prices that the command line says, or those of the model that answered. Raises UsageError."""
-    if given.price is None:
-        return price_of(recording.model)
-    if (known := price_of(given.price)) is not None:
-        return known
-    try:
-        fresh, output, cached = map(float, given.price.split("/"))
-    except ValueError:
-        models = ", ".join(PRICES)
-        raise click.UsageError(
-            f"--price {given.price}: three numbers such as 2/10/0.2 (input, output, cached), or one of {models}"
-        ) from None
-    return Price(fresh, cached, fresh * PROFILES[given.profile].prices.write, output)
-
-
 def _money(paid: Paid, price: Price) -> float:
     return (paid.cached * price.cached + paid.written * price.written + paid.output * price.output) / 1_000_000
-
-
-def _budget(given: ReplayOptions, window: int, output: int) -> Budget:
-    return make_budget(
-        window if given.window is None else given.window,
-        default_output(given.window or window, output) if given.output is None else given.output,
-    )
 
 
 def _list_samples(here: Place, as_json: bool) -> None:
@@ -249,13 +165,13 @@ def _list_samples(here: Place, as_json: bool) -> None:
 # ---------------------------------------------------------------------- for programs
 
 
-def _facts(source: Replay, given: ReplayOptions, steps: list[Step], kept: str | None) -> dict[str, Any]:
+def _facts(source: Replay, steps: list[Step], kept: str | None) -> dict[str, Any]:
     totals = reduce(Totals.plus, steps, Totals())
     return {
         "recording": source.name,
         "window": source.budget.window,
         "output": source.budget.output,
-        "profile": given.profile,
+        "profile": source.profile,
         "strategy": source.choice.name,
         "config": source.choice.config,
         "chosen_in": source.choice.file,
@@ -300,7 +216,7 @@ def _show(words: Phrases, source: Replay, given: ReplayOptions, steps: Iterator[
         print_text(out, printable(words("project strategy", strategy=named, file=source.choice.file)), "dim")
     usual_pause = _SAMPLE_DELAY if given.sample is not None and out.is_terminal else 0.0
     pause = given.delay if given.delay is not None else _SLOW if given.slow else usual_pause
-    rows = _rows(out, words, source.budget.limit(margin=PROFILES[given.profile].margin))
+    rows = _rows(out, words, source.budget.limit(margin=PROFILES[source.profile].margin))
     rows.print_titles()
     total = call_count(source.recording)
     with progress(out, words("replaying"), min(total, given.until or total), width=None) as advance:

@@ -1,24 +1,20 @@
 """`sightline sessions`: list, show, fork, export, delete."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 from rich.text import Text
 
+from sightline.cli.choices import branch_option, complete_sessions, session_argument
+from sightline.cli.export import LOG, SOURCE, exported, message_count, write_pieces
 from sightline.cli.options import (
     FormatChoice,
     Place,
     branch_label,
-    branch_option,
-    complete_sessions,
     place,
-    session_argument,
     with_json,
 )
 from sightline.cli.render import (
@@ -29,19 +25,19 @@ from sightline.cli.render import (
     local_time,
     print_json,
     print_result,
+    print_stderr,
     print_table,
     printable,
 )
-from sightline.cli.transcript import TRANSCRIPTS, shown_messages
+from sightline.cli.transcript import TRANSCRIPTS
 from sightline.errors import BadInput, Locked, SightlineError
-from sightline.imports.originals import read_back
+from sightline.imports.harness_text import command_words, is_harness_text
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text
 
-LOG = "jsonl"  # the format that is the log itself
-SOURCE = "source"  # the format that an imported session had
-_CHUNK = 1 << 20  # bytes of a log that are copied at once
+_COMMANDS = 20  # messages in which a command is looked for, where nobody has said anything
+_LEAST = 28  # columns for the first message, before other columns are left out
 _NEWEST = 20  # sessions listed unless all are asked for, because each of them is opened
 
 
@@ -91,9 +87,10 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
         out.print(words("no sessions", folder=here.folder.path), soft_wrap=True)
         return
     columns = (
-        Column(words("session"), 21, style="cyan"), Column(words("written"), 16, spare=2),
+        Column(words("session"), max(9, *map(len, shown)), style="cyan"),  # whole: people paste them
+        Column(words("written"), 16, spare=1),
         Column(words("entries"), 8, right=True), Column(words("branches"), 8, right=True, spare=3),
-        Column(words("size"), 7, right=True, spare=1), Column(words("begins")),
+        Column(words("size"), 7, right=True, spare=2), Column(words("begins")),
     )  # fmt: skip
     print_table(out, columns, (
         (
@@ -101,7 +98,7 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
             human_size(found["size"]), Text(found["error"], style="red") if found["error"] else found["words"],
         )
         for found in (_describe(here, id_) for id_ in shown)
-    ))  # fmt: skip
+    ), least=_LEAST)  # fmt: skip
     if len(shown) < len(ids):
         out.print(words("more sessions", count=len(ids) - len(shown)), style="dim")
 
@@ -112,13 +109,23 @@ def _describe(here: Place, session_id: str) -> dict[str, Any]:
     facts = {"id": session_id, "written": int(stat.st_mtime), "size": stat.st_size}
     try:
         with here.session(session_id) as session:
-            first = next(
-                (item for item in session.items.table() if item.kind is Kind.USER and not item.by_program), None
-            )
-            words = first_words(session.items.text(first.id)) if first is not None else ""
+            words = first_words(_opening(session))
             return facts | {"entries": session.size, "branches": len(session.branches), "words": words, "error": ""}
     except (SightlineError, OSError) as error:
         return facts | {"entries": 0, "branches": 0, "words": "", "error": str(error)}
+
+
+def _opening(session: Session) -> str:
+    """Return the first words that a person wrote in a session; else the first command that they typed.
+
+    What another agent's harness wrote in the place of the user is neither.
+    """
+    asked = [item for item in session.items.table() if item.kind is Kind.USER]
+    for item in asked:
+        if not item.by_program and not is_harness_text(text := session.items.text(item.id)):
+            return text
+    typed = (command_words(session.items.text(item.id)) for item in asked[:_COMMANDS])
+    return next(filter(None, typed), "")
 
 
 # ---------------------------------------------------------------------- show
@@ -266,17 +273,21 @@ def fork(session_id: str | None, item_id: str, name: str | None, branch: str | N
     default="openai",
     help="The format: a provider's, one for people to read (markdown, html), the log (jsonl), or what was imported.",
 )
-@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write to this file.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write to this new file.")
+@click.option("--force", is_flag=True, help="Replace the file of -o if it exists.")
 @branch_option
 @with_json
-def export(session_id: str | None, format_: str, output: str | None, branch: str | None, as_json: bool) -> None:
+def export(
+    session_id: str | None, format_: str, output: str | None, force: bool, branch: str | None, as_json: bool
+) -> None:
     """Export a whole conversation, everything in full: for a provider, for people to read, or as the log itself.
 
     A provider's format has system, tools and messages as its SDK takes them; blocks that only another provider
-    has, such as its thinking blocks, are left out. markdown and html are to be read: who said what and when, each tool
-    call and result, images by name; html is one file without scripts. jsonl is the log byte for byte, with all
-    branches. source is what `sightline import` read, every line. With --json, which needs -o, the command prints what
-    was written to the file.
+    has, such as its thinking blocks, are left out. markdown and html are to be read: who said what and when, what the
+    model thought as far as its provider tells it, each tool call and result, images by name; html is one file without
+    scripts. jsonl is the log byte for byte, with all branches. source is what `sightline import` read, every line. With
+    --json, which needs -o, the command prints what was written to the file. A file that exists is replaced only with
+    --force, and only when all of the new one has been written.
 
     \b
     Examples:
@@ -293,7 +304,10 @@ def export(session_id: str | None, format_: str, output: str | None, branch: str
             for piece in pieces:
                 click.echo(piece, nl=False)
             return
-        size = write_pieces(Path(output), pieces)
+        try:
+            size = write_pieces(Path(output), pieces, force=force)
+        except FileExistsError as error:
+            raise BadInput(here.words("file exists", file=output)) from error
         facts = {
             "session": session.id,
             "format": format_,
@@ -301,42 +315,10 @@ def export(session_id: str | None, format_: str, output: str | None, branch: str
             "bytes": size,
             "messages": message_count(session, format_),
         }
+        damaged = session.damaged
+    if damaged and not as_json:
+        print_stderr(here.words("damaged", count=damaged), "yellow")
     print_result(here.words("exported", **facts | {"bytes": human_size(size)}), facts, as_json=as_json)
-
-
-def exported(here: Place, session: Session, format_: str) -> Iterator[bytes]:
-    """Yield the whole conversation: in the format of a wire, to be read, the log, or the imported source.
-
-    Raises:
-        BadInput: there is no source. It comes before the first piece.
-    """
-    if format_ in TRANSCRIPTS:
-        for text in TRANSCRIPTS[format_](session, here.words):
-            yield text.encode("utf-8", "replace")
-    elif format_ == LOG:
-        with here.folder.existing(session.id).open("rb") as log:
-            yield from iter(lambda: log.read(_CHUNK), b"")
-    elif format_ == SOURCE:
-        with closing(here.folder.open(session.id)) as store:
-            store.refresh()
-            yield from read_back(store)
-    else:
-        yield msgspec.json.format(session.transcript().json(format_), indent=2) + b"\n"
-
-
-def write_pieces(file: Path, pieces: Iterator[bytes], mode: str = "wb") -> int:
-    """Write pieces to a file as they come; return how many bytes there are. If the first fails, no file is made."""
-    first = next(pieces, b"")
-    with file.open(mode) as written:
-        return sum(written.write(piece) for piece in chain((first,), pieces))
-
-
-def message_count(session: Session, format_: str = "") -> int:
-    """Return how many messages an export of the conversation has, its system messages included."""
-    if format_ in TRANSCRIPTS:
-        return shown_messages(session)  # not from the payload, because that holds the whole conversation in memory
-    payload = session.transcript()
-    return len(payload.system) + len(payload.body)
 
 
 @sessions.command(short_help="Delete a session for good.")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,7 @@ from sightline.cli.options import branch_label
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import first_words, human_size, printable
 from sightline.session.session import Session
+from sightline.shorten.sample import without_ansi
 from sightline.values.items import Blob, Call, File, Image, Item, Kind, Opaque, Part, Result, Text, arguments, shown
 
 SUFFIXES = {"markdown": "md", "html": "html"}  # of files, by format
@@ -32,7 +33,7 @@ _LINE_END = re.compile("\r\n?")
 class Block(NamedTuple):
     """A piece of a message: what somebody said, a tool call, its result, or the name of what is no text."""
 
-    form: str  # "text", "call", "result", "named"
+    form: str  # "text", "thinking", "call", "result", "named"
     label: str = ""  # what it is, in the reader's language
     name: str = ""  # of the tool, the file, the image: anybody's text, on one line
     text: str = ""
@@ -93,13 +94,29 @@ def _part_blocks(part: Part, words: Phrases, tools: dict[str, str]) -> Iterator[
         case Image() | File():
             label = words("transcript image" if isinstance(part, Image) else "transcript file")
             yield Block("named", label, _media(part))
-        case Opaque():
+        case Opaque() if thoughts := thoughts_in(part.raw):
+            yield Block("thinking", words("transcript thinking"), text=_clean(thoughts))
+        case Opaque() if part.raw:
             yield Block("named", words("transcript opaque"), first_words(f"{part.provider} {part.kind}", _NAME))
 
 
+def thoughts_in(raw: Mapping[str, Any]) -> str:
+    """Return what a provider's block tells of the model's thinking; empty if it is encrypted, or another block.
+
+    Anthropic's blocks have `thinking`; Responses items of type "reasoning" have texts in `summary` and `content`;
+    other servers add `reasoning_content` or `reasoning` to a message.
+    """
+    texts = [raw.get(name) for name in ("thinking", "reasoning_content", "reasoning")]
+    if raw.get("type") == "reasoning":
+        lists = (raw.get(name) for name in ("summary", "content"))
+        blocks = (block for each in lists if isinstance(each, list) for block in each)
+        texts += [block.get("text") for block in blocks if isinstance(block, dict)]
+    return "\n\n".join(text for text in texts if isinstance(text, str) and text.strip())
+
+
 def _clean(text: str) -> str:
-    """Return a text with \\n as its line ends, and without characters that a screen would act on."""
-    return printable(_LINE_END.sub("\n", text))
+    """Return a text with \\n as its line ends, without colours, and without characters that a screen would act on."""
+    return printable(_LINE_END.sub("\n", without_ansi(text)))
 
 
 def _indented(call: Call) -> str:
@@ -143,6 +160,8 @@ def _as_markdown(block: Block) -> str:
     title = f"**{block.label}** {_code(block.name)}".rstrip()
     if block.form == "named":
         return title
+    if block.form == "thinking":
+        return f"{title}\n\n{_as_markdown(Block('text', text=block.text))}"
     return f"{title}\n\n{_fenced(block.text, 'json' if block.form == 'call' else '')}"
 
 
@@ -232,9 +251,11 @@ def _as_html(block: Block, words: Phrases) -> str:
         case "call":
             return f'<p>{title}</p>\n<pre class="code">\n{text}</pre>\n'
         case _:
-            lines = words("transcript lines", count=block.text.count("\n") + 1)
+            count = block.text.count("\n") + 1
+            lines = words("transcript line" if count == 1 else "transcript lines", count=count)
             summary = f"<summary>{title} ({escape(lines)})</summary>"
-            return f'<details>{summary}\n<pre class="code">\n{text}</pre>\n</details>\n'
+            style = "text" if block.form == "thinking" else "code"
+            return f'<details>{summary}\n<pre class="{style}">\n{text}</pre>\n</details>\n'
 
 
 TRANSCRIPTS: Mapping[str, Callable[[Session, Phrases], Iterator[str]]] = {"markdown": markdown, "html": html}

@@ -4,13 +4,20 @@ from itertools import groupby
 
 import click
 
+from sightline.cli.choices import complete_trusted
 from sightline.cli.options import Place, place, with_json
 from sightline.cli.render import console, local_time, print_json, print_result, print_text, printable
 from sightline.errors import BadInput
 
 
 @click.command(short_help="List the folders that you trust, or withdraw that.")
-@click.option("--withdraw", metavar="FOLDER", type=click.Path(), help="Forget all that was allowed for this folder.")
+@click.option(
+    "--withdraw",
+    metavar="FOLDER",
+    type=click.Path(),
+    shell_complete=complete_trusted,
+    help="Forget all that was allowed for this folder.",
+)
 @with_json
 def trust(withdraw: str | None, as_json: bool) -> None:
     """List what `sightline chat` was allowed, by --trust or by your answer: for which folder, since when, and what.

@@ -6,7 +6,13 @@ from typing import Any
 import click
 from rich.console import Console
 
-from sightline.cli.options import Place, branch_label, place, session_argument, with_json
+from sightline.cli.choices import session_argument
+from sightline.cli.options import (
+    Place,
+    branch_label,
+    place,
+    with_json,
+)
 from sightline.cli.render import console, error_console, print_json, progress
 from sightline.errors import Damaged, SightlineError
 

@@ -45,6 +45,7 @@ class ClaudeLog(RecordedLog):
     """The conversation of one log."""
 
     kind = "Claude Code"
+    profile = "anthropic"
 
     @cached_property
     def _tree(self) -> Tree:

@@ -53,6 +53,7 @@ class CodexLog(RecordedLog):
     """The conversation of one rollout."""
 
     kind = "Codex"
+    profile = "openai"
 
     @cached_property
     def _outline(self) -> "_Outline":

@@ -53,18 +53,24 @@ class Step(Struct, frozen=True):
 class Conversation(Protocol):
     """One recorded conversation. Its source is read again by each call, a step at a time.
 
-    kind: the format. name: where it was found, for people.
+    kind: the format. name: where it was found, for people. modified: when its file was last changed, in seconds since
+    1970; 0 if that is not known.
     is_list: it is one JSON document, whose messages are counted as lines; `envelope` is what stands around them.
     """
 
     kind: str
     name: str
+    modified: float
     is_list: bool
     envelope: dict[str, Any] | None
 
     @property
     def key(self) -> str:
         """The id of the session that it is imported as."""
+
+    @property
+    def profile(self) -> str:
+        """The profile of its provider, by which tokens and prices are counted; empty if that is not known."""
 
     @property
     def tools(self) -> tuple[Any, ...]:

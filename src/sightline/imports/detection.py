@@ -82,6 +82,12 @@ def _in_folder(
 
 
 def _in_file(source: Source, wire: str) -> Iterator[Conversation]:
+    for found in _read_file(source, wire):
+        found.modified = source.modified
+        yield found
+
+
+def _read_file(source: Source, wire: str) -> Iterator[Conversation]:
     first = _first_lines(source)
     if not first:
         raise BadInput(f"{source.name} is empty; what can be read: {ACCEPTED}")

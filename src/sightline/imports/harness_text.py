@@ -5,9 +5,15 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-_REMINDER = re.compile(r"(<system-reminder>.*?</system-reminder>)", re.DOTALL)
+_INSERTED = ("system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics", "environment_context")
+# Texts that a harness puts before, after or between the user's own words.
+_REMINDER = re.compile("(" + "|".join(f"<{name}>.*?</{name}>" for name in _INSERTED) + ")", re.DOTALL)
+_LOOKED_AT = 4_000  # characters in which a command is looked for
+_COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
+_ARGUMENTS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
 _WRITTEN = re.compile(
-    r"\s*(?:<(?:local-command-|command-(?:name|message|args|contents)|bash-std|system-reminder|task-notification"
+    r"\s*(?:<(?:local-command-|command-(?:name|message|args|contents)|bash-(?:std|input)"
+    r"|ide_(?:opened_file|selection|diagnostics)|system-reminder|task-notification"
     r"|user-prompt-submit-hook|environment_context|user_instructions|permissions instructions|collaboration_mode"
     r"|turn_aborted|user_shell_command|subagent_notification|skill>|model_switch|personality_spec|INSTRUCTIONS>)"
     r"|# AGENTS\.md instructions|\[Request interrupted by user|Caveat: The messages below were generated)"
@@ -18,6 +24,12 @@ _WRITTEN = re.compile(
 def is_harness_text(text: str) -> bool:
     """Whether a text begins as only a harness writes."""
     return _WRITTEN.match(text) is not None
+
+
+def command_words(text: str) -> str:
+    """Return the command that a person typed, with its arguments, of a text by which a harness tells of it; else ""."""
+    found = (pattern.search(text[:_LOOKED_AT]) for pattern in (_COMMAND, _ARGUMENTS))
+    return " ".join(each[1] for each in found if each is not None and each[1])
 
 
 def divided(content: Any) -> Iterator[tuple[bool, list[Any]]]:
@@ -33,7 +45,7 @@ def divided(content: Any) -> Iterator[tuple[bool, list[Any]]]:
 
 def _pieces(block: Any) -> list[Any]:
     text = _text(block)
-    if "<system-reminder>" not in text or (is_harness_text(text) and not _REMINDER.sub("", text).strip()):
+    if _REMINDER.search(text) is None or (is_harness_text(text) and not _REMINDER.sub("", text).strip()):
         return [block]
     return [{**block, "text": piece} for piece in _REMINDER.split(text) if piece.strip()]
 

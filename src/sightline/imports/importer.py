@@ -21,8 +21,11 @@ from sightline.log.columns import LABELLED
 from sightline.log.entries import CompactMetadata, Entry
 from sightline.log.journal import Journal
 from sightline.log.stores import Stores
+from sightline.log.stores.session_folder import Folder
+from sightline.plan.strategies.project_choice import chosen
 from sightline.session import accept
 from sightline.session.journal_file import begin_journal, resume_with
+from sightline.values.clock import milliseconds, wall_clock
 from sightline.values.items import Result, Role, Text, Usage
 from sightline.values.phrases import say
 from sightline.values.settings import Settings
@@ -55,7 +58,8 @@ def import_into(
 ) -> Imported:
     """Import a conversation as a session of its own, or what is new in it. Every line of the source is in the log.
 
-    Importing the same source again changes nothing. `settings` and `options` are those of `Session.new`.
+    Importing the same source again changes nothing. `settings` and `options` are those of `Session.new`; without
+    settings the profile is that of the source's provider.
 
     Raises:
         BadInput: it holds no messages, a message cannot be read, or lines that were imported have changed since.
@@ -66,14 +70,33 @@ def import_into(
         return Imported(key, kind, name, "unchanged", known.lines, 0, 0, {}, usage)
     if known is None:
         check_speaks(conversation)
-        journal = begin_journal(stores, project, key, settings, options)
+        journal = begin_journal(stores, project, key, settings or _settings(project, conversation), options)
     else:
         journal = resume_with(stores, project, key, options, lambda made: made)
+    before = _written(stores, key) if known is not None else 0.0  # later, if somebody went on with the session here
     with closing(journal):
         writer = _Writer(journal, conversation, known)
         writer.write()
+        # Before the journal is closed, because what it keeps beside the log then belongs to this time of the log.
+        _date(stores, key, max(writer.newest or conversation.modified, before))
     state, types = "new" if known is None else "grown", dict(writer.types.most_common())
     return Imported(key, kind, name, state, writer.lines, sum(types.values()), writer.messages, types, usage)
+
+
+def _settings(project: str | Path, conversation: Conversation) -> Settings:
+    choice, profile = chosen(project), conversation.profile or Settings().profile
+    return Settings(strategy=choice.name, config=choice.config, profile=profile)
+
+
+def _written(stores: Stores, key: str) -> float:
+    """Return when a session was written to last, in seconds since 1970; 0 where that is not known."""
+    return stores.existing(key).stat().st_mtime if isinstance(stores, Folder) else 0.0
+
+
+def _date(stores: Stores, key: str, seconds: float) -> None:
+    """Have a session count as written to when its talk was, not when it was imported; 0: that is not known."""
+    if seconds and isinstance(stores, Folder):  # other stores know no times
+        stores.date(key, min(seconds, wall_clock() / 1000))  # a clock may have been wrong
 
 
 class _Known(NamedTuple):
@@ -146,6 +169,7 @@ class _Writer:
         self.types: Counter[str] = Counter()  # of the lines that were new
         self._steps: list[Step] = []
         self._spoken = len(journal.timeline) > 0  # somebody else than the system
+        self.newest = 0.0  # when the newest message that was written now was said, in seconds since 1970; 0: not known
         self._again = ""  # ends the uuids of messages that another branch has too
 
     def write(self) -> None:
@@ -212,6 +236,7 @@ class _Writer:
         is_system = turn.message.role is Role.SYSTEM
         labelled = self._spoken if is_system else turn.by_program
         self._spoken = self._spoken or not (is_system or turn.by_program)
+        self.newest = max(self.newest, _seconds(turn.timestamp))
         return replace(
             draft,
             uuid=f"{turn.uuid}{self._again}" if turn.uuid else draft.uuid,
@@ -280,6 +305,14 @@ class _Writer:
         at = {self._uuid(row): row for row in timeline.rows_on(journal.path, range(len(timeline)))}
         rows = ((line, [at[uuid] for uuid in uuids if uuid in at]) for line, uuids in made.items())
         return sorted((line, max(found)) for line, found in rows if found)
+
+
+def _seconds(text: str) -> float:
+    """Return a time in seconds since 1970; 0 if it is none."""
+    try:
+        return milliseconds(text) / 1000
+    except (ValueError, OverflowError):
+        return 0.0
 
 
 def _time(text: str) -> str:

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -12,7 +14,7 @@ from sightline.errors import BadInput
 from sightline.imports.conversation import Line, Step, Turn, summed
 from sightline.imports.source import Source, value_of
 from sightline.values.items import Message, Usage
-from sightline.wire import langchain, registry
+from sightline.wire import anthropic, langchain, registry
 from sightline.wire.common import describe
 
 ACCEPTED = (
@@ -21,6 +23,7 @@ ACCEPTED = (
 )
 _ITEMS = re.compile(r"message|item_reference|reasoning|compaction|.*_call|.*_call_output")  # of the Responses API
 _PLACE = re.compile(r"^(?:messages|input)\[(\d+)\]")
+_LOOKED_AT = 200  # messages at most, before it is said whose format this is
 _NAMES = ("id", "session_id", "conversation_id", "thread_id", "uuid")  # what a conversation may be known by
 
 Json = dict[str, Any]
@@ -30,6 +33,7 @@ class MessageList:
     """One conversation that is a list of messages. `Conversation` says what its methods promise."""
 
     kind = "messages"
+    modified = 0.0
 
     def __init__(
         self,
@@ -79,6 +83,13 @@ class MessageList:
                     break
             self._key = _digest(first)
         return f"import-{self._key}"
+
+    @cached_property
+    def profile(self) -> str:
+        """That of Anthropic, if its format was named or a message has blocks that only Anthropic has."""
+        first = islice(self._lines(), _LOOKED_AT)
+        named = self._format == anthropic.NAME
+        return anthropic.NAME if named or any(anthropic.recognises(value_of(line)) for line in first) else ""
 
     @property
     def usage(self) -> Usage | None:

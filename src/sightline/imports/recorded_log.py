@@ -22,6 +22,8 @@ class RecordedLog(ABC):
     """The conversation of one file. `Conversation` says what its methods promise."""
 
     kind: str
+    modified = 0.0
+    profile = ""
     tools: tuple[Any, ...] = ()
     is_list = False
     envelope: dict[str, Any] | None = None

@@ -1,6 +1,7 @@
 """Reads Sightline's own logs, and logs of other programs in the form of the ClawdCode document: the current branch."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +17,9 @@ from sightline.log.columns import LABELLED, ORPHAN
 from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Span
 from sightline.values.items import Kind, Message, Opaque, Role, Usage
+from sightline.values.profiles import PROFILES
 from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.settings import Settings
 
 _ROLES = {Kind.SYSTEM: Role.SYSTEM, Kind.USER: Role.USER, Kind.ASSISTANT: Role.ASSISTANT, Kind.RESULT: Role.TOOL}
 
@@ -34,11 +37,22 @@ class SightlineLog:
     """The conversation of one log. `Conversation` says what its methods promise."""
 
     kind = "Sightline"
+    modified = 0.0
     is_list = False
     envelope: dict[str, Any] | None = None
 
     def __init__(self, source: Source) -> None:
         self._source, self.name = source, source.name
+
+    @cached_property
+    def profile(self) -> str:
+        """The profile that the log was written with last."""
+        found = ""
+        for line in self._source.lines():
+            if b'"subtype":"settings"' in line.data and (entry := _entry(line)) is not None:
+                with suppress(BadInput):  # settings of another form: the line is kept
+                    found = log.decode_data(entry, Settings).profile
+        return found if found in PROFILES else ""
 
     @cached_property
     def _shown(self) -> tuple[frozenset[int], tuple[Any, ...], str]:

@@ -41,6 +41,16 @@ class Source:
         """The file's name without its endings."""
         return Path(self.name).name.partition(".jsonl")[0].partition(".json")[0]
 
+    @property
+    def modified(self) -> float:
+        """When the file was last changed, in seconds since 1970; 0 if it is no file."""
+        if self._data is not None or self.name == "-":
+            return 0.0
+        try:
+            return self._path.stat().st_mtime
+        except OSError:  # whoever reads it says so
+            return 0.0
+
     def lines(self) -> Iterator[Line]:
         """Yield the lines that are not blank, with their numbers.
 

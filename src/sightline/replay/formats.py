@@ -24,6 +24,7 @@ class Recording(msgspec.Struct, frozen=True):
     messages: tuple[Message, ...]
     tools: tuple[Any, ...] = ()
     by_program: frozenset[int] = frozenset()
+    profile: str = ""  # of the provider that it was recorded with; empty if that is not known
 
     @property
     def model(self) -> str:
@@ -35,7 +36,7 @@ def read_conversation(conversation: Conversation) -> Recording:
     """Read a whole conversation: everything that was said, without the summaries that replaced it. Raises BadInput."""
     turns = [turn for step in conversation.steps() for turn in step.turns]
     by_program = frozenset(index for index, turn in enumerate(turns) if turn.by_program)
-    return Recording(tuple(turn.message for turn in turns), conversation.tools, by_program)
+    return Recording(tuple(turn.message for turn in turns), conversation.tools, by_program, conversation.profile)
 
 
 def read_recording(data: bytes, format: str = AUTO) -> Recording:  # noqa: A002 - the command line's word for it

@@ -139,14 +139,18 @@ def count_tokens(text: str, count: Callable[[str], int]) -> int:
     return count(encodable(sample)) * len(text) // max(1, len(sample))
 
 
+def without_ansi(text: str) -> str:
+    """Return a text without the sequences by which a terminal is told to colour or to move the cursor."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
 def _as_displayed(text: str) -> str:
     """Return a text as a terminal shows it in the end."""
     with suppress(UnicodeEncodeError):  # a surrogate
         data = text.encode()
         if len(data.translate(None, _CONTROLS)) == len(data):  # nearly always, and found out very quickly
             return text
-    if "\x1b" in text:
-        text = _ANSI.sub("", text)
+    text = without_ansi(text)
     if "\r" in text:  # of a progress bar, its last state
         text = "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
     return _UNSHOWABLE.sub("\ufffd", text)

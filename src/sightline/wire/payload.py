@@ -98,6 +98,12 @@ class Payload:
     )  # id of a window that was shortened or hidden → tokens saved
     output: int = 0  # tokens that the reply may have, from the budget; 0: not said
 
+    def __str__(self) -> str:
+        """A table of what the model sees: each item and window, its level of detail, its tokens, and why."""
+        from sightline.wire.payload_table import payload_table
+
+        return payload_table(self)
+
     def reductions(self) -> "tuple[Reduction, ...]":
         """What each reduction removed from this payload, and the tokens it saved compared to everything in full."""
         return self.plan.reductions(self.spared)

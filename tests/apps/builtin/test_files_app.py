@@ -89,9 +89,23 @@ def test_what_git_ignores_is_not_shown(project: Path, tree: Tree) -> None:
     (project / ".gitignore").write_text("*.log\ndocs/\n")
     (project / "src" / ".gitignore").write_text("b.txt\n")
     assert tree.texts() == ["src/", "deep/", "c.py", "a.py", "README.md"]
-    assert not tree.expand(path="docs").success
     (project / ".gitignore").unlink()
     assert {"c.log", "docs/"} <= set(tree.texts())
+
+
+def test_a_folder_that_git_ignores_is_expanded_by_its_exact_name(project: Path, tree: Tree) -> None:
+    """As the file tools read what is named exactly; hidden folders and what is no folder stay refused."""
+    (project / ".gitignore").write_text("docs/\n")
+    (project / "docs" / "guide.md").write_text("")
+    assert "docs/" not in tree.texts()
+    assert tree.expand(path="docs").success
+    assert {"docs/", "guide.md"} <= set(tree.texts())
+    assert tree.fold(path="docs").success
+    assert "docs/" not in tree.texts()
+    assert tree.expand(path="node_modules").success
+    for path in (".git", "doc", "nowhere"):
+        (project / ".git").mkdir(exist_ok=True)
+        assert not tree.expand(path=path).success
 
 
 def test_folders_are_expanded_with_those_above_and_folded(tree: Tree) -> None:
@@ -131,7 +145,7 @@ def test_nothing_but_a_folder_of_the_tree_is_expanded(project: Path, tree: Tree)
     os.mkfifo(project / "pipe")
     refused = [
         "..", "../elsewhere", "src/../../elsewhere", "src/..", str(project), str(project.parent / "elsewhere"), "/",
-        "out", "in", "loop", "loop/src", "pipe", "README.md", ".git", "node_modules", "", ".", "nothing", "a\0b", "~",
+        "out", "in", "loop", "loop/src", "pipe", "README.md", ".git", "", ".", "nothing", "a\0b", "~",
         "x" * 5000, "\ud800",
     ]  # fmt: skip
     for path in refused:

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ class Listing(NamedTuple):
     entries: tuple[Entry, ...] = ()
     problem: str = ""
     rules: IgnoreRules = IgnoreRules()  # what git ignores there
+    named: frozenset[str] = frozenset()  # folders there that are shown although git ignores them: somebody named them
 
 
 class Files(App):
@@ -70,11 +71,11 @@ class Files(App):
 
     @action(label="Expand a folder", zh="展开文件夹")
     def expand(self, path: str) -> str:
-        """Show what is in a folder."""
+        """Show what is in a folder, also one that git ignores, if it is named exactly."""
         path, above = self._to_path(path), ""
         for name in PurePosixPath(path).parts or ("",):
             # Neither a link nor a path that leads out is a folder.
-            if Entry("folder", name) not in self._listing(above).entries:
+            if Entry("folder", name) not in self._listing(above, more=name).entries:
                 raise Refused(self.says(f"there is no folder {path!r} here", f"这里没有文件夹 {path!r}"))
             above = _join(above, name)
             self.expanded = sorted({*self.expanded, above})
@@ -155,25 +156,31 @@ class Files(App):
             given if os.path.lexists(self.host.project / given) else given.replace(":", "/")
         ).as_posix()
 
-    def _listing(self, path: str, before: Listing | None = None) -> Listing:
-        """Read a folder; return the listing from before if it has not changed."""
+    def _listing(self, path: str, before: Listing | None = None, more: str = "") -> Listing:
+        """Read a folder; return the listing from before if it has not changed.
+
+        Folders that are expanded, and the one of the name `more`, are listed although git ignores them.
+        """
+        inside = (PurePosixPath(each) for each in self.expanded)
+        named = frozenset(each.name for each in inside if each.parent == PurePosixPath(path)) | {more}
         place = self.host.project.resolve() / path
         try:
             found = place.lstat()
             if not stat.S_ISDIR(found.st_mode):
                 return Listing(0, problem=self.says("no folder any more", "不再是文件夹"))
             rules = rules_of(place, self.host.project.resolve())  # a file of patterns above may have changed
-            if before is not None and before.modified == found.st_mtime_ns and before.rules == rules:
+            if before is not None and before.modified == found.st_mtime_ns and before[3:] == (rules, named):
                 return before
             settled = Stamp(found.st_mtime_ns).settled(self.host.clock())
-            return Listing(found.st_mtime_ns if settled else 0, tuple(self._entries(place, rules)), rules=rules)
+            entries = tuple(self._entries(place, rules, named))
+            return Listing(found.st_mtime_ns if settled else 0, entries, rules=rules, named=named)
         except OSError as error:
             return Listing(0, problem=error.strerror or str(error))
 
-    def _entries(self, place: Path, rules: IgnoreRules) -> list[Entry]:
+    def _entries(self, place: Path, rules: IgnoreRules, named: Collection[str]) -> list[Entry]:
         """Return the entries that may be shown: folders first, then the others, each by name.
 
-        Left out are names that begin with a dot, secrets, and what the file tools leave out too.
+        Left out are names that begin with a dot, secrets, and what the file tools leave out too, unless it is `named`.
         """
         ours = allowed_folders(self.host.project, self.host.folders)
         with os.scandir(place) as found:
@@ -181,7 +188,7 @@ class Files(App):
                 each
                 for each in found
                 if not (each.name.startswith(".") or is_secret(each.name, place.name))
-                and not rules.hide(each.name, is_folder=each.is_dir(follow_symlinks=False))
+                and (each.name in named or not rules.hide(each.name, is_folder=each.is_dir(follow_symlinks=False)))
             ]
         if not ours.contain(place):
             # A folder outside is listed if it must be opened to reach one of ours.

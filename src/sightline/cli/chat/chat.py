@@ -22,12 +22,15 @@ from sightline.session.session import Session
 
 
 class Chat:
-    """An agent in a session, and the screen. `over`: the user leaves; `draft`: the text in the next prompt."""
+    """An agent in a session, and the screen.
+
+    `over`: the user leaves; `draft`: the text in the next prompt; `before`: the stored session before this one, or "".
+    """
 
     def __init__(self, setup: ChatSetup) -> None:
         self.setup, self.here, self.words, self.out = setup, setup.here, setup.here.words, console()
         self.composed: PayloadComposed | None = None
-        self.over, self.draft = False, ""
+        self.over, self.draft, self.before = False, "", ""
         self.screen = Screen(self.out, self.words, time.monotonic, setup.resolve_tags, setup.file_of)
 
     @property
@@ -117,7 +120,9 @@ class Chat:
     async def switch_session(self, session_id: str | None, branch: str | None = None) -> None:
         """Go on in another session or on another branch; None: in a new session. The session before is closed."""
         await self.finish()
+        before = self.session.id
         await self.setup.switch_session(session_id, branch)
+        self.before = before if self.here.folder.has(before) else self.before
         self.composed = None
 
     async def finish(self) -> None:

@@ -15,9 +15,10 @@ from msgspec.structs import asdict
 from sightline.agent.events import Answer, PayloadComposed, RetryScheduled, ToolFinished
 from sightline.cli.apps import quiet
 from sightline.cli.chat.phrases import PHRASES
+from sightline.cli.choices import complete_sessions
 from sightline.cli.options import DEBUG, Place, is_language_given, place, with_json
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import first_words, human_size, print_json, print_stderr, printable
+from sightline.cli.render import human_size, print_json, print_stderr, printable
 from sightline.errors import BadInput, NoModel, PinnedOverflow, SightlineError
 from sightline.values.items import Usage
 
@@ -38,6 +39,7 @@ class ChatOptions(NamedTuple):
     strategy: str | None = None
     budget: int | None = None
     output: int | None = None
+    rounds: int | None = None
     question: str | None = None
     allow_edit: bool = False
     allow_python: bool = False
@@ -52,13 +54,24 @@ class ChatOptions(NamedTuple):
 @click.command(short_help="Talk to a model in the terminal.")
 @click.argument("words", nargs=-1, metavar="[QUESTION]")
 @click.option("--continue", "-c", "continue_", is_flag=True, help="Go on with the newest session of the project.")
-@click.option("--resume", metavar="ID", help="Go on with this session; the beginning of its id is enough.")
+@click.option(
+    "--resume",
+    metavar="ID",
+    shell_complete=complete_sessions,
+    help="Go on with this session; the beginning of its id is enough.",
+)
 @click.option(
     "-m", "--model", metavar="NAME", help="The model to ask.  [default: as sightline.toml or the environment say]"
 )
 @click.option("--strategy", metavar="NAME", help="The strategy: `sightline strategies` lists them.")
 @click.option("--budget", type=int, metavar="TOKENS", help="Context window to use (elsewhere --window).")
 @click.option("--output", type=int, metavar="TOKENS", help="Tokens of the context window reserved for the answer.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How often the model may ask for tools before it answers.  [default: as sightline.toml says, else 12]",
+)
 @click.option("-p", "--print", "question", metavar="QUESTION", help="Ask one question, print the answer, and end.")
 @click.option("--allow-edit", is_flag=True, help="Let the model edit the files that it may read.")
 @click.option("--allow-python", is_flag=True, help="Let the model run Python, without network, on copies of files.")
@@ -211,7 +224,7 @@ async def _last_warnings(setup: "ChatSetup") -> list[str]:
 
 async def _print_answer(setup: "ChatSetup", question: str, *, as_json: bool) -> bool:
     """Ask, and print the answer. Return whether there is one; why not is said on standard error."""
-    from sightline.cli.chat.screen import error_text, failure_hint
+    from sightline.cli.chat.screen import error_text, failure_hint, failure_text
 
     try:
         answer, calls, shortened = await _respond(setup, question, quiet=as_json)
@@ -227,7 +240,7 @@ async def _print_answer(setup: "ChatSetup", question: str, *, as_json: bool) -> 
         for warning in (*stop, *answer.warnings):
             print_stderr(warning, "yellow")
     elif answer.error:
-        print_stderr(first_words(answer.error, 400), "red")
+        print_stderr(failure_text(answer, setup.here.words), "red")
         if hint := failure_hint(answer, setup.here.words, "script"):
             print_stderr(hint, "yellow")
     return answer.success and answer.stop != "refused"

@@ -7,13 +7,20 @@ from rich.text import Text
 
 from sightline.cli.chat import branch_names, by_hand
 from sightline.cli.chat.chat import Chat
-from sightline.cli.compaction_view import covered_sentence, make_report, print_loss, print_report, summary_text
+from sightline.cli.compaction_view import (
+    covered_sentence,
+    make_report,
+    plain_errors,
+    print_loss,
+    print_report,
+    summary_text,
+)
 from sightline.cli.options import named_by
 from sightline.cli.render import Column, Rows, first_words, print_text, printable
 from sightline.cli.sessions import print_sessions
 from sightline.compaction import prompt
 from sightline.compaction.compactor import Compacted
-from sightline.errors import BadInput, ModelError, NotShorter
+from sightline.errors import BadInput, ModelError
 from sightline.plan.strategies import names
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
@@ -30,17 +37,10 @@ async def compact(chat: Chat, rest: str) -> None:
     if rest:
         _show_compacted(chat)
         return
-    if "summaries" not in chat.session.settings.reductions:
-        raise BadInput(words("summaries off"))
     by_model = agent.model.info.capable
     with chat.out.status(Text(words("compacting"), style="dim")):
-        try:
+        with plain_errors(words, chat.session):
             result = await agent.compact()
-        except NotShorter as error:
-            raise BadInput(prompt.not_shorter(words.language)) from error
-        except BadInput as error:
-            again = any(each.state == "holds" for each in chat.session.summaries)
-            raise BadInput(prompt.too_little(words.language) + (words("compact again") if again else "")) from error
         report = await asyncio.to_thread(make_report, chat.session, agent.budget, result)
     if not by_model:
         chat.say("digest", model=agent.model.info.name, style="dim")
@@ -162,7 +162,8 @@ async def branch(chat: Chat, rest: str) -> None:
         return
     matching = named_by(rest, list(names.values()))
     if len(matching) != 1:
-        raise BadInput(chat.words("usage", usage=f"/branch {'|'.join(matching or names.values())}"))
+        key = "several branches" if matching else "no branch"
+        raise BadInput(chat.words(key, given=printable(rest), names=", ".join(matching or names.values())))
     found = next(each for each, name in names.items() if name == matching[0])
     await chat.switch_session(chat.session.id, found)
     chat.say("branch now", branch=names[found])
@@ -206,7 +207,7 @@ async def clear(chat: Chat, _: str) -> None:
     """Begin a new session."""
     before = chat.session.id
     await chat.switch_session(None)
-    chat.say("cleared", id=chat.session.id, before=before[:8])
+    chat.say("cleared", id=chat.session.id, before=before)
 
 
 def recap(chat: Chat) -> None:
@@ -221,7 +222,8 @@ def recap(chat: Chat) -> None:
     chat.say(key, id=session.id, branch=label, messages=len(said), style="dim")
     for item in shown:
         who = chat.words("you" if item.kind is Kind.USER else "it")
-        print_text(chat.out, first_words(session.items.text(item.id), 300), "dim", lead=(f"  {who}: ", "bold dim"))
+        if text := first_words(session.items.text(item.id), 300):  # an answer may have been only calls of tools
+            print_text(chat.out, text, "dim", lead=(f"  {who}: ", "bold dim"))
     if _is_unanswered(session, items):
         chat.say("unanswered", style="yellow")
 

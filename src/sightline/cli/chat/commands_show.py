@@ -12,8 +12,8 @@ from sightline.cli.chat import by_hand
 from sightline.cli.chat.chat import Chat
 from sightline.cli.chat.status import money
 from sightline.cli.context import print_context
+from sightline.cli.export import LOG, exported, message_count, write_pieces
 from sightline.cli.render import Column, first_words, human_size, print_table, printable
-from sightline.cli.sessions import LOG, exported, message_count, write_pieces
 from sightline.cli.transcript import SUFFIXES, TRANSCRIPTS
 from sightline.errors import BadInput, UnknownApp
 from sightline.wire import registry as wires
@@ -128,7 +128,7 @@ async def export(chat: Chat, rest: str) -> None:
     session = chat.begun_session()
     messages = message_count(session, format_)
     try:
-        size = write_pieces(file, exported(chat.here, session, format_), "xb")
+        size = write_pieces(file, exported(chat.here, session, format_))
     except FileExistsError as error:
         raise BadInput(chat.words("exists", file=file)) from error
     except OSError as error:

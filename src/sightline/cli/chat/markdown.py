@@ -21,6 +21,8 @@ _FENCE = re.compile(r"(?P<indent>\s*)(?P<mark>`{3,}(?=[^`]*$)|~{3,}).*")  # back
 _ITEM = re.compile(r"(?P<indent> *)(?P<mark>[-*+]|(?P<number>\d{1,9})(?P<end>[.)]))(?P<gap> +|$)")
 _DEEPEST = 3  # blanks before the mark of an item; with more it is code, or part of another item
 _WIDEST = 4  # blanks after the mark; with more it is followed by code
+_CLOSING = 3  # blanks before the end of a fence, more than before its container; with more the line is code
+_DEFINITION = re.compile(r"^( {0,3}\[[^\]\n]+\]:[ \t]*\S.*?)[ \t]*$", re.MULTILINE)
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 
 
@@ -35,10 +37,12 @@ class Block(NamedTuple):
 def parse_markdown(text: str, number: int | None = None) -> Markdown:
     """Return the text as something that rich can draw: tags stay visible, addresses follow the link's text.
 
-    `number`: of the first item, if the text is one of a numbered list.
+    Where an address stands apart (`[1]: https://…`), that line is shown as it is, because the link's text may be
+    another block, which has been drawn already. `number`: of the first item, if the text is one of a numbered list.
     """
     shown = Markdown("", code_theme="ansi_dark", hyperlinks=False)
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("reference")
+    text = _DEFINITION.sub(r"\1  ", text)  # two blanks end the line on the screen too
     shown.markup, shown.parsed = text, parser.parse(printable(text))
     _make_harmless(shown.parsed)
     if number is not None and shown.parsed and shown.parsed[0].type == "ordered_list_open":
@@ -90,7 +94,7 @@ class Blocks:
     """
 
     def __init__(self) -> None:
-        self._line = ""  # the beginning of a line that has not ended
+        self._line: list[str] = []  # the pieces of a line that has not ended; joined only at its end
         self._lines: list[str] = []  # of the unfinished block
         self._blank = 0  # blank lines after them, which belong to the block if it goes on
         self._fence: re.Match[str] | None = None  # that is still open
@@ -99,20 +103,30 @@ class Blocks:
 
     def add(self, piece: str) -> list[Block]:
         """Add a piece and return the blocks that it finishes."""
-        *ended, self._line = (self._line + piece).split("\n")
-        return [block for line in ended for block in self._add_line(line.removesuffix("\r"))]
+        first, *others = piece.split("\n")
+        self._line.append(first)
+        found: list[Block] = []
+        for other in others:
+            found += self._add_line(self._take_line())
+            self._line.append(other)
+        return found
+
+    def _take_line(self) -> str:
+        line, self._line = "".join(self._line), []
+        return line.removesuffix("\r")
 
     def finish(self) -> list[Block]:
         """End the answer and return its last blocks."""
-        last, self._line = self._line, ""
-        found = self._add_line(last.removesuffix("\r")) if last else []
+        last = self._take_line()
+        found = self._add_line(last) if last else []
         self._fence = None
         return [*found, *self._end_block()]
 
     @property
     def unfinished(self) -> list[str]:
         """The lines of the block that is not finished, the last one as far as it has come."""
-        return [*self._lines, *[""] * self._blank, *([self._line] if self._line else [])]
+        line = "".join(self._line)
+        return [*self._lines, *[""] * self._blank, *([line] if line else [])]
 
     @property
     def number(self) -> int | None:
@@ -126,7 +140,7 @@ class Blocks:
         if not line.strip():
             self._blank += bool(self._lines)
             return []
-        self._fence = fence = _FENCE.fullmatch(line)
+        self._fence = fence = self._opens_fence(line)
         item = self._begins_item(line) if fence is None else None
         begins = item is not None or (fence is not None and not fence["indent"]) or self._begins_block(line)
         before = self._end_block() if begins else []
@@ -141,11 +155,19 @@ class Blocks:
 
     def _add_fenced(self, fence: re.Match[str], line: str) -> list[Block]:
         self._lines.append(line)
-        mark = line.strip()
-        if not (mark.startswith(fence["mark"]) and set(mark) == {fence["mark"][0]}):
+        mark, outside = line.strip(), len(fence["indent"]) if self._item is not None else 0
+        indent = _indent_of(line)
+        is_end = mark.startswith(fence["mark"]) and set(mark) == {fence["mark"][0]}
+        if not is_end or indent > outside + _CLOSING:
             return []
         self._fence = None
         return self._end_block() if not fence["indent"] else []  # an indented one is part of a list
+
+    def _opens_fence(self, line: str) -> re.Match[str] | None:
+        """Return the fence that a line opens. In no list, a line that is indented by more is code, or goes on."""
+        found = _FENCE.fullmatch(line)
+        in_list = self._item is not None and bool(self._lines)
+        return found if found is not None and (in_list or _indent_of(line) <= _DEEPEST) else None
 
     def _begins_item(self, line: str) -> "_Item | None":
         """Return the item of a list that a line begins; None if it is none, or is part of the item before it."""
@@ -171,6 +193,12 @@ class Blocks:
         self._last = item
         continues = item is not None and last is not None and item.mark == last.mark
         return [Block("\n".join(lines), item.number if item is not None else None, continues)]
+
+
+def _indent_of(line: str) -> int:
+    """Return how many columns a line is indented by."""
+    wide = line.expandtabs(4)
+    return len(wide) - len(wide.lstrip())
 
 
 def whole_blocks(text: str) -> list[Block]:

@@ -1,4 +1,7 @@
-"""Phrases of the chat, in English and Chinese. A key of the common table that is here too replaces it in a chat."""
+"""Phrases of the chat, in English and Chinese: a table, longer than other files because it is only data.
+
+A key of the common table that is here too replaces it in a chat.
+"""
 
 from sightline.cli.chat.command_help import COMMAND_HELP
 
@@ -39,6 +42,10 @@ PHRASES: dict[str, tuple[str, str]] = {
     "left": (
         "Session {id} is stored: `sightline chat --continue` goes on with it.",
         "会话 {id} 已保存：`sightline chat --continue` 可继续。",
+    ),
+    "left older": (
+        "Session {id} is stored: `sightline chat --resume {id}` goes on with it.",
+        "会话 {id} 已保存：`sightline chat --resume {id}` 可继续。",
     ),
     "leave how": ("Press Ctrl-C again, or Ctrl-D, to end the chat.", "再按一次 Ctrl-C 或 Ctrl-D 离开。"),
     "small model": (
@@ -90,6 +97,10 @@ PHRASES: dict[str, tuple[str, str]] = {
         "{name} of this project is not read, because the folder is not trusted: look at it, then trust the folder with "
         "`sightline chat --trust`.",
         "未读取本项目的 {name}：该目录尚未受信任。请先查看，再用 `sightline chat --trust` 信任该目录。",
+    ),
+    "project text refused": (
+        "{name} of this project is not read, as you decided; `sightline trust` shows that.",
+        "按你的决定，不读取本项目的 {name}；可用 `sightline trust` 查看。",
     ),
     "project text outside": (
         "{name} of this project is not read: it is a link to a file outside the project, has keys or secrets, or "
@@ -153,6 +164,19 @@ PHRASES: dict[str, tuple[str, str]] = {
     ),
     "asked once": ("The model was asked once.", "已请求一次。"),
     "gave up": ("Given up after {attempts} attempts.", "尝试 {attempts} 次后放弃。"),
+    "rounds used": (
+        "the model was called {rounds:,} times for this question and has not finished, which is the limit",
+        "为这个问题已调用模型 {rounds:,} 次仍未完成，已达上限",
+    ),
+    "do rounds chat": (
+        "Nothing is lost: /retry lets it go on. --rounds, or `rounds` under [chat] in sightline.toml, allows more.",
+        "已说的内容都已保存：/retry 让它继续。--rounds 或 sightline.toml 中 [chat] 的 `rounds` 可提高上限。",
+    ),
+    "do rounds script": (
+        "`sightline chat --continue` goes on with it. --rounds, or `rounds` under [chat] in sightline.toml, allows "
+        "more.",
+        "`sightline chat --continue` 可继续。--rounds 或 sightline.toml 中 [chat] 的 `rounds` 可提高上限。",
+    ),
     "do busy chat": (
         "Nothing is lost: wait a little and type /retry, or choose another model with /model.",
         "已说的内容都已保存：请稍候再输入 /retry，或用 /model 换一个模型。",
@@ -273,6 +297,14 @@ PHRASES: dict[str, tuple[str, str]] = {
         "an id such as #12 says where the branch begins.",
         "{name} 不能作为分支名称：名称以字母开头，最多 {most} 个字母、数字或 - _ . /；#12 这样的编号表示分支的起点。",
     ),
+    "no branch": (
+        "There is no branch {given}; the branches are: {names}. /fork {given} begins one.",
+        "没有分支 {given}；有：{names}。/fork {given} 可新建。",
+    ),
+    "several branches": (
+        "Several branches begin with {given}: {names}. Write more of the name.",
+        "有几个分支以 {given} 开头：{names}。请多写几个字。",
+    ),
     "branch now": ("On branch {branch}.", "当前分支：{branch}。"),
     "branch": ("branch", "分支"),
     "said last": ("your last message", "你的最后一条消息"),
@@ -329,7 +361,6 @@ PHRASES: dict[str, tuple[str, str]] = {
         " To repeat the last compaction, undo it first with /uncompact.",
         "。若要重做最近一次压缩，请先 /uncompact。",
     ),
-    "summaries off": ("Summaries are switched off in this session.", "本会话已关闭摘要。"),
     "no app": (
         "There is no app {name}; the apps are: {names}. /apps lists them.",
         "没有应用 {name}；有：{names}。/apps 可列出。",

@@ -8,18 +8,23 @@ from sightline.agent import project_text
 from sightline.agent.models import ModelInfo
 from sightline.agent.project_text import ProjectTexts
 from sightline.cli.chat.phrases import PHRASES
+from sightline.cli.chat.trust_check import TrustCheck
 from sightline.cli.phrases import Phrases
 from sightline.session.session import Session
 from sightline.values.items import Kind
 
 
 class ProjectPrompt(NamedTuple):
-    """The prompt; `replaces`: it may replace that of the session; `untrusted`: files that were not read."""
+    """The prompt; `replaces`: it may replace that of the session.
+
+    Files that were not read: `untrusted`, about which nobody was asked, and `refused`, about which the user said no.
+    """
 
     text: str
     replaces: bool
     found: ProjectTexts
     untrusted: Sequence[str]
+    refused: Sequence[str]
     most: int  # tokens of the project's texts
 
     def warnings(self, words: Phrases) -> list[str]:
@@ -30,9 +35,10 @@ class ProjectPrompt(NamedTuple):
         return told + [words("project text cut", name=each.name, tokens=each.tokens, most=self.most) for each in cut]
 
     def notes(self, words: Phrases) -> list[str]:
-        """Return what the model is told of the project's files."""
+        """Return what the model is told of the project's files, and what not because the user said so."""
         whole = [each for each in self.found.texts if not each.cut]
-        return [words("project text", name=each.name, tokens=each.tokens) for each in whole]
+        told = [words("project text", name=each.name, tokens=each.tokens) for each in whole]
+        return told + ([words("project text refused", name=" & ".join(self.refused))] if self.refused else [])
 
 
 class FileNotices:
@@ -60,15 +66,15 @@ class FileNotices:
         return new
 
 
-def make(own: str, session: Session, facts: ModelInfo, project: Path, is_trusted: bool) -> ProjectPrompt:
+def make(own: str, session: Session, facts: ModelInfo, project: Path, trust: TrustCheck) -> ProjectPrompt:
     """Return the prompt for a session. A model that is too small for tools is told nothing of the project."""
-    found, untrusted = ProjectTexts(), []
-    if facts.tools and is_trusted:
-        found = project_text.read_texts(project, session.count, facts.window)
-    elif facts.tools:
-        untrusted = project_text.present(project)
+    found, untrusted, refused = ProjectTexts(), [], []
+    if facts.tools:
+        found = project_text.read_texts(project, trust.trusted_folders, session.count, facts.window)
+        untrusted = project_text.present(project, trust.untrusted_folders)
+        refused = project_text.present(project, trust.refused_folders)
     text = project_text.instructions(own, found.texts, session.settings.locale)
-    return ProjectPrompt(text, _is_ours(session), found, untrusted, project_text.limit(facts.window))
+    return ProjectPrompt(text, _is_ours(session), found, untrusted, refused, project_text.limit(facts.window))
 
 
 def _is_ours(session: Session) -> bool:

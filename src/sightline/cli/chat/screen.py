@@ -39,6 +39,7 @@ _ENDED_WELL = ("[exit status 0]", "[退出状态 0]")
 _SUBJECT_ARGUMENTS = {
     ACTION.name: ("window_id", "action_id"), CREATE.name: ("name", "target"), "search_files": ("query",),
 }  # fmt: skip
+_ROUNDS = "rounds"  # the failure of a turn in which the model asked for tools too often
 _INDENT = 2  # columns before remarks that are not part of the answer
 
 
@@ -67,7 +68,7 @@ class Screen:
 
     def _begin(self) -> None:
         self._blocks = Blocks()
-        self._message = ""  # the text of the model's present message
+        self._message: list[str] = []  # the pieces of the model's present message
         self._printed_last = ""  # "block", "line", or nothing yet
         self._doing = self._words("thinking")
         self._running: dict[str, tuple[str, float]] = {}  # label and beginning of each call, by its id
@@ -96,14 +97,14 @@ class Screen:
     def show(self, event: Event) -> None:
         match event:
             case PayloadComposed():
-                self._message = ""  # the next message begins
+                self._message = []  # the next message begins
                 if event.reason.startswith("sweep"):
                     text = self._words("swept now", reason=self._words.reason(event.reason), tokens=event.tokens)
                     self._remark(text, "dim")
             case TextDelta():
                 self._show_text(event)
             case RetryScheduled():
-                self._blocks, self._message = Blocks(), ""  # the model begins its message again
+                self._blocks, self._message = Blocks(), []  # the model begins its message again
                 self.warn(retry_text(event, self._words))
             case ReplyReceived():
                 self._finish()
@@ -132,7 +133,7 @@ class Screen:
         if event.thinking:
             return
         self._doing = self._words("answering")
-        self._message += event.text
+        self._message.append(event.text)
         self._print_blocks(self._blocks.add(event.text))
         if self._seconds() - self._refreshed >= REFRESH_SECONDS:  # pieces may come without a pause
             self.refresh()
@@ -154,14 +155,14 @@ class Screen:
 
     def _show_answer(self, event: Answer) -> None:
         self._finish()
-        if event.success and event.text.split() != self._message.split():
+        if event.success and event.text.split() != "".join(self._message).split():
             self._print_blocks(whole_blocks(event.text))
         for question in event.response.action.recommended_questions if event.response else ():
             self._remark(self._words("could ask", question=first_words(question)), "dim")
         for warning in event.warnings:
             self.warn(warning)
         if not event.success:
-            self._remark(self._words("failed", why=first_words(event.error, 400)), "red", indent=0)
+            self._remark(self._words("failed", why=failure_text(event, self._words)), "red", indent=0)
             self._remark(failure_hint(event, self._words), "dim", indent=0)
         elif event.stop:
             self._remark(self._words(f"stop {event.stop}"), "yellow", indent=0)
@@ -233,10 +234,17 @@ def retry_text(event: RetryScheduled, words: Phrases) -> str:
     return text.replace("?;", "?").replace("?；", "? ")  # a reason may end with a question
 
 
+def failure_text(event: Answer, words: Phrases) -> str:
+    """Say on one line why there is no answer."""
+    return words("rounds used", rounds=event.rounds) if event.failure == _ROUNDS else first_words(event.error, 400)
+
+
 def failure_hint(event: Answer, words: Phrases, where: str = "chat") -> str:
     """Say how often a model was asked in vain, and what the user can do. `where`: in a chat, or in a "script"."""
     if not event.failure:
         return words("retry hint") if where == "chat" else ""
+    if event.failure == _ROUNDS:
+        return words(f"do rounds {where}")
     asked = words("asked once" if event.attempts == 1 else "gave up", attempts=event.attempts)
     what = event.failure if event.failure in ("connection", "silent") else "busy"
     return f"{asked} {words(f'do {what} {where}')}"

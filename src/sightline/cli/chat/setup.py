@@ -10,7 +10,7 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from sightline.agent.agent import Agent
+from sightline.agent.agent import ROUNDS, Agent
 from sightline.agent.code.references import shown
 from sightline.agent.code.store import CodeStore, Saved
 from sightline.agent.config import READABLE_VARIABLE, read_config, with_fallbacks
@@ -259,7 +259,7 @@ class ChatSetup:
             budget = make_budget(window, default_output(window, facts.output) if given.output is None else given.output)
         light, notices = self._light_model(session)
         own = Phrases(session.settings.locale, PHRASES)("instructions") if has_tools else ""
-        prompt = project_prompt.make(own, session, facts, self._project, self._trust.reads_texts)
+        prompt = project_prompt.make(own, session, facts, self._project, self._trust)
         notices += self.file_notices.add(prompt, session.id)
         agent = Agent(
             session,
@@ -269,6 +269,7 @@ class ChatSetup:
             budget=budget,
             instructions=prompt.text,
             light=light,
+            rounds=given.rounds or self._config.chat.rounds or ROUNDS,
         )
         agent.replaces_instructions = prompt.replaces
         if isinstance(session.strategy, Entities) and not agent.extraction.is_possible:

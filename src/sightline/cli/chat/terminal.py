@@ -22,7 +22,7 @@ from prompt_toolkit.styles import Style
 from rich.text import Text
 
 from sightline import __version__
-from sightline.cli.chat import branch_names, commands
+from sightline.cli.chat import branch_names, commands, leftovers
 from sightline.cli.chat.chat import Chat
 from sightline.cli.chat.commands_change import recap
 from sightline.cli.chat.commands_show import app_names
@@ -51,8 +51,15 @@ async def talk(setup: ChatSetup, *, resumes: bool, first: str | None = None) -> 
     with _without_echo() as typed, _Interrupts(_prompt(chat)) as interrupts:
         await _loop(chat, interrupts, deque([*_as_message(first), *typed]))
         await interrupts.finish(chat.finish())
-    if chat.here.folder.has(chat.session.id):
-        chat.say("left", id=chat.session.id, style="dim")
+    _say_goodbye(chat)
+
+
+def _say_goodbye(chat: Chat) -> None:
+    """Name the session that was used last, and the command that really goes on with it."""
+    last = chat.session.id if chat.here.folder.has(chat.session.id) else chat.before
+    if last:
+        is_newest = leftovers.newest_session(chat.here) == last  # not if nothing was said after /sessions ID
+        chat.say("left" if is_newest else "left older", id=last, style="dim")
 
 
 async def _loop(chat: Chat, interrupts: "_Interrupts", typed: deque[str]) -> None:

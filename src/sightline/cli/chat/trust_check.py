@@ -1,7 +1,7 @@
 """What the user is asked before a chat uses what the project brings: its `sightline.toml` and its `AGENTS.md`."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sightline.agent import project_text
@@ -15,13 +15,32 @@ from sightline.values.tokens import counter
 
 
 class TrustCheck:
-    """Asks, or takes `--trust` for a yes, and remembers. `reads_texts`: the project's texts for agents are read."""
+    """Asks, or takes `--trust` for a yes, and remembers.
+
+    Of the folders that may have texts for agents, the user trusts some, has refused some, and was not asked about some.
+    """
 
     def __init__(self, here: Place, config: Config, env: Mapping[str, str], *, is_given: bool, can_ask: bool) -> None:
         self._here, self._config, self._env = here, config, env
         self._is_given, self._can_ask = is_given, can_ask
         self._trusted, self._project = Trusted(here.home), Path(here.project)
-        self.reads_texts = self._trusted.holds_folder(self._project)
+        self._folders = project_text.folders_of(self._project)
+
+    @property
+    def trusted_folders(self) -> list[Path]:
+        """The folders whose texts for agents are read."""
+        return [each for each in self._folders if self._trusted.holds_folder(each)]
+
+    @property
+    def refused_folders(self) -> list[Path]:
+        """The folders whose texts for agents the user does not want to be read."""
+        return [each for each in self._folders if self._trusted.refuses_folder(each)]
+
+    @property
+    def untrusted_folders(self) -> list[Path]:
+        """The folders about whose texts the user has not decided yet."""
+        known = {*self.trusted_folders, *self.refused_folders}
+        return [each for each in self._folders if each not in known]
 
     def check_file(self) -> list[str]:
         """Ask before the project's file reaches outside the project. Return what the user is to be told.
@@ -53,9 +72,10 @@ class TrustCheck:
 
         Return what the user is to be told. Where nobody can be asked they are not read, and the chat says so.
         """
-        if not self._names() or not self._can_ask or self._trusted.refuses_folder(self._project):
+        asked = self.untrusted_folders
+        if not self._can_ask or not project_text.present(self._project, asked):
             return []
-        found = project_text.read_texts(self._project, counter().count, window).texts
+        found = project_text.read_texts(self._project, asked, counter().count, window).texts
         if not found:
             return []
         words = self._here.words
@@ -63,17 +83,25 @@ class TrustCheck:
         if is_confirmed(words("trust texts", names=names)):
             self._trust_texts()
             return [self._remembered()]
-        self._trusted.refuse_folder(self._project)
+        for each in self._with_texts(asked):
+            self._trusted.refuse_folder(each)
         return []  # the chat says that they are not read, as in every chat that follows
 
     def _names(self) -> str:
-        """Return the names of the texts that there are and that are not trusted yet; mostly none."""
-        return "" if self.reads_texts else " & ".join(project_text.present(self._project))
+        """Return the texts that there are and that are not trusted yet; mostly none."""
+        folders = [*self.untrusted_folders, *self.refused_folders]
+        return " & ".join(project_text.present(self._project, folders))
+
+    def _with_texts(self, folders: Sequence[Path]) -> list[Path]:
+        return [each for each in folders if project_text.present(self._project, [each])]
 
     def _trust_texts(self) -> bool:
-        self.reads_texts = True
-        return self._trusted.add_folder(self._project)
+        """Trust the project's folder, and each one above it that has texts; return whether that is new."""
+        others = self._with_texts([each for each in self._folders if each != self._folders[-1]])
+        new = [each for each in (*others, self._folders[-1]) if self._trusted.add_folder(each)]
+        return bool(new)
 
     def _remembered(self) -> str:
-        folder = str(self._project.resolve())
-        return self._here.words("trust remembered", folder=folder, quoted=shlex.quote(folder))
+        trusted = [str(each) for each in self.trusted_folders] or [str(self._project.resolve())]
+        quoted = shlex.quote(trusted[-1])
+        return self._here.words("trust remembered", folder=", ".join(trusted), quoted=quoted)

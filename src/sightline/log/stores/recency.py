@@ -40,6 +40,11 @@ class Recency:
             self.write(lambda: self._read(ids)[1])
         return noted
 
+    def forget(self) -> None:
+        """Delete the file, because times were changed: whoever lists the folder next looks at each session."""
+        with suppress(OSError, ValueError, Locked), self._locked():
+            self._path.unlink(missing_ok=True)
+
     def _read(self, ids: Collection[str]) -> tuple[int, list[str]]:
         lines = read_whole(self._path).decode("ascii", "replace").split("\n")
         return len(lines), list(dict.fromkeys(line for line in reversed(lines) if line in ids))

@@ -1,0 +1,114 @@
+"""What `sightline replay` replays: a file, a session or a sample, with its budget and its prices."""
+
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from sightline import samples
+from sightline.agent.models import Price
+from sightline.agent.models.catalog import PRICES, price_of
+from sightline.cli.options import OUTPUT, WINDOW, Place, default_output, make_budget
+from sightline.errors import BadInput
+from sightline.imports.conversation import Conversation, check_speaks
+from sightline.imports.detection import conversations
+from sightline.plan.budget import Budget
+from sightline.plan.strategies.project_choice import Choice
+from sightline.replay.formats import Recording, read_conversation, recorded
+from sightline.values.profiles import PROFILES
+from sightline.values.settings import Settings
+
+FIRST_SAMPLE = "login_bug"
+# Context windows in which each sample does not fit, so that there is something to see.
+_SAMPLE_WINDOWS = {
+    "login_bug": 12_000, "long_chat": 5_000, "travel_zh": 5_000, "ops_incident": 6_000, "data_report": 5_000,
+}  # fmt: skip
+SAMPLE_OUTPUT = 1_000
+_LISTED = 5  # conversations, where one of several has to be chosen
+
+
+class ReplayOptions(NamedTuple):
+    """The command line of `replay`."""
+
+    file: str | None
+    sample: str | None
+    window: int | None
+    output: int | None
+    profile: str | None
+    strategy: str | None
+    format: str
+    line: int | None
+    price: str | None
+    until: int | None
+    slow: bool
+    delay: float | None
+
+
+class Replay(NamedTuple):
+    """What is replayed, and the budget."""
+
+    name: str
+    recording: Recording
+    budget: Budget
+    sample: samples.Sample | None = None
+    choice: Choice = Choice("focus", {})
+    price: Price | None = None
+    profile: str = Settings().profile
+
+
+def read_source(here: Place, given: ReplayOptions) -> Replay:
+    """Read what the command line names. Raises UsageError, BadInput."""
+    if given.file is not None and given.sample is None:
+        found = _conversation(_named_file(here, given.file), given)
+        recording = read_conversation(found)
+        if not recording.messages:
+            check_speaks(found)
+        return Replay(found.name, recording, _budget(given, WINDOW, OUTPUT))
+    if given.file is None and given.sample is not None:
+        sample = samples.load(given.sample)
+        recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})
+        window, output = _SAMPLE_WINDOWS.get(given.sample, WINDOW), SAMPLE_OUTPUT
+        return Replay(given.sample, recording, _budget(given, window, output), sample)
+    raise click.UsageError("name a FILE or SESSION to replay, or --sample for one that is shipped (--list-samples)")
+
+
+def _named_file(here: Place, given: str) -> str:
+    """Return the file that is named, or else the log of the session that is. Raises BadInput if there is neither."""
+    if given == "-" or Path(given).exists():
+        return given
+    if not here.matching(given):
+        raise BadInput(here.words("no such file", file=given))
+    return str(here.folder.existing(here.find(given)))
+
+
+def _conversation(file: str, given: ReplayOptions) -> Conversation:
+    """Return the conversation that the command line names. Raises BadInput if there is none, or several."""
+    first = [*islice(conversations(file, given.format, line=given.line), _LISTED)]
+    if len(first) > 1:
+        names = "".join(f"\n  --line {number}  {found.name}" for number, found in enumerate(first, start=1))
+        raise BadInput(f"{file} holds several conversations; choose one with --line:{names}\n  …")
+    return first[0]
+
+
+def find_price(given: ReplayOptions, source: Replay) -> Price | None:
+    """Return the prices that the command line says, or those of the model that answered. Raises UsageError."""
+    if given.price is None:
+        return price_of(source.recording.model)
+    if (known := price_of(given.price)) is not None:
+        return known
+    try:
+        fresh, output, cached = map(float, given.price.split("/"))
+    except ValueError:
+        models = ", ".join(PRICES)
+        raise click.UsageError(
+            f"--price {given.price}: three numbers such as 2/10/0.2 (input, output, cached), or one of {models}"
+        ) from None
+    return Price(fresh, cached, fresh * PROFILES[source.profile].prices.write, output)
+
+
+def _budget(given: ReplayOptions, window: int, output: int) -> Budget:
+    return make_budget(
+        window if given.window is None else given.window,
+        default_output(given.window or window, output) if given.output is None else given.output,
+    )

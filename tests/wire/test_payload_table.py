@@ -1,0 +1,41 @@
+"""What `print(payload)` shows a person."""
+
+from sightline import Budget, MemoryStore, Session
+
+
+def test_a_payload_prints_as_a_table_with_levels_reasons_and_windows() -> None:
+    """Each item has its level, its tokens and those in full, and why; each window stands at the end by its id."""
+    session = Session(MemoryStore())
+    session.windows.register("todo")
+    session.windows.open("todo")
+    session.system("You are careful.")
+    for number in range(30):
+        session.user(f"question {number} " + "word " * 100)
+        session.reply("answer " * 80)
+    payload = session.compose(Budget(3_000, 200))
+    heading, titles, first, *rows = str(payload).splitlines()
+    assert heading == f"{payload.tokens:,} of 2,800 tokens, {payload.plan.reason}"
+    assert titles.split() == ["item", "kind", "shown", "as", "tokens", "in", "full", "why"]
+    assert first.split() == ["system", "+", "windows", "full", f"{payload.plan.fixed:,}", "in", "every", "payload"]
+    cells = {row.split()[0]: row for row in rows}
+    shortened = [line for line in payload.plan.lines() if line.why]
+    assert shortened
+    for line in shortened:
+        expected = ["#" + line.id, "assistant", "gist", str(line.tokens), str(line.full_tokens), "shortened to fit"]
+        assert " ".join(cells["#" + line.id].split()) == " ".join(expected)
+    assert " ".join(cells["todo_1"].split()) == "todo_1 window full as it is now, at the end"
+    assert payload.plan.marker in str(payload)
+
+
+def test_a_window_that_was_shortened_says_what_that_saved() -> None:
+    """A window that does not fit is shortened or hidden, and its row says so."""
+    session = Session(MemoryStore())
+    session.windows.register("todo")
+    session.windows.open("todo")
+    for number in range(60):
+        session.windows.act("todo_1", "add", text=f"task {number} " + "word " * 10)
+    session.user("What is left?")
+    payload = session.compose(Budget(1_000, 100))
+    [row] = [line for line in str(payload).splitlines() if line.startswith("todo_1")]
+    assert f"{payload.spared['todo_1']:,} tokens saved to fit" in row
+    assert ("shortened" in row) == ("todo_1" in payload.shown_windows)
