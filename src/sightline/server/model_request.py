@@ -66,11 +66,9 @@ class ModelRequest(NamedTuple):
         return next((limit for limit in told if type(limit) is int and limit > 0), 0)
 
     @property
-    def can_call(self) -> bool:
-        """Whether the model may call a tool of ours: there are tools already, none is forced, and one answer comes."""
-        choice = self.fields.get("tool_choice")
-        kind = choice.get("type") if isinstance(choice, dict) else choice
-        return bool(self.tools) and kind in (None, "auto") and self.fields.get("n") in (None, 1)
+    def takes_tools(self) -> bool:
+        """Whether tools of ours may join: there are others already, and one answer comes."""
+        return bool(self.tools) and self.fields.get("n") in (None, 1)
 
     @property
     def is_kept_upstream(self) -> bool:

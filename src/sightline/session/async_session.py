@@ -81,6 +81,7 @@ class AsyncItems(_Collection[Items, Item]):
     text = _awaitable(Items.text)
     info = _awaitable(Items.info)
     table = _awaitable(Items.table)
+    tokens = _awaitable(Items.tokens)
     constraints = _awaitable(Items.constraints)
     expand = _awaitable(Items.expand)
     answer = _awaitable(Items.answer)

@@ -88,6 +88,22 @@ class Items:
         return self._describe(list(self._rows()))
 
     @locked
+    def tokens(self) -> int:
+        """Return the tokens of all that was said on this branch in full, with framing, system prompt and tools.
+
+        What the engine added is not counted: recalled passages and summaries.
+        """
+        timeline, profile = self._journal.timeline, self._journal.reader.profile
+        own = (Kind.RECALL, Kind.SUMMARY, Kind.WINDOW)
+        rows = [
+            row for row in timeline.rows_on(self._journal.path, range(len(timeline))) if timeline.kind[row] not in own
+        ]
+        framing = sum(
+            [profile.call_tokens if timeline.kind[row] == Kind.CALL else profile.message_tokens for row in rows]
+        )
+        return sum([timeline.full[row] for row in rows]) + framing + self._journal.tools.tokens + profile.request_tokens
+
+    @locked
     def constraints(self) -> list[Constraint]:
         """Return what the user laid down on this branch for the work, oldest first, and whether it was revoked."""
         timeline = self._journal.timeline

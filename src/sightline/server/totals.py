@@ -1,0 +1,48 @@
+"""What went through a proxy: calls, tokens, and what they cost, compared with sending everything."""
+
+from msgspec import Struct
+
+from sightline.errors import BadInput
+from sightline.server.model_request import Json
+from sightline.server.turns import Prepared
+from sightline.values.profiles import Profile, call_cost, profile
+from sightline.wire import read_reply
+
+
+class Totals(Struct):
+    """Sums over all calls since the start."""
+
+    calls: int = 0
+    offered: int = 0  # tokens of what the agents sent, as we count them
+    sent: int = 0
+    input: int = 0  # tokens that the providers counted
+    cached: int = 0
+    output: int = 0
+    cost: float = 0.0  # of the input, in tokens that are not cached
+    full_cost: float = 0.0  # of what the agents sent, by the same prices
+    sweeps: int = 0
+    recalled: int = 0  # calls of the model that our tools made necessary
+    unlogged: int = 0
+    _before: dict[str, int] = {}  # conversation → tokens of its last request
+
+    def add(self, prepared: Prepared, reply: Json) -> None:
+        """Count one call of a model."""
+        try:
+            usage = read_reply(reply).usage
+        except BadInput:
+            usage = None
+        prices: Profile = profile("anthropic" if reply.get("type") == "message" else "openai")
+        before = self._before.get(prepared.name, 0)
+        self._before[prepared.name] = prepared.offered
+        self.calls += 1
+        self.offered += prepared.offered
+        self.sent += prepared.sent
+        self.sweeps += bool(prepared.swept)
+        self.full_cost += call_cost(prepared.offered, min(before, prepared.offered), prices)
+        if usage is not None:
+            self.input += usage.input_tokens
+            self.cached += usage.cached_tokens
+            self.output += usage.output_tokens
+            self.cost += call_cost(usage.input_tokens, usage.cached_tokens, prices)
+        else:
+            self.cost += call_cost(prepared.sent, min(before, prepared.sent), prices)

@@ -1,0 +1,163 @@
+"""One call of an agent in the log: its list of messages, what is sent instead of it, and the answer.
+
+Everything here runs in threads, for one conversation one thing after another.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from sightline.agent.models.catalog import window_of
+from sightline.errors import SessionNotFound
+from sightline.plan.budget import Budget
+from sightline.server.config import Config
+from sightline.server.model_request import Format, Json, ModelRequest
+from sightline.session.conversations import Conversations
+from sightline.session.history import ListPlace
+from sightline.session.session import Session
+from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.settings import Settings
+from sightline.wire import read_reply, registry
+from sightline.wire.payload import Payload
+
+OWN = frozenset(tool.name for tool in RECALL_TOOLS)
+_NUMBER = re.compile(r"\d[\d,]{2,12}")
+_ANSWER_SHARE = 4  # of a window that the user has set: at most the fourth part is kept for the answer
+_MARKER = "cache_control"
+_ANY = Budget(1 << 40)  # of a conversation that was composed, whose model is not known any more
+
+
+class Prepared(NamedTuple):
+    """What goes upstream, and where the log has the list that it answers."""
+
+    name: str  # of the conversation
+    place: ListPlace
+    body: bytes  # the agent's own bytes as long as everything fits
+    own: frozenset[str]  # our tools in it
+    offered: int  # tokens of everything, as we count them
+    sent: int
+    swept: str = ""  # why items were shortened; empty: none were at this call
+    composed: bool = False
+
+
+class Turns:
+    """Logs the calls of agents, and composes what is sent."""
+
+    def __init__(self, config: Config, conversations: Mapping[str, Conversations] | None = None) -> None:
+        self._config = config
+        self._conversations = conversations or {
+            provider: Conversations(
+                lambda name, provider=provider: _open(config, name, provider)  # type: ignore[misc]
+            )
+            for provider in config.upstreams
+        }
+        self._windows: dict[str, int] = {}  # model → its context window, learned from a refusal
+
+    def close(self) -> None:
+        """Close all sessions."""
+        for conversations in self._conversations.values():
+            conversations.close()
+
+    def prepare(self, asked: ModelRequest, name: str) -> Prepared:
+        """Log what is new in a request, and return what is sent.
+
+        Raises:
+            SightlineError: it cannot be read or does not fit; then it is passed on as it is.
+        """
+        with self._conversations[asked.format.provider].use(name) as history:
+            session = history.follow(asked.messages, in_place=True)
+            if system := asked.system_text():
+                session.system(system, replace=True)
+            budget, is_composed = self._budget(asked), session.receipt is not None
+            session.tools(asked.tools, recall=is_composed and asked.takes_tools)
+            if not is_composed and (budget is None or (self._config.economy == "off" and session.fits(budget))):
+                tokens = session.items.tokens()
+                return Prepared(name, history.place, asked.body, frozenset(), tokens, tokens)
+            return self._compose(session, history.place, asked, name, budget or _ANY)
+
+    def refused(self, asked: ModelRequest, before: Prepared, told: str, counted: int) -> Prepared:
+        """Compose again after the provider refused a request as too long. Raises SightlineError."""
+        with self._conversations[asked.format.provider].use(before.name) as history:
+            session = history.session_at(before.place)
+            if before.composed:
+                session.overflowed(counted or None)
+            else:
+                self._windows[asked.model] = _told_window(told, counted or before.offered)
+            return self._compose(session, before.place, asked, before.name, self._budget(asked) or _ANY)
+
+    def reply(self, format: Format, prepared: Prepared, reply: Json, *, stopped: bool = False) -> str:  # noqa: A002
+        """Log an answer of the model. Calls of our tools are answered in the log. Return the item's id."""
+        with self._conversations[format.provider].use(prepared.name) as history:
+            session = history.session_at(prepared.place)
+            return session.reply(reply, extra_tokens=0 if prepared.composed else None, stopped=stopped)
+
+    def next_round(self, asked: ModelRequest, prepared: Prepared, *, last: bool) -> Prepared:
+        """Compose the request with the answers to the calls of our tools. `last`: the model gets no further call."""
+        with self._conversations[asked.format.provider].use(prepared.name) as history:
+            session = history.session_at(prepared.place)
+            budget = self._budget(asked) or _ANY
+            if last:
+                none: Any = {"type": "none"} if asked.format.wire == "anthropic" else "none"
+                asked = asked._replace(fields=asked.fields | {"tool_choice": none})
+            return self._compose(session, prepared.place, asked, prepared.name, budget)
+
+    def expect(self, format: Format, prepared: Prepared, shown: Json, item: str) -> None:  # noqa: A002
+        """Note what the client got, so that it is known when it comes back."""
+        with self._conversations[format.provider].use(prepared.name) as history:
+            history.expect(prepared.place, read_reply(shown).parts, item)
+
+    def _budget(self, asked: ModelRequest) -> Budget | None:
+        """Return the budget of a request; None if nobody knows the model's context window."""
+        if (window := self._config.window) is not None:
+            return Budget(window, min(asked.output, window // _ANSWER_SHARE))
+        known = self._windows.get(asked.model) or window_of(asked.model)
+        return Budget(known, min(asked.output, known // 2)) if known else None
+
+    def _compose(self, session: Session, place: ListPlace, asked: ModelRequest, name: str, budget: Budget) -> Prepared:
+        session.tools(asked.tools, recall=asked.takes_tools)
+        payload = session.compose(budget)
+        own = OWN & {tool.name for tool in payload.tools if tool in RECALL_TOOLS}
+        body = _body(asked, payload, own, name)
+        offered = session.items.tokens()
+        return Prepared(name, place, body, own, offered, payload.tokens, payload.plan.reason, composed=True)
+
+
+def _open(config: Config, name: str, provider: str) -> Session:
+    try:
+        return Session.resume(name, config.folder, root=config.root)
+    except SessionNotFound:
+        settings = Settings(profile=provider, config={"economy": config.economy})
+        return Session.new(config.folder, root=config.root, session_id=name, settings=settings)
+
+
+def _body(asked: ModelRequest, payload: Payload, own: frozenset[str], name: str) -> bytes:
+    """Return the agent's request with other messages, and with our tools after its own. All else stays."""
+    wire = asked.format.wire
+    fields: Json = dict(asked.fields)
+    marked = sum(map(_count_markers, (fields.get(asked.format.system), asked.tools)))
+    messages = payload.messages_json(wire, breakpoints=4 - marked)
+    if asked.head:
+        head = msgspec.json.encode(asked.head)
+        messages = head[:-1] + b"," + messages[1:] if len(messages) > 2 else head
+    fields[asked.format.messages] = msgspec.Raw(messages)
+    if own:
+        offered = [tool for tool in RECALL_TOOLS if tool.name in own]
+        written = registry.wire(wire).write_head((), offered, first=None, cached=False, output=0)
+        fields["tools"] = [*asked.tools, *written.arguments["tools"]]
+    if wire != "anthropic" and "prompt_cache_key" not in fields:
+        fields["prompt_cache_key"] = name
+    return msgspec.json.encode(fields)
+
+
+def _count_markers(value: Any) -> int:
+    """Count the cache breakpoints that the agent itself has set."""
+    blocks = value if isinstance(value, list) else []
+    return sum(isinstance(block, dict) and block.get(_MARKER) is not None for block in blocks)
+
+
+def _told_window(told: str, counted: int) -> int:
+    """Return the context window that an error names: the largest number in it below what was counted."""
+    numbers = [int(found.replace(",", "")) for found in _NUMBER.findall(told)]
+    return max((number for number in numbers if 1000 <= number < counted), default=max(1000, counted * 9 // 10))

@@ -1,0 +1,70 @@
+"""Where requests go: the providers' servers, or what the user put in their place."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from sightline.server.config import Config
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONNECT_SECONDS = 10.0
+_MOST_CONNECTIONS = 1000
+
+# Of one connection, or made anew for the other one.
+_HOP = frozenset({
+    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
+    "upgrade", "host", "content-length", "accept-encoding", "content-encoding", "expect",
+})  # fmt: skip
+_OURS = "x-sightline-"  # headers between a client and this server
+
+
+class Upstream:
+    """Sends requests to the upstream of their provider, and to no other address."""
+
+    def __init__(self, config: Config, transport: Any = None) -> None:
+        import httpx2
+
+        self._bases = {name: address.rstrip("/") for name, address in config.upstreams.items()}
+        timeout = httpx2.Timeout(config.timeout, connect=CONNECT_SECONDS)
+        limits = httpx2.Limits(max_connections=_MOST_CONNECTIONS, max_keepalive_connections=100)
+        self._client = httpx2.AsyncClient(
+            timeout=timeout, limits=limits, follow_redirects=False, transport=transport, trust_env=transport is None
+        )
+
+    def address(self, provider: str, path: str, query: str) -> str:
+        """Return the address of a path as clients ask for it. OpenAI's base has the /v1 already."""
+        base = self._bases[provider]
+        if provider == "openai":
+            path = path.removeprefix("/v1")
+        return f"{base}{path}{'?' if query else ''}{query}"
+
+    @asynccontextmanager
+    async def send(
+        self, method: str, address: str, headers: Iterable[tuple[str, str]], body: bytes
+    ) -> "AsyncIterator[httpx2.Response]":
+        """Send a request, and give the response while its body still comes. Raises httpx2.HTTPError."""
+        passed = [(name, value) for name, value in headers if name.lower() not in _HOP and not _is_ours(name)]
+        # Not compressed, because answers are read on their way.
+        request = self._client.build_request(
+            method, address, headers=[*passed, ("accept-encoding", "identity")], content=body
+        )
+        response = await self._client.send(request, stream=True)
+        try:
+            yield response
+        finally:
+            await response.aclose()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+
+def passed_back(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of a response that a client gets."""
+    return {name: value for name, value in headers.items() if name.lower() not in _HOP}
+
+
+def _is_ours(name: str) -> bool:
+    return name.lower().startswith(_OURS)
