@@ -55,7 +55,7 @@ def image(data: str = PNG, kind: str = "image/png") -> Json:
 
 def messages(*said: Json, **more: Any) -> Json:
     """A request of Anthropic's API."""
-    return {"model": "claude-sonnet-4-5", "max_tokens": 4096, "tools": [READ], "messages": list(said), **more}
+    return {"model": "claude-sonnet-5-5", "max_tokens": 4096, "tools": [READ], "messages": list(said), **more}
 
 
 THINKS = {"thinking": {"type": "enabled", "budget_tokens": 2000}}
