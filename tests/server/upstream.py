@@ -10,9 +10,7 @@ the script. `upstream.asked` has all that came. A script may also be a function 
 step. It is proven right by the official SDKs in test_upstream.py.
 """
 
-import asyncio
 import json
-import socket
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -23,7 +21,7 @@ import upstream_messages as messages
 import upstream_messages_answer as messages_answer
 import upstream_responses as responses
 import upstream_responses_answer as responses_answer
-import uvicorn
+from loopback import Server
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -69,7 +67,7 @@ class Upstream:
         self.asked: list[Asked] = []
         self.hanging = threading.Event()  # all events before a hang are sent
         self.left = threading.Event()  # a client went away before its answer was complete
-        self._server = _Server(self._app())
+        self._server = Server(Transports(self._app()))
 
     def __enter__(self) -> "Upstream":
         self._server.start()
@@ -262,32 +260,3 @@ def _models(asked: Asked) -> Json:
         return {"data": data, "has_more": False, "first_id": MODELS[0], "last_id": MODELS[-1]}
     listed = [{"id": each, "object": "model", "created": 1790000000, "owned_by": "upstream"} for each in MODELS]
     return {"object": "list", "data": listed}
-
-
-class _Server(uvicorn.Server):
-    """uvicorn in a thread: started when `start` returns, gone when `stop` does, without waiting for ticks."""
-
-    def __init__(self, app: Starlette) -> None:
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self._socket.getsockname()[1]
-        super().__init__(
-            uvicorn.Config(
-                Transports(app), log_level="critical", ws="none", lifespan="off", timeout_graceful_shutdown=0
-            )
-        )
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self.run, args=([self._socket],), daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-        assert self._ready.wait(30), "the upstream did not start"
-
-    def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._end.set)
-        self._thread.join(30)
-        assert not self._thread.is_alive(), "the upstream did not stop"
-
-    async def main_loop(self) -> None:
-        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
-        self._ready.set()
-        await self._end.wait()
