@@ -107,6 +107,8 @@ class Upstream:
         asked = Asked(request.method, request.url.path, request.url.query, headers, await request.body())
         self.asked.append(asked)
         asked.wire = WIRES.get(asked.path, "")
+        if asked.method == "HEAD":  # an agent looks whether somebody is there, without a key
+            return Response(status_code=404)
         try:
             self._check_key(asked)
             return self._route(request, asked)
