@@ -1,0 +1,152 @@
+"""Claude Code and Codex themselves, headless in a scratch project, with their real file tools.
+
+    programs = install(Path(".cache/agents"))                    # from npm, once
+    project = make_project(folder, files=20, lines=200)
+    with Upstream(EditAll(project, "claude")) as upstream:
+        run_claude(programs, project, upstream.anthropic_url)     # or run_codex(programs, project, upstream.openai_url)
+    assert project.is_done() and upstream.invalid == []
+
+The script makes the agent read each file and change one line in it: two calls for each file, then a last word.
+"""
+
+import fcntl
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from upstream import Asked
+from upstream_script import Answer, Block, answer, call, think
+
+PACKAGES = ("@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.166.0")
+MINUTES = 10  # that one run may take
+TASK = "Make every function return one more than it does."
+LAST = "Every function returns one more now."
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Where the agents are installed."""
+
+    claude: Path
+    codex: Path
+
+
+def install(folder: Path) -> Programs:
+    """Install both agents with npm, 620 MB, unless these versions are there. Needs node 18 and the npm registry."""
+    folder.mkdir(parents=True, exist_ok=True)
+    programs = Programs(*(folder / "node_modules" / ".bin" / name for name in ("claude", "codex")))
+    with (folder / "install.lock").open("w") as lock:  # the workers of a parallel run share the folder
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = folder / "installed.txt"
+        if not done.exists() or done.read_text() != " ".join(PACKAGES):
+            subprocess.run(
+                ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *PACKAGES],
+                check=True, capture_output=True, timeout=600,
+            )  # fmt: skip
+            for program in (programs.claude, programs.codex):
+                subprocess.run([program, "--version"], check=True, capture_output=True, timeout=60)
+            done.write_text(" ".join(PACKAGES))
+    return programs
+
+
+@dataclass(frozen=True)
+class Project:
+    """A scratch project: each file has one function to change, among many lines."""
+
+    folder: Path
+    files: int
+
+    def path(self, number: int) -> Path:
+        """A file."""
+        return self.folder / f"part_{number:02d}.py"
+
+    def lines(self, number: int) -> tuple[str, str]:
+        """The line to change, before and after."""
+        return f"    return {number * 100}", f"    return {number * 100 + 1}"
+
+    def is_done(self) -> bool:
+        """Whether each file was changed as it should be, and nothing else in it."""
+        for number in range(self.files):
+            before, after = self.lines(number)
+            text = self.path(number).read_text()
+            if text.count(f"{after}\n") != 1 or f"{before}\n" in text or "# line 1 " not in text:
+                return False
+        return True
+
+
+def make_project(folder: Path, *, files: int, lines: int) -> Project:
+    """Files with a function each, and so many lines of comment that they fill a context window."""
+    project = Project(folder / "project", files)
+    project.folder.mkdir()
+    for number in range(files):
+        comment = "".join(
+            f"# line {at} of part {number}: {at * number * 7919 % 10007} is kept\n" for at in range(lines)
+        )
+        function = f"def part_{number}():\n{project.lines(number)[0]}\n"
+        project.path(number).write_text(f"{comment}\n\n{function}")
+    return project
+
+
+class EditAll:
+    """The script: read a file, change it, the next one, and a last word. It thinks before every read."""
+
+    def __init__(self, project: Project, agent: str) -> None:
+        self._project, self._agent, self._step = project, agent, 0
+
+    def __call__(self, asked: Asked) -> Answer:
+        """The next step."""
+        number, edits = divmod(self._step, 2)
+        self._step += 1
+        if number >= self._project.files:
+            return answer(LAST)
+        if not edits:
+            return answer(think(f"Part {number} comes next."), self._read(number))
+        return answer(f"Now part {number}.", self._edit(number))
+
+    def _read(self, number: int) -> Block:
+        path = str(self._project.path(number))
+        if self._agent == "claude":
+            return call("Read", {"file_path": path})
+        return call("exec_command", {"cmd": f"cat {path}", "max_output_tokens": 50_000})
+
+    def _edit(self, number: int) -> Block:
+        before, after = self._project.lines(number)
+        path = str(self._project.path(number))
+        if self._agent == "claude":
+            return call("Edit", {"file_path": path, "old_string": f"{before}\n", "new_string": f"{after}\n"})
+        return call("exec_command", {"cmd": f"sed -i 's/^{before}$/{after}/' {path}"})
+
+
+def run_claude(programs: Programs, project: Project, anthropic_url: str, *options: str) -> str:
+    """Claude Code's last words. It has a home of its own, and talks to nobody else."""
+    command = [programs.claude, "-p", TASK, "--allowedTools", "Read,Edit", "--permission-mode", "acceptEdits", *options]
+    variables = {
+        "ANTHROPIC_BASE_URL": anthropic_url, "ANTHROPIC_API_KEY": "any", "DISABLE_TELEMETRY": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }  # fmt: skip
+    return _run(command, project, variables)
+
+
+def run_codex(programs: Programs, project: Project, openai_url: str, *options: str) -> str:
+    """Codex's last words. The upstream is its only provider."""
+    home = project.folder.parent / "codex"
+    home.mkdir(exist_ok=True)
+    (home / "config.toml").write_text(
+        'model = "gpt-5.2"\nmodel_provider = "stub"\n[model_providers.stub]\nname = "stub"\n'
+        f'base_url = "{openai_url}"\nenv_key = "STUB_KEY"\nwire_api = "responses"\n'
+    )
+    bypass = "--dangerously-bypass-approvals-and-sandbox"
+    command = [programs.codex, "exec", "--skip-git-repo-check", bypass, *options, TASK]
+    return _run(command, project, {"CODEX_HOME": str(home), "STUB_KEY": "any"})
+
+
+def _run(command: list[str | Path], project: Project, variables: dict[str, str]) -> str:
+    home = project.folder.parent / "home"
+    home.mkdir(exist_ok=True)
+    done = subprocess.run(
+        command, cwd=project.folder, env={"PATH": os.environ["PATH"], "HOME": str(home), **variables},
+        capture_output=True, text=True, timeout=MINUTES * 60, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout.strip()
