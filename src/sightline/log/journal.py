@@ -228,9 +228,8 @@ class Journal:
             Conflict: another writer appended to the branch first. Nothing was written.
             Unwritable: the disk refused. Nothing was written.
         """
-        if not drafts:
+        if not (drafts := [*self._pending, *drafts]):
             return []
-        drafts = [*self._pending, *drafts]
         end, caught_up = self.store.tips.ends.get(self.branch_name), self._folded == self.store.tips.size
         measured = [self._measured(draft) for draft in drafts]  # outside the store's lock, because it takes a moment
 
