@@ -10,8 +10,7 @@ import pytest
 from click.testing import Result
 
 from sightline import MemoryStore, Session
-from sightline.cli.phrases import Phrases
-from sightline.cli.transcript import TRANSCRIPTS, html, markdown
+from sightline.session.document import TRANSCRIPTS, html, markdown
 from sightline.session.items import Items
 
 Run = Callable[..., Result]
@@ -153,7 +152,7 @@ def test_a_transcript_has_every_message(run: Run, format_: str) -> None:
 
 @pytest.mark.parametrize("make", [markdown, html])
 def test_a_transcript_is_made_message_by_message(
-    root: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Session, Phrases], Any]
+    root: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Session, str], Any]
 ) -> None:
     """The first message is written before the third is read, so a session need not fit into memory."""
     read: list[str] = []
@@ -166,7 +165,7 @@ def test_a_transcript_is_made_message_by_message(
 
     monkeypatch.setattr(Items, "__iter__", watched)
     with Session.inspect("login-bug", "/shop", root=root) as session:
-        pieces = make(session, Phrases("en"))
+        pieces = make(session, "en")
         next(pieces)
         assert read == []
         next(pieces)
@@ -178,4 +177,4 @@ def test_what_could_leave_a_quotation_stands_between_fences(text: str) -> None:
     """Markdown has tags, comments and images: such a text is shown as it is, and does nothing."""
     session = Session(MemoryStore("s"))
     session.user(text)
-    assert f"```\n{text}\n```" in "".join(markdown(session, Phrases("en")))
+    assert f"```\n{text}\n```" in "".join(markdown(session, "en"))

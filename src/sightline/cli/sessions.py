@@ -32,9 +32,9 @@ from sightline.cli.render import (
     print_table,
     printable,
 )
-from sightline.cli.transcript import TRANSCRIPTS, shown_messages
 from sightline.errors import BadInput, Locked, SightlineError
 from sightline.imports.originals import read_back
+from sightline.session.document import TRANSCRIPTS, shown_messages
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text
@@ -311,7 +311,7 @@ def exported(here: Place, session: Session, format_: str) -> Iterator[bytes]:
         BadInput: there is no source. It comes before the first piece.
     """
     if format_ in TRANSCRIPTS:
-        for text in TRANSCRIPTS[format_](session, here.words):
+        for text in TRANSCRIPTS[format_](session, here.words.language):
             yield text.encode("utf-8", "replace")
     elif format_ == LOG:
         with here.folder.existing(session.id).open("rb") as log:

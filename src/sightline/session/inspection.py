@@ -1,0 +1,264 @@
+"""What a viewer asks of a session that another part of the program, or another program, is running.
+
+Each function reads only what it returns, holds the session's lock while it does, and writes nothing to the log.
+"""
+
+from bisect import bisect_right
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from sightline.apps.window import AppWindow
+from sightline.compose.receipts import as_sent, sent_plan
+from sightline.compose.render import layout, render
+from sightline.errors import BadInput
+from sightline.log.annotations import ReceiptNote
+from sightline.log.journal import Journal
+from sightline.log.stores import Span
+from sightline.plan.budget import Budget
+from sightline.plan.plan import Plan
+from sightline.plan.strategy import Hooks, Planner
+from sightline.plan.view import View
+from sightline.session.items import ItemInfo
+from sightline.session.sent_windows import sent_windows
+from sightline.session.session import Session
+from sightline.values.items import Item, Kind, Lod, Usage
+from sightline.wire.payload import Payload
+
+_NO_LIMIT = 1 << 62
+
+
+def catch_up(session: Session) -> None:
+    """Read what other programs have appended. If they appended nothing, nothing changes."""
+    with session._lock:
+        if session._journal.behind():
+            session.refresh()
+
+
+def current_branch(session: Session) -> str:
+    """Return the name of the branch that was written to last, by anybody."""
+    with session._lock:
+        catch_up(session)
+        timeline = session._journal.timeline
+        return timeline.branches[timeline.current].name
+
+
+# ---------------------------------------------------------------------- facts and items
+
+
+class Counts(NamedTuple):
+    """How much there is on a branch."""
+
+    items: int
+    turns: int  # messages of the user's own
+    tokens: int  # of all items in full
+    kinds: dict[str, int]  # items by kind
+    calls: int  # payloads that were sent
+    faults: int  # results that were fetched again because they had been shortened
+    pins: int
+
+
+def count(session: Session) -> Counts:
+    """Count what a session's branch has."""
+    with session._lock:
+        journal, timeline = session._journal, session._journal.timeline
+        rows = _rows(journal)
+        kinds = [0] * len(Kind)
+        for row in rows:
+            kinds[timeline.kind[row]] += 1
+        marks = timeline.marked(journal.path)
+        return Counts(
+            items=len(rows),
+            turns=sum(1 for row in rows if timeline.is_users_own(row)),
+            tokens=sum(timeline.full) if isinstance(rows, range) else sum(timeline.full[row] for row in rows),
+            kinds={kind.name.lower(): kinds[kind] for kind in Kind if kinds[kind]},
+            calls=len(_calls(journal)),
+            faults=len(session.items.faults),
+            pins=sum(mark == "pin" for mark in marks.values()),
+        )
+
+
+def first_question(session: Session, length: int) -> str:
+    """Return the beginning of the first message of the user's own; empty if there is none."""
+    with session._lock:
+        journal = session._journal
+        for row in _rows(journal):
+            if journal.timeline.is_users_own(row):
+                return journal.reader.text(row)[:length]
+        return ""
+
+
+class ItemPage(NamedTuple):
+    """Some items of a branch, in order, with what is known of each."""
+
+    items: list[tuple[Item, ItemInfo]]
+    total: int  # on the branch
+
+
+def item_page(session: Session, start: int, limit: int) -> ItemPage:
+    """Return items by their place on the branch, which never changes: `limit` of them from the `start`-th on."""
+    with session._lock:
+        journal, rows = session._journal, _rows(session._journal)
+        some = list(rows[start : start + limit])
+        journal.reader.prefetch(some)
+        infos = session.items._describe(some)
+        return ItemPage([(journal.reader.item(row), info) for row, info in zip(some, infos, strict=True)], len(rows))
+
+
+def level_texts(session: Session, item_id: str) -> dict[str, str]:
+    """Return an item's text at each level of detail that it has. Raises UnknownItem."""
+    with session._lock:
+        reader, row = session._journal.reader, session.items.row(item_id)
+        info = session.items.info(item_id)
+        texts = {"full": reader.text(row)}
+        for lod, tokens in ((Lod.SUMMARY, info.summary), (Lod.GIST, info.gist)):
+            if tokens is not None:
+                texts[lod.name.lower()] = reader.rendition(row, lod)
+        return texts
+
+
+def _rows(journal: Journal) -> Sequence[int]:
+    """Return the rows of the journal's branch, in order."""
+    timeline = journal.timeline
+    if len(timeline.branches) == 1:
+        return range(len(timeline))
+    return list(timeline.rows_on(journal.path, range(len(timeline))))
+
+
+# ---------------------------------------------------------------------- what was sent
+
+
+class SentCall(NamedTuple):
+    """One payload that was sent, and what its provider reported."""
+
+    receipt: ReceiptNote
+    timestamp: str
+    model: str  # empty if the reply does not say it, or has not come
+    usage: Usage | None
+
+
+def sent_calls(session: Session, start: int, limit: int) -> tuple[list[SentCall], int]:
+    """Return payloads of the branch, oldest first, from the `start`-th on; and how many there are."""
+    with session._lock:
+        journal, indexes = session._journal, _calls(session._journal)
+        return [_sent(journal, index) for index in indexes[start : start + limit]], len(indexes)
+
+
+def sent_payload(session: Session, number: int) -> Payload:
+    """Return the payload of an earlier call, made again from the log. Its hash equals that of its receipt.
+
+    Raises:
+        BadInput: no payload has this number, or the text of a window that it showed is lost.
+    """
+    with session._lock:
+        journal, indexes = session._journal, _calls(session._journal)
+        if not 1 <= number <= len(indexes):
+            raise BadInput(f"no call {number} on this branch; there are {len(indexes)}")
+        notes = [_receipt(journal, index)[0] for index in _since_sweep(journal, indexes[:number])]
+        note, offset = notes[0], journal.timeline.receipt_offset[indexes[number - 1]]
+        windows = journal.blobs.read(note.windows)
+        if windows.keys() != note.windows.keys():
+            raise BadInput(f"call {number} cannot be made again: the text of a window that it showed is lost")
+        settings, sent = as_sent(journal, note, offset, windows)
+        view = View(journal.timeline, journal.path, journal.reader.profile, Budget(1), _NO_LIMIT, 0, None, [])
+        plan = sent_plan(journal, view, iter(notes))
+        assert plan is not None  # there is a receipt
+        return render(journal.reader, plan, layout(settings.layout), sent)
+
+
+def _since_sweep(journal: Journal, indexes: Sequence[int]) -> list[int]:
+    """Return the last of these receipts and those before it, newest first, up to the last that has a whole plan."""
+    found = []
+    for index in reversed(indexes):
+        found.append(index)
+        if _receipt(journal, index)[0].plan is not None:
+            break
+    return found
+
+
+def _calls(journal: Journal) -> list[int]:
+    """Return the receipts of the journal's branch, by their place among all receipts of the log."""
+    timeline = journal.timeline
+    if len(timeline.branches) == 1:
+        return list(range(len(timeline.receipt_offset)))
+    return [
+        index
+        for index, seq in enumerate(timeline.receipt_seq)
+        if journal.path.holds(timeline.receipt_branch[index], bisect_right(timeline.seq, seq) - 1)
+    ]
+
+
+def _receipt(journal: Journal, index: int) -> tuple[ReceiptNote, str]:
+    timeline = journal.timeline
+    entry = journal.reader.entry_at(Span(timeline.receipt_offset[index], timeline.receipt_length[index]))
+    return journal.reader.note(entry, ReceiptNote), entry.timestamp
+
+
+def _sent(journal: Journal, index: int) -> SentCall:
+    receipt, timestamp = _receipt(journal, index)
+    timeline = journal.timeline
+    later = range(bisect_right(timeline.seq, receipt.seq), len(timeline))
+    replies = (row for row in timeline.rows_on(journal.path, later) if timeline.kind[row] == Kind.ASSISTANT)
+    entry = journal.reader.entry(row) if (row := next(replies, None)) is not None else None
+    if entry is None or entry.message is None or entry.receipt != receipt.number:
+        return SentCall(receipt, timestamp, "", None)
+    return SentCall(receipt, timestamp, entry.message.model or "", entry.message.usage)
+
+
+# ---------------------------------------------------------------------- what another plan would send
+
+
+@dataclass(frozen=True)
+class Anew(Hooks):
+    """A strategy that plans as another does after a change of settings: every item is weighed again."""
+
+    inner: Planner
+
+    @property
+    def name(self) -> str:
+        """The name of the other strategy."""
+        return self.inner.name
+
+    def plan(self, view: View) -> Plan:
+        """Let the other strategy plan, as if the settings had changed."""
+        return self.inner.plan(replace(view, command=view.command or "settings changed"))
+
+
+# ---------------------------------------------------------------------- windows
+
+
+class ShownWindow(NamedTuple):
+    """An open window: its text, and what can be done in it if its app runs here."""
+
+    id: str
+    app: str  # empty for a window that no app of ours opened
+    target: str
+    text: str
+    running: bool  # whether its app runs here; if not, the text is as it was last sent
+    level: str
+    actions: tuple[dict[str, Any], ...]  # id, label, about, parameters as JSON Schema
+
+
+def shown_windows(session: Session, apps: Collection[str] = ()) -> list[ShownWindow]:
+    """Return the open windows. Those of these apps run from now on, if the log has a window of theirs."""
+    with session._lock:
+        host, log = session.windows, session.windows._log
+        saved = {window_id: log.saved(window_id) for window_id in host.live()}
+        wanted = {each.app for each in saved.values() if each is not None}.intersection(apps) - set(host.apps)
+        host.register(*sorted(wanted))
+        sent = sent_windows(session.receipt, session._journal.blobs)
+        found = []
+        for window_id, known in saved.items():
+            app, target = (known.app, known.target) if known is not None else ("", "")
+            window = host.get(window_id)
+            if isinstance(window, AppWindow):
+                actions = tuple(
+                    {"id": each.id, "label": each.label_in(host.locale), "about": each.about, "parameters": each.schema}
+                    for each in window.actions.values()
+                )
+                level = window.document.lod.name.lower()
+                found.append(ShownWindow(window_id, app, target, window.render(), True, level, actions))
+            else:
+                last = sent.get(window_id) or window
+                found.append(ShownWindow(window_id, app, target, last.render() if last else "", False, "full", ()))
+        return found
