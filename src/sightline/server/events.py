@@ -84,10 +84,10 @@ class Hub:
             self._closed = True
         self._wake()
 
-    @property
-    def followers(self) -> int:
-        """How many streams are open."""
-        return self._followers
+    def check_room(self) -> None:
+        """Raise TooManyFollowers if as many streams are open as are allowed."""
+        if self._followers >= self._most:
+            raise TooManyFollowers(f"{self._most} streams of events are open, and no more are allowed; close one")
 
     async def follow(
         self, session: str = "", after: str = "", heartbeat: float = HEARTBEAT
@@ -96,9 +96,8 @@ class Hub:
 
         Ends when the hub is closed. Raises TooManyFollowers.
         """
+        self.check_room()
         with self._lock:
-            if self._followers >= self._most:
-                raise TooManyFollowers(f"{self._most} streams of events are open, and no more are allowed; close one")
             self._followers += 1
         try:
             place = self._place(after)

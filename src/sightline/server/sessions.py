@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.apps.events import Event as WindowEvent
-from sightline.errors import SessionClosed, SightlineError
+from sightline.errors import BadInput, SessionClosed, SightlineError
 from sightline.log.stores import Stores
 from sightline.log.stores.session_folder import Folder
 from sightline.server.events import Event, EventKind, Hub
@@ -98,7 +98,7 @@ class OpenSessions:
     async def create(self, session_id: str | None = None, settings: Settings | None = None) -> AsyncSession:
         """Begin a session. It is stored when something is written to it. Raises BadSessionId, BadInput."""
         if session_id is not None and any(open_id == session_id for open_id, _ in self._open):
-            await self.get(session_id)  # it may have nothing in the store yet
+            raise BadInput(f"session {session_id!r} exists already")  # perhaps nothing is in the store yet
         session = await AsyncSession.new(
             self.project, stores=self.stores, session_id=session_id, settings=settings, **self._options
         )

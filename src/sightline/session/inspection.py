@@ -4,17 +4,19 @@ Each function reads only what it returns, holds the session's lock while it does
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from sightline.apps.window import AppWindow
-from sightline.compose.receipts import as_sent, sent_plan
+from sightline.compose.receipts import as_sent, last_budget, sent_plan
 from sightline.compose.render import layout, render
-from sightline.errors import BadInput
+from sightline.errors import BadInput, SessionClosed
 from sightline.log.annotations import ReceiptNote
 from sightline.log.journal import Journal
-from sightline.log.stores import Span
+from sightline.log.stores import Line, Make, Placement, Repairs, Span, Store, Tips
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
 from sightline.plan.strategy import Hooks, Planner
@@ -26,6 +28,10 @@ from sightline.values.items import Item, Kind, Lod, Usage
 from sightline.wire.payload import Payload
 
 _NO_LIMIT = 1 << 62
+
+
+class UnknownCallNumber(BadInput):
+    """No payload of the branch has this number."""
 
 
 def catch_up(session: Session) -> None:
@@ -148,12 +154,12 @@ def sent_payload(session: Session, number: int) -> Payload:
     """Return the payload of an earlier call, made again from the log. Its hash equals that of its receipt.
 
     Raises:
-        BadInput: no payload has this number, or the text of a window that it showed is lost.
+        UnknownCallNumber: no payload has this number.
+        BadInput: the text of a window that it showed is lost.
     """
     with session._lock:
         journal, indexes = session._journal, _calls(session._journal)
-        if not 1 <= number <= len(indexes):
-            raise BadInput(f"no call {number} on this branch; there are {len(indexes)}")
+        _index(indexes, number)
         notes = [_receipt(journal, index)[0] for index in _since_sweep(journal, indexes[:number])]
         note, offset = notes[0], journal.timeline.receipt_offset[indexes[number - 1]]
         windows = journal.blobs.read(note.windows)
@@ -186,6 +192,12 @@ def _calls(journal: Journal) -> list[int]:
         for index, seq in enumerate(timeline.receipt_seq)
         if journal.path.holds(timeline.receipt_branch[index], bisect_right(timeline.seq, seq) - 1)
     ]
+
+
+def _index(indexes: Sequence[int], number: int) -> int:
+    if not 1 <= number <= len(indexes):
+        raise UnknownCallNumber(f"no call {number} on this branch; there are {len(indexes)}")
+    return indexes[number - 1]
 
 
 def _receipt(journal: Journal, index: int) -> tuple[ReceiptNote, str]:
@@ -222,6 +234,82 @@ class Anew(Hooks):
     def plan(self, view: View) -> Plan:
         """Let the other strategy plan, as if the settings had changed."""
         return self.inner.plan(replace(view, command=view.command or "settings changed"))
+
+
+@contextmanager
+def session_before(session: Session, number: int, planner: Planner | None = None) -> Iterator[tuple[Session, Budget]]:
+    """Have the session as it was when the payload of this number was composed, and its budget. Nothing can be written.
+
+    Raises UnknownCallNumber.
+    """
+    with session._lock:
+        journal, indexes = session._journal, _calls(session._journal)
+        note, _ = _receipt(journal, _index(indexes, number))
+        end = journal.timeline.receipt_offset[indexes[number - 1]]
+        branch = journal.timeline.branches[journal.timeline.receipt_branch[indexes[number - 1]]].name
+        budget = last_budget(journal, note)
+        windows = sent_windows(note, journal.blobs)
+        store = LogUpTo(journal.store.reopened(), end)
+    assert budget is not None  # there is a receipt
+    try:
+        options = {"strategy": planner, "windows": windows, "project": session._options["project"], "folders": ()}
+        before = Session(store, token_counter=journal.reader.counter, **options)
+        before._inspects = True
+        before._journal.switch(branch)
+        before._composer.begin()
+        yield before, budget
+    finally:
+        store.close()
+
+
+class LogUpTo:
+    """The `Store` of a log as it was when it ended at this offset. It can only be read."""
+
+    def __init__(self, inner: Store, end: int) -> None:
+        inner.refresh()
+        self._inner, self._end = inner, end
+        self.session_id, self.repairs = inner.session_id, Repairs()
+        self.tips = Tips(size=end, seq=1)
+
+    def append(self, make: Make, *, branch: str, expected_head: str | None) -> list[Placement]:  # noqa: ARG002
+        """See `Store.append`. Nothing can be added to what has been."""
+        raise SessionClosed(self.session_id)
+
+    def read_many(self, spans: Sequence[Span]) -> list[bytes]:
+        """See `Store.read_many`."""
+        return self._inner.read_many(spans)
+
+    def scan(self, start: int = 0) -> Iterator[Line]:
+        """See `Store.scan`."""
+        return takewhile(lambda line: line.span.offset < self._end, self._inner.scan(start))
+
+    def refresh(self, known: Tips | None = None) -> None:
+        """See `Store.refresh`. There is nothing new."""
+
+    def cache(self, names: Iterable[str]) -> dict[str, bytes]:  # noqa: ARG002 - what is kept is of a longer log
+        """See `Derived.cache`."""
+        return {}
+
+    def keep(self, parts: Mapping[str, bytes]) -> None:
+        """See `Derived.keep`."""
+
+    def texts(self, digests: Iterable[str]) -> dict[str, str]:
+        """See `Store.texts`."""
+        return self._inner.texts(digests)
+
+    def keep_texts(self, texts: Mapping[str, str]) -> None:
+        """See `Store.keep_texts`."""
+
+    def reopened(self) -> "LogUpTo":
+        """See `Store.reopened`."""
+        return LogUpTo(self._inner.reopened(), self._end)
+
+    def sync(self) -> None:
+        """See `Store.sync`."""
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._inner.close()
 
 
 # ---------------------------------------------------------------------- windows
