@@ -4,6 +4,7 @@ uvicorn waits for open connections before it tells the application to stop, and 
 itself.
 """
 
+import logging
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ class Listener(uvicorn.Server):
             )
         )  # fmt: skip
         self._on_stop = on_stop
+        logging.getLogger("uvicorn.access").disabled = True  # `access_log` alone lets those through that propagate
 
     @property
     def port(self) -> int:

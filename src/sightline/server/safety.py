@@ -201,7 +201,7 @@ class Guard:
         return any(compare_digest(hash_token(each), self._hash) for each in shown if each)
 
     async def _pass_on(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        read, started = 0, False
+        read, started, refused = 0, False, False
 
         async def counted() -> "Message":
             nonlocal read
@@ -212,15 +212,20 @@ class Guard:
             return message
 
         async def noted(message: "Message") -> None:
-            nonlocal started
-            started = True
-            await send(message)
+            nonlocal started, refused
+            if read > self._max_body and not started:  # frameworks answer 500 where reading fails
+                refused = True
+            else:
+                started = True
+                await send(message)
 
         try:
             await self._app(scope, counted, noted)
         except BodyTooLarge:
             if started:
                 raise
+            refused = True
+        if refused:
             await _refuse(send, _TOO_LARGE)
 
 

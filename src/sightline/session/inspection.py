@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from sightline.apps.window import AppWindow
+from sightline.compose.inputs import units_to_weigh
 from sightline.compose.receipts import as_sent, last_budget, sent_plan
 from sightline.compose.render import layout, render
 from sightline.errors import BadInput, SessionClosed
@@ -222,7 +223,7 @@ def _sent(journal: Journal, index: int) -> SentCall:
 
 @dataclass(frozen=True)
 class Anew(Hooks):
-    """A strategy that plans as another does after a change of settings: every item is weighed again."""
+    """A strategy that plans as another would if nothing had been sent before: every item is weighed again."""
 
     inner: Planner
 
@@ -232,8 +233,10 @@ class Anew(Hooks):
         return self.inner.name
 
     def plan(self, view: View) -> Plan:
-        """Let the other strategy plan, as if the settings had changed."""
-        return self.inner.plan(replace(view, command=view.command or "settings changed"))
+        """Let the other strategy plan, as for a first call."""
+        units = units_to_weigh(view.timeline, view.path, len(view.timeline), view.pinned)
+        command = "settings changed" if view.compactions else ""  # a sweep leaves out what summaries cover
+        return self.inner.plan(replace(view, last=None, new=units, back=[], command=command))
 
 
 @contextmanager
