@@ -33,6 +33,7 @@ class RestServer:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
 
     async def _run(self) -> None:
+        self.loop = asyncio.get_running_loop()
         self.sessions = OpenSessions(self.project, hub=self.hub)
         self.metrics = Metrics(lambda: len(self.sessions.names()))
         routes = Starlette(routes=rest_routes(self.sessions, metrics=self.metrics, **self._options))
