@@ -11,10 +11,9 @@ from click.testing import Result
 
 from sightline import MemoryStore, Session
 from sightline.cli.export import write_pieces
-from sightline.cli.phrases import Phrases
-from sightline.cli.transcript import TRANSCRIPTS, html, markdown
 from sightline.errors import BadInput
 from sightline.log.stores.session_folder import Folder
+from sightline.session.document import TRANSCRIPTS, html, markdown
 from sightline.session.items import Items
 
 Run = Callable[..., Result]
@@ -156,7 +155,7 @@ def test_a_transcript_has_every_message(run: Run, format_: str) -> None:
 
 @pytest.mark.parametrize("make", [markdown, html])
 def test_a_transcript_is_made_message_by_message(
-    root: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Session, Phrases], Any]
+    root: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Session, str], Any]
 ) -> None:
     """The first message is written before the third is read, so a session need not fit into memory."""
     read: list[str] = []
@@ -169,7 +168,7 @@ def test_a_transcript_is_made_message_by_message(
 
     monkeypatch.setattr(Items, "__iter__", watched)
     with Session.inspect("login-bug", "/shop", root=root) as session:
-        pieces = make(session, Phrases("en"))
+        pieces = make(session, "en")
         next(pieces)
         assert read == []
         next(pieces)
@@ -181,7 +180,7 @@ def test_what_could_leave_a_quotation_stands_between_fences(text: str) -> None:
     """Markdown has tags, comments and images: such a text is shown as it is, and does nothing."""
     session = Session(MemoryStore("s"))
     session.user(text)
-    assert f"```\n{text}\n```" in "".join(markdown(session, Phrases("en")))
+    assert f"```\n{text}\n```" in "".join(markdown(session, "en"))
 
 
 THOUGHT = "The user\nwants <b>milk</b>."
@@ -199,10 +198,10 @@ def test_what_the_model_thought_is_in_a_transcript(provider: str) -> None:
     """Marked as thinking, in HTML folded away; its text is only text."""
     session = Session(MemoryStore("s"))
     session.extend([{"role": "user", "content": "Milk?"}, THOUGHTS[provider]])
-    text, page = ("".join(make(session, Phrases("en"))) for make in (markdown, html))
+    text, page = ("".join(make(session, "en")) for make in (markdown, html))
     assert "**thinking**\n\n```\nThe user\nwants <b>milk</b>.\n```" in text
     assert '<details><summary>thinking (2 lines)</summary>\n<pre class="text">\nThe user\nwants &lt;b&gt;' in page
-    assert "**思考**" in "".join(markdown(session, Phrases("zh")))
+    assert "**思考**" in "".join(markdown(session, "zh"))
 
 
 def test_thinking_that_is_encrypted_is_named() -> None:
@@ -210,7 +209,7 @@ def test_thinking_that_is_encrypted_is_named() -> None:
     session = Session(MemoryStore("s"))
     blocks = [{"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "Yes."}]
     session.extend([{"role": "user", "content": "Milk?"}, {"role": "assistant", "content": blocks}])
-    assert "**block of the provider** `anthropic redacted_thinking`" in "".join(markdown(session, Phrases("en")))
+    assert "**block of the provider** `anthropic redacted_thinking`" in "".join(markdown(session, "en"))
 
 
 def test_colours_of_a_terminal_are_no_part_of_a_transcript() -> None:
@@ -221,8 +220,8 @@ def test_colours_of_a_terminal_are_no_part_of_a_transcript() -> None:
         {"role": "user", "content": "Run it."}, {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c1", "content": "\x1b[1;31mFAILED\x1b[0m test_a"},
     ])  # fmt: skip
-    assert "\n```\nFAILED test_a\n```" in "".join(markdown(session, Phrases("en")))
-    assert "<code>run</code> (1 line)</summary>" in "".join(html(session, Phrases("en")))
+    assert "\n```\nFAILED test_a\n```" in "".join(markdown(session, "en"))
+    assert "<code>run</code> (1 line)</summary>" in "".join(html(session, "en"))
 
 
 def test_an_export_replaces_no_file_unless_it_is_told_to(run: Run) -> None:

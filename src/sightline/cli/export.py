@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from sightline.cli.options import Place
-from sightline.cli.transcript import TRANSCRIPTS, shown_messages
 from sightline.imports.originals import read_back
+from sightline.session.document import TRANSCRIPTS, shown_messages
 from sightline.session.session import Session
 
 LOG = "jsonl"  # the format that is the log itself
@@ -25,7 +25,7 @@ def exported(here: Place, session: Session, format_: str) -> Iterator[bytes]:
         BadInput: there is no source. It comes before the first piece.
     """
     if format_ in TRANSCRIPTS:
-        for text in TRANSCRIPTS[format_](session, here.words):
+        for text in TRANSCRIPTS[format_](session, here.words.language):
             yield text.encode("utf-8", "replace")
     elif format_ == LOG:
         with here.folder.existing(session.id).open("rb") as log:

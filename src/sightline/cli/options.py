@@ -9,11 +9,10 @@ import click
 from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import BadInput
 from sightline.files.folders import Folders
-from sightline.log.branches import FIRST
+from sightline.log import branches
 from sightline.log.stores.session_folder import Folder, sightline_home
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
-from sightline.values.escape import plain_name, without_hidden
 from sightline.values.profiles import PROFILES
 from sightline.wire import registry
 
@@ -21,6 +20,8 @@ DEBUG = "sightline.debug"
 WINDOW, OUTPUT = 128_000, 8_000  # tokens, for a session without a last call
 _NAMED = 5  # sessions, where an id could mean several
 META = "sightline."  # before the names under which a context keeps the shared options
+
+branch_label = branches.branch_label
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -105,11 +106,6 @@ class Place(NamedTuple):
         if len(matching) != 1:
             raise BadInput(f"{branch!r} names {len(matching)} branches; there are {', '.join(labels)}")
         return Session.inspect(session_id, self.project, branch=names[labels.index(matching[0])], **options)
-
-
-def branch_label(name: str) -> str:
-    """Return a branch's name for people, as plain text: the first branch has none in the log."""
-    return plain_name(without_hidden(name)) or FIRST
 
 
 def named_by(given: str, names: Sequence[str]) -> list[str]:

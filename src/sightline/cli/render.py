@@ -23,12 +23,13 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from sightline.values import screen_text
+
+printable, first_words, human_size = screen_text.printable, screen_text.first_words, screen_text.human_size
+
 _PIPED_WIDTH = 120  # columns if there is no terminal: wide enough for every column, narrow enough to read
 _GAP = 2
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-# Characters of a log that would move the cursor, colour the screen or turn the line around: control characters,
-# those that change the direction of text, and line ends other than \n.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _WIDE = "\u2e80-\u303f\u3041-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"  # a line may end between any two of these
 _OPENING, _CLOSING = "（【《「『", "，。；：、！？）】》」』"  # no line ends with the former or begins with the latter
 _PIECES = re.compile(f" +|[{_OPENING}]*(?:[{_WIDE}]|[^ {_WIDE}]+)[{_CLOSING}]*")
@@ -50,7 +51,7 @@ def print_json(value: Any) -> None:
     """Print one JSON object, indented, in UTF-8. On a terminal, characters that it would act on are escaped."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2)
     if sys.stdout.isatty():  # the same object, because such characters occur only in strings
-        text = _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text.decode()).encode()
+        text = screen_text.UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text.decode()).encode()
     click.echo(text)
 
 
@@ -62,20 +63,9 @@ def print_result(sentence: str, facts: Any, *, as_json: bool) -> None:
         console().print(sentence, soft_wrap=True)
 
 
-def printable(text: str) -> str:
-    """Return the text with U+FFFD for every character that a terminal would act on."""
-    return _UNPRINTABLE.sub("\ufffd", text)
-
-
 def print_stderr(text: str, style: str) -> None:
     """Print a text on standard error, made printable."""
     print_text(error_console(), printable(text), style)
-
-
-def first_words(text: str, length: int = 200) -> str:
-    """Return the beginning of a text on one line, with an ellipsis if it is cut off."""
-    line = printable(" ".join(text[: length * 4].split()))
-    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
 def truncate(text: str, width: int) -> str:
@@ -90,16 +80,6 @@ def bar(share: float, width: int, *, plain: bool = False) -> str:
     if plain:
         return "#" * -(-eighths // 8)
     return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
-
-
-def human_size(size: int) -> str:
-    """Return a number of bytes in the unit that keeps it short."""
-    amount = float(size)
-    for unit in ("B", "kB", "MB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 10 else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} GB"
 
 
 def local_time(seconds: float) -> str:

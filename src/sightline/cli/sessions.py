@@ -29,9 +29,9 @@ from sightline.cli.render import (
     print_table,
     printable,
 )
-from sightline.cli.transcript import TRANSCRIPTS
 from sightline.errors import BadInput, Locked, SightlineError
 from sightline.imports.harness_text import command_words, is_harness_text
+from sightline.session.document import TRANSCRIPTS
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text

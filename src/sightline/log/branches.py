@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from sightline.errors import BadInput
-from sightline.values.escape import without_hidden
+from sightline.values.escape import plain_name, without_hidden
 
 NONE = -1  # no row, no unit, no such level
 UNBOUNDED = 1 << 62  # beyond every row and every offset
@@ -30,6 +30,11 @@ def check_branch_name(name: str, taken: Container[str]) -> None:
         )
     if name == FIRST or name in taken:
         raise BadInput(f"there is a branch {name!r} already: choose another name, or resume the session on it")
+
+
+def branch_label(name: str) -> str:
+    """Return a branch's name for people, as plain text: the first branch has none in the log."""
+    return plain_name(without_hidden(name)) or FIRST
 
 
 class Branch(Struct):

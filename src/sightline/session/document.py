@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sightline import __version__
-from sightline.cli.options import branch_label
-from sightline.cli.phrases import Phrases
-from sightline.cli.render import first_words, human_size, printable
+from sightline.log.branches import branch_label
 from sightline.session.session import Session
 from sightline.shorten.sample import without_ansi
 from sightline.values.items import Blob, Call, File, Image, Item, Kind, Opaque, Part, Result, Text, arguments, shown
+from sightline.values.phrases import Phrases
+from sightline.values.screen_text import first_words, human_size, printable
 
 SUFFIXES = {"markdown": "md", "html": "html"}  # of files, by format
 _LEFT_OUT = frozenset({Kind.SUMMARY, Kind.RECALL, Kind.WINDOW})
@@ -28,6 +28,31 @@ _ADDRESS = 300  # characters of an image's address
 _BACKTICKS = re.compile("`+")
 _ACTIVE = re.compile(r"<[A-Za-z/!?]|!\[")  # a tag, a comment or an image
 _LINE_END = re.compile("\r\n?")
+
+# What a reader sees around the messages, in English and Chinese.
+_SAY = Phrases({
+    "heading": ("Session {id}, branch {branch}", "会话 {id}，分支 {branch}"),
+    "facts": (
+        "{messages:,} messages, strategy {strategy}, written by Sightline {version}",
+        "{messages:,} 条消息，策略 {strategy}，由 Sightline {version} 写出",
+    ),
+    "kind system": ("system", "系统"),
+    "kind user": ("user", "用户"),
+    "kind assistant": ("assistant", "助手"),
+    "kind call": ("call", "调用"),
+    "kind result": ("result", "结果"),
+    "program": ("program, as {kind}", "程序（以{kind}身份）"),
+    "call": ("call", "调用"),
+    "result": ("result of", "结果："),
+    "result error": ("result ({error}) of", "结果（{error}）："),
+    "thinking": ("thinking", "思考"),
+    "line": ("{count:,} line", "{count:,} 行"),
+    "lines": ("{count:,} lines", "{count:,} 行"),
+    "image": ("image", "图片"),
+    "file": ("file", "文件"),
+    "opaque": ("block of the provider", "服务商的内容块"),
+    "empty": ("nothing", "无内容"),
+})  # fmt: skip
 
 
 class Block(NamedTuple):
@@ -59,23 +84,23 @@ def _message_id(item_id: str) -> str:
     return item_id.partition(".")[0]
 
 
-def _entries(session: Session, words: Phrases) -> Iterator[Entry]:
+def _entries(session: Session, locale: str) -> Iterator[Entry]:
     """Yield the messages of the session's branch, each as soon as it is read."""
     tools: dict[str, str] = {}  # the names of the tools whose results have not come yet, by the ids of the calls
     items = (item for item in session.items if item.kind not in _LEFT_OUT)
     for message_id, group in groupby(items, key=lambda item: _message_id(item.id)):
         first, *calls = group
-        blocks = [block for item in (first, *calls) for block in _blocks(item, words, tools)]
-        kind = words("kind " + first.kind.name.lower())
-        who = words("transcript program", kind=kind) if first.by_program else kind
+        blocks = [block for item in (first, *calls) for block in _blocks(item, locale, tools)]
+        kind = _SAY("kind " + first.kind.name.lower(), locale)
+        who = _SAY("program", locale, kind=kind) if first.by_program else kind
         yield Entry(message_id, first.kind.name.lower(), who, first_words(first.when or first.timestamp, _NAME), blocks)
 
 
-def _blocks(item: Item, words: Phrases, tools: dict[str, str]) -> list[Block]:
-    return [block for part in item.parts for block in _part_blocks(part, words, tools)]
+def _blocks(item: Item, locale: str, tools: dict[str, str]) -> list[Block]:
+    return [block for part in item.parts for block in _part_blocks(part, locale, tools)]
 
 
-def _part_blocks(part: Part, words: Phrases, tools: dict[str, str]) -> Iterator[Block]:
+def _part_blocks(part: Part, locale: str, tools: dict[str, str]) -> Iterator[Block]:
     match part:
         case Text():
             yield Block("text", text=_clean(part.text))
@@ -83,21 +108,21 @@ def _part_blocks(part: Part, words: Phrases, tools: dict[str, str]) -> Iterator[
             yield Block("text", text=_clean(shown(part)))
         case Call():
             tools[part.id] = part.name
-            yield Block("call", words("transcript call"), first_words(part.name, _NAME), _clean(_indented(part)))
+            yield Block("call", _SAY("call", locale), first_words(part.name, _NAME), _clean(_indented(part)))
         case Result():
             name = first_words(tools.pop(part.id, "") or part.name or part.id, _NAME)
-            key = "transcript result error" if part.error else "transcript result"
-            inside = [block for each in part.parts for block in _part_blocks(each, words, tools)]
+            key = "result error" if part.error else "result"
+            inside = [block for each in part.parts for block in _part_blocks(each, locale, tools)]
             text = "\n".join(block.text for block in inside if block.form == "text")
-            yield Block("result", words(key, error=part.error), name, text)
+            yield Block("result", _SAY(key, locale, error=part.error), name, text)
             yield from (block for block in inside if block.form != "text")
         case Image() | File():
-            label = words("transcript image" if isinstance(part, Image) else "transcript file")
+            label = _SAY("image" if isinstance(part, Image) else "file", locale)
             yield Block("named", label, _media(part))
         case Opaque() if thoughts := thoughts_in(part.raw):
-            yield Block("thinking", words("transcript thinking"), text=_clean(thoughts))
+            yield Block("thinking", _SAY("thinking", locale), text=_clean(thoughts))
         case Opaque() if part.raw:
-            yield Block("named", words("transcript opaque"), first_words(f"{part.provider} {part.kind}", _NAME))
+            yield Block("named", _SAY("opaque", locale), first_words(f"{part.provider} {part.kind}", _NAME))
 
 
 def thoughts_in(raw: Mapping[str, Any]) -> str:
@@ -141,13 +166,13 @@ def _media(part: Image | File) -> str:
 # ---------------------------------------------------------------------- Markdown
 
 
-def markdown(session: Session, words: Phrases) -> Iterator[str]:
+def markdown(session: Session, locale: str) -> Iterator[str]:
     """Yield the conversation as Markdown: what was said as quotations, calls and results between fences."""
-    heading, facts = _heading(session, words)
+    heading, facts = _heading(session, locale)
     yield f"# {heading}\n\n{facts}\n"
-    for entry in _entries(session, words):
+    for entry in _entries(session, locale):
         yield f"\n## #{entry.id} · {entry.who} · {_code(entry.when)}\n"
-        for block in entry.blocks or (Block("named", words("transcript empty")),):
+        for block in entry.blocks or (Block("named", _SAY("empty", locale)),):
             yield f"\n{_as_markdown(block)}\n"
 
 
@@ -183,10 +208,10 @@ def _longest_run(text: str) -> int:
     return max((len(run) for run in _BACKTICKS.findall(text)), default=0)
 
 
-def _heading(session: Session, words: Phrases) -> tuple[str, str]:
-    heading = words("transcript", id=session.id, branch=first_words(branch_label(session.branch), _NAME))
-    facts = words(
-        "transcript facts", messages=shown_messages(session), strategy=session.settings.strategy, version=__version__
+def _heading(session: Session, locale: str) -> tuple[str, str]:
+    heading = _SAY("heading", locale, id=session.id, branch=first_words(branch_label(session.branch), _NAME))
+    facts = _SAY(
+        "facts", locale, messages=shown_messages(session), strategy=session.settings.strategy, version=__version__
     )
     return heading, facts
 
@@ -225,21 +250,21 @@ _HEAD = """<!DOCTYPE html>
 """
 
 
-def html(session: Session, words: Phrases) -> Iterator[str]:
+def html(session: Session, locale: str) -> Iterator[str]:
     """Yield the conversation as one HTML file that needs no other: no script, no image, nothing from elsewhere."""
-    heading, facts = map(escape, _heading(session, words))
-    yield _HEAD.format(language=words.language, heading=heading, facts=facts, style=_STYLE)
-    for entry in _entries(session, words):
+    heading, facts = map(escape, _heading(session, locale))
+    yield _HEAD.format(language=locale, heading=heading, facts=facts, style=_STYLE)
+    for entry in _entries(session, locale):
         id_, who, when = map(escape, (entry.id, entry.who, entry.when))
         yield f'<article class="{entry.style}" id="i{id_}">\n'
         yield f'<h2>{who} <a href="#i{id_}">#{id_}</a> <time>{when}</time></h2>\n'
-        for block in entry.blocks or (Block("named", words("transcript empty")),):
-            yield _as_html(block, words)
+        for block in entry.blocks or (Block("named", _SAY("empty", locale)),):
+            yield _as_html(block, locale)
         yield "</article>\n"
     yield "</main>\n</body>\n</html>\n"
 
 
-def _as_html(block: Block, words: Phrases) -> str:
+def _as_html(block: Block, locale: str) -> str:
     label, name, text = map(escape, block[1:])
     title = f"{label} <code>{name}</code>" if name else label
     # The newline after <pre> is no part of its text, so that a text that begins with one keeps it.
@@ -252,10 +277,10 @@ def _as_html(block: Block, words: Phrases) -> str:
             return f'<p>{title}</p>\n<pre class="code">\n{text}</pre>\n'
         case _:
             count = block.text.count("\n") + 1
-            lines = words("transcript line" if count == 1 else "transcript lines", count=count)
+            lines = _SAY("line" if count == 1 else "lines", locale, count=count)
             summary = f"<summary>{title} ({escape(lines)})</summary>"
             style = "text" if block.form == "thinking" else "code"
             return f'<details>{summary}\n<pre class="{style}">\n{text}</pre>\n</details>\n'
 
 
-TRANSCRIPTS: Mapping[str, Callable[[Session, Phrases], Iterator[str]]] = {"markdown": markdown, "html": html}
+TRANSCRIPTS: Mapping[str, Callable[[Session, str], Iterator[str]]] = {"markdown": markdown, "html": html}

@@ -1,0 +1,170 @@
+"""What a server counts, for Prometheus at `/metrics`, and what it logs: one line of JSON for each record.
+
+Neither has header values, bodies or texts of a conversation. Paths are counted by their pattern, because every
+id would be a time series of its own.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+PATH_PATTERN = "sightline.path"  # the key of a scope under which a handler says which pattern it answers
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+# Seconds: an answer from the log takes milliseconds, one of a model up to minutes.
+_BUCKETS = (0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300)
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+# What a record may say besides its message. Everything else that a library attaches is left out.
+FIELDS = (
+    "method", "path", "status", "seconds", "session", "branch", "provider", "model", "tokens", "limit", "reason",
+    "bytes", "kind",
+)  # fmt: skip
+# What looks like a key or a token in a message, whoever wrote it.
+_SECRET = re.compile(
+    r"(?i)\b(?:bearer|basic)\s+[\w.~+/=-]{6,}|\b(?:sk|pk|rk|ghp|gho|xox[abp])[-_][\w-]{6,}|\beyJ[\w-]{10,}\.[\w.-]+"
+    r"|(?<=/token/)[^/\s\"']+"
+    r"|(?:x-api-key|api[-_]key|authorization|x-sightline-token|cookie|password|secret)[\"']?\s*[:=]\s*[\"']?[^\s\"',}]+"
+)
+
+logger = logging.getLogger("sightline.server")
+
+
+class Metrics:
+    """The counts of one server. Each has a registry of its own, so that several can run in one process."""
+
+    def __init__(self, open_sessions: Callable[[], int] | None = None) -> None:
+        """`open_sessions` is asked whenever the metrics are read."""
+        registry = self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "sightline_requests", "Requests answered.", ("method", "path", "status"), registry=registry
+        )
+        self._seconds = Histogram(
+            "sightline_request_seconds", "Seconds until the last byte was sent.", ("path",), buckets=_BUCKETS,
+            registry=registry,
+        )  # fmt: skip
+        self._upstream = Histogram(
+            "sightline_upstream_seconds", "Seconds that a provider took, to its last byte.", ("provider", "status"),
+            buckets=_BUCKETS, registry=registry,
+        )  # fmt: skip
+        self._tokens = Counter(
+            "sightline_tokens",
+            "Tokens: those that agents offered, those that were sent instead, those that providers billed.",
+            ("what",), registry=registry,
+        )  # fmt: skip
+        self._sweeps = Counter(
+            "sightline_sweeps", "Payloads that changed the prompt prefix.", ("reason",), registry=registry
+        )
+        self._recalls = Counter(
+            "sightline_recalls", "Calls of expand and recall that were answered.", registry=registry
+        )
+        gauge = Gauge("sightline_open_sessions", "Sessions that are open now.", registry=registry)
+        if open_sessions is not None:
+            gauge.set_function(open_sessions)
+
+    def request(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Count a request. `path` is the pattern of its path."""
+        self._requests.labels(method if method in _METHODS else "other", path, str(status)).inc()
+        self._seconds.labels(path).observe(seconds)
+
+    def upstream(self, provider: str, status: int, seconds: float) -> None:
+        """Count a request to a provider. `status` 0: it gave no answer."""
+        self._upstream.labels(provider, str(status)).observe(seconds)
+
+    def tokens(self, *, offered: int = 0, sent: int = 0, billed: int = 0) -> None:
+        """Count the tokens of a model call."""
+        for what, count in (("offered", offered), ("sent", sent), ("billed", billed)):
+            if count > 0:
+                self._tokens.labels(what).inc(count)
+
+    def sweep(self, reason: str) -> None:
+        """Count a payload that does not begin with the one before. `reason` as the receipt has it."""
+        self._sweeps.labels(reason).inc()
+
+    def recall(self, count: int = 1) -> None:
+        """Count calls of `expand` and `recall` that were answered from the log."""
+        self._recalls.inc(count)
+
+    def text(self) -> bytes:
+        """Return all counts in the text format of Prometheus."""
+        return generate_latest(self._registry)
+
+
+class Measure:
+    """An ASGI middleware that counts and logs each request, once its answer has ended."""
+
+    def __init__(self, app: "ASGIApp", metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Pass a request on, and note how it ended."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, status = time.perf_counter(), 500  # as the client sees it if the handler fails before it answers
+
+        async def noted(message: "Message") -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        finally:
+            seconds, path = time.perf_counter() - begun, scope.get(PATH_PATTERN, "other")
+            self._metrics.request(scope["method"], path, status, seconds)
+            facts = {"method": scope["method"], "path": path, "status": status, "seconds": round(seconds, 4)}
+            logger.info("request", extra=facts)
+
+
+# ---------------------------------------------------------------------- logs
+
+
+class NoSecrets(logging.Filter):
+    """Takes out of every record what looks like a key or a token, also out of its traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change the record. It is always logged."""
+        record.msg, record.args = without_secrets(record.getMessage()), ()
+        if record.exc_info:
+            record.exc_text = without_secrets(logging.Formatter().formatException(record.exc_info))
+            record.exc_info = None
+        return True
+
+
+class JsonLines(logging.Formatter):
+    """Writes a record as one line of JSON: time, level, logger, message, and those of `FIELDS` that it has."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
+        if record.exc_text or record.exc_info:
+            line["error"] = record.exc_text or (record.exc_info and self.formatException(record.exc_info))
+        return msgspec.json.encode(line, enc_hook=str).decode()
+
+
+def without_secrets(text: str) -> str:
+    """Return the text with [hidden] for what looks like a key or a token."""
+    return _SECRET.sub("[hidden]", text)
+
+
+def json_log_handler() -> logging.Handler:
+    """Return a handler that writes JSON lines to standard error, without secrets."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    handler.addFilter(NoSecrets())
+    return handler

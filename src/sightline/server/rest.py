@@ -1,0 +1,228 @@
+"""The REST interface: one table of operations, from which the routes and the OpenAPI document are made."""
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from sightline import __version__
+from sightline.apps.registry import SHIPPED
+from sightline.server import rest_calls, rest_items, rest_sessions
+from sightline.server import rest_values as values
+from sightline.server.events import as_sse
+from sightline.server.metrics import CONTENT_TYPE, PATH_PATTERN, Metrics
+from sightline.server.openapi import document
+from sightline.server.rest_operation import Asked, Operation, Served, answer, failed
+from sightline.server.sessions import OpenSessions
+
+if TYPE_CHECKING:
+    from sightline.agent.models import Model
+
+_ONE = "/api/sessions/{id}"
+_ITEM = _ONE + "/items/{item}"
+
+
+# ---------------------------------------------------------------------- the server itself
+
+
+async def get_health(asked: Asked) -> values.Health:
+    """Say that the server runs, and how many sessions are open."""
+    return values.Health("ok", __version__, len(asked.server.sessions.names()))
+
+
+async def get_alive(_: Asked) -> values.Health:
+    """Say that the server runs. It says nothing about sessions, because it needs no token."""
+    return values.Health("ok", __version__)
+
+
+async def get_ready(asked: Asked) -> values.Health | Response:
+    """Say whether sessions can be read."""
+    try:
+        await asyncio.to_thread(asked.server.sessions.stores.sessions)
+    except Exception:  # whatever is wrong with the store, this server cannot work now
+        return failed(503, "store_failed", "the store cannot be read", "run sightline doctor where the server runs")
+    return values.Health("ready", __version__)
+
+
+async def get_metrics(asked: Asked) -> Response:
+    """Give the counts of this server to Prometheus."""
+    return Response(asked.server.metrics.text(), 200, {"content-type": CONTENT_TYPE})
+
+
+async def get_description(_: Asked) -> dict[str, Any]:
+    """Give the OpenAPI document."""
+    return document(OPERATIONS)
+
+
+async def follow_events(asked: Asked) -> Response:
+    """Stream what happens, as server-sent events."""
+    query: values.EventsQuery = asked.query
+    hub = asked.server.hub
+    hub.check_room()  # now, while there can still be another answer than a stream
+    followed = hub.follow(query.session, asked.request.headers.get("last-event-id", ""))
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}  # the latter tells proxies not to collect them
+    return StreamingResponse(as_sse(followed), 200, headers, "text/event-stream")
+
+
+# ---------------------------------------------------------------------- the table
+
+
+def _get(path: str, name: str, about: str, handle: Any, output: Any, **more: Any) -> Operation:
+    return Operation("GET", path, name, about, handle, output=output, **{"errors": (400, 404)} | more)
+
+
+def _post(path: str, name: str, about: str, handle: Any, output: Any, **more: Any) -> Operation:
+    usual: dict[str, Any] = {"query": values.BranchQuery, "errors": (400, 404, 409, 413, 415)}
+    return Operation("POST", path, name, about, handle, output=output, **usual | more)
+
+
+_B, _P = {"query": values.BranchQuery}, {"query": values.PageQuery}
+
+OPERATIONS: tuple[Operation, ...] = (
+    _get("/health", "health", "Whether the server runs", get_health, values.Health, errors=()),
+    _get("/healthz", "alive", "Whether the server runs; needs no token", get_alive, values.Health, errors=()),
+    _get("/readyz", "ready", "Whether sessions can be read; needs no token", get_ready, values.Health, errors=(503,)),
+    _get("/metrics", "metrics", "Counts for Prometheus", get_metrics, None, media="text/plain", errors=()),
+    _get("/api/openapi.json", "describe", "This description", get_description, dict[str, Any], errors=()),
+    _get(
+        "/api/events", "events", "What happens in the sessions, as server-sent events", follow_events, None,
+        query=values.EventsQuery, media="text/event-stream", errors=(400, 503),
+    ),
+    # sessions
+    _get(
+        "/api/sessions", "listSessions", "List sessions, the one written to last first", rest_sessions.list_sessions,
+        values.SessionPage, query=values.SessionsQuery, errors=(400,),
+    ),
+    _post(
+        "/api/sessions", "createSession", "Begin a session", rest_sessions.create_session, values.Created,
+        query=None, body=values.NewSession, status=201, errors=(400, 413, 415),
+    ),
+    _get(_ONE, "getSession", "Describe a session", rest_sessions.get_session, values.SessionDetails, **_B),
+    Operation(
+        "DELETE", _ONE, "deleteSession", "Delete a session for good", rest_sessions.delete_session, status=204,
+        errors=(404, 409),
+    ),
+    _get(f"{_ONE}/branches", "listBranches", "List branches", rest_sessions.list_branches, values.Branches, **_B),
+    _post(
+        f"{_ONE}/fork", "forkSession", "Begin a branch after an item", rest_sessions.fork_session, values.Created,
+        body=values.Fork, status=201,
+    ),
+    _get(
+        f"{_ONE}/export", "exportSession", "Export a whole conversation", rest_sessions.export_session, None,
+        query=values.ExportQuery, media="*/*",
+    ),
+    _get(
+        f"{_ONE}/verify", "verifySession", "Make every payload again from the log, and compare",
+        rest_sessions.verify_session, values.Verification, **_B,
+    ),
+    _post(
+        f"{_ONE}/interact", "interact", "Ask the configured model", rest_sessions.interact, values.Interaction,
+        body=values.Message, errors=(400, 404, 409, 413, 415, 422, 501, 502),
+    ),
+    # items
+    _get(f"{_ONE}/items", "listItems", "List items", rest_items.list_items, values.ItemPage, query=values.ItemsQuery),
+    _get(_ITEM, "getItem", "One item in full, at each level of detail", rest_items.get_item, values.ItemDetails, **_B),
+    _post(f"{_ITEM}/pin", "pinItem", "Always show an item in full", rest_items.mark_item, values.Done),
+    _post(f"{_ITEM}/unpin", "unpinItem", "Let an item be shortened again", rest_items.mark_item, values.Done),
+    _post(f"{_ITEM}/collapse", "collapseItem", "Show an item as its gist", rest_items.mark_item, values.Done),
+    _post(
+        f"{_ITEM}/expand", "expandItem", "Bring an item back to the conversation", rest_items.expand_item,
+        values.Lines, body=values.Expansion,
+    ),
+    _get(
+        f"{_ONE}/constraints", "listConstraints", "What the user laid down for the work",
+        rest_items.list_constraints, values.Constraints, **_B,
+    ),
+    _get(
+        f"{_ONE}/search", "searchItems", "Find earlier items; nothing is written", rest_items.search_items,
+        values.FoundItems, query=values.SearchQuery,
+    ),
+    _post(
+        f"{_ONE}/recall", "recallItems", "Find earlier items and bring the best back", rest_items.recall_items,
+        values.FoundItems, body=values.Recall,
+    ),
+    # what is sent
+    _get(f"{_ONE}/calls", "listCalls", "List payloads that were sent", rest_calls.list_calls, values.CallPage, **_P),
+    _get(
+        f"{_ONE}/calls/{{call}}", "getCall", "One payload that was sent, item by item", rest_calls.get_call,
+        values.CallDetails, **_B,
+    ),
+    _get(
+        f"{_ONE}/context", "getContext", "What the next payload would hold", rest_calls.get_context, values.Context,
+        query=values.ContextQuery, errors=(400, 404, 422),
+    ),
+    _get(
+        f"{_ONE}/llm-input/raw", "getRawInput", "The request of the next payload, or an earlier one, as sent",
+        rest_calls.get_raw_input, dict[str, Any], query=values.RawQuery, errors=(400, 404, 422),
+    ),
+    _post(
+        f"{_ONE}/preview", "previewCall", "What a payload would hold with another budget or strategy; nothing is sent",
+        rest_calls.preview_call, values.Context, body=values.PreviewChoice, errors=(400, 404, 413, 415, 422),
+    ),
+    _get(
+        f"{_ONE}/compactions", "listCompactions", "List compactions and what each hid", rest_calls.list_compactions,
+        values.Compactions, **_B,
+    ),
+    _post(
+        f"{_ONE}/compactions", "compact", "Replace the oldest part by a summary made by rule", rest_calls.compact,
+        values.LossFacts, body=values.BudgetChoice, status=201, errors=(400, 404, 409, 413, 415, 422),
+    ),
+    _post(
+        f"{_ONE}/compactions/undo", "undoCompaction", "Show again what the last compaction covers",
+        rest_calls.undo_compaction, values.Done, body=values.Undo,
+    ),
+    # windows
+    _get(f"{_ONE}/windows", "listWindows", "List open windows", rest_items.list_windows, values.Windows, **_B),
+    _get(f"{_ONE}/windows/{{window}}", "getWindow", "One window", rest_items.get_window, values.WindowFacts, **_B),
+    _post(
+        f"{_ONE}/windows/{{window}}/actions/{{action}}", "act", "Do something in a window", rest_items.act_on_window,
+        values.Acted, body=values.ActionCall, errors=(400, 404, 409, 413, 415, 501),
+    ),
+)  # fmt: skip
+
+
+def rest_routes(
+    sessions: OpenSessions,
+    *,
+    metrics: Metrics | None = None,
+    model: "Model | None" = None,
+    apps: Collection[str] = tuple(SHIPPED),
+) -> list[BaseRoute]:
+    """Return the routes of the REST interface over these sessions. Events are those of `sessions.hub`.
+
+    `model` answers `interact`; `apps` may run here for windows that a session has.
+    """
+    counts = metrics or Metrics(lambda: len(sessions.names()))
+    server = Served(sessions, sessions.hub, counts, model, frozenset(apps))
+    by_path: dict[str, list[Operation]] = {}
+    for operation in OPERATIONS:
+        by_path.setdefault(operation.path, []).append(operation)
+    routes: list[BaseRoute] = [
+        Route(path, _endpoint(server, operations), methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+        for path, operations in by_path.items()
+    ]
+    return [*routes, Route("/api/{rest:path}", _unknown, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])]
+
+
+def _endpoint(server: Served, operations: list[Operation]) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    by_method = {operation.method: operation for operation in operations}
+    allowed = ", ".join(sorted(by_method))
+
+    async def respond(request: Request) -> Response:
+        operation = by_method.get("GET" if request.method == "HEAD" else request.method)
+        if operation is not None:
+            return await answer(operation, server, request)
+        request.scope[PATH_PATTERN] = operations[0].path
+        refused = failed(405, "method_not_allowed", f"{request.method} is not possible here", f"use {allowed}")
+        refused.headers["allow"] = allowed
+        return refused
+
+    return respond
+
+
+async def _unknown(request: Request) -> Response:
+    request.scope[PATH_PATTERN] = "/api/*"
+    return failed(404, "not_found", "there is nothing at this path", "GET /api/openapi.json lists what there is")

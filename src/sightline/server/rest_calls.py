@@ -1,0 +1,254 @@
+"""Operations on what is sent: the payloads that were, the one that would be now, others to compare, compactions."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from sightline.compaction.loss import Loss
+from sightline.errors import BadInput
+from sightline.plan.budget import Budget
+from sightline.plan.strategies import strategy
+from sightline.plan.strategies.focus import Focus
+from sightline.server.rest_operation import Asked, NotFound, as_json
+from sightline.server.rest_values import (
+    BudgetChoice,
+    CallDetails,
+    CallFacts,
+    CallPage,
+    Compactions,
+    Context,
+    ContextQuery,
+    Done,
+    Line,
+    LossFacts,
+    PageQuery,
+    PreviewChoice,
+    RawQuery,
+    Undo,
+)
+from sightline.session.compactions import CompactionInfo
+from sightline.session.context_facts import context_facts
+from sightline.session.inspection import (
+    Anew,
+    SentCall,
+    UnknownCallNumber,
+    sent_calls,
+    sent_payload,
+    session_before,
+)
+from sightline.session.session import Session
+
+_WINDOW, _OUTPUT = 128_000, 8_000  # tokens, for a session without a last call: as the command line assumes
+_MOST_HIDDEN = 1000  # items that are not shown and listed all the same
+
+
+# ---------------------------------------------------------------------- what was sent
+
+
+async def list_calls(asked: Asked) -> CallPage:
+    """Return a page of the payloads that were sent."""
+    query: PageQuery = asked.query
+    async with asked.session() as session:
+        calls, total = await asyncio.to_thread(sent_calls, session.session, query.start, query.limit)
+        end = query.start + len(calls)
+        return CallPage(list(map(call_facts, calls)), total, end if calls and end < total else None)
+
+
+def call_facts(call: SentCall) -> CallFacts:
+    """Describe a payload that was sent."""
+    note = call.receipt
+    return CallFacts(
+        number=note.number,
+        timestamp=call.timestamp,
+        seq=note.seq,
+        tokens=note.tokens,
+        limit=note.limit,
+        hash=note.hash,
+        reason=note.reason,
+        changed=note.changed,
+        factor=note.factor,
+        breakpoints=list(note.breakpoints),
+        lowered=len(note.plan.lods if note.plan is not None else note.lods),
+        faults=note.faults,
+        windows=list(note.windows),
+        question=note.question,
+        model=call.model,
+        usage=call.usage,
+    )
+
+
+async def get_call(asked: Asked) -> CallDetails:
+    """Return one payload that was sent, item by item, made again from the log."""
+    number = _number(asked.path["call"])
+    async with asked.session() as session:
+
+        def read(session: Session) -> CallDetails:
+            payload = _found(lambda: sent_payload(session, number))
+            calls, _ = sent_calls(session, number - 1, 1)
+            lines = [
+                Line(line.id, line.kind.name.lower(), line.lod.name.lower(), line.tokens, line.full_tokens, line.why)
+                for line in payload.plan.lines()
+            ]
+            return CallDetails(
+                call=call_facts(calls[0]),
+                same=payload.hash == calls[0].receipt.hash,
+                lines=lines,
+                preface=payload.plan.preface,
+                marker=payload.plan.marker,
+                messages=len(payload.system) + len(payload.body) + len(payload.tail),
+            )
+
+        return await asyncio.to_thread(read, session.session)
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise NotFound(f"calls have numbers, beginning with 1, not {text[:40]!r}")
+    return int(text)
+
+
+def _found(read: Any) -> Any:
+    try:
+        return read()
+    except UnknownCallNumber as error:
+        raise NotFound(str(error)) from error
+
+
+# ---------------------------------------------------------------------- what would be sent
+
+
+async def get_context(asked: Asked) -> Context:
+    """Return what the next payload would hold."""
+    query: ContextQuery = asked.query
+    async with asked.session() as session:
+
+        def read(session: Session) -> Context:
+            shown = _context(session, _budget(session.budget, query.window, query.output))
+            return _with_hidden(session, shown) if query.includeObsolete else shown
+
+        return await asyncio.to_thread(read, session.session)
+
+
+async def get_raw_input(asked: Asked) -> Response:
+    """Return the request of the next payload, or of an earlier one, as a provider gets it."""
+    query: RawQuery = asked.query
+    async with asked.session() as session:
+
+        def read(session: Session) -> bytes:
+            if query.call is not None:
+                payload = _found(lambda: sent_payload(session, query.call))
+            else:
+                payload = session.preview(_budget(session.budget, None, None))
+            written: bytes = payload.json(query.wire)
+            return written
+
+        return as_json(asked.request, await asyncio.to_thread(read, session.session))
+
+
+async def preview_call(asked: Asked) -> Context:
+    """Return what the next payload, or an earlier one, would hold with another budget or strategy. Nothing is sent."""
+    choice: PreviewChoice = asked.body
+    async with asked.session() as session:
+
+        def read(session: Session) -> Context:
+            with _tried(asked, session, choice) as (tried, usual):
+                return _context(tried, _budget(usual, choice.window, choice.output))
+
+        return await asyncio.to_thread(read, session.session)
+
+
+@contextmanager
+def _tried(asked: Asked, session: Session, choice: PreviewChoice) -> Iterator[tuple[Session, Budget | None]]:
+    """Have a session of its own that plans as the choice says, and the budget that it would have."""
+    settings, sessions = session.settings, asked.server.sessions
+    name = choice.strategy or settings.strategy
+    config = choice.config if choice.config is not None else settings.config if name == settings.strategy else {}
+    if choice.economy is not None:
+        if name != Focus.name:
+            raise BadInput(f"the strategy {name[:60]!r} has no economy; only {Focus.name!r} has")
+        config = {**config, "economy": choice.economy}
+    planner = Anew(strategy(name, config))
+    if choice.call is not None:
+        found = session_before(session, choice.call, planner)
+        before, budget = _found(found.__enter__)
+        try:
+            yield before, budget
+        finally:
+            found.__exit__(None, None, None)
+    else:
+        options = {"stores": sessions.stores, "branch": session.branch, "strategy": planner}
+        with Session.inspect(session.id, sessions.project, **options) as own:
+            yield own, session.budget
+
+
+def _budget(last: Budget | None, window: int | None, output: int | None) -> Budget:
+    """Return the budget that was asked for, else that of the last call."""
+    if window is None and output is None:
+        return last or Budget(_WINDOW, _OUTPUT)
+    whole = window if window is not None else last.window if last is not None else _WINDOW
+    return Budget(whole, min(_OUTPUT, whole // 4) if output is None else output)
+
+
+def _context(session: Session, budget: Budget) -> Context:
+    facts = context_facts(session, budget)
+    lines = [
+        Line(each["id"], each["kind"], each["lod"], each["tokens"], each["full_tokens"], each["why"])
+        for each in facts["items"]
+    ]
+    own = {name: facts[name] for name in Context.__struct_fields__ if name in facts}
+    return Context(**own, reason=facts["sweep"], strategy=session.strategy.name, lines=lines)
+
+
+def _with_hidden(session: Session, context: Context) -> Context:
+    shown = {line.id for line in context.lines}
+    hidden = [
+        Line(item.id, item.kind.name.lower(), "hidden", 0, item.full)
+        for item in session.items.table()
+        if item.id not in shown
+    ]
+    return msgspec.structs.replace(context, hidden=hidden[-_MOST_HIDDEN:])
+
+
+# ---------------------------------------------------------------------- compactions
+
+
+async def list_compactions(asked: Asked) -> Compactions:
+    """Return the compactions of a branch, each with what it hid."""
+    async with asked.session() as session:
+
+        def read(session: Session) -> Compactions:
+            losses = session.summaries.losses()
+            return Compactions([_loss_facts(session, each, losses.get(each.boundary)) for each in session.summaries])
+
+        return await asyncio.to_thread(read, session.session)
+
+
+def _loss_facts(session: Session, info: CompactionInfo, loss: Loss | None) -> LossFacts:
+    facts = {name: value for name, value in info._asdict().items() if name != "files"}
+    text = "\n\n".join(map(session.items.text, info.summaries))
+    return LossFacts(**facts | {"summaries": list(info.summaries)}, text=text, loss=loss)
+
+
+async def compact(asked: Asked) -> LossFacts:
+    """Replace the oldest part by a digest made by rule, from the next call on."""
+    body: BudgetChoice = asked.body
+    async with asked.session() as session:
+        chosen = body.window is not None or body.output is not None
+        budget = _budget(session.budget, body.window, body.output) if chosen else session.budget
+        made = await session.summaries.compact(budget or Budget(_WINDOW, _OUTPUT))
+        asked.publish("compaction", session, boundary=made.boundary, first=made.covered[0], last=made.covered[1])
+        found = next(each for each in session.session.summaries if each.boundary == made.boundary)
+        return await asyncio.to_thread(_loss_facts, session.session, found, made.loss)
+
+
+async def undo_compaction(asked: Asked) -> Done:
+    """Show again what the last compaction covers, or one item of it."""
+    body: Undo = asked.body
+    async with asked.session() as session:
+        await session.summaries.undo(body.item)
+        asked.publish("compaction", session, undone=True, item=body.item)
+        return Done(body.item or "", "undo")

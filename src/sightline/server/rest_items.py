@@ -1,0 +1,190 @@
+"""Operations on the items of a session, and on its windows."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from sightline.server.rest_operation import Asked, NotFound, Unavailable
+from sightline.server.rest_values import (
+    Acted,
+    ActionCall,
+    ConstraintFacts,
+    Constraints,
+    Done,
+    Expansion,
+    FoundItem,
+    FoundItems,
+    ItemDetails,
+    ItemFacts,
+    ItemPage,
+    ItemsQuery,
+    Lines,
+    Recall,
+    SearchQuery,
+    WindowFacts,
+    Windows,
+)
+from sightline.session.inspection import ShownWindow, item_page, level_texts, shown_windows
+from sightline.session.items import ItemInfo
+from sightline.session.session import Session
+from sightline.values.items import Call, Item, arguments, plain_text
+
+_BEGINNING = 400  # characters of an item's text in a list
+_MOST_TEXT = 8 << 20  # characters of full texts on one page: then the page ends before its limit
+
+
+# ---------------------------------------------------------------------- items
+
+
+async def list_items(asked: Asked) -> ItemPage:
+    """Return a page of items. Reads only what it returns."""
+    query: ItemsQuery = asked.query
+    async with asked.session() as session:
+
+        def read() -> ItemPage:
+            page = item_page(session.session, query.start, query.limit)
+            facts: list[ItemFacts] = []
+            size = 0
+            for item, info in page.items:
+                text = _text(item)
+                if query.text == "full":
+                    size += len(text)
+                    if facts and size > _MOST_TEXT:
+                        break
+                facts.append(_facts(item, info, text if query.text == "full" else text[:_BEGINNING], len(text)))
+            end = query.start + len(facts)
+            return ItemPage(facts, page.total, end if end < page.total else None)
+
+        return await asyncio.to_thread(read)
+
+
+def _facts(item: Item, info: ItemInfo, text: str, characters: int) -> ItemFacts:
+    return ItemFacts(
+        id=item.id,
+        kind=item.kind.name.lower(),
+        tokens=info.full,
+        summary_tokens=info.summary,
+        gist_tokens=info.gist,
+        pinned=info.pinned,
+        by_program=info.by_program,
+        window=info.window,
+        changed=info.changed,
+        timestamp=item.when or item.timestamp,
+        text=text,
+        characters=characters,
+    )
+
+
+def _text(item: Item) -> str:
+    """Return the text of an item; of a call, its tool and arguments."""
+    calls = [f"{part.name} {arguments(part)}" for part in item.parts if isinstance(part, Call)]
+    return plain_text(item.parts) or "\n".join(calls)
+
+
+async def get_item(asked: Asked) -> ItemDetails:
+    """Return one item in full."""
+    item_id = asked.path["item"]
+    async with asked.session() as session:
+
+        def read(session: Session) -> ItemDetails:
+            item, info = session.items[item_id], session.items.info(item_id)
+            hides, text = session.summaries.covering(item_id), _text(item)
+            return ItemDetails(
+                item=_facts(item, info, text, len(text)),
+                levels=level_texts(session, item_id),
+                parts=[msgspec.to_builtins(part) for part in item.parts],
+                compacted_by=hides.boundary if hides is not None else None,
+            )
+
+        return await asyncio.to_thread(read, session.session)
+
+
+async def mark_item(asked: Asked) -> Done:
+    """Pin, unpin or collapse an item, as the path says."""
+    item_id, done = asked.path["item"], asked.request.url.path.rpartition("/")[2]
+    async with asked.session() as session:
+        mark = {"pin": session.items.pin, "unpin": session.items.unpin, "collapse": session.items.collapse}[done]
+        await mark(item_id)
+        asked.publish("mark", session, item=item_id, mark=done)
+        return Done(item_id, done)
+
+
+async def expand_item(asked: Asked) -> Lines:
+    """Bring an item back."""
+    item_id, body = asked.path["item"], asked.body
+    assert isinstance(body, Expansion)
+    async with asked.session() as session:
+        text = await session.items.expand(item_id, start=body.start, lines=body.lines, grep=body.grep, now=body.now)
+        asked.publish("mark", session, item=item_id, mark="expand")
+        return Lines(item_id, text)
+
+
+async def list_constraints(asked: Asked) -> Constraints:
+    """Return what the user laid down for the work."""
+    async with asked.session() as session:
+        return Constraints([ConstraintFacts(*each) for each in await session.items.constraints()])
+
+
+async def search_items(asked: Asked) -> FoundItems:
+    """Find earlier items. Nothing is written."""
+    query: SearchQuery = asked.query
+    async with asked.session() as session:
+        found = await session.items.search(query.q, query.limit)
+        return FoundItems([FoundItem(*each) for each in found])
+
+
+async def recall_items(asked: Asked) -> FoundItems:
+    """Find earlier items, and bring the best back to the conversation."""
+    body: Recall = asked.body
+    async with asked.session() as session:
+        found = await session.items.recall(body.query, tokens=body.tokens)
+        asked.publish("append", session, recalled=len(found))
+        asked.server.metrics.recall()
+        return FoundItems([FoundItem(*each) for each in found])
+
+
+# ---------------------------------------------------------------------- windows
+
+
+async def list_windows(asked: Asked) -> Windows:
+    """Return the open windows."""
+    async with asked.session() as session:
+        return Windows([_window(each) for each in await _windows(asked, session.session)])
+
+
+async def get_window(asked: Asked) -> WindowFacts:
+    """Return one open window."""
+    async with asked.session() as session:
+        return _window(await _find_window(asked, session.session))
+
+
+async def act_on_window(asked: Asked) -> Acted:
+    """Do something in a window, as a model does."""
+    body: ActionCall = asked.body
+    async with asked.session() as session:
+        window = await _find_window(asked, session.session)
+        if not window.running:
+            raise Unavailable(f"the app {window.app or 'of this window'!r} does not run in this server; start it there")
+        # The parameters are those of the action, so one may be called like a parameter of `act`.
+        outcome = await session.windows.act(window.id, asked.path["action"], **body.params)
+        return Acted(
+            outcome.success, outcome.message, outcome.reason, outcome.window, outcome.summary, list(outcome.ways)
+        )
+
+
+async def _windows(asked: Asked, session: Session) -> list[ShownWindow]:
+    return await asyncio.to_thread(shown_windows, session, asked.server.apps)
+
+
+async def _find_window(asked: Asked, session: Session) -> ShownWindow:
+    window_id = asked.path["window"]
+    found = {each.id: each for each in await _windows(asked, session)}
+    if window_id not in found:
+        raise NotFound(f"no open window {window_id[:80]!r}; open are: {', '.join(found) or 'none'}")
+    return found[window_id]
+
+
+def _window(window: ShownWindow) -> WindowFacts:
+    facts: dict[str, Any] = window._asdict() | {"actions": list(window.actions)}
+    return WindowFacts(**facts)

@@ -1,0 +1,299 @@
+"""Who may talk to a server: an ASGI middleware before everything else, and the token of servers that others can reach.
+
+A server on a loopback address asks for no token: whoever runs programs on this machine as its user can read the session
+files anyway. A web page must not reach it, although a browser on this machine can. So three things are checked:
+
+- `Host` must be a name of this server. A page whose name an attacker points to 127.0.0.1 ("DNS rebinding") has another.
+- `Origin`, which browsers send with what pages do, must be the server's own, and so must `Sec-Fetch-Site`.
+- Cookies are never looked at, so a browser proves nothing that its user did not type or paste.
+
+A server on any other address asks for a token. It is accepted in three places:
+
+- `X-Sightline-Token: TOKEN`, on every path.
+- `Authorization: Bearer TOKEN`, below `/api/`, at `/metrics` and at `/health` only. On the paths of the proxy that
+  header, and `x-api-key`, hold the provider's key: they are passed on and never compared with anything here.
+- as the beginning of the path, `/token/TOKEN/v1/messages`, because many agents can be told an address and nothing else:
+  `ANTHROPIC_BASE_URL=http://host:8787/token/TOKEN`. It and the header are taken off at once, so
+  that no log and no provider gets the token.
+
+`/healthz` and `/readyz` need no token: they say nothing about sessions. Bodies have a limit, also those that do not say
+how long they are.
+"""
+
+import os
+import secrets
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from hmac import compare_digest
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from sightline.errors import BadInput
+from sightline.log.stores.disk import make_directory
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+TOKEN_FILE = "server-token"  # in the folder where sessions are stored
+TOKEN_HEADER = "x-sightline-token"
+PATH_PREFIX = "/token/"
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+_OWN_PATHS = frozenset({"/metrics", "/health"})  # like those below /api: nothing there is passed on to a provider
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_SAME_SITE = frozenset({"same-origin", "none"})  # "none": the user typed the address
+_HASHED = "sha256:"
+
+
+# ---------------------------------------------------------------------- the token
+
+
+class Token(NamedTuple):
+    """The token of a server: its hash, and the token itself if it was made just now, to be shown once."""
+
+    hashed: str
+    shown: str = ""
+
+
+def load_or_create_token(folder: Path) -> Token:
+    """Return the token that is kept in this folder, or make one. Only its hash is kept, readable by its owner.
+
+    Delete the file to have a new one made.
+
+    Raises:
+        BadInput: the file is there and holds no hash of a token.
+        OSError: it cannot be read or written.
+    """
+    file = folder / TOKEN_FILE
+    with suppress(FileNotFoundError):
+        return Token(_read_hash(file))
+    make_directory(folder)
+    token = secrets.token_urlsafe(32)
+    try:
+        made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:  # another server was started at the same time, and shows its own
+        return Token(_read_hash(file))
+    with os.fdopen(made, "w", encoding="ascii") as opened:
+        opened.write(hash_token(token) + "\n")
+        opened.flush()
+        os.fsync(opened.fileno())
+    return Token(hash_token(token), token)
+
+
+def _read_hash(file: Path) -> str:
+    text = file.read_bytes()[:200].decode("ascii", "replace").strip()
+    digest = text.removeprefix(_HASHED)
+    if not text.startswith(_HASHED) or len(digest) != 64 or set(digest) - set("0123456789abcdef"):
+        raise BadInput(f"{file} holds no hash of a token; delete it, and the next start makes a new token")
+    return text
+
+
+def hash_token(token: str) -> str:
+    """Return what is kept of a token. It is random and long, so it needs no salt and no slow function."""
+    return _HASHED + sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs on this machine reach a server that listens at this address."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+# ---------------------------------------------------------------------- the middleware
+
+
+class BodyTooLarge(Exception):
+    """A request's body is longer than allowed. Raised where it is read, answered by `Guard`."""
+
+
+class Refusal(NamedTuple):
+    """Why a request is not let in."""
+
+    status: int
+    type: str
+    message: str
+    what_to_do: str
+
+
+_FOREIGN_HOST = Refusal(
+    403, "foreign_host", "the Host header names no host of this server",
+    "use the address that the server printed when it started, or start it with this name as an allowed host",
+)  # fmt: skip
+_FOREIGN_ORIGIN = Refusal(
+    403, "foreign_origin", "a page of another origin sent this request", "open the server's own pages instead"
+)
+_NO_TOKEN = Refusal(
+    401, "no_token", "this server needs its token",
+    "send it as X-Sightline-Token, or begin the path with /token/TOKEN; below /api also as Authorization: Bearer TOKEN",
+)  # fmt: skip
+_TOO_LARGE = Refusal(413, "body_too_large", "the body is too large", "send less at once")
+_BAD_REQUEST = Refusal(400, "bad_request", "a request has exactly one Host header", "send one")
+
+
+class Guard:
+    """Lets in what may come in, and answers the rest itself. The outermost middleware of a server."""
+
+    def __init__(self, app: "ASGIApp", *, max_body: int, token_hash: str = "", hosts: Iterable[str] = ()) -> None:
+        """`token_hash`: what `hash_token` gave; empty: no token is asked for. `hosts`: names besides loopback's.
+
+        With a token and without `hosts` any name is allowed, because a page that was rebound does not have the token.
+        """
+        hosts = tuple(hosts)
+        self._app, self._max_body, self._hash = app, max_body, token_hash
+        self._hosts: Collection[str] | None = _LOOPBACK_NAMES | {_host_name(each) for each in hosts}
+        if token_hash and not hosts:
+            self._hosts = None
+
+    @classmethod
+    def for_address(
+        cls, app: "ASGIApp", host: str, *, max_body: int, token_hash: str = "", hosts: Iterable[str] = ()
+    ) -> "Guard":
+        """Return the guard of a server that listens at this host. Raises BadInput if it needs a token and has none."""
+        if not is_loopback(host) and not token_hash:
+            raise BadInput(
+                f"a server at {host} can be reached from other machines, so it needs a token: "
+                "use load_or_create_token, or listen at 127.0.0.1"
+            )
+        return cls(app, max_body=max_body, token_hash=token_hash, hosts=hosts)
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer one request, or pass it on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if (refusal := self._check(scope)) is not None:
+            await _refuse(send, refusal)
+            return
+        await self._pass_on(scope, receive, send)
+
+    def _check(self, scope: "Scope") -> Refusal | None:
+        headers = _Headers(scope)
+        token_in_path = _take_token(scope)
+        scope["headers"] = [each for each in scope["headers"] if each[0].lower() != TOKEN_HEADER.encode()]
+        if len(hosts := headers.all(b"host")) != 1:
+            return _BAD_REQUEST
+        if self._hosts is not None and _host_name(hosts[0]) not in self._hosts:
+            return _FOREIGN_HOST
+        if not _is_own_origin(headers, hosts[0]):
+            return _FOREIGN_ORIGIN
+        if self._hash and scope["path"] not in OPEN_PATHS and not self._knows(scope["path"], headers, token_in_path):
+            return _NO_TOKEN
+        declared = headers.first(b"content-length")
+        if declared.isdigit() and int(declared[:20]) > self._max_body:
+            return _TOO_LARGE
+        return None
+
+    def _knows(self, path: str, headers: "_Headers", token_in_path: str) -> bool:
+        """Whether the request shows the token. Comparing takes a time that tells nothing about it."""
+        shown = [token_in_path, *headers.all(TOKEN_HEADER.encode())]
+        if path.startswith("/api/") or path in _OWN_PATHS:
+            shown += [_bearer(each) for each in headers.all(b"authorization")]
+        return any(compare_digest(hash_token(each), self._hash) for each in shown if each)
+
+    async def _pass_on(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        read, started, refused = 0, False, False
+
+        async def counted() -> "Message":
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > self._max_body:
+                raise BodyTooLarge
+            return message
+
+        async def noted(message: "Message") -> None:
+            nonlocal started, refused
+            if read > self._max_body and not started:  # frameworks answer 500 where reading fails
+                refused = True
+            else:
+                started = True
+                await send(message)
+
+        try:
+            await self._app(scope, counted, noted)
+        except BodyTooLarge:
+            if started:
+                raise
+            refused = True
+        if refused:
+            await _refuse(send, _TOO_LARGE)
+
+
+class _Headers:
+    """The headers of a request, as text."""
+
+    def __init__(self, scope: "Scope") -> None:
+        self._headers: list[tuple[bytes, bytes]] = list(scope.get("headers", ()))
+
+    def all(self, name: bytes) -> list[str]:
+        return [value.decode("latin-1") for key, value in self._headers if key.lower() == name]
+
+    def first(self, name: bytes) -> str:
+        return next(iter(self.all(name)), "")
+
+
+def _take_token(scope: "Scope") -> str:
+    """Return the token that a path begins with, and take it off.
+
+    The scope itself is changed, not a copy of it, because the server that made it may log its path.
+    """
+    path: str = scope["path"]
+    if not path.startswith(PATH_PREFIX):
+        return ""
+    token, slash, rest = path.removeprefix(PATH_PREFIX).partition("/")
+    scope["path"] = slash + rest or "/"
+    raw: bytes = scope.get("raw_path") or b""
+    if raw.startswith(PATH_PREFIX.encode()):
+        _, slash_, rest_ = raw.removeprefix(PATH_PREFIX.encode()).partition(b"/")
+        scope["raw_path"] = slash_ + rest_ or b"/"
+    return token
+
+
+def _bearer(value: str) -> str:
+    kind, _, token = value.partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
+
+
+def _host_name(host: str) -> str:
+    """Return the name in a Host header, without its port, as it is compared."""
+    host = host.strip().lower()
+    if host.startswith("["):
+        return host.partition("]")[0] + "]"
+    name = host if host.count(":") > 1 else host.partition(":")[0]
+    return f"[{name}]" if ":" in name else name.removesuffix(".")
+
+
+def _is_own_origin(headers: _Headers, host: str) -> bool:
+    """Whether no page of another origin sent this. Programs that are no browser send neither header.
+
+    The scheme is not compared: behind a proxy that speaks TLS it is another, and no other server has this address.
+    """
+    if any(origin.lower().partition("://")[2] != host.lower() for origin in headers.all(b"origin")):
+        return False
+    return all(site in _SAME_SITE for site in headers.all(b"sec-fetch-site"))
+
+
+async def _refuse(send: "Send", refusal: Refusal) -> None:
+    body = msgspec.json.encode({"error": _told(refusal)})
+    headers = [
+        (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), (b"connection", b"close"),
+        (b"cache-control", b"no-store"),
+    ]  # fmt: skip
+    if refusal.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _told(refusal: Refusal) -> Mapping[str, str]:
+    return {"type": refusal.type, "message": refusal.message, "what_to_do": refusal.what_to_do}

@@ -1,0 +1,102 @@
+"""What the next payload of a session would hold, by kind and item by item: for whoever shows it."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sightline.plan.budget import Budget
+from sightline.plan.plan import Plan
+from sightline.plan.strategies.entities import Entities
+from sightline.plan.strategies.focus import Focus, trigger
+from sightline.session.items import ItemInfo
+from sightline.session.session import Session
+from sightline.values.items import Kind, Role
+from sightline.values.profiles import profile
+from sightline.values.settings import Settings
+from sightline.wire.payload import Payload
+
+KINDS = (
+    "system", "tools", "request", "user", "assistant", "call", "result", "summary", "recall", "preface", "index",
+    "window",
+)  # fmt: skip
+_IN_SUMMARY = ("boundary", "first", "last", "messages", "tokens", "summaries", "state")
+
+
+def context_facts(session: Session, budget: Budget, by: str = "order") -> dict[str, Any]:
+    """Return what a session's next payload would hold, its items by "size" or in "order".
+
+    Raises:
+        PinnedOverflow: what may not be shortened is larger than the budget.
+    """
+    payload, last = session.preview(budget), session.receipt
+    if last is not None and not session.windows.apps:  # windows as they were sent, so their savings are those of then
+        payload = replace(payload, spared=last.spared)
+    plan, reductions, settings = payload.plan, payload.reductions(), session.settings
+    strategy = session.strategy if isinstance(session.strategy, Entities) else None
+    infos = {item.id: item for item in session.items.table()}
+    lines = sorted(plan.lines(), key=lambda line: -line.tokens if by == "size" else 0)
+    levels = Counter(line.lod.name.lower() for line in lines)
+    shown_ids = {line.id for line in lines}
+    hidden = [infos[id_] for each in reductions if each.kind in ("summaries", "trim") for id_ in each.removed]
+    return {
+        "window": budget.window,
+        "output": budget.output,
+        "limit": plan.limit,
+        "tokens": plan.tokens,
+        "free": plan.limit - plan.tokens,
+        "factor": last.factor if last else 1.0,  # tokens that the model counts for one of ours
+        "sweep": plan.reason,
+        "next_sweep": _next_sweep(settings, budget, plan),
+        "kinds": _by_kind(session, payload, infos),
+        "levels": {level: levels[level] for level in ("full", "summary", "gist")},
+        "left_out": {  # in no form, not even in a summary
+            "messages": sum(item.kind is not Kind.CALL for item in hidden),
+            "tokens": sum(item.full for item in hidden),
+        },
+        "reductions": [{**each._asdict(), "off": each.kind not in settings.reductions} for each in reductions],
+        "marker": plan.marker,
+        "state": None if strategy is None else session.state,  # of the strategy entities
+        "unread": 0 if strategy is None else sum(item.kind is Kind.USER for item in session.unread),
+        "summaries": [
+            {name: getattr(each, name) for name in _IN_SUMMARY}
+            for each in session.summaries
+            if not shown_ids.isdisjoint(each.summaries)
+        ],
+        "faults": {  # results that were fetched again after they had been shortened
+            "results": len(session.items.faults),
+            "tokens": sum(infos[item_id].full for item_id in session.items.faults),
+        },
+        "items": [{**line._asdict(), "kind": line.kind.name.lower(), "lod": line.lod.name.lower()} for line in lines],
+    }
+
+
+def _next_sweep(settings: Settings, budget: Budget, plan: Plan) -> dict[str, int]:
+    """Return above how many tokens the next sweep is forced, and above how many if the provider's cache is cold."""
+    if settings.strategy != Focus.name:
+        return {"above": plan.limit, "when_cold_above": plan.limit}
+    forced = trigger(budget, plan.limit, plan.fixed + plan.base if plan.base else 0, plan.fixed)
+    cold = plan.fixed + budget.target * (plan.limit - plan.fixed)
+    return {"above": int(forced), "when_cold_above": int(cold)}
+
+
+def _by_kind(session: Session, payload: Payload, infos: Mapping[str, ItemInfo]) -> dict[str, dict[str, int]]:
+    """Count the tokens and the items of a payload by kind, with what a provider adds to each message.
+
+    The kinds add up to the payload. Of the engine's own texts, preface and index, the lines are counted as items.
+    """
+    framing, windows, plan = profile(session.settings.profile), payload.shown_windows.values(), payload.plan
+    listed = {line.id for line in plan.lines()}
+    messages = [each for each in (*payload.system, *payload.body) if each.role is Role.SYSTEM and each.id not in listed]
+    system = sum(infos[message.id].full + framing.message_tokens for message in messages)
+    window_tokens = sum(session.count(text) + framing.message_tokens for text in windows)
+    rest = plan.fixed - system - window_tokens  # the tools, with what a provider adds to a request
+    tokens = Counter({"system": system, "window": window_tokens, "tools" if payload.tools else "request": rest})
+    items = Counter(system=len(messages), window=len(windows), tools=len(payload.tools))
+    for kind, text in (("preface", plan.preface), ("index", plan.marker)):
+        tokens[kind], items[kind] = session.count(text) + framing.message_tokens if text else 0, len(text.splitlines())
+    for line in plan.lines():
+        kind = line.kind.name.lower()
+        tokens[kind] += line.tokens + (framing.call_tokens if line.kind is Kind.CALL else framing.message_tokens)
+        items[kind] += 1
+    return {kind: {"tokens": tokens[kind], "items": items[kind]} for kind in KINDS if tokens[kind]}

@@ -1,0 +1,28 @@
+"""Anybody's text where people look at it: on a screen, in a list, in a file."""
+
+import re
+
+# Characters of a log that would move the cursor, colour the screen or turn the line around: control characters,
+# those that change the direction of text, and line ends other than \n.
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """Return the text with U+FFFD for every character that a terminal would act on."""
+    return UNPRINTABLE.sub("\ufffd", text)
+
+
+def first_words(text: str, length: int = 200) -> str:
+    """Return the beginning of a text on one line, with an ellipsis if it is cut off."""
+    line = printable(" ".join(text[: length * 4].split()))
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def human_size(size: int) -> str:
+    """Return a number of bytes in the unit that keeps it short."""
+    amount = float(size)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 10 else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
