@@ -4,10 +4,17 @@ from pathlib import Path
 
 import pytest
 from coding_agents import LAST, EditAll, Programs, install, make_project, run_claude, run_codex
+from loopback import Server
 from upstream import Upstream
+
+from sightline.log.stores.session_folder import Folder
+from sightline.server.app import create_app
+from sightline.server.config import Config
+from sightline.session.session import Session
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = 20  # two calls for each
+WINDOW = 60_000  # tokens: Claude Code's tools and system prompt are 20,000 of them
 
 pytestmark = pytest.mark.soak
 
@@ -31,3 +38,39 @@ def test_an_agent_does_its_task(agent: str, programs: Programs, tmp_path: Path) 
     assert project.is_done()
     assert said == LAST
     assert len(upstream.calls) == 2 * FILES + 1
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+def test_an_agent_does_its_task_through_the_proxy_in_a_small_window(
+    agent: str, programs: Programs, tmp_path: Path
+) -> None:
+    """Several sweeps later no request was refused, none was over the window, every file is changed, all is in the log.
+
+    Before the first sweep every body went up as the agent had written it.
+    """
+    project = make_project(tmp_path, files=FILES, lines=250)
+    with Upstream(EditAll(project, agent), window=WINDOW) as upstream:
+        upstreams = {"anthropic": upstream.anthropic_url, "openai": upstream.openai_url}
+        config = Config(folder=tmp_path, root=tmp_path / "sessions", upstreams=upstreams, window=WINDOW)
+        app = create_app(config)
+        with Server(app) as server:
+            if agent == "claude":
+                said = run_claude(programs, project, server.url)
+            else:
+                said = run_codex(programs, project, f"{server.url}/v1")
+        assert upstream.invalid == []
+    assert project.is_done()
+    assert said == LAST
+    assert app.state.totals.sweeps >= 2
+    assert app.state.totals.unlogged == 0
+    assert max(asked.bill.given for asked in upstream.calls if asked.bill) <= WINDOW
+    [main] = [
+        each for each in Folder(tmp_path, tmp_path / "sessions").sessions() if len(_texts(tmp_path, each)) > FILES
+    ]
+    texts = "\n".join(_texts(tmp_path, main))
+    assert all(f"# line 249 of part {number}:" in texts for number in range(FILES))
+
+
+def _texts(folder: Path, session_id: str) -> list[str]:
+    with Session.inspect(session_id, folder, root=folder / "sessions") as session:
+        return [session.items.text(item.id) for item in session.items]

@@ -13,7 +13,7 @@ from rest_server import RestServer
 
 from sightline.errors import BadInput
 from sightline.server.metrics import JsonLines, NoSecrets
-from sightline.server.safety import TOKEN_FILE, Guard, hash_token, is_loopback, load_or_create_token
+from sightline.server.safety import TOKEN_FILE, Guard, check_address, hash_token, is_loopback, load_or_create_token
 
 TOKEN = "a-token-of-forty-characters-that-nobody-guesses"
 LIST = "/api/sessions"
@@ -184,9 +184,9 @@ def test_a_server_that_others_reach_needs_a_token() -> None:
     for host in ("0.0.0.0", "::", "192.168.1.4", "box.lan", ""):
         assert not is_loopback(host)
         with pytest.raises(BadInput, match="token"):
-            Guard.for_address(_unused, host, max_body=1)
-        Guard.for_address(_unused, host, max_body=1, token_hash=hash_token(TOKEN))
-    Guard.for_address(_unused, "127.0.0.1", max_body=1)
+            check_address(host, "")
+        check_address(host, hash_token(TOKEN))
+    check_address("127.0.0.1", "")
 
 
 async def _unused(scope: Any, receive: Any, send: Any) -> None:

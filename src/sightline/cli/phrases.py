@@ -526,6 +526,48 @@ _PHRASES = {
         "Withdrawn: {folder} is no longer trusted. The next chat there asks again.",
         "已撤回：不再信任 {folder}。下次在那里对话时会再询问。",
     ),
+    "serve at": ("Serving at {address} (Ctrl-C ends it)", "正在 {address} 提供服务（Ctrl-C 结束）"),
+    "serve how": (
+        "Tell your agent: ANTHROPIC_BASE_URL={address} or OPENAI_BASE_URL={address}/v1",
+        "告诉你的智能体：ANTHROPIC_BASE_URL={address} 或 OPENAI_BASE_URL={address}/v1",
+    ),
+    "serve token": (
+        "The token of this server, shown only now: {token}. Callers send it as X-Sightline-Token, or use the address /token/{token}",
+        "本服务的令牌，仅显示这一次：{token}。调用方以 X-Sightline-Token 发送，或使用地址 /token/{token}",
+    ),
+    "serve upstream": (
+        "--upstream is anthropic=https://… or openai=https://…/v1, not {given!r}",
+        "--upstream 形如 anthropic=https://… 或 openai=https://…/v1，不能是 {given!r}",
+    ),
+    "wrap no command": (
+        "there is no command {command!r}; after -- comes the agent's own command line, such as: sightline wrap -- claude",
+        "没有命令 {command!r}；-- 之后是智能体自己的命令行，例如：sightline wrap -- claude",
+    ),
+    "wrap nothing": (
+        "Sightline: no request came through. Does the agent read ANTHROPIC_BASE_URL or OPENAI_BASE_URL?",
+        "Sightline：没有请求经过。该智能体是否读取 ANTHROPIC_BASE_URL 或 OPENAI_BASE_URL？",
+    ),
+    "wrap title": ("Sightline: what went through", "Sightline：经过的内容"),
+    "wrap calls": ("calls of the model", "模型调用"),
+    "wrap offered": ("tokens that the agent sent", "智能体发送的 token"),
+    "wrap sent": ("tokens that went to the model", "发给模型的 token"),
+    "wrap billed": ("tokens that the provider counted", "服务商计数的 token"),
+    "wrap billed value": (
+        "{input:,} in ({cached:,} of them cached), {output:,} out",
+        "输入 {input:,}（其中缓存 {cached:,}），输出 {output:,}",
+    ),
+    "wrap cost": ("cost of the input, in tokens", "输入成本（折合 token）"),
+    "wrap cost value": (
+        "{cost:,}; the whole history would have cost about {full:,} ({saved:+.0%} saved)",
+        "{cost:,}；发送全部历史约需 {full:,}（节省 {saved:+.0%}）",
+    ),
+    "wrap sweeps": ("times that older parts were shortened", "缩短较早内容的次数"),
+    "wrap recalled": ("calls to bring something back", "取回内容的调用"),
+    "wrap lost": ("requests that could not be logged", "未能记录的请求"),
+    "wrap next": (
+        "`sightline sessions` lists the conversations, `sightline context ID` shows what the model would see next.",
+        "`sightline sessions` 列出对话，`sightline context ID` 显示模型接下来会看到的内容。",
+    ),
     "trust nothing": (
         "nothing is allowed for {folder}; `sightline trust` lists the folders there are",
         "没有对 {folder} 的允许；`sightline trust` 列出已有的文件夹",

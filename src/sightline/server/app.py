@@ -1,4 +1,4 @@
-"""The server as an ASGI application."""
+"""The server as an ASGI application: the proxy's paths, the REST interface, and what stands before both."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,14 +20,30 @@ _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 
 
 def create_app(config: Config, *, transport: Any = None) -> "Starlette":
-    """Return the proxy as an application. `transport`: for tests, instead of the network."""
+    """Return the server. Its `state` has the `totals` of the proxy and the `hub` of events.
+
+    `transport`: for tests, instead of the network.
+
+    Raises:
+        BadInput: the host can be reached from other machines, and there is no token.
+    """
     from starlette.applications import Starlette
+    from starlette.middleware import Middleware
     from starlette.routing import Route
 
+    from sightline.server.metrics import PATH_PATTERN, Measure, Metrics
+    from sightline.server.rest import rest_routes
+    from sightline.server.safety import Guard, check_address
+    from sightline.server.sessions import OpenSessions
+
+    check_address(config.host, config.token_hash)
+    sessions = OpenSessions(config.folder, root=config.root)
+    metrics = Metrics(lambda: len(sessions.names()))
     turns, upstream, totals = Turns(config), Upstream(config, transport), Totals()
-    proxy = Proxy(turns, upstream, totals)
+    proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub)
 
     async def call_model(request: "Request") -> "Response":
+        request.scope[PATH_PATTERN] = request.url.path
         return await proxy.call_model(request, FORMATS[request.url.path])
 
     async def pass_on(request: "Request") -> "Response":
@@ -38,15 +54,19 @@ def create_app(config: Config, *, transport: Any = None) -> "Starlette":
         try:
             yield
         finally:
+            sessions.hub.close()
             await upstream.close()
             turns.close()
+            await sessions.close()
 
     routes = [
+        *rest_routes(sessions, metrics=metrics),
         *(Route(path, call_model, methods=["POST"]) for path in FORMATS),
-        Route("/{path:path}", pass_on, methods=_METHODS),
+        Route("/v1/{path:path}", pass_on, methods=_METHODS),
     ]
-    app = Starlette(routes=routes, lifespan=lifespan)
-    app.state.totals = totals
+    guard = Middleware(Guard, max_body=config.max_body, token_hash=config.token_hash, hosts=config.hosts)
+    app = Starlette(routes=routes, lifespan=lifespan, middleware=[guard, Middleware(Measure, metrics=metrics)])
+    app.state.totals, app.state.hub = totals, sessions.hub
     return app
 
 

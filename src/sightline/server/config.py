@@ -6,7 +6,6 @@ from pathlib import Path
 from msgspec import Struct, field
 
 MAX_BODY = 64 * 1024 * 1024  # bytes: providers take 32 MB
-WIRES = ("anthropic", "openai")  # whose upstreams there are
 
 
 class Config(Struct, frozen=True, kw_only=True):
@@ -20,6 +19,7 @@ class Config(Struct, frozen=True, kw_only=True):
     window: int | None = None  # tokens; None: that of the model
     economy: str = "off"  # see `Focus`
     host: str = "127.0.0.1"
-    token: str = ""  # what callers must show; empty: nothing, on loopback only
+    hosts: tuple[str, ...] = ()  # names of this server besides loopback's
+    token_hash: str = ""  # of the token that callers must show (see `safety`); empty: none, on loopback only
     max_body: int = MAX_BODY
     timeout: float = 600.0  # seconds that an upstream may say nothing

@@ -40,12 +40,19 @@ class Listener(uvicorn.Server):
             )
         )  # fmt: skip
         self._on_stop = on_stop
+        self.on_start: Callable[[int], None] = lambda _port: None  # is told the port
         logging.getLogger("uvicorn.access").disabled = True  # `access_log` alone lets those through that propagate
 
     @property
     def port(self) -> int:
         """The port, once it has started."""
         return int(self.servers[0].sockets[0].getsockname()[1])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start as uvicorn does, then say so."""
+        await super().startup(sockets)
+        if self.started:
+            self.on_start(self.port)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams, then stop as uvicorn does."""

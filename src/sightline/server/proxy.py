@@ -15,6 +15,8 @@ import msgspec
 from sightline.agent.models.errors import overflow_tokens
 from sightline.errors import BadInput, SightlineError
 from sightline.server.answer import EventReader, Filter, filter_of, merged, own_calls
+from sightline.server.events import Event, Hub
+from sightline.server.metrics import Metrics
 from sightline.server.model_request import Format, Json, ModelRequest, parse
 from sightline.server.totals import Totals
 from sightline.server.turns import Prepared, Turns
@@ -39,8 +41,9 @@ _log = logging.getLogger("sightline.server")
 class Proxy:
     """Passes requests for models on, and keeps their conversations."""
 
-    def __init__(self, turns: Turns, upstream: Upstream, totals: Totals) -> None:
+    def __init__(self, turns: Turns, upstream: Upstream, totals: Totals, *, metrics: Metrics, hub: Hub) -> None:
         self._turns, self._upstream, self._totals = turns, upstream, totals
+        self._metrics, self._hub = metrics, hub
         self._workers: dict[str, Worker] = {}
 
     async def call_model(self, request: "Request", format: Format) -> "Response":  # noqa: A002
@@ -75,6 +78,22 @@ class Proxy:
             del self._workers[next(iter(self._workers))]
         worker = self._workers.setdefault(name, Worker())
         return await worker.run(work)
+
+    def report(self, prepared: Prepared, reply: Json, *, stopped: bool) -> None:
+        """Count a call of a model, and tell those who watch."""
+        usage = self._totals.add(prepared, reply)
+        self._metrics.tokens(offered=prepared.offered, sent=prepared.sent, billed=usage.input_tokens if usage else 0)
+        facts = {"offered": prepared.offered, "sent": prepared.sent, "composed": prepared.composed}
+        self._hub.publish(Event("payload", prepared.name, prepared.place.branch, facts))
+        if prepared.swept:
+            self._metrics.sweep(prepared.swept)
+            self._hub.publish(Event("sweep", prepared.name, prepared.place.branch, {"reason": prepared.swept}))
+        self._hub.publish(Event("append", prepared.name, prepared.place.branch, {"stopped": stopped}))
+
+    def report_recall(self) -> None:
+        """Count a call of the model that our tools made necessary."""
+        self._totals.recalled += 1
+        self._metrics.recall()
 
     @property
     def turns(self) -> Turns:
@@ -270,7 +289,7 @@ class _Exchange:
         except SightlineError as error:
             _log.warning("no further call for %s: %s", self._prepared.name, error)
             return None
-        self._proxy.totals.recalled += 1
+        self._proxy.report_recall()
         return await self._call.open_next(self._stack, self._prepared.body)
 
     async def _log(self, streamed: "_Streamed") -> None:
@@ -287,7 +306,7 @@ class _Exchange:
         except Exception as error:
             _log.warning("an answer in %s is not logged: %s", self._prepared.name, error, exc_info=True)
             self._proxy.totals.unlogged += 1
-        self._proxy.totals.add(self._prepared, reply)
+        self._proxy.report(self._prepared, reply, stopped=stopped)
 
     async def _expect(self) -> None:
         if not self._item:

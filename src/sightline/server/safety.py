@@ -109,6 +109,15 @@ def is_loopback(host: str) -> bool:
 # ---------------------------------------------------------------------- the middleware
 
 
+def check_address(host: str, token_hash: str) -> None:
+    """Raise BadInput if a server that listens at this host needs a token and has none."""
+    if not is_loopback(host) and not token_hash:
+        raise BadInput(
+            f"a server at {host} can be reached from other machines, so it needs a token: "
+            "use load_or_create_token, or listen at 127.0.0.1"
+        )
+
+
 class BodyTooLarge(Exception):
     """A request's body is longer than allowed. Raised where it is read, answered by `Guard`."""
 
@@ -150,18 +159,6 @@ class Guard:
         self._hosts: Collection[str] | None = _LOOPBACK_NAMES | {_host_name(each) for each in hosts}
         if token_hash and not hosts:
             self._hosts = None
-
-    @classmethod
-    def for_address(
-        cls, app: "ASGIApp", host: str, *, max_body: int, token_hash: str = "", hosts: Iterable[str] = ()
-    ) -> "Guard":
-        """Return the guard of a server that listens at this host. Raises BadInput if it needs a token and has none."""
-        if not is_loopback(host) and not token_hash:
-            raise BadInput(
-                f"a server at {host} can be reached from other machines, so it needs a token: "
-                "use load_or_create_token, or listen at 127.0.0.1"
-            )
-        return cls(app, max_body=max_body, token_hash=token_hash, hosts=hosts)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Answer one request, or pass it on."""

@@ -5,6 +5,7 @@ from msgspec import Struct
 from sightline.errors import BadInput
 from sightline.server.model_request import Json
 from sightline.server.turns import Prepared
+from sightline.values.items import Usage
 from sightline.values.profiles import Profile, call_cost, profile
 from sightline.wire import read_reply
 
@@ -25,8 +26,8 @@ class Totals(Struct):
     unlogged: int = 0
     _before: dict[str, int] = {}  # conversation → tokens of its last request
 
-    def add(self, prepared: Prepared, reply: Json) -> None:
-        """Count one call of a model."""
+    def add(self, prepared: Prepared, reply: Json) -> Usage | None:
+        """Count one call of a model. Return what its provider counted."""
         try:
             usage = read_reply(reply).usage
         except BadInput:
@@ -46,3 +47,4 @@ class Totals(Struct):
             self.cost += call_cost(usage.input_tokens, usage.cached_tokens, prices)
         else:
             self.cost += call_cost(prepared.sent, min(before, prepared.sent), prices)
+        return usage

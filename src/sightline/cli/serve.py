@@ -1,0 +1,217 @@
+"""`sightline serve` and `sightline wrap`: the proxy between agents and their models, alone or around one command."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sightline.cli.options import Place, place, shared_options
+from sightline.cli.render import error_console, print_text
+from sightline.errors import BadInput
+
+if TYPE_CHECKING:
+    from sightline.server.config import Config
+    from sightline.server.listener import Listener
+    from sightline.server.totals import Totals
+
+PORT = 8787
+_UPSTREAMS = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
+_OPTIONS: Sequence[Callable[[Any], Any]] = (
+    click.option("--window", type=click.IntRange(min=1000), metavar="TOKENS", help="The context window to use, if "
+                 "smaller than the model's. Without it, that of the model."),
+    click.option("--economy", type=click.Choice(["off", "safe", "thrifty"]), default="off", show_default=True,
+                 help="What may be shortened while everything still fits. off: nothing; requests go up byte for byte."),
+    click.option("--upstream", "upstreams", multiple=True, metavar="[NAME=]URL", help="Where requests go: "
+                 "anthropic=https://… or openai=https://…/v1. Without it, ANTHROPIC_BASE_URL and OPENAI_BASE_URL, else "
+                 "the providers themselves."),
+)  # fmt: skip
+
+
+def _with_options(command: Any) -> Any:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command(short_help="Stand between agents and their models.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Any other address needs a token, shown once.")
+@click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0: a free one.")
+@_with_options
+@shared_options(hidden=True)
+def serve(host: str, port: int, window: int | None, economy: str, upstreams: tuple[str, ...]) -> None:
+    """Stand between agents and their models: keep everything, send what fits, and bring back what the model asks for.
+
+    Agents are told the address and nothing else. While a conversation fits into the context window, its requests go up
+    byte for byte. When it no longer fits, the oldest and least needed parts are sent shortened, and the model gets two
+    tools, expand and recall, which are answered here. Every conversation is a session of this project:
+    `sightline sessions` lists them, `sightline context ID` shows what the model would see.
+
+    \b
+    Examples:
+      sightline serve
+      ANTHROPIC_BASE_URL=http://127.0.0.1:8787 claude
+      OPENAI_BASE_URL=http://127.0.0.1:8787/v1 python agent.py
+      sightline serve --upstream openai=http://127.0.0.1:11434/v1 --window 8000
+    """
+    here = place()
+    config = _config(here, host, window, economy, upstreams)
+    listener, _ = _listener(config, host, port)
+    out = error_console()
+
+    def announce(bound: int) -> None:
+        address = f"http://{host}:{bound}"
+        print_text(out, here.words("serve at", address=address))
+        print_text(out, here.words("serve how", address=address), "dim")
+
+    listener.on_start = announce
+    listener.run()
+
+
+@click.command(
+    short_help="Run an agent with the proxy before its model.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@_with_options
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@shared_options(hidden=True)
+def wrap(window: int | None, economy: str, upstreams: tuple[str, ...], command: tuple[str, ...]) -> None:
+    """Run COMMAND with the proxy between it and its model, and say afterwards what went through.
+
+    The command gets ANTHROPIC_BASE_URL and OPENAI_BASE_URL, keeps its terminal and its signals, and its exit status is
+    the one of `wrap`. Codex gets the address as an option, because it does not read the variable.
+
+    \b
+    Examples:
+      sightline wrap -- claude
+      sightline wrap --window 60000 -- codex exec "Fix the tests"
+      sightline wrap -- python agent.py
+    """
+    here = place()
+    if shutil.which(command[0]) is None:
+        raise BadInput(here.words("wrap no command", command=command[0]))
+    config = _config(here, "127.0.0.1", window, economy, upstreams)
+    with _running(config) as (address, totals):
+        status = _run_child(_told(command, address), _variables(address))
+    _print_totals(here, totals)
+    sys.exit(status)
+
+
+def _config(here: Place, host: str, window: int | None, economy: str, upstreams: tuple[str, ...]) -> "Config":
+    from sightline.server.config import Config
+    from sightline.server.safety import is_loopback, load_or_create_token
+
+    known = dict(Config(folder=Path(here.project)).upstreams)
+    known |= {name: given for name, variable in _UPSTREAMS.items() if (given := os.environ.get(variable, ""))}
+    for each in upstreams:
+        name, is_named, address = each.partition("=")
+        if not is_named or name not in known or not address.startswith(("http://", "https://")):
+            raise BadInput(here.words("serve upstream", given=each))
+        known[name] = address
+    hashed = ""
+    if not is_loopback(host):
+        token = load_or_create_token(here.home)
+        hashed = token.hashed
+        if token.shown:
+            print_text(error_console(), here.words("serve token", token=token.shown), "bold")
+    root = Path(here.root) if here.root else None
+    return Config(
+        folder=Path(here.project).resolve(), root=root, upstreams=known, window=window, economy=economy, host=host,
+        token_hash=hashed,
+    )  # fmt: skip
+
+
+def _listener(config: "Config", host: str, port: int) -> "tuple[Listener, Totals]":
+    from sightline.server.app import create_app
+    from sightline.server.listener import Listener
+
+    app = create_app(config)
+    return Listener(app, on_stop=app.state.hub.close, host=host, port=port), app.state.totals
+
+
+@contextmanager
+def _running(config: "Config") -> "Iterator[tuple[str, Totals]]":
+    """Serve in a thread on a free port while the block runs."""
+    listener, totals = _listener(config, "127.0.0.1", 0)
+    started = threading.Event()
+    ports: list[int] = []
+
+    def note(port: int) -> None:
+        ports.append(port)
+        started.set()
+
+    listener.on_start = note
+    thread = threading.Thread(target=listener.run, name="sightline proxy", daemon=True)
+    thread.start()
+    while not started.wait(0.1):
+        if not thread.is_alive():
+            raise BadInput("the proxy could not start")
+    try:
+        yield f"http://127.0.0.1:{ports[0]}", totals
+    finally:
+        listener.should_exit = True
+        thread.join()
+
+
+def _variables(address: str) -> dict[str, str]:
+    """Return the environment of the command. Requests to this machine go through no other proxy."""
+    own = {"ANTHROPIC_BASE_URL": address, "OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_BASE": f"{address}/v1"}
+    for name in ("NO_PROXY", "no_proxy"):
+        own[name] = ",".join(filter(None, [os.environ.get(name, ""), "127.0.0.1"]))
+    return {**os.environ, **own}
+
+
+def _told(command: Sequence[str], address: str) -> list[str]:
+    """Return the command with the address among its options, where it reads it only there."""
+    if Path(command[0]).name != "codex":
+        return list(command)
+    provider = f'{{name="Sightline", base_url="{address}/v1", env_key="OPENAI_API_KEY", wire_api="responses"}}'
+    return [command[0], "-c", "model_provider=sightline", "-c", f"model_providers.sightline={provider}", *command[1:]]
+
+
+def _run_child(command: Sequence[str], variables: dict[str, str]) -> int:
+    """Run the command in this terminal, and return its exit status as a shell would."""
+    passed = (signal.SIGTERM, signal.SIGHUP)  # to us alone; what is typed reaches the command by the terminal
+    try:
+        child = subprocess.Popen(command, env=variables)
+    except OSError as error:
+        raise BadInput(f"{command[0]}: {error.strerror}") from error
+    before = {each: signal.signal(each, lambda number, _frame: child.send_signal(number)) for each in passed}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        status = child.wait()
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    return 128 - status if status < 0 else status
+
+
+def _print_totals(here: Place, totals: "Totals") -> None:
+    """Print what went through, on standard error: standard output belongs to the command."""
+    out, words = error_console(), here.words
+    if not totals.calls:
+        print_text(out, words("wrap nothing"), "dim")
+        return
+    saved = 1 - totals.cost / totals.full_cost if totals.full_cost else 0.0
+    rows = (
+        ("wrap calls", f"{totals.calls:,}"),
+        ("wrap offered", f"{totals.offered:,}"),
+        ("wrap sent", f"{totals.sent:,}"),
+        ("wrap billed", words("wrap billed value", input=totals.input, cached=totals.cached, output=totals.output)),
+        ("wrap cost", words("wrap cost value", cost=round(totals.cost), full=round(totals.full_cost), saved=saved)),
+        ("wrap sweeps", f"{totals.sweeps:,}"),
+        ("wrap recalled", f"{totals.recalled:,}"),
+        ("wrap lost", f"{totals.unlogged:,}"),
+    )
+    print_text(out, words("wrap title"), "bold")
+    width = max(len(words(key)) for key, _ in rows)
+    for key, value in rows:
+        print_text(out, f"  {words(key):<{width}}  {value}")
+    print_text(out, words("wrap next"), "dim")
