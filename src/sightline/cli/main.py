@@ -10,6 +10,7 @@ from sightline.cli.chat.command import chat
 from sightline.cli.compact import compact, uncompact
 from sightline.cli.completion import completion
 from sightline.cli.context import context
+from sightline.cli.doctor import doctor
 from sightline.cli.import_command import import_
 from sightline.cli.model import model
 from sightline.cli.options import DEBUG, shared_options
@@ -74,6 +75,7 @@ for command in (
     compact,
     uncompact,
     trust,
+    doctor,
     completion,
 ):
     app.add_command(command)
