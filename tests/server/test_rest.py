@@ -1,7 +1,10 @@
 """The REST interface over real sessions, through a real server."""
 
+import asyncio
 import json
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rest_server import ROOM, RestServer, converse
@@ -120,6 +123,14 @@ def test_another_budget_is_tried_without_writing(server: RestServer, project: Pa
     assert log.read_bytes() == before
 
 
+def test_an_earlier_call_tried_as_it_was_is_what_was_sent(server: RestServer) -> None:
+    """With its own budget and strategy, before the first sweep, an earlier call has the same items."""
+    for number in (1, 2, 5):
+        sent, again = server.get(f"{TALK}/calls/{number}"), server.post(f"{TALK}/preview", {"call": number})
+        assert [line["id"] for line in again["lines"]] == [line["id"] for line in sent["lines"]]
+        assert (again["tokens"], again["limit"]) == (sent["call"]["tokens"], sent["call"]["limit"])
+
+
 def test_the_context_can_list_what_is_not_shown(server: RestServer) -> None:
     """Shown and hidden items together are all that the model could see."""
     shown, hidden = server.get(f"{TALK}/context"), server.get(f"{TALK}/context?includeObsolete=true")["hidden"]
@@ -223,6 +234,29 @@ def test_a_model_answers_if_the_server_has_one(project: Path) -> None:
         assert server.post(f"{TALK}/interact", {"message": " \n"}, 400)
         assert server.post(f"{TALK}/interact", {"message": ""}, 400)
         assert server.post("/api/sessions/none/interact", {"message": "Hi"}, 404)
+
+
+def test_one_question_at_a_time(project: Path) -> None:
+    """A second one while the model answers is told to wait; afterwards it is answered."""
+    asked, may_answer = threading.Event(), threading.Event()
+
+    class Slow(ScriptedModel):
+        async def stream(self, request: Any) -> Any:
+            asked.set()
+            await asyncio.to_thread(may_answer.wait, 60)
+            async for each in super().stream(request):
+                yield each
+
+    with RestServer(project, model=Slow(["First.", "Second."], window=30_000)) as server:
+        answers: list[Any] = []
+        first = threading.Thread(target=lambda: answers.append(server.post(f"{TALK}/interact", {"message": "One?"})))
+        first.start()
+        assert asked.wait(60)
+        assert server.post(f"{TALK}/interact", {"message": "Two?"}, 409)["error"]["type"] == "in_use"
+        may_answer.set()
+        first.join(60)
+        assert answers[0]["response"] == "First."
+        assert server.post(f"{TALK}/interact", {"message": "Two?"})["response"] == "Second."
 
 
 def test_without_a_model_asking_it_says_what_to_do(server: RestServer) -> None:

@@ -10,11 +10,13 @@ from sightline.cli.chat.command import chat
 from sightline.cli.compact import compact, uncompact
 from sightline.cli.completion import completion
 from sightline.cli.context import context
+from sightline.cli.doctor import doctor
 from sightline.cli.import_command import import_
 from sightline.cli.model import model
 from sightline.cli.options import DEBUG, shared_options
 from sightline.cli.render import print_stderr
 from sightline.cli.replay import replay
+from sightline.cli.serve import serve, wrap
 from sightline.cli.sessions import sessions
 from sightline.cli.strategies import strategies
 from sightline.cli.trust import trust
@@ -74,6 +76,9 @@ for command in (
     compact,
     uncompact,
     trust,
+    doctor,
+    serve,
+    wrap,
     completion,
 ):
     app.add_command(command)

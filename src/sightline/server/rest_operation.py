@@ -44,6 +44,7 @@ class Served(NamedTuple):
     metrics: Metrics
     model: "Model | None"  # for `interact`
     apps: frozenset[str]  # that may run in this server, for windows that a session has
+    answering: set[tuple[str, str]]  # sessions and branches in which the model answers now
 
 
 class Asked(NamedTuple):

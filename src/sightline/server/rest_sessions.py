@@ -27,7 +27,7 @@ from sightline.server.rest_values import (
     SessionsQuery,
     Verification,
 )
-from sightline.server.sessions import OpenSessions
+from sightline.server.sessions import InUse, OpenSessions
 from sightline.session.async_session import AsyncSession
 from sightline.session.document import SUFFIXES, TRANSCRIPTS
 from sightline.session.inspection import count, current_branch, first_question, sent_calls
@@ -248,14 +248,21 @@ async def interact(asked: Asked) -> Interaction:
             from sightline.agent.events import Answer, PayloadComposed, ReplyReceived
         except ImportError as error:
             raise Unavailable(f"asking a model needs more: pip install 'sightline[agent]' ({error})") from error
+        key = (session.id, session.branch)
+        if key in asked.server.answering:
+            raise InUse(f"the model is answering in session {session.id!r}: wait for its answer")
+        asked.server.answering.add(key)
         answer = Answer(False, error="the question was not answered")
-        async for event in Agent(session, model).stream(body.message):
-            if isinstance(event, PayloadComposed):
-                asked.publish("payload", session, tokens=event.tokens, limit=event.limit, reason=event.reason)
-            elif isinstance(event, ReplyReceived):
-                asked.publish("append", session, item=event.item)
-            elif isinstance(event, Answer):
-                answer = event
+        try:
+            async for event in Agent(session, model).stream(body.message):
+                if isinstance(event, PayloadComposed):
+                    asked.publish("payload", session, tokens=event.tokens, limit=event.limit, reason=event.reason)
+                elif isinstance(event, ReplyReceived):
+                    asked.publish("append", session, item=event.item)
+                elif isinstance(event, Answer):
+                    answer = event
+        finally:
+            asked.server.answering.discard(key)
         if not answer.success:
             asked.publish("error", session, message=answer.error)
         return Interaction(answer.success, answer.text, answer.error, answer.rounds, answer.usage, answer.cost)

@@ -1,0 +1,174 @@
+"""`sightline doctor`: each thing that can be wrong is found, said in both languages, and told what to do about."""
+
+import json
+import os
+import shutil
+import socket
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from click.testing import CliRunner, Result
+from stub import Stub, error
+
+from sightline import Session
+from sightline.cli import doctor_checks
+from sightline.cli.main import app
+from sightline.log.stores.session_folder import Folder
+from sightline.server.safety import load_or_create_token
+
+
+@pytest.fixture(autouse=True)
+def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key of the user's own, and no server on this machine."""
+    for name in list(os.environ):
+        if name.endswith("_API_KEY") or name == "SIGHTLINE_MODEL":
+            monkeypatch.delenv(name)
+
+
+class Shop(NamedTuple):
+    """A project with one session, where its sessions are stored, and a free port."""
+
+    project: Path
+    root: Path
+    port: int
+
+    def run(self, *args: str) -> Result:
+        """Run the doctor on it."""
+        options = ["--project", str(self.project), "--root", str(self.root)]
+        return CliRunner().invoke(app, [*options, "doctor", "--port", str(self.port), *args])
+
+    def checks(self, *args: str, broken: bool = False) -> dict[str, dict[str, Any]]:
+        """What it finds, by what is checked. `broken`: whether something must be."""
+        done = self.run("--json", *(args or ("--offline",)))
+        assert done.exit_code == int(broken), done.stdout + done.stderr
+        found = json.loads(done.stdout)
+        assert found["good"] is not broken
+        return {each["check"]: each for each in found["checks"]}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    """A healthy one."""
+    project, root = tmp_path / "shop", tmp_path / "root"
+    project.mkdir()
+    with Session.new(project, root=root, session_id="one") as session:
+        session.user("Hi")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    return Shop(project, root, port)
+
+
+def test_a_healthy_place_has_nothing_broken(shop: Shop) -> None:
+    """Exit 0, in both languages; what is only a note breaks nothing. No file is left behind."""
+    before = sorted(shop.root.rglob("*"))
+    done = shop.run("--offline")
+    assert done.exit_code == 0, done.stdout
+    assert "Nothing is broken." in done.stdout
+    zh = shop.run("--offline", "--lang", "zh").stdout
+    assert "没有故障" in zh
+    assert "故障 " not in zh
+    assert {each["state"] for each in shop.checks().values()} <= {"good", "note"}
+    assert sorted(shop.root.rglob("*")) == before
+
+
+def test_a_bad_configuration_is_shown_with_its_place(shop: Shop) -> None:
+    """The file and the key; the other checks are still made."""
+    (shop.project / "sightline.toml").write_text("[tools]\nfolder = 3\n")
+    found = shop.checks(broken=True)
+    assert "folder" in found["configuration"]["found"]
+    assert found["configuration"]["what_to_do"]
+    assert found["store"]["state"] == "good"
+
+
+def test_a_store_that_cannot_be_written_is_broken(shop: Shop) -> None:
+    """Here a file is where its folder should be."""
+    shutil.rmtree(shop.root)
+    shop.root.mkdir()
+    (shop.root / "projects").write_text("in the way")
+    found = shop.checks(broken=True)
+    assert "--root" in found["store"]["what_to_do"]
+
+
+@pytest.mark.parametrize(
+    ("free", "state"), [(doctor_checks.LEAST_SPACE - 1, "broken"), (doctor_checks.LEAST_SPACE, "note")]
+)
+def test_little_space_is_said(shop: Shop, monkeypatch: pytest.MonkeyPatch, free: int, state: str) -> None:
+    """A note while something can be written, then broken."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9 - free, free))
+    assert shop.checks(broken=state == "broken")["store"]["state"] == state
+
+
+def test_a_damaged_session_is_found(shop: Shop) -> None:
+    """A changed byte of the newest log; `verify` is named."""
+    log = Folder(shop.project, shop.root).file("one")
+    log.write_bytes(log.read_bytes().replace(b'"Hi"', b'"Ho"'))
+    found = shop.checks(broken=True)["newest session"]
+    assert found["state"] == "broken"
+    assert "sightline verify one" in found["what_to_do"]
+
+
+def test_the_model_is_looked_at(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is a note; one without its key is broken; a window that is not known is a note; a known one is good."""
+    assert shop.checks()["model"]["state"] == "note"
+    monkeypatch.setenv("SIGHTLINE_MODEL", "anthropic/claude-sonnet-5-5")
+    assert "ANTHROPIC_API_KEY" in shop.checks(broken=True)["model"]["what_to_do"]
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-very-secret")
+    done = shop.run("--offline")
+    assert "1,000,000" in done.stdout
+    assert "very-secret" not in done.stdout
+    monkeypatch.setenv("SIGHTLINE_MODEL", "http://gpu.example:1/v1 house-model")
+    assert "window" in shop.checks()["model"]["what_to_do"]
+
+
+def test_upstreams_are_reached_without_a_key(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any answer will do, also a refusal; no key is sent; one that does not answer is broken if it was named."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    with Stub([error(401), error(404)]) as stub:
+        found = shop.checks("--upstream", f"{stub.url}/v1")
+        assert found["upstream"]["state"] == "good"
+        assert [name for asked in stub.asked for name in asked.headers if name in ("authorization", "x-api-key")] == []
+    found = shop.checks("--upstream", f"http://127.0.0.1:{shop.port}/v1", broken=True)
+    assert found["upstream"]["state"] == "broken"
+    assert "network" in found["upstream"]["what_to_do"]
+    assert shop.checks("--upstream", "ftp://x", broken=True)["upstream"]["state"] == "broken"
+
+
+def test_a_port_that_is_taken_is_said(shop: Shop) -> None:
+    """With how to choose another."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", shop.port))
+        taken.listen()
+        assert "--port" in shop.checks(broken=True)["port"]["what_to_do"]
+
+
+def test_a_token_that_others_can_read_is_said(shop: Shop) -> None:
+    """Only if there is one."""
+    assert "token" not in shop.checks()
+    load_or_create_token(shop.root)
+    assert shop.checks()["token"]["state"] == "good"
+    (shop.root / "server-token").chmod(0o644)
+    assert "chmod 600" in shop.checks(broken=True)["token"]["what_to_do"]
+
+
+def test_missing_extras_are_notes(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command that installs them; so is a missing tokenizer."""
+    real = doctor_checks.find_spec
+    missing = ("mcp", "tree_sitter", "splintr")
+    monkeypatch.setattr(doctor_checks, "find_spec", lambda name: None if name in missing else real(name))
+    found = shop.checks()
+    assert "sightline[code,mcp]" in found["extras"]["what_to_do"]
+    assert found["tokenizer"]["state"] == "note"
+
+
+def test_a_check_that_fails_is_a_finding(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it raises, the others are made."""
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("unexpected")
+
+    monkeypatch.setattr(doctor_checks, "chosen", fails)
+    found = shop.checks(broken=True)
+    assert "unexpected" in found["check"]["found"]
+    assert found["store"]["state"] == "good"
