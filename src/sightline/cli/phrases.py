@@ -532,7 +532,8 @@ _PHRASES = {
         "告诉你的智能体：ANTHROPIC_BASE_URL={address} 或 OPENAI_BASE_URL={address}/v1",
     ),
     "serve token": (
-        "The token of this server, shown only now: {token}. Callers send it as X-Sightline-Token, or use the address /token/{token}",
+        "The token of this server, shown only now: {token}. Callers send it as X-Sightline-Token, or use the address "
+        "/token/{token}",
         "本服务的令牌，仅显示这一次：{token}。调用方以 X-Sightline-Token 发送，或使用地址 /token/{token}",
     ),
     "serve upstream": (
@@ -540,7 +541,7 @@ _PHRASES = {
         "--upstream 形如 anthropic=https://… 或 openai=https://…/v1，不能是 {given!r}",
     ),
     "wrap no command": (
-        "there is no command {command!r}; after -- comes the agent's own command line, such as: sightline wrap -- claude",
+        "there is no command {command!r}; after -- comes the agent's own command line: sightline wrap -- claude",
         "没有命令 {command!r}；-- 之后是智能体自己的命令行，例如：sightline wrap -- claude",
     ),
     "wrap nothing": (

@@ -1,0 +1,96 @@
+"""`sightline serve` and `sightline wrap` as a user runs them: a command of their own, a real client, a real port."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from clients import Conversation
+from upstream import Upstream
+from upstream_script import answer
+
+SIGHTLINE = [sys.executable, "-m", "sightline"]
+AGENT = """
+import openai
+client = openai.OpenAI(api_key="any")
+messages = [{"role": "user", "content": "Hello?"}]
+for _ in range(3):
+    reply = client.chat.completions.create(model="gpt-4o", messages=messages)
+    messages += [reply.choices[0].message.model_dump(exclude_none=True), {"role": "user", "content": "And?"}]
+print("done:", len(messages))
+raise SystemExit(3)
+"""
+
+
+def environment(tmp_path: Path, **more: str) -> dict[str, str]:
+    """An environment with a home of its own and no provider's address."""
+    kept = {name: value for name, value in os.environ.items() if not name.endswith(("_BASE_URL", "_API_KEY"))}
+    return {**kept, "HOME": str(tmp_path), **more}
+
+
+def test_wrap_runs_a_command_and_says_what_went_through(tmp_path: Path) -> None:
+    """The command's output and exit status are its own; the summary is on standard error; the conversation is kept."""
+    with Upstream([answer("One."), answer("Two."), answer("Three.")]) as upstream:
+        done = subprocess.run(
+            [*SIGHTLINE, "--root", "kept", "wrap", "--upstream", f"openai={upstream.openai_url}", "--", sys.executable,
+             "-c", AGENT],
+            cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stdout) == (3, "done: 7\n"), done.stderr
+    assert re.search(r"calls of the model +3\n", done.stderr)
+    assert "saved" in done.stderr
+    listed = subprocess.run(
+        [*SIGHTLINE, "--root", "kept", "sessions", "--json"], cwd=tmp_path, env=environment(tmp_path),
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert "Hello?" in listed.stdout
+
+
+def test_wrap_says_what_to_do_if_there_is_no_such_command_or_no_request_came(tmp_path: Path) -> None:
+    """Not a traceback, and not a table of zeros."""
+    wrong = subprocess.run(
+        [*SIGHTLINE, "wrap", "--", "no-such-agent"], cwd=tmp_path, env=environment(tmp_path), capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert wrong.returncode == 1
+    assert "no command 'no-such-agent'" in wrong.stderr
+    quiet = subprocess.run(
+        [*SIGHTLINE, "wrap", "--", sys.executable, "-c", "print('hi')"], cwd=tmp_path, env=environment(tmp_path),
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (quiet.returncode, quiet.stdout) == (0, "hi\n")
+    assert "ANTHROPIC_BASE_URL" in quiet.stderr
+
+
+def test_serve_says_its_address_and_ends_cleanly(tmp_path: Path) -> None:
+    """A client that is told the address gets its answer; a signal ends the server."""
+    import openai
+
+    with Upstream(Conversation()) as upstream:
+        serving = subprocess.Popen(
+            [*SIGHTLINE, "--root", "kept", "serve", "--port", "0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+            env=environment(tmp_path, OPENAI_BASE_URL=upstream.openai_url),
+        )  # fmt: skip
+        assert serving.stderr is not None
+        try:
+            found = re.search(r"http://[\d.]+:\d+", serving.stderr.readline())
+            assert found
+            client = openai.OpenAI(api_key="any", base_url=f"{found[0]}/v1")
+            assert [model.id for model in client.models.list()]
+        finally:
+            serving.send_signal(signal.SIGTERM)
+            serving.communicate(timeout=30)
+    assert serving.returncode in (0, -signal.SIGTERM)
+    assert upstream.invalid == []
+
+
+def test_serve_refuses_an_upstream_that_it_cannot_use(tmp_path: Path) -> None:
+    """The error shows how one is written."""
+    done = subprocess.run(
+        [*SIGHTLINE, "serve", "--upstream", "ftp://x"], cwd=tmp_path, env=environment(tmp_path), capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "openai=https://" in done.stderr
