@@ -100,11 +100,6 @@ class View:
         body = self.last.body if self.last else 0
         return self.fixed + body + self.full_tokens(self.new) - self.saved(lods or {})
 
-    @property
-    def fits(self) -> bool:
-        """Whether the last plan and the new units in full stay below the trigger, and no summary waits."""
-        return not self.summary_waits and self.tokens_with_new() <= self.fixed + self.budget.trigger * self.body_limit
-
     def row_tokens(self, row: int, lod: Lod) -> int:
         """Tokens of an item at a level, framing included."""
         return row_tokens(self.timeline, self.profile, row, lod)

@@ -17,6 +17,7 @@ from sightline.server.model_request import Format, Json, ModelRequest
 from sightline.session.conversations import Conversations
 from sightline.session.history import ListPlace
 from sightline.session.session import Session
+from sightline.values.profiles import profile
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 from sightline.wire import read_reply, registry
@@ -72,8 +73,10 @@ class Turns:
                 session.system(system, replace=True)
             budget, is_composed = self._budget(asked), session.receipt is not None
             session.tools(asked.tools, recall=is_composed and asked.takes_tools)
-            if not is_composed and (budget is None or (self._config.economy == "off" and session.fits(budget))):
-                tokens = session.items.tokens()
+            tokens = session.items.tokens()
+            if not is_composed and (
+                budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
+            ):
                 return Prepared(name, history.place, asked.body, frozenset(), tokens, tokens)
             return self._compose(session, history.place, asked, name, budget or _ANY)
 
@@ -122,6 +125,11 @@ class Turns:
         body = _body(asked, payload, own, name)
         offered = session.items.tokens()
         return Prepared(name, place, body, own, offered, payload.tokens, payload.plan.reason, composed=True)
+
+
+def _fits(tokens: int, budget: Budget, session: Session) -> bool:
+    """Whether everything stays below the trigger in full, so that nothing has to be shortened."""
+    return tokens <= budget.trigger * budget.limit(margin=profile(session.settings.profile).margin)
 
 
 def _open(config: Config, name: str, provider: str) -> Session:

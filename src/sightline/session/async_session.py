@@ -303,7 +303,6 @@ class AsyncSession(_Awaitable[Session]):
     extend = _awaitable(Session.extend)
     tools = _awaitable(Session.tools)
     compose = _awaitable(Session.compose)
-    fits = _awaitable(Session.fits)
     preview = _awaitable(Session.preview)
     transcript = _awaitable(Session.transcript)
     overflowed = _awaitable(Session.overflowed)

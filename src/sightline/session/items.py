@@ -9,7 +9,7 @@ from sightline.compose.turn import Composer
 from sightline.errors import BadInput, UnknownItem
 from sightline.log import entries
 from sightline.log.annotations import PinNote
-from sightline.log.columns import CHANGED
+from sightline.log.columns import CHANGED, HEAD
 from sightline.log.journal import Journal
 from sightline.log.laid_down import laid_down
 from sightline.recall.recall import Found, Recall
@@ -18,6 +18,7 @@ from sightline.values.items import Call, Item, Kind, Lod, plain_text
 from sightline.values.lock import locked
 
 _READ_AHEAD = 256  # items whose entries are read at once
+_ADDED = frozenset({Kind.RECALL, Kind.SUMMARY, Kind.WINDOW})  # by the engine
 
 
 class ItemInfo(NamedTuple):
@@ -51,6 +52,7 @@ class Items:
 
     def __init__(self, journal: Journal, recall: Recall, composer: Composer, lock: RLock) -> None:
         self._journal, self._recall, self._composer, self._lock = journal, recall, composer, lock
+        self._summed: tuple[tuple[int, str], int, int] = ((-1, ""), 0, 0)  # branch and profile, rows, their tokens
 
     def __len__(self) -> int:
         return sum(1 for _ in self._rows())
@@ -93,15 +95,17 @@ class Items:
 
         What the engine added is not counted: recalled passages and summaries.
         """
-        timeline, profile = self._journal.timeline, self._journal.reader.profile
-        own = (Kind.RECALL, Kind.SUMMARY, Kind.WINDOW)
-        rows = [
-            row for row in timeline.rows_on(self._journal.path, range(len(timeline))) if timeline.kind[row] not in own
-        ]
-        framing = sum(
-            [profile.call_tokens if timeline.kind[row] == Kind.CALL else profile.message_tokens for row in rows]
-        )
-        return sum([timeline.full[row] for row in rows]) + framing + self._journal.tools.tokens + profile.request_tokens
+        journal, timeline, profile = self._journal, self._journal.timeline, self._journal.reader.profile
+        key, first, tokens = self._summed
+        if key != (journal.branch, profile.name):
+            first = tokens = 0
+        for row in timeline.rows_on(journal.path, range(first, len(timeline))):
+            kind = timeline.kind[row]
+            if kind not in _ADDED and not timeline.state[row] & HEAD:
+                tokens += timeline.full[row] + (profile.call_tokens if kind == Kind.CALL else profile.message_tokens)
+        self._summed = (journal.branch, profile.name), len(timeline), tokens  # what is new is added the next time
+        head = sum(timeline.full[row] + profile.message_tokens for row in timeline.head_rows(journal.path))
+        return tokens + head + journal.tools.tokens + profile.request_tokens
 
     @locked
     def constraints(self) -> list[Constraint]:

@@ -496,11 +496,6 @@ class Session:
         return self._composer.compose(budget, ask, if_unchanged=False)
 
     @locked
-    def fits(self, budget: Budget) -> bool:
-        """Whether all that was said fits in full, so that nothing has to be shortened."""
-        return self._composer.view(accept.check_budget(budget)).fits
-
-    @locked
     def preview(self, budget: Budget) -> Payload:
         """Compose as `compose` would now, without recall and without calls that wait. Nothing is written.
 
