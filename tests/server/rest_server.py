@@ -37,10 +37,8 @@ class RestServer:
         self.sessions = OpenSessions(self.project, hub=self.hub)
         self.metrics = Metrics(lambda: len(self.sessions.names()))
         routes = Starlette(routes=rest_routes(self.sessions, metrics=self.metrics, **self._options))
-        app = Guard(
-            Measure(routes, self.metrics), max_body=self._max_body,
-            token_hash=hash_token(self._token) if self._token else "",
-        )  # fmt: skip
+        token_hash = hash_token(self._token) if self._token else ""
+        app = Measure(Guard(routes, max_body=self._max_body, token_hash=token_hash), self.metrics)
         self.listener = Listener(app, on_stop=self.hub.close)
         serving = asyncio.create_task(self.listener._serve())  # without signals, which are the main thread's
         while not self.listener.started and not serving.done():

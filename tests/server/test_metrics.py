@@ -23,11 +23,13 @@ def test_requests_are_counted_by_pattern_and_status(server: RestServer) -> None:
     server.get("/api/sessions/talk")
     server.client.get("/nowhere/at/all")
     server.client.request("BREW", "/api/sessions")
+    server.client.get("/api/sessions", headers={"host": "evil.example"})
     text = server.client.get("/metrics").text
     requests = 'sightline_requests_total{method="GET",path="/api/sessions/{id}",status="%d"}'
     assert value(text, requests % 404) == 5
     assert value(text, requests % 200) == 1
     assert value(text, 'sightline_requests_total{method="GET",path="other",status="404"}') == 1
+    assert value(text, 'sightline_requests_total{method="GET",path="other",status="403"}') == 1
     assert "BREW" not in text
     assert value(text, "sightline_open_sessions") == 1
     assert value(text, 'sightline_request_seconds_count{path="/api/sessions/{id}"}') == 6

@@ -31,6 +31,24 @@ def test_sessions_are_listed_in_pages_and_found_by_their_words(server: RestServe
     assert found["words"].startswith("Question 1")
 
 
+def test_a_session_that_has_not_changed_is_not_opened_to_be_listed(
+    server: RestServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once is enough, until something is written to it."""
+    converse(project, "second", turns=1, lines=2)
+    server.get("/api/sessions")
+    opened: list[str] = []
+    real = Folder.open
+    monkeypatch.setattr(Folder, "open", lambda folder, name: opened.append(name) or real(folder, name))
+    assert len(server.get("/api/sessions")["sessions"]) == 2
+    assert opened == []
+    with Session.resume("second", project) as session:
+        session.user("More")
+    opened.clear()
+    [found] = server.get("/api/sessions?q=second")["sessions"]
+    assert (opened, found["turns"]) == (["second"], 2)
+
+
 def test_a_session_that_cannot_be_read_is_listed_with_the_reason(server: RestServer, project: Path) -> None:
     """It does not hide the others."""
     server.post("/api/sessions", {"id": "newer", "strategy": "sliding"}, 201)

@@ -8,8 +8,8 @@ import asyncio
 import secrets
 import threading
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -84,23 +84,30 @@ class Hub:
             self._closed = True
         self._wake()
 
+    @property
+    def followers(self) -> int:
+        """How many streams are open."""
+        return self._followers
+
     def check_room(self) -> None:
         """Raise TooManyFollowers if as many streams are open as are allowed."""
         if self._followers >= self._most:
             raise TooManyFollowers(f"{self._most} streams of events are open, and no more are allowed; close one")
 
-    async def follow(
+    def follow(
         self, session: str = "", after: str = "", heartbeat: float = HEARTBEAT
-    ) -> AsyncIterator[Followed | None]:
-        """Yield the events of one session, or of all, from now on or after the one of this id. None is a heartbeat.
+    ) -> AsyncGenerator[Followed | None, None]:
+        """Yield the events of one session, or of all, from this call on or after the one of this id.
 
-        Ends when the hub is closed. Raises TooManyFollowers.
+        None is a heartbeat. Ends when the hub is closed. The first step raises TooManyFollowers.
         """
+        return self._follow(session, self._place(after), heartbeat)
+
+    async def _follow(self, session: str, place: int, heartbeat: float) -> AsyncGenerator[Followed | None, None]:
         self.check_room()
         with self._lock:
             self._followers += 1
         try:
-            place = self._place(after)
             while True:
                 events, first, closed = self._since(place)
                 if first > place + 1:
@@ -167,12 +174,13 @@ def _end_wait(woken: "asyncio.Future[None]") -> None:
         woken.set_result(None)
 
 
-async def as_sse(followed: AsyncIterator[Followed | None]) -> AsyncIterator[bytes]:
+async def as_sse(followed: AsyncGenerator[Followed | None, None]) -> AsyncGenerator[bytes, None]:
     """Yield events as a browser's EventSource reads them, after a comment so that there is an answer at once."""
     yield b": events follow\nretry: 2000\n\n"
-    async for each in followed:
-        if each is None:
-            yield b": nothing new\n\n"
-        else:
-            data = msgspec.json.encode(each.event)  # one line, because JSON escapes line ends
-            yield b"id: %b\nevent: %b\ndata: %b\n\n" % (each.id.encode(), each.event.kind.encode(), data)
+    async with aclosing(followed):  # so that a client that has gone makes room at once
+        async for each in followed:
+            if each is None:
+                yield b": nothing new\n\n"
+            else:
+                data = msgspec.json.encode(each.event)  # one line, because JSON escapes line ends
+                yield b"id: %b\nevent: %b\ndata: %b\n\n" % (each.id.encode(), each.event.kind.encode(), data)

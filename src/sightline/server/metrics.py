@@ -98,7 +98,10 @@ class Metrics:
 
 
 class Measure:
-    """An ASGI middleware that counts and logs each request, once its answer has ended."""
+    """An ASGI middleware that counts and logs each request, once its answer has ended.
+
+    It goes around the `Guard`, so that refusals are counted too.
+    """
 
     def __init__(self, app: "ASGIApp", metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics

@@ -196,7 +196,7 @@ def rest_routes(
     `model` answers `interact`; `apps` may run here for windows that a session has.
     """
     counts = metrics or Metrics(lambda: len(sessions.names()))
-    server = Served(sessions, sessions.hub, counts, model, frozenset(apps), set())
+    server = Served(sessions, sessions.hub, counts, model, frozenset(apps), set(), {})
     by_path: dict[str, list[Operation]] = {}
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, []).append(operation)

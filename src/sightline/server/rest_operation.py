@@ -45,6 +45,7 @@ class Served(NamedTuple):
     model: "Model | None"  # for `interact`
     apps: frozenset[str]  # that may run in this server, for windows that a session has
     answering: set[tuple[str, str]]  # sessions and branches in which the model answers now
+    known: dict[tuple[str, int | None, int | None], Any]  # facts of sessions that have not changed since
 
 
 class Asked(NamedTuple):

@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from sightline.errors import BadInput, SightlineError
 from sightline.log.branches import branch_label
 from sightline.log.stores.session_folder import Folder
-from sightline.server.rest_operation import Asked, NotFound, Unavailable
+from sightline.server.rest_operation import Asked, NotFound, Served, Unavailable
 from sightline.server.rest_values import (
     Branches,
     Created,
@@ -38,6 +38,7 @@ from sightline.wire import registry
 
 _WORDS = 200  # characters of the first question
 _LOOKED_AT = 200  # sessions that one search opens at most; the next page goes on
+_KNOWN = 10_000  # sessions whose facts are kept, about 1 kB each
 _LOG = "jsonl"
 _MEDIA = {_LOG: "application/x-ndjson", "markdown": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8"}
 _PIECES = 64  # pieces of an export that are made at a time
@@ -63,7 +64,7 @@ async def list_sessions(asked: Asked) -> SessionPage:
         found: list[SessionFacts] = []
         at = query.start
         while at < len(ids) and len(found) < query.limit and at - query.start < _LOOKED_AT:
-            facts = _short_facts(sessions, ids[at], is_open=ids[at] in is_open)
+            facts = msgspec.structs.replace(_known_facts(asked.server, ids[at]), open=ids[at] in is_open)
             at += 1
             if query.q.casefold() in f"{facts.id}\n{facts.words}".casefold():
                 found.append(facts)
@@ -72,11 +73,25 @@ async def list_sessions(asked: Asked) -> SessionPage:
     return await asyncio.to_thread(read)
 
 
-def _short_facts(sessions: OpenSessions, session_id: str, *, is_open: bool) -> SessionFacts:
+def _known_facts(server: Served, session_id: str) -> SessionFacts:
+    """Describe a session, which is opened for that only if its file has changed since the last time."""
+    written, size = _file_facts(server.sessions, session_id)
+    key = (session_id, written, size)
+    if size is None:  # no file: the store does not tell whether it has changed
+        return _short_facts(server.sessions, session_id)
+    if (found := server.known.get(key)) is None:
+        if len(server.known) >= _KNOWN:
+            server.known.clear()
+        found = server.known[key] = _short_facts(server.sessions, session_id)
+    facts: SessionFacts = found
+    return facts
+
+
+def _short_facts(sessions: OpenSessions, session_id: str) -> SessionFacts:
     """Describe a session without keeping it open. One that cannot be read is listed with the reason."""
     try:
         with Session.inspect(session_id, sessions.project, stores=sessions.stores) as session:
-            return facts_of(sessions, session, is_open=is_open)
+            return facts_of(sessions, session, is_open=False)
     except (SightlineError, OSError) as error:
         return SessionFacts(session_id, error=str(error))
 
