@@ -62,7 +62,7 @@ def create_app(config: Config, *, transport: Any = None) -> "Starlette":
     routes = [
         *rest_routes(sessions, metrics=metrics),
         *(Route(path, call_model, methods=["POST"]) for path in FORMATS),
-        Route("/v1/{path:path}", pass_on, methods=_METHODS),
+        Route("/{path:path}", pass_on, methods=_METHODS),  # Claude Code begins with HEAD /
     ]
     guard = Middleware(Guard, max_body=config.max_body, token_hash=config.token_hash, hosts=config.hosts)
     app = Starlette(routes=routes, lifespan=lifespan, middleware=[guard, Middleware(Measure, metrics=metrics)])
