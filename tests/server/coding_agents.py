@@ -34,6 +34,7 @@ class Programs:
 
 def install(folder: Path) -> Programs:
     """Install both agents with npm, 620 MB, unless these versions are there. Needs node 18 and the npm registry."""
+    folder = folder.absolute()  # the agents are started elsewhere
     folder.mkdir(parents=True, exist_ok=True)
     programs = Programs(*(folder / "node_modules" / ".bin" / name for name in ("claude", "codex")))
     with (folder / "install.lock").open("w") as lock:  # the workers of a parallel run share the folder
