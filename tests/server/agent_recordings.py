@@ -17,7 +17,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from coding_agents import EditAll, install, make_project, run_claude, run_codex
+from coding_agents import SUMMARY, EditAll, install, make_project, run_claude, run_codex
 from upstream import Asked, Upstream
 from upstream_script import Answer, Raw
 
@@ -25,6 +25,7 @@ Json = dict[str, Any]
 
 FOLDER = Path(__file__).parent / "recorded"
 AGENTS = ("claude", "codex")
+COMPACTED = "claude_compacted"  # a run in which Claude Code compacts its own history once
 PLACE = "/home/user"  # instead of the folder that it was recorded in
 LONG = 120  # characters; what the script and the project have is shorter, or a result
 SECRETS = {"x-api-key", "authorization", "host", "content-length", "connection", "accept-encoding"}
@@ -62,17 +63,17 @@ def replay(agent: str) -> list[Answer]:
     return [Answer(tuple(Raw(block) for block in step.answer)) for step in load(agent)]
 
 
-def save(agent: str, asked: list[Asked], place: str) -> None:
+def save(name: str, asked: list[Asked], place: str) -> None:
     """Write a run down, without the agent's own texts and the recorder's folder."""
     lines = []
     for each in asked:
         assert dump(each.body) == each.raw.decode(), "the agent writes JSON in another way"
-        headers = {name: value for name, value in each.headers.items() if name not in SECRETS}
+        headers = {key: value for key, value in each.headers.items() if key not in SECRETS}
         path = each.path + (f"?{each.query}" if each.query else "")
         line = dump({"path": path, "headers": headers, "raw": dump(_hide(each.body)), "answer": each.answer})
         lines.append(line.replace(place, PLACE))
     FOLDER.mkdir(exist_ok=True)
-    (FOLDER / f"{agent}.jsonl.xz").write_bytes(lzma.compress("\n".join(lines).encode(), preset=9))
+    (FOLDER / f"{name}.jsonl.xz").write_bytes(lzma.compress("\n".join(lines).encode(), preset=9))
 
 
 def dump(value: object) -> str:
@@ -89,8 +90,8 @@ def _hide(value: Any) -> Any:
             return {key: _hide_field(key, each) for key, each in value.items()}
         case list():
             return [_hide(each) for each in value]
-        case str() if len(value) > LONG:
-            return _filler(value)
+        case str() if len(value) > LONG and " is kept\n" not in value:  # a page of the project is ours
+            return SUMMARY.join(_filler(each) if each else "" for each in value.split(SUMMARY))
         case _:
             return value
 
@@ -113,20 +114,23 @@ def _filler(text: str) -> str:
     return (" ".join(words)[: len(text) - 1] + ".")[: len(text)]
 
 
-def record(agent: str, files: int = 12, lines: int = 40) -> None:
-    """Run an agent against the upstream and save what it sent."""
+def record(name: str, files: int = 12, lines: int = 40, window: int = 200_000) -> None:
+    """Run an agent against the upstream and save what it sent and what was answered, without refused requests."""
+    agent = name.partition("_")[0]
     programs = install(Path(".cache") / "agents")
     with TemporaryDirectory() as place:
         project = make_project(Path(place), files=files, lines=lines)
-        with Upstream(EditAll(project, agent)) as upstream:
+        with Upstream(EditAll(project, agent), window=window) as upstream:
             if agent == "claude":
                 run_claude(programs, project, upstream.anthropic_url)
             else:
                 run_codex(programs, project, upstream.openai_url)
-        assert not upstream.invalid
-        save(agent, upstream.calls, place)
+        assert project.is_done()
+        assert all(asked.overflow for asked in upstream.asked if asked.verdict)
+        save(name, upstream.calls, place)
 
 
 if __name__ == "__main__":
-    for name in AGENTS:
-        record(name)
+    for each in AGENTS:
+        record(each)
+    record(COMPACTED, files=16, lines=150, window=50_000)

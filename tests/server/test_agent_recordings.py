@@ -6,7 +6,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from agent_recordings import AGENTS, Recorded, load, replay
+from agent_recordings import AGENTS, COMPACTED, Recorded, load, replay
+from coding_agents import SUMMARY
 from upstream import Upstream
 
 
@@ -26,7 +27,7 @@ def history(step: Recorded) -> list[Any]:
     return list(without_marks(step.body.get("messages") or step.body["input"]))
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", [*AGENTS, COMPACTED])
 def test_recorded_requests_are_valid(agent: str) -> None:
     """The strict upstream takes each of them, and gives the recorded answers again."""
     steps = load(agent)
@@ -59,9 +60,21 @@ def test_claude_code_moves_its_breakpoint() -> None:
     assert moved > 15
 
 
+def test_claude_code_compacts_its_own_history_once() -> None:
+    """It asks for a summary after its last results, and begins anew with the summary in a message of the user."""
+    steps = load(COMPACTED)
+    pairs = [(before, after) for before, after in pairwise(steps) if history(after)[1:2] != history(before)[1:2]]
+    assert len(pairs) == 1
+    asks, begins = pairs[0]
+    assert [block["type"] for block in asks.body["messages"][-1]["content"]][-1] == "text"
+    assert SUMMARY in asks.answer[0]["text"]
+    assert SUMMARY in json.dumps(begins.body["messages"][0])
+    assert len(history(begins)) < len(history(asks))
+
+
 def test_nothing_of_the_recorder_is_left() -> None:
     """No key, no folder of its own."""
-    for agent in AGENTS:
+    for agent in (*AGENTS, COMPACTED):
         for step in load(agent):
             assert not {"x-api-key", "authorization"} & step.headers.keys()
             assert "/tmp/" not in step.raw.decode()
