@@ -21,6 +21,7 @@ from upstream_script import Answer, Block, answer, call, think
 PACKAGES = ("@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.166.0")
 MINUTES = 10  # that one run may take
 TASK = "Make every function return one more than it does."
+SUMMARY = "Some parts return one more by now; the others are still to be done, one after the other."
 LAST = "Every function returns one more now."
 
 
@@ -34,6 +35,7 @@ class Programs:
 
 def install(folder: Path) -> Programs:
     """Install both agents with npm, 620 MB, unless these versions are there. Needs node 18 and the npm registry."""
+    folder = folder.absolute()  # the agents are started elsewhere
     folder.mkdir(parents=True, exist_ok=True)
     programs = Programs(*(folder / "node_modules" / ".bin" / name for name in ("claude", "codex")))
     with (folder / "install.lock").open("w") as lock:  # the workers of a parallel run share the folder
@@ -95,7 +97,9 @@ class EditAll:
         self._project, self._agent, self._step = project, agent, 0
 
     def __call__(self, asked: Asked) -> Answer:
-        """The next step."""
+        """The next step; a summary takes none."""
+        if asks_summary(asked):
+            return answer(f"<analysis>I look at all parts.</analysis>\n<summary>{SUMMARY}</summary>")
         number, edits = divmod(self._step, 2)
         self._step += 1
         if number >= self._project.files:
@@ -116,6 +120,17 @@ class EditAll:
         if self._agent == "claude":
             return call("Edit", {"file_path": path, "old_string": f"{before}\n", "new_string": f"{after}\n"})
         return call("exec_command", {"cmd": f"sed -i 's/^{before}$/{after}/' {path}"})
+
+
+def asks_summary(asked: Asked) -> bool:
+    """Whether Claude Code asks for a summary of its own, in words after the last results."""
+    texts = [
+        block["text"]
+        for message in asked.body.get("messages", [])[-2:]
+        for block in (message["content"] if isinstance(message["content"], list) else ())
+        if block["type"] == "text"
+    ]
+    return any("Respond with TEXT ONLY" in text for text in texts)
 
 
 def run_claude(programs: Programs, project: Project, anthropic_url: str, *options: str) -> str:

@@ -341,8 +341,9 @@ def test_a_stream_in_pieces_or_compressed_is_the_same(step: Answer) -> None:
 
 
 def test_whole_answers_are_compressed_if_the_client_wants_it() -> None:
-    """gzip for those who take it, plain for others."""
-    with Upstream([zip_body(answer("Yes."))] * 2) as upstream, httpx2.Client(verify=False) as client:
+    """gzip for those who take it, plain for others; errors too."""
+    script = [zip_body(answer("Yes.")), zip_body(answer("Yes.")), fail(500, zipped=True)]
+    with Upstream(script) as upstream, httpx2.Client(verify=False) as client:
         for encoding in ("gzip", "identity"):
             headers = {"authorization": "Bearer any", "accept-encoding": encoding}
             body = {"model": "gpt-5.2", "messages": ASK}
@@ -350,6 +351,18 @@ def test_whole_answers_are_compressed_if_the_client_wants_it() -> None:
                 raw = b"".join(found.iter_raw())
             plain = gzip.decompress(raw) if encoding == "gzip" else raw
             assert b'"content": "Yes."' in plain
+        headers = {"authorization": "Bearer any", "accept-encoding": "gzip"}
+        failed = client.post(f"{upstream.openai_url}/chat/completions", json=body, headers=headers)
+    assert (failed.headers["content-encoding"], failed.json()["error"]["type"]) == ("gzip", "server_error")
+
+
+def test_a_long_run_keeps_only_what_was_refused() -> None:
+    """The others are counted."""
+    with Upstream(lambda asked: answer("Yes."), keep=False) as upstream, claude(upstream) as client:
+        streamed(client)
+        with pytest.raises(anthropic.BadRequestError):
+            client.messages.create(messages=[], **CLAUDE)
+    assert (upstream.count, len(upstream.asked), len(upstream.invalid)) == (2, 1, 1)
 
 
 def test_a_script_that_ends_says_so() -> None:

@@ -1,7 +1,6 @@
 """The scripted upstream refuses what the providers refuse, in their shape, and takes what they take."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 from typing import Any
 
 import httpx2
@@ -12,6 +11,7 @@ from upstream_rules import seal, sign
 from upstream_script import answer, call, think
 
 Json = dict[str, Any]
+BETA = {"anthropic-beta": "some-2025-01-01,mid-conversation-system-2026-04-07"}
 HEADERS = {"x-api-key": "any", "anthropic-version": "2023-06-01"}
 READ = {"name": "read", "description": "Reads a file.", "input_schema": {"type": "object", "properties": {}}}
 USE = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a"}}
@@ -187,10 +187,9 @@ def test_messages_refuses_what_the_provider_refuses(upstream: Upstream, name: st
 
 def test_a_system_message_needs_its_beta(upstream: Upstream) -> None:
     """With the beta a message of role system is taken, but not between a call and its result."""
-    beta = {"anthropic-beta": "some-2025-01-01,mid-conversation-system-2026-04-07"}
     between = messages(user(TEXT), assistant(USE), system("Be kind."), user(RESULT))
-    assert post(upstream, "/messages", messages(user(TEXT), system("Be kind.")), **beta).status_code == 200
-    assert "without `tool_result`" in post(upstream, "/messages", between, **beta).text
+    assert post(upstream, "/messages", messages(user(TEXT), system("Be kind.")), **BETA).status_code == 200
+    assert "without `tool_result`" in post(upstream, "/messages", between, **BETA).text
 
 
 def test_a_key_and_a_version_are_needed(upstream: Upstream) -> None:
@@ -211,13 +210,14 @@ def test_thinking_of_an_open_loop_may_not_be_changed_or_dropped(kind: str) -> No
 
         def go_on(*content: Json, then: tuple[Json, ...] = ()) -> str:
             body = messages(user(TEXT), assistant(*content), results, *then, thinking=option)
-            return post(upstream, "/messages", deepcopy(body)).text
+            return post(upstream, "/messages", body, **BETA).text
 
         assert "Expected `thinking`" in go_on(*said[1:])
         assert "Expected `thinking`" in go_on(said[1], said[0], said[2])
         assert "cannot be modified" in go_on(thought("Other."), *said[1:])
-        assert "Done." in go_on(*said)
-        assert len(upstream.invalid) == 3
+        assert "Expected `thinking`" in go_on(*said[1:], then=(system("Go on."),))
+        assert "Done." in go_on(*said, then=(system("Go on."),))
+        assert len(upstream.invalid) == 4
 
 
 # ------------------------------------------------------------------ OpenAI: chat

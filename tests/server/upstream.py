@@ -57,10 +57,17 @@ class Upstream:
     """The server, in a thread of its own, on a free port of loopback."""
 
     def __init__(
-        self, script: Script, *, window: int = WINDOW, cache_minimum: int = 1024, fail_in_stream: bool = False
+        self,
+        script: Script,
+        *,
+        window: int = WINDOW,  # tokens; more is refused as the provider does
+        cache_minimum: int = 1024,  # tokens; shorter prefixes are not cached
+        fail_in_stream: bool = False,  # Responses: an overflow is told as an event, as the provider does in streams
+        keep: bool = True,  # False: only refused requests are kept, for long runs
     ) -> None:
         self._answer = script if callable(script) else _steps(script)
-        self._window, self._fail_in_stream = window, fail_in_stream
+        self._window, self._fail_in_stream, self._keep = window, fail_in_stream, keep
+        self.count = 0  # requests so far
         self._meter, self._cache = Meter(), Cache(cache_minimum)
         self._issued: dict[str, list[Json]] = {}  # Anthropic: id of a call → the content that it was part of
         self._memory = responses.Memory()
@@ -105,7 +112,9 @@ class Upstream:
     async def _serve(self, request: Request) -> Response:
         headers = {name.lower(): value for name, value in request.headers.items()}
         asked = Asked(request.method, request.url.path, request.url.query, headers, await request.body())
-        self.asked.append(asked)
+        self.count += 1
+        if self._keep:
+            self.asked.append(asked)
         asked.wire = WIRES.get(asked.path, "")
         if asked.method == "HEAD":  # an agent looks whether somebody is there, without a key
             return Response(status_code=404)
@@ -114,6 +123,8 @@ class Upstream:
             return self._route(request, asked)
         except Refused as refused:
             asked.verdict = refused.message
+            if not self._keep:
+                self.asked.append(asked)
             return self._refusal(asked, refused)
 
     def _route(self, request: Request, asked: Asked) -> Response:

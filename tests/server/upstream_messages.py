@@ -347,7 +347,8 @@ def _check_thinking(body: Json, messages: list[Json], issued: Mapping[str, list[
 
 def _open_loop(messages: list[Json]) -> Iterator[tuple[int, Json]]:
     """The assistant's turns since the user's last own words, if the last message has results."""
-    if not any(block["type"] == "tool_result" for block in messages[-1]["content"]):
+    said = [message for message in messages if message["role"] != "system"]  # a reminder closes no loop
+    if not any(block["type"] == "tool_result" for block in said[-1]["content"]):
         return
     start = max(
         (

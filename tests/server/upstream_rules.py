@@ -195,14 +195,15 @@ class Meter:
 
     def __init__(self) -> None:
         self._count = counter().count
-        self._known: dict[str, int] = {}
+        self._known: dict[bytes, int] = {}  # by digest: texts would fill the memory in a long run
 
     def count(self, value: object) -> int:
         """Tokens of a text, or of a value as JSON."""
         text = value if isinstance(value, str) else dump(value)
-        if text not in self._known:
-            self._known[text] = self._count(text)
-        return self._known[text]
+        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if key not in self._known:
+            self._known[key] = self._count(text)
+        return self._known[key]
 
 
 class Cache:

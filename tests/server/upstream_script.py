@@ -82,9 +82,11 @@ def call(name: str, arguments: Json | None = None, *, id: str = "") -> Call:  # 
     return Call(name, arguments or {}, id)
 
 
-def fail(status: int, headers: dict[str, str] | None = None, body: bytes | None = None) -> Failure:
+def fail(
+    status: int, headers: dict[str, str] | None = None, body: bytes | None = None, *, zipped: bool = False
+) -> Failure:
     """An error with this status; without a body, in the provider's shape and words."""
-    return Failure(status, headers or {}, body)
+    return Failure(status, headers or {}, body, zipped)
 
 
 def drop() -> Failure:
