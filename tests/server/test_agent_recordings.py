@@ -2,12 +2,14 @@
 
 import json
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 from agent_recordings import AGENTS, COMPACTED, Recorded, load, replay
 from coding_agents import SUMMARY
+from place import open_place
 from upstream import Upstream
 
 
@@ -38,6 +40,25 @@ def test_recorded_requests_are_valid(agent: str) -> None:
         assert upstream.invalid == []
     assert len(steps) > 20
     assert [asked.answer for asked in upstream.calls] == [step.answer for step in steps]
+
+
+@pytest.mark.parametrize("agent", [*AGENTS, COMPACTED])
+@pytest.mark.parametrize("small", [False, True])
+def test_recorded_requests_go_through_the_proxy(agent: str, small: bool, tmp_path: Path) -> None:
+    """They arrive as they were sent while they fit. In a small window they arrive shortened, and none is refused."""
+    steps, window = load(agent), (14_000 if agent == "codex" else 30_000) if small else None
+    with (
+        Upstream(replay(agent), **({"window": window} if window else {})) as upstream,
+        open_place("proxied", upstream, tmp_path, window=window) as url,
+        httpx2.Client(base_url=url, timeout=60) as client,
+    ):
+        for step in steps:
+            response = client.post(step.path, content=step.raw, headers={**step.headers, "x-api-key": "any"})
+            assert response.status_code == 200, response.text
+        assert upstream.invalid == []
+    arrived = [asked.raw for asked in upstream.calls]
+    same = [raw == step.raw for raw, step in zip(arrived, steps, strict=True)]
+    assert (same[0] and not same[-1]) if small else all(same)
 
 
 @pytest.mark.parametrize("agent", AGENTS)

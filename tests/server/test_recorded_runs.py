@@ -12,7 +12,7 @@ from upstream_script import Answer, Block, answer, call
 from sightline import samples
 from sightline.server.app import create_app
 from sightline.server.config import Config
-from sightline.values.items import Call, Message, Role, plain_text
+from sightline.values.items import Call, Message, Result, Role, plain_text
 from sightline.wire import openai_chat
 
 TOOL = {"type": "function", "function": {"name": "anything", "parameters": {"type": "object"}}}
@@ -56,10 +56,15 @@ def send_all(conversation: Conversation, folder: Path, window: int, most: int) -
 
 
 def _can_follow(messages: list[Message], at: int) -> bool:
-    """Whether a model can be asked before this message: every call before it has its result."""
-    opened = {part.id for message in messages[:at] for part in message.parts if isinstance(part, Call)}
-    answered = {part.id for message in messages[:at] if message.role is Role.TOOL for part in message.parts}  # type: ignore[union-attr]
-    return opened == answered
+    """Whether a provider takes what comes before this message: every call has its result directly after it."""
+    waiting: set[str] = set()
+    for message in messages[:at]:
+        results = {part.id for part in message.parts if isinstance(part, Result)}
+        if ((results or waiting) and not results <= waiting) or (waiting and not results):
+            return False
+        waiting -= results
+        waiting |= {part.id for part in message.parts if isinstance(part, Call)}
+    return not waiting
 
 
 def _answer(message: Message) -> Answer:

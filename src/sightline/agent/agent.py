@@ -77,7 +77,8 @@ class Agent:
             raise BadInput(f"rounds must be at least 1, not {rounds}")
         session = session.session if isinstance(session, AsyncSession) else session
         if not hasattr(model, "stream"):
-            raise BadInput(f"a model is an object such as Endpoint(…), with info, stream() and close(), not {model!r}")
+            wanted = "an object such as Endpoint(…), with info, stream(request) and close()"
+            raise BadInput(f"a model is {wanted}, not {model!r}")
         self.session, self.model, self.code, self.rounds = session, model, code, rounds
         self.spent = Spent()  # summaries included
         self.question = ""  # the item of the last question; empty while it is not in the log

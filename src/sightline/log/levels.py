@@ -79,7 +79,8 @@ class Reader(EntryReader):
     def _make_levels(self, row: int, lod: Lod) -> dict[Lod, int]:
         """The tokens of a row at this level, as it was sent; if it never was, at both lower levels, made now."""
         kind, full = self.timeline.kind[row], self.timeline.full[row]
-        if kind in (Kind.SYSTEM, Kind.RECALL, Kind.WINDOW):
+        is_prompt = kind == Kind.SYSTEM and not self.timeline.is_by_program(row)
+        if is_prompt or kind in (Kind.RECALL, Kind.WINDOW):
             return {Lod.GIST: NONE, Lod.SUMMARY: NONE}
         item = self.item(row)
         if self.logged(row, lod) is not None:

@@ -377,7 +377,7 @@ class Session:
     def note(self, content: accept.Content, *, system: bool = False) -> str:
         """Add a message of the program to the model, at its place in the conversation. It is never the user's words.
 
-        It is sent with the user role; with `system`, with the system role, and is then never shortened.
+        It is sent with the user role; with `system`, with the system role, and is then shortened last.
         """
         role = Role.SYSTEM if system else Role.USER
         return self._append_message(Message(role, accept.read_content(content)), flags=LABELLED)

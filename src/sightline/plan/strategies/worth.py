@@ -15,10 +15,11 @@ from sightline.plan.view import View
 from sightline.shorten import Purpose
 from sightline.values.items import Kind, Lod
 
-# What losing an item of each kind costs, compared with command output. What the user wrote is the task. A summary
-# replaces many messages. A recalled piece can go first, because its source remains.
+# What losing an item of each kind costs, compared with command output. What the user wrote is the task. A system item
+# here is a note of the program, because the others are never reduced. A summary replaces many messages. A recalled
+# piece can go first, because its source remains.
 _KIND: dict[int, float] = {
-    Kind.SYSTEM: inf, Kind.USER: 20.0, Kind.ASSISTANT: 3.0, Kind.CALL: 3.0, Kind.RESULT: 1.0, Kind.WINDOW: 1.0,
+    Kind.SYSTEM: 20.0, Kind.USER: 20.0, Kind.ASSISTANT: 3.0, Kind.CALL: 3.0, Kind.RESULT: 1.0, Kind.WINDOW: 1.0,
     Kind.SUMMARY: 50.0, Kind.RECALL: 0.05,
 }  # fmt: skip
 # The same for results: a report of another agent is worth as much as the assistant's words.
@@ -63,7 +64,7 @@ class Worth:
 
     def _per_token(self, row: int) -> float:
         timeline, state, kind = self._timeline, self._timeline.state[row], self._timeline.kind[row]
-        if row in self._view.pinned:
+        if self._view.never_reduced(row):
             return inf
         worth = _RESULT.get(timeline.purpose[row], 1.0) if kind == Kind.RESULT else _KIND[kind]
         age = 1 + self._unused(row) / _SLOWER if kind in USER_KINDS else self._unused(row)
