@@ -98,6 +98,8 @@ class Turns:
         with self._conversations[asked.format.provider].use(prepared.name) as history:
             session = history.session_at(prepared.place)
             budget = self._budget(asked) or _ANY
+            if last and asked.forces_call:  # it must be one of the client's tools
+                return self._compose(session, prepared.place, asked, prepared.name, budget, recall=False)
             if last:
                 none: Any = {"type": "none"} if asked.format.wire == "anthropic" else "none"
                 asked = asked._replace(fields=asked.fields | {"tool_choice": none})
@@ -115,13 +117,17 @@ class Turns:
         known = self._windows.get(asked.model) or window_of(asked.model)
         return Budget(known, min(asked.output, known // 2)) if known else None
 
-    def _compose(self, session: Session, place: ListPlace, asked: ModelRequest, name: str, budget: Budget) -> Prepared:
-        session.tools(asked.tools, recall=asked.takes_tools)
+    def _compose(
+        self, session: Session, place: ListPlace, asked: ModelRequest, name: str, budget: Budget, *, recall: bool = True
+    ) -> Prepared:
+        session.tools(asked.tools, recall=recall and asked.takes_tools)
+        is_first = session.receipt is None
         payload = session.compose(budget)
         own = OWN & {tool.name for tool in payload.tools if tool in RECALL_TOOLS}
         body = _body(asked, payload, own, name)
         offered = session.items.tokens()
-        return Prepared(name, place, body, own, offered, payload.tokens, payload.plan.reason, composed=True)
+        swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < offered else "")
+        return Prepared(name, place, body, own, offered, payload.tokens, swept, composed=True)
 
 
 def _open(config: Config, name: str, provider: str) -> Session:
@@ -136,7 +142,7 @@ def _body(asked: ModelRequest, payload: Payload, own: frozenset[str], name: str)
     """Return the agent's request with other messages, and with our tools after its own. All else stays."""
     wire = asked.format.wire
     fields: Json = dict(asked.fields)
-    marked = sum(map(_count_markers, (fields.get(asked.format.system), asked.tools)))
+    marked = sum(map(_count_markers, (fields.get(asked.format.system), asked.tools, [fields])))
     messages = payload.messages_json(wire, breakpoints=4 - marked)
     if asked.head:
         head = msgspec.json.encode(asked.head)
