@@ -5,19 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from through_proxy import LISTS, PATHS, TOOLS, Talk, Through, asked_names
+from through_proxy import LISTS, PATHS, TOOLS, Talk, Through, asked_names, without_markers
 from upstream import Asked
 from upstream_script import Answer, answer, call
 
 WIRES = list(PATHS)
 WINDOW = 4000
-
-
-def without_markers(value: Any) -> Any:
-    """The same value without cache markers."""
-    if isinstance(value, dict):
-        return {key: without_markers(each) for key, each in value.items() if key != "cache_control"}
-    return [without_markers(each) for each in value] if isinstance(value, list) else value
 
 
 def as_blocks(wire: str, body: dict[str, Any]) -> list[Any]:

@@ -242,3 +242,10 @@ def events_of(content: bytes) -> list[Json]:
 def asked_names(asked: Asked) -> list[str]:
     """The names of the tools of a request."""
     return [str(tool.get("name") or tool.get("function", {}).get("name")) for tool in asked.body.get("tools") or []]
+
+
+def without_markers(value: Any) -> Any:
+    """The same value without cache markers."""
+    if isinstance(value, dict):
+        return {key: without_markers(each) for key, each in value.items() if key != "cache_control"}
+    return [without_markers(each) for each in value] if isinstance(value, list) else value

@@ -326,7 +326,8 @@ class _Exchange:
         self._replies.append(reply)
         try:
             work = lambda: self._proxy.turns.reply(self._format, self._prepared, reply, stopped=stopped)  # noqa: E731
-            self._item = await self._proxy.run(self._prepared.name, work) or self._item
+            item, self._prepared = await self._proxy.run(self._prepared.name, work)
+            self._item = item or self._item
         except Exception as error:
             _log.warning("an answer in %s is not logged: %s", self._prepared.name, error, exc_info=True)
             self._proxy.totals.unlogged += 1
@@ -334,7 +335,7 @@ class _Exchange:
         self._proxy.totals.add(self._prepared, reply)
 
     async def _expect(self) -> None:
-        if not self._item:
+        if not self._replies:
             return
         shown = merged(self._format.wire, self._replies, self._own)
         try:
