@@ -40,7 +40,7 @@ def test_wrap_runs_a_command_and_says_what_went_through(tmp_path: Path) -> None:
         )  # fmt: skip
     assert (done.returncode, done.stdout) == (3, "done: 7\n"), done.stderr
     assert re.search(r"calls of the model +3\n", done.stderr)
-    assert "saved" in done.stderr
+    assert "cost of the input" not in done.stderr  # nothing was shortened
     listed = subprocess.run(
         [*SIGHTLINE, "--root", "kept", "sessions", "--json"], cwd=tmp_path, env=environment(tmp_path),
         capture_output=True, text=True, timeout=60, check=True,
@@ -94,3 +94,13 @@ def test_serve_refuses_an_upstream_that_it_cannot_use(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 1
     assert "openai=https://" in done.stderr
+
+
+def test_serve_is_not_its_own_upstream(tmp_path: Path) -> None:
+    """It would ask itself for ever: a variable that was meant for the agent is named."""
+    done = subprocess.run(
+        [*SIGHTLINE, "serve", "--port", "18999"], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        env=environment(tmp_path, OPENAI_BASE_URL="http://127.0.0.1:18999/v1"), check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "is this server itself" in done.stderr

@@ -558,9 +558,18 @@ _PHRASES = {
         "输入 {input:,}（其中缓存 {cached:,}），输出 {output:,}",
     ),
     "wrap cost": ("cost of the input, in tokens", "输入成本（折合 token）"),
-    "wrap cost value": (
-        "{cost:,}; the whole history would have cost about {full:,} ({saved:+.0%} saved)",
-        "{cost:,}；发送全部历史约需 {full:,}（节省 {saved:+.0%}）",
+    "wrap cost less": (
+        "{cost:,}: {share:.0%} less than the whole history, about {full:,}, in a window that it fits into",
+        "{cost:,}：比在足够大的窗口中发送全部历史（约 {full:,}）少 {share:.0%}",
+    ),
+    "wrap cost more": (
+        "{cost:,}: {share:.0%} more than the whole history, about {full:,}, in a window that it fits into",
+        "{cost:,}：比在足够大的窗口中发送全部历史（约 {full:,}）多 {share:.0%}",
+    ),
+    "serve own upstream": (
+        "the upstream {address} is this server itself: unset ANTHROPIC_BASE_URL and OPENAI_BASE_URL here, or name the "
+        "provider with --upstream",
+        "上游 {address} 就是本服务自己：请在此处取消 ANTHROPIC_BASE_URL 和 OPENAI_BASE_URL，或用 --upstream 指定服务商",
     ),
     "wrap sweeps": ("times that older parts were shortened", "缩短较早内容的次数"),
     "wrap recalled": ("calls to bring something back", "取回内容的调用"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sightline.cli.options import Place, place, shared_options
+from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
 from sightline.errors import BadInput
 
@@ -63,6 +64,8 @@ def serve(host: str, port: int, window: int | None, economy: str, upstreams: tup
     """
     here = place()
     config = _config(here, host, window, economy, upstreams)
+    if port and (own := [each for each in config.upstreams.values() if _is_here(each, port)]):
+        raise BadInput(here.words("serve own upstream", address=own[0]))
     listener, _ = _listener(config, host, port)
     out = error_console()
 
@@ -126,6 +129,16 @@ def _config(here: Place, host: str, window: int | None, economy: str, upstreams:
         folder=Path(here.project).resolve(), root=root, upstreams=known, window=window, economy=economy, host=host,
         token_hash=hashed,
     )  # fmt: skip
+
+
+def _is_here(address: str, port: int) -> bool:
+    """Whether an upstream is this server itself, which would ask itself for ever."""
+    from urllib.parse import urlsplit
+
+    from sightline.server.safety import is_loopback
+
+    parts = urlsplit(address)
+    return parts.port == port and is_loopback(parts.hostname or "")
 
 
 def _listener(config: "Config", host: str, port: int) -> "tuple[Listener, Totals]":
@@ -193,19 +206,25 @@ def _run_child(command: Sequence[str], variables: dict[str, str]) -> int:
     return 128 - status if status < 0 else status
 
 
+def _cost(words: Phrases, totals: "Totals") -> str:
+    """Say what the input cost, beside what the whole history would have cost if a window had been large enough."""
+    share = totals.cost / totals.full_cost - 1 if totals.full_cost else 0.0
+    key = "wrap cost less" if share <= 0 else "wrap cost more"
+    return words(key, cost=round(totals.cost), full=round(totals.full_cost), share=abs(share))
+
+
 def _print_totals(here: Place, totals: "Totals") -> None:
     """Print what went through, on standard error: standard output belongs to the command."""
     out, words = error_console(), here.words
     if not totals.calls:
         print_text(out, words("wrap nothing"), "dim")
         return
-    saved = 1 - totals.cost / totals.full_cost if totals.full_cost else 0.0
     rows = (
         ("wrap calls", f"{totals.calls:,}"),
         ("wrap offered", f"{totals.offered:,}"),
         ("wrap sent", f"{totals.sent:,}"),
         ("wrap billed", words("wrap billed value", input=totals.input, cached=totals.cached, output=totals.output)),
-        ("wrap cost", words("wrap cost value", cost=round(totals.cost), full=round(totals.full_cost), saved=saved)),
+        *([("wrap cost", _cost(words, totals))] if totals.sweeps else []),
         ("wrap sweeps", f"{totals.sweeps:,}"),
         ("wrap recalled", f"{totals.recalled:,}"),
         ("wrap lost", f"{totals.unlogged:,}"),

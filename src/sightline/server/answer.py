@@ -4,13 +4,15 @@ The client gets one answer: the visible parts of every call, one after another. 
 Everything else passes byte for byte, as long as nothing before it was hidden.
 """
 
+import re
 from collections.abc import Collection, Iterator
 from typing import Any, Protocol
 
 import msgspec
 
-Json = dict[str, Any]
+from sightline.server.replies import Json, add_output, count_output
 
+_BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")  # ends an event
 _encode = msgspec.json.encode
 
 
@@ -23,8 +25,8 @@ class Filter(Protocol):
         The events that end the answer are kept until `end`.
         """
 
-    def begin_next(self) -> None:
-        """Begin the next call. What would have ended the answer is forgotten."""
+    def begin_next(self, own: frozenset[str]) -> None:
+        """Begin the next call, with these tools of ours. What would have ended the answer is forgotten."""
 
     def end(self) -> bytes:
         """Return the events that end the answer."""
@@ -34,24 +36,24 @@ class EventReader:
     """Cuts a stream of server-sent events into events, each with the bytes that it came in."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
+        self._looked = 0  # bytes of the rest in which no event ends
 
     def feed(self, chunk: bytes) -> Iterator[tuple[bytes, Json | None]]:
         """Yield the events that these bytes complete, each with its JSON."""
         self._rest += chunk
-        while (end := _event_end(self._rest)) > 0:
-            raw, self._rest = self._rest[:end], self._rest[end:]
+        start = 0
+        while (end := _BLANK_LINE.search(self._rest, max(start, self._looked))) is not None:
+            raw = bytes(self._rest[start : end.end()])
+            start = end.end()
             yield raw, _value(raw)
+        del self._rest[:start]
+        self._looked = max(0, len(self._rest) - 3)  # a blank line may come in two pieces
 
-    def rest(self) -> bytes:
-        """Return what came after the last whole event."""
-        return self._rest
-
-
-def _event_end(text: bytes) -> int:
-    """Return where the first event ends, after its blank line; 0: it has not ended."""
-    ends = [at + len(blank) for blank in (b"\n\n", b"\r\n\r\n", b"\r\r") if (at := text.find(blank)) >= 0]
-    return min(ends, default=0)
+    def rest(self) -> Iterator[tuple[bytes, Json | None]]:
+        """Yield what came after the last whole event, if anything did: some servers leave the last blank line out."""
+        if self._rest:
+            yield bytes(self._rest), _value(bytes(self._rest))
 
 
 def _value(raw: bytes) -> Json | None:
@@ -66,13 +68,54 @@ def _value(raw: bytes) -> Json | None:
 def filter_of(wire: str, own: Collection[str]) -> Filter:
     """Return the filter for a format. `own`: the names of our tools."""
     kinds: dict[str, Any] = {"anthropic": MessagesFilter, "openai": ChatFilter, "responses": ResponsesFilter}
-    made: Filter = kinds[wire](frozenset(own))
+    made: Filter = kinds[wire](frozenset(own)) if own or wire == "responses" else PlainFilter()
     return made
 
 
 def _event(value: Json, *, named: bool = True) -> bytes:
     name = b"event: " + str(value.get("type")).encode() + b"\n" if named else b""
     return name + b"data: " + _encode(value) + b"\n\n"
+
+
+def error_event(wire: str, body: bytes) -> bytes:
+    """Return an error of the provider, or of ours, as an event that ends a stream."""
+    try:
+        told = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        told = None
+    found = told.get("error") if isinstance(told, dict) else None
+    error = found if isinstance(found, dict) else {"type": "api_error", "message": body.decode("utf-8", "replace")}
+    match wire:
+        case "anthropic":
+            return _event({"type": "error", "error": error})
+        case "responses":
+            reason = {"code": error.get("code") or error.get("type"), "message": error.get("message")}
+            failed = {"object": "response", "status": "failed", "output": [], "error": reason}
+            return _event({"type": "response.failed", "response": failed})
+        case _:
+            return _event({"error": error}, named=False)
+
+
+class PlainFilter:
+    """Of an answer to a request without tools of ours: every event as it came. Only the last one waits for the log."""
+
+    def __init__(self) -> None:
+        self._kept: list[bytes] = []
+
+    def show(self, value: Json | None, raw: bytes) -> bytes:
+        """See `Filter.show`."""
+        if self._kept or (value is None and b"[DONE]" in raw) or (value or {}).get("type") == "message_stop":
+            self._kept.append(raw)
+            return b""
+        return raw
+
+    def begin_next(self, own: frozenset[str]) -> None:  # noqa: ARG002
+        """See `Filter.begin_next`."""
+        self._kept = []
+
+    def end(self) -> bytes:
+        """See `Filter.end`."""
+        return b"".join(self._kept)
 
 
 # ---------------------------------------------------------------------- Anthropic
@@ -118,11 +161,10 @@ class MessagesFilter:
             return b""
         return raw if place == at else _event(value | {"index": place})
 
-    def begin_next(self) -> None:
+    def begin_next(self, own: frozenset[str]) -> None:
         """See `Filter.begin_next`."""
-        usages = [value.get("usage") or {} for value, _ in self._ends]
-        self._output += max((used for usage in usages if type(used := usage.get("output_tokens")) is int), default=0)
-        self._first, self._places, self._ends = False, {}, []
+        self._output += max((count_output(value) for value, _ in self._ends), default=0)
+        self._own, self._first, self._places, self._ends = own, False, {}, []
 
     def end(self) -> bytes:
         """See `Filter.end`."""
@@ -135,11 +177,8 @@ class MessagesFilter:
         is_wrong = delta.get("stop_reason") == "tool_use" and not self._calls
         if not is_wrong and not self._output:
             return raw
-        usage = value.get("usage") or {}
-        if type(used := usage.get("output_tokens")) is int:
-            usage = usage | {"output_tokens": used + self._output}
         reason = {"stop_reason": "end_turn"} if is_wrong else {}
-        return _event(value | {"delta": delta | reason, "usage": usage})
+        return _event(add_output(value, self._output) | {"delta": delta | reason})
 
 
 # ---------------------------------------------------------------------- OpenAI's chat completions
@@ -151,7 +190,7 @@ class ChatFilter:
     def __init__(self, own: frozenset[str]) -> None:
         self._own, self._first = own, True
         self._id = ""
-        self._next = 0
+        self._next = self._output = 0
         self._places: dict[int, int | None] = {}
         self._ends: list[tuple[Json | None, bytes]] = []
 
@@ -165,12 +204,18 @@ class ChatFilter:
         self._id = self._id or str(value.get("id") or "")
         choices = value.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
-        if choice is None and "error" in value:
-            return raw
+        if choice is None and not value.get("usage"):
+            return raw if self._first or "error" in value else b""
         if choice is None or choice.get("finish_reason"):
             self._ends.append((value, raw))
             return b""
         delta = choice.get("delta")
+        if not self._first and isinstance(delta, dict) and "role" in delta:  # it is told once; clients add texts up
+            delta = {key: found for key, found in delta.items() if key != "role"}
+            if not any(delta.values()):
+                return b""
+            choice = choice | {"delta": delta}
+            value = value | {"choices": [choice]}
         calls = delta.get("tool_calls") if isinstance(delta, dict) else None
         if not isinstance(delta, dict) or not isinstance(calls, list):
             return raw if self._first else self._renamed(value)
@@ -200,9 +245,10 @@ class ChatFilter:
     def _renamed(self, value: Json) -> bytes:
         return _event(value | {"id": self._id}, named=False)
 
-    def begin_next(self) -> None:
+    def begin_next(self, own: frozenset[str]) -> None:
         """See `Filter.begin_next`."""
-        self._first, self._places, self._ends = False, {}, []
+        self._output += max((count_output(value) for value, _ in self._ends if value), default=0)
+        self._own, self._first, self._places, self._ends = own, False, {}, []
 
     def end(self) -> bytes:
         """See `Filter.end`."""
@@ -213,6 +259,7 @@ class ChatFilter:
         is_wrong = choice is not None and choice["finish_reason"] == "tool_calls" and not self._next
         if value is None or (self._first and not is_wrong):
             return raw
+        value = add_output(value, self._output)
         if choice is None:
             return self._renamed(value)
         delta = choice.get("delta") or {}
@@ -234,9 +281,9 @@ class ResponsesFilter:
         self._own, self._first = own, True
         self._id = ""
         self._sequence = 0  # of the next event that the client gets
-        self._next = 0
+        self._next = self._output = 0
         self._places: dict[int, int | None] = {}
-        self._items: list[Json] = []  # that the client has seen whole
+        self._items: list[Any] = []  # that the client has seen whole
         self._ends: list[tuple[Json, bytes]] = []
 
     def show(self, value: Json | None, raw: bytes) -> bytes:
@@ -247,7 +294,7 @@ class ResponsesFilter:
             case {"type": "response.created" | "response.in_progress" | "response.queued", "response": dict(response)}:
                 self._id = self._id or str(response.get("id") or "")
                 return self._counted(value, raw) if self._first else b""
-            case {"type": "response.completed" | "response.incomplete"}:
+            case {"type": "response.completed" | "response.incomplete" | "response.failed"}:
                 self._ends.append((value, raw))
                 return b""
             case {"type": "response.output_item.added", "output_index": int(at), "item": dict(item)}:
@@ -258,7 +305,7 @@ class ResponsesFilter:
                 return self._placed(value, raw, at)
             case {"output_index": int(at)}:
                 if value.get("type") == "response.output_item.done" and self._places.get(at, at) is not None:
-                    self._items.append(value["item"])
+                    self._items.append(value.get("item"))
                 return self._placed(value, raw, at)
             case _:
                 return self._counted(value, raw)
@@ -271,15 +318,18 @@ class ResponsesFilter:
 
     def _counted(self, value: Json, raw: bytes) -> bytes:
         """Return an event with the next number; its own bytes if it has it already."""
-        number, self._sequence = self._sequence, self._sequence + 1
         told = value.get("sequence_number")
+        is_same = self._first and None not in self._places.values()  # nothing was hidden: it has its own number
+        number = told if is_same and isinstance(told, int) else self._sequence
+        self._sequence = number + 1
         if raw and (told is None or told == number):
             return raw
         return _event(value if told is None else value | {"sequence_number": number})
 
-    def begin_next(self) -> None:
+    def begin_next(self, own: frozenset[str]) -> None:
         """See `Filter.begin_next`."""
-        self._first, self._places, self._ends = False, {}, []
+        self._output += max((count_output(value.get("response")) for value, _ in self._ends), default=0)
+        self._own, self._first, self._places, self._ends = own, False, {}, []
 
     def end(self) -> bytes:
         """See `Filter.end`."""
@@ -290,67 +340,6 @@ class ResponsesFilter:
         hidden = None in self._places.values()
         if not isinstance(response, dict) or (self._first and not hidden):
             return self._counted(value, raw)
+        response = add_output(response, self._output)
         response = response | {"id": self._id or response.get("id"), "output": self._items}
         return self._counted(value | {"response": response}, b"")
-
-
-# ---------------------------------------------------------------------- whole replies
-
-
-def own_calls(wire: str, reply: Json, own: Collection[str]) -> tuple[int, int]:
-    """Count the calls of our tools in a reply, and the other calls."""
-    names = [_call_name(each) for each in _pieces(wire, reply)]
-    ours = sum(name in own for name in names if name is not None)
-    return ours, sum(name is not None for name in names) - ours
-
-
-def merged(wire: str, replies: list[Json], own: Collection[str]) -> Json:
-    """Return the one reply that a client sees of several: the last, with what the others say before it."""
-    if len(replies) == 1 and not own_calls(wire, replies[0], own)[0]:
-        return replies[0]
-    last, shown = (
-        replies[-1],
-        [each for reply in replies for each in _pieces(wire, reply) if _call_name(each) not in {*own}],
-    )
-    calls = any(_call_name(each) is not None for each in shown)
-    if wire == "anthropic":
-        reason = last.get("stop_reason")
-        return last | {"content": shown, "stop_reason": "end_turn" if reason == "tool_use" and not calls else reason}
-    if wire == "responses":
-        return last | {"output": shown}
-    choice = (last.get("choices") or [{}])[0]
-    texts = [_chat_message(reply).get("content") for reply in replies]
-    text = "".join(each for each in texts if isinstance(each, str)) or None
-    message = {key: found for key, found in _chat_message(last).items() if key != "tool_calls"} | {"content": text}
-    reason = "stop" if choice.get("finish_reason") == "tool_calls" and not calls else choice.get("finish_reason")
-    tools = {"tool_calls": shown} if shown else {}
-    return last | {"choices": [choice | {"message": message | tools, "finish_reason": reason}]}
-
-
-def _pieces(wire: str, reply: Json) -> list[Json]:
-    """Return the blocks, items or, in chat completions, the calls of a reply."""
-    match wire:
-        case "anthropic":
-            found = reply.get("content")
-        case "responses":
-            found = reply.get("output")
-        case _:
-            found = _chat_message(reply).get("tool_calls")
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
-def _chat_message(reply: Json) -> Json:
-    match reply:
-        case {"choices": [{"message": dict(message)}, *_]}:
-            return message
-        case _:
-            return {}
-
-
-def _call_name(piece: Json) -> str | None:
-    """Return the name of the tool that a piece of a reply calls; None: it is no call."""
-    match piece:
-        case {"type": "tool_use" | "function_call", "name": str(name)} | {"function": {"name": str(name)}}:
-            return name
-        case _:
-            return None

@@ -71,6 +71,12 @@ class ModelRequest(NamedTuple):
         return bool(self.tools) and self.fields.get("n") in (None, 1)
 
     @property
+    def forces_call(self) -> bool:
+        """Whether the answer must call some tool, whichever it is."""
+        choice = self.fields.get("tool_choice")
+        return choice == "required" or (isinstance(choice, dict) and choice.get("type") == "any")
+
+    @property
     def is_kept_upstream(self) -> bool:
         """Whether the provider has the earlier part of the conversation, so that this is not all of it."""
         return bool(self.fields.get("previous_response_id") or self.fields.get("conversation"))

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from sightline.agent.models.errors import overflow_tokens
-from sightline.errors import BadInput, SightlineError
-from sightline.server.answer import EventReader, Filter, filter_of, merged, own_calls
+from sightline.errors import BadInput
+from sightline.server.answer import EventReader, Filter, error_event, filter_of
 from sightline.server.events import Event, Hub
 from sightline.server.metrics import Metrics
-from sightline.server.model_request import Format, Json, ModelRequest, parse
+from sightline.server.model_request import FORMATS, Format, Json, ModelRequest, parse
+from sightline.server.replies import merged, own_calls
 from sightline.server.totals import Totals
 from sightline.server.turns import Prepared, Turns
 from sightline.server.upstream import Upstream, passed_back
@@ -49,12 +50,14 @@ class Proxy:
     async def call_model(self, request: "Request", format: Format) -> "Response":  # noqa: A002
         """Answer a request for a model."""
         body = await request.body()
-        address = self._upstream.address(format.provider, request.url.path, request.url.query)
+        address = self._upstream.address(format.provider, _raw_path(request), request.url.query)
         call = _Call(self, request.headers.items(), address, format)
+        if "content-encoding" in request.headers:  # compressed: nobody here reads it
+            return await call.pass_on(request.method, body)
         try:
             asked = await asyncio.to_thread(parse, format, body, dict(request.headers))
             name = await asyncio.to_thread(asked.name)
-        except SightlineError:  # the provider says what is wrong with it
+        except Exception:  # whatever it is: the provider says what is wrong with it
             return await call.pass_on(request.method, body)
         if asked.is_kept_upstream:
             return await call.pass_on(request.method, body)
@@ -68,8 +71,10 @@ class Proxy:
 
     async def pass_on(self, request: "Request", provider: str) -> "Response":
         """Pass on a request that is not for a model, and its answer."""
-        address = self._upstream.address(provider, request.url.path, request.url.query)
-        call = _Call(self, request.headers.items(), address, None)
+        address = self._upstream.address(provider, _raw_path(request), request.url.query)
+        call = _Call(
+            self, request.headers.items(), address, FORMATS["/v1/messages"] if provider == "anthropic" else None
+        )
         return await call.pass_on(request.method, await request.body())
 
     async def run(self, name: str, work: Callable[[], R]) -> R:
@@ -119,90 +124,96 @@ class _Call:
 
     async def pass_on(self, method: str, body: bytes) -> "Response":
         """Send a request as it came, and pass the answer back as it comes."""
+        import httpx2
         from starlette.responses import StreamingResponse
 
         stack = AsyncExitStack()
         response = await self._open(stack, method, body)
-        if not isinstance(response, _Opened):
+        if not isinstance(response, httpx2.Response):
             return response
 
         async def stream() -> AsyncIterator[bytes]:
             async with stack:
-                async for chunk in response.response.aiter_bytes():
+                async for chunk in response.aiter_bytes():
                     yield chunk
 
-        return StreamingResponse(
-            stream(), status_code=response.response.status_code, headers=passed_back(response.response.headers)
-        )
+        return StreamingResponse(stream(), status_code=response.status_code, headers=passed_back(response.headers))
 
-    async def _open(self, stack: AsyncExitStack, method: str, body: bytes) -> "_Opened | Response":
-        """Begin a request. Return the response, or our own error if there is none."""
+    async def _open(self, stack: AsyncExitStack, method: str, body: bytes) -> "httpx2.Response | Response":
+        """Begin a request. Return the response whose body still comes, or our own error if there is none."""
         import httpx2
 
         try:
             sent = self._proxy.upstream.send(method, self._address, self._headers, body)
-            return _Opened(await stack.enter_async_context(sent))
-        except httpx2.TimeoutException:
+            return await stack.enter_async_context(sent)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            return self.failure(error)
+
+    def failure(self, error: Exception) -> "Response":
+        """Return our own error for an upstream that does not answer, or breaks off before its answer is whole."""
+        import httpx2
+
+        if isinstance(error, httpx2.TimeoutException) and not isinstance(error, httpx2.ConnectTimeout):
             return error_response(self._format, 504, "the model's server did not answer in time")
-        except httpx2.HTTPError as error:
+        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.InvalidURL):
             why = f"the model's server cannot be reached ({type(error).__name__}): is the upstream's address right?"
-            return error_response(self._format, 502, why)
+        else:
+            why = f"the model's server broke off before its answer was whole ({type(error).__name__}): try again"
+        return error_response(self._format, 502, why)
 
     # ------------------------------------------------------------------ with a log
 
     async def answer(self, asked: ModelRequest, prepared: Prepared) -> "Response":
         """Call the model, and answer calls of our tools until it answers the client."""
-        from starlette.responses import Response, StreamingResponse
+        import httpx2
+        from starlette.responses import StreamingResponse
 
-        stack = AsyncExitStack()
-        opened = await self._open(stack, "POST", prepared.body)
-        if isinstance(opened, _Opened) and opened.response.status_code >= 400:
-            body = await opened.response.aread()
-            told = body.decode("utf-8", "replace")
-            counted = overflow_tokens(opened.response.status_code, told)
-            if counted is not None and (again := await self._composed_again(asked, prepared, told, counted)):
-                await stack.aclose()
-                stack, prepared = AsyncExitStack(), again
-                opened = await self._open(stack, "POST", prepared.body)
-                body = b""
-                if isinstance(opened, _Opened) and opened.response.status_code >= 400:
-                    body = await opened.response.aread()
-            if isinstance(opened, _Opened) and opened.response.status_code >= 400:
-                headers = passed_back(opened.response.headers)
-                await stack.aclose()
-                return Response(body, status_code=opened.response.status_code, headers=headers)
-        if not isinstance(opened, _Opened):
-            await stack.aclose()
-            return opened
-        exchange = _Exchange(self._proxy, self, asked, prepared, stack)
-        headers = passed_back(opened.response.headers) | {"x-sightline-session": prepared.name}
-        if "text/event-stream" in opened.response.headers.get("content-type", ""):
-            return StreamingResponse(
-                exchange.stream(opened.response), status_code=opened.response.status_code, headers=headers
-            )
-        body = await exchange.whole(opened.response)
-        return Response(body, status_code=opened.response.status_code, headers=headers)
+        async with AsyncExitStack() as stack:
+            prepared, response = await self.begin(stack, asked, prepared)
+            if not isinstance(response, httpx2.Response):
+                return response
+            exchange = _Exchange(self._proxy, self, asked, prepared, stack.pop_all())
+        headers = passed_back(response.headers) | {"x-sightline-session": prepared.name}
+        if "text/event-stream" not in response.headers.get("content-type", ""):
+            return await exchange.whole(response, headers)
+        return StreamingResponse(exchange.stream(response), status_code=response.status_code, headers=headers)
 
-    async def _composed_again(
-        self, asked: ModelRequest, prepared: Prepared, told: str, counted: int
-    ) -> Prepared | None:
+    async def begin(
+        self, stack: AsyncExitStack, asked: ModelRequest, prepared: Prepared
+    ) -> "tuple[Prepared, httpx2.Response | Response]":
+        """Begin a call of the model. If it is refused as too long, it is made shorter and sent again, once.
+
+        Return what was sent at last, and the response whose body still comes, or an error for the client.
+        """
+        import httpx2
+        from starlette.responses import Response
+
+        response = await self._open(stack, "POST", prepared.body)
+        for is_last in (False, True):
+            if not isinstance(response, httpx2.Response) or response.status_code < 400:
+                break
+            try:
+                body = await response.aread()
+            except httpx2.HTTPError as error:
+                return prepared, self.failure(error)
+            status, told = response.status_code, body.decode("utf-8", "replace")
+            again = None if is_last else await self.shorten(asked, prepared, status, told)
+            if again is None:
+                return prepared, Response(body, status_code=status, headers=passed_back(response.headers))
+            prepared = again
+            response = await self._open(stack, "POST", prepared.body)
+        return prepared, response
+
+    async def shorten(self, asked: ModelRequest, prepared: Prepared, status: int, told: str) -> Prepared | None:
+        """Compose again what the provider refused as too long; None: it was refused for another reason."""
+        if (counted := overflow_tokens(status, told)) is None:
+            return None
         try:
             work = lambda: self._proxy.turns.refused(asked, prepared, told, counted)  # noqa: E731
             return await self._proxy.run(prepared.name, work)
-        except SightlineError:
+        except Exception as error:  # the client is told what the provider said
+            _log.warning("%s cannot be made shorter: %s", prepared.name, error)
             return None
-
-    async def open_next(self, stack: AsyncExitStack, body: bytes) -> "httpx2.Response | None":
-        """Begin the next call of the model for the same request; None if it fails."""
-        opened = await self._open(stack, "POST", body)
-        return opened.response if isinstance(opened, _Opened) and opened.response.is_success else None
-
-
-class _Opened:
-    """A response whose body still comes."""
-
-    def __init__(self, response: "httpx2.Response") -> None:
-        self.response = response
 
 
 class _Exchange:
@@ -212,85 +223,117 @@ class _Exchange:
         self, proxy: Proxy, call: _Call, asked: ModelRequest, prepared: Prepared, stack: AsyncExitStack
     ) -> None:
         self._proxy, self._call, self._asked, self._stack = proxy, call, asked, stack
-        self._prepared = prepared
+        self._prepared, self._own = prepared, prepared.own  # tools of ours that were offered in any of the calls
         self._replies: list[Json] = []
-        self._item = ""
+        self._item, self._is_unlogged = "", False
         self._format = asked.format
 
     # ------------------------------------------------------------------ streamed
 
     async def stream(self, response: "httpx2.Response") -> AsyncIterator[bytes]:
         """Yield the answer as it comes. Its last event is yielded when the answer is in the log."""
+        import httpx2
+
         shown = filter_of(self._format.wire, self._prepared.own)
         async with self._stack:
-            for number in range(1, ROUNDS + 1):
-                reader, reply = EventReader(), _Streamed()
-                try:
-                    async for chunk in response.aiter_bytes():
-                        for raw, value in reader.feed(chunk):
+            following: httpx2.Response | Response | None = response
+            number = 0
+            try:
+                while isinstance(following, httpx2.Response):
+                    number += 1
+                    reader, reply = EventReader(), _Streamed()
+                    try:
+                        async for chunk in following.aiter_bytes():
+                            for raw, value in reader.feed(chunk):
+                                if out := self._show(shown, reply, value, raw):
+                                    yield out
+                        for raw, value in reader.rest():
                             if out := self._show(shown, reply, value, raw):
                                 yield out
-                    rest = reader.rest()
-                except BaseException:  # the client has gone, or the upstream breaks off
-                    await finish(self._log(reply))
-                    await finish(self._expect())
-                    raise
-                await finish(self._log(reply))
-                goes_on = reply.finished and number < ROUNDS and self._calls_ours()
-                following = await self._next_call(number) if goes_on else None
-                if following is None:
-                    break
-                shown.begin_next()
-                response = following
-            await finish(self._expect())
-            yield shown.end() + rest
+                    finally:  # also if the client has gone, or the upstream breaks off
+                        await finish(self._log(reply))
+                    if reply.refusal and number == 1:
+                        following = await self._after_refusal(reply.refusal)
+                    else:
+                        following = await self._next_call(number) if reply.finished else None
+                    if isinstance(following, httpx2.Response):
+                        shown.begin_next(self._prepared.own)
+            finally:
+                await finish(self._expect())
+            yield shown.end() if following is None else error_event(self._format.wire, bytes(following.body))
 
     def _show(self, shown: Filter, reply: "_Streamed", value: Json | None, raw: bytes) -> bytes:
         if value is not None:
             reply.add(value)
         return shown.show(value, raw)
 
+    async def _after_refusal(self, told: str) -> "httpx2.Response | None":
+        """Begin again after a stream that only says that the request is too long; None: it says something else."""
+        import httpx2
+
+        again = await self._call.shorten(self._asked, self._prepared, 400, told)
+        if again is None:
+            return None
+        self._prepared, response = await self._call.begin(self._stack, self._asked, again)
+        self._own |= self._prepared.own
+        return response if isinstance(response, httpx2.Response) else None
+
     # ------------------------------------------------------------------ whole
 
-    async def whole(self, response: "httpx2.Response") -> bytes:
-        """Return the body of the answer."""
+    async def whole(self, response: "httpx2.Response", headers: dict[str, str]) -> "Response":
+        """Return the answer."""
+        import httpx2
+        from starlette.responses import Response
+
         async with self._stack:
-            for number in range(1, ROUNDS + 1):
-                body = await response.aread()
-                try:
-                    reply = msgspec.json.decode(body)
-                    read_reply(reply)
-                except (msgspec.DecodeError, BadInput, RecursionError):
-                    return body  # nothing that could be logged
-                await finish(self._log_reply(reply))
-                following = await self._next_call(number) if number < ROUNDS and self._calls_ours() else None
-                if following is None:
-                    break
-                response = following
-            await finish(self._expect())
-            if len(self._replies) == 1 and not self._calls_ours():
-                return body
-            return msgspec.json.encode(merged(self._format.wire, self._replies, self._prepared.own))
+            following: httpx2.Response | Response | None = response
+            number = 0
+            try:
+                while isinstance(following, httpx2.Response):
+                    number += 1
+                    try:
+                        body = await following.aread()
+                    except httpx2.HTTPError as error:
+                        return self._call.failure(error)
+                    try:
+                        reply = msgspec.json.decode(body)
+                        read_reply(reply)
+                    except Exception:  # nothing that could be logged
+                        return Response(body, status_code=following.status_code, headers=headers)
+                    await finish(self._log_reply(reply))
+                    following = await self._next_call(number)
+            finally:
+                await finish(self._expect())
+            if following is not None:
+                return following
+            if len(self._replies) > 1 or own_calls(self._format.wire, self._replies[0], self._own)[0]:
+                body = msgspec.json.encode(merged(self._format.wire, self._replies, self._own))
+            return Response(body, status_code=response.status_code, headers=headers)
 
     # ------------------------------------------------------------------ both
 
-    def _calls_ours(self) -> bool:
-        """Whether the last reply calls tools of ours, and none of the client's."""
-        if not self._replies:
-            return False
-        ours, others = own_calls(self._format.wire, self._replies[-1], self._prepared.own)
-        return ours > 0 and not others
+    async def _next_call(self, number: int) -> "httpx2.Response | Response | None":
+        """Begin the next call if the last reply calls tools of ours, and none of the client's. None: it is the answer.
 
-    async def _next_call(self, number: int) -> "httpx2.Response | None":
-        last = number == ROUNDS - 1
+        If it fails, the client gets an error: half an answer would look like a whole one.
+        """
+        ours, others = own_calls(self._format.wire, self._replies[-1], self._own) if self._replies else (0, 0)
+        if not ours or others or number >= ROUNDS:
+            return None
         try:
+            if self._is_unlogged:
+                raise BadInput("its call could not be logged")
+            last = number == ROUNDS - 1
             work = lambda: self._proxy.turns.next_round(self._asked, self._prepared, last=last)  # noqa: E731
             self._prepared = await self._proxy.run(self._prepared.name, work)
-        except SightlineError as error:
+        except Exception as error:
             _log.warning("no further call for %s: %s", self._prepared.name, error)
-            return None
+            why = "what the model asked to read again cannot be brought back: is the disk full?"
+            return error_response(self._format, 503, why)
         self._proxy.report_recall()
-        return await self._call.open_next(self._stack, self._prepared.body)
+        self._prepared, response = await self._call.begin(self._stack, self._asked, self._prepared)
+        self._own |= self._prepared.own
+        return response
 
     async def _log(self, streamed: "_Streamed") -> None:
         """Log a streamed reply: whole, or marked as stopped if its end did not come."""
@@ -302,16 +345,18 @@ class _Exchange:
         self._replies.append(reply)
         try:
             work = lambda: self._proxy.turns.reply(self._format, self._prepared, reply, stopped=stopped)  # noqa: E731
-            self._item = await self._proxy.run(self._prepared.name, work) or self._item
+            item, self._prepared = await self._proxy.run(self._prepared.name, work)
+            self._item = item or self._item
         except Exception as error:
             _log.warning("an answer in %s is not logged: %s", self._prepared.name, error, exc_info=True)
             self._proxy.totals.unlogged += 1
+            self._is_unlogged = True
         self._proxy.report(self._prepared, reply, stopped=stopped)
 
     async def _expect(self) -> None:
-        if not self._item:
+        if not self._replies:
             return
-        shown = merged(self._format.wire, self._replies, self._prepared.own)
+        shown = merged(self._format.wire, self._replies, self._own)
         try:
             work = lambda: self._proxy.turns.expect(self._format, self._prepared, shown, self._item)  # noqa: E731
             await self._proxy.run(self._prepared.name, work)
@@ -323,9 +368,13 @@ class _Streamed(StreamedReply):
     """The reply so far. What cannot be read ends it: no event is lost for the client, and the log says it stopped."""
 
     _is_broken = False
+    refusal = ""  # why there is no answer, if that is all that the stream says
 
     def add(self, chunk: object) -> None:
         """See `StreamedReply.add`."""
+        match chunk:
+            case {"type": "response.failed", "response": {"error": dict(error)}} if not self.text:
+                self.refusal = msgspec.json.encode({"error": error}).decode()
         if self._is_broken:
             return
         try:
@@ -339,6 +388,12 @@ class _Streamed(StreamedReply):
             return super().reply()
         except (BadInput, TypeError, ValueError, LookupError, AttributeError):
             return None
+
+
+def _raw_path(request: "Request") -> str:
+    """Return the path as it came: a / or ? in a name stays escaped."""
+    raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
+    return raw.partition(b"?")[0].decode("latin-1")
 
 
 def error_response(format: Format | None, status: int, message: str) -> "Response":  # noqa: A002

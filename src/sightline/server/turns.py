@@ -5,6 +5,7 @@ Everything here runs in threads, for one conversation one thing after another.
 
 import re
 from collections.abc import Mapping
+from itertools import count
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,7 +16,7 @@ from sightline.plan.budget import Budget
 from sightline.server.config import Config
 from sightline.server.model_request import Format, Json, ModelRequest
 from sightline.session.conversations import Conversations
-from sightline.session.history import ListPlace
+from sightline.session.history import History, ListPlace
 from sightline.session.session import Session
 from sightline.values.profiles import profile
 from sightline.values.recall_tools import RECALL_TOOLS
@@ -41,6 +42,7 @@ class Prepared(NamedTuple):
     sent: int
     swept: str = ""  # why items were shortened; empty: none were at this call
     composed: bool = False
+    number: int = 0  # no other request has it
 
 
 class Turns:
@@ -55,6 +57,8 @@ class Turns:
             for provider in config.upstreams
         }
         self._windows: dict[str, int] = {}  # model → its context window, learned from a refusal
+        self._numbers = count(1)
+        self._taken: dict[tuple[str, ListPlace], int] = {}  # list that is being answered → the request that it is for
 
     def close(self) -> None:
         """Close all sessions."""
@@ -68,7 +72,11 @@ class Turns:
             SightlineError: it cannot be read or does not fit; then it is passed on as it is.
         """
         with self._conversations[asked.format.provider].use(name) as history:
-            session = history.follow(asked.messages, in_place=True)
+            session, place = history.follow(asked.messages, in_place=True), history.place
+            if (name, place) in self._taken:  # the same request is being answered: this one gets an answer of its own
+                place = history.branch_off(place)
+                session = history.session
+            number = next(self._numbers)
             if system := asked.system_text():
                 session.system(system, replace=True)
             budget, is_composed = self._budget(asked), session.receipt is not None
@@ -77,39 +85,71 @@ class Turns:
             if not is_composed and (
                 budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
             ):
-                return Prepared(name, history.place, asked.body, frozenset(), tokens, tokens)
-            return self._compose(session, history.place, asked, name, budget or _ANY)
+                return Prepared(name, place, asked.body, frozenset(), tokens, tokens, number=number)
+            return self._compose(session, Prepared(name, place, b"", OWN, 0, 0, number=number), asked, budget or _ANY)
 
     def refused(self, asked: ModelRequest, before: Prepared, told: str, counted: int) -> Prepared:
         """Compose again after the provider refused a request as too long. Raises SightlineError."""
         with self._conversations[asked.format.provider].use(before.name) as history:
-            session = history.session_at(before.place)
-            if before.composed:
+            session, before = self._take(history, before, keeps=False)
+            if before.composed and self._budget(asked) is not None:
                 session.overflowed(counted or None)
             else:
                 self._windows[asked.model] = _told_window(told, counted or before.offered)
-            return self._compose(session, before.place, asked, before.name, self._budget(asked) or _ANY)
+            return self._compose(session, before, asked, self._budget(asked) or _ANY)
 
-    def reply(self, format: Format, prepared: Prepared, reply: Json, *, stopped: bool = False) -> str:  # noqa: A002
-        """Log an answer of the model. Calls of our tools are answered in the log. Return the item's id."""
+    def reply(
+        self,
+        format: Format,  # noqa: A002
+        prepared: Prepared,
+        reply: Json,
+        *,
+        stopped: bool = False,
+    ) -> tuple[str, Prepared]:
+        """Log an answer of the model, and answer its calls of our tools. Return the item's id, and where it is.
+
+        If the same request was answered meanwhile, this answer is on a branch of its own.
+        """
         with self._conversations[format.provider].use(prepared.name) as history:
-            session = history.session_at(prepared.place)
-            return session.reply(reply, extra_tokens=0 if prepared.composed else None, stopped=stopped)
+            session, prepared = self._take(history, prepared)
+            item = session.reply(reply, extra_tokens=0 if prepared.composed else None, stopped=stopped)
+            return item, prepared
 
     def next_round(self, asked: ModelRequest, prepared: Prepared, *, last: bool) -> Prepared:
         """Compose the request with the answers to the calls of our tools. `last`: the model gets no further call."""
         with self._conversations[asked.format.provider].use(prepared.name) as history:
             session = history.session_at(prepared.place)
             budget = self._budget(asked) or _ANY
+            if last and asked.forces_call:  # it must be one of the client's tools
+                return self._compose(session, prepared, asked, budget, recall=False)
             if last:
                 none: Any = {"type": "none"} if asked.format.wire == "anthropic" else "none"
                 asked = asked._replace(fields=asked.fields | {"tool_choice": none})
-            return self._compose(session, prepared.place, asked, prepared.name, budget)
+            return self._compose(session, prepared, asked, budget)
 
     def expect(self, format: Format, prepared: Prepared, shown: Json, item: str) -> None:  # noqa: A002
-        """Note what the client got, so that it is known when it comes back."""
+        """Note what the client got, so that it is known when it comes back. The request is done by this.
+
+        `item`: the last one of the answer; empty: nothing was logged.
+        """
         with self._conversations[format.provider].use(prepared.name) as history:
-            history.expect(prepared.place, read_reply(shown).parts, item)
+            if self._taken.get((prepared.name, prepared.place)) == prepared.number:
+                del self._taken[prepared.name, prepared.place]
+            if item:
+                history.expect(prepared.place, read_reply(shown).parts, item)
+
+    def _take(self, history: History, prepared: Prepared, *, keeps: bool = True) -> tuple[Session, Prepared]:
+        """Return the session that a request writes to: a branch of its own, if another one like it was answered.
+
+        `keeps`: others like it get branches of their own from now on, until this one is done.
+        """
+        taken = self._taken.get((prepared.name, prepared.place))
+        is_free = taken is None and history.is_last(prepared.place)
+        if taken != prepared.number and not is_free:
+            prepared = prepared._replace(place=history.branch_off(prepared.place))
+        if keeps:
+            self._taken[prepared.name, prepared.place] = prepared.number
+        return history.session_at(prepared.place), prepared
 
     def _budget(self, asked: ModelRequest) -> Budget | None:
         """Return the budget of a request; None if nobody knows the model's context window."""
@@ -118,13 +158,17 @@ class Turns:
         known = self._windows.get(asked.model) or window_of(asked.model)
         return Budget(known, min(asked.output, known // 2)) if known else None
 
-    def _compose(self, session: Session, place: ListPlace, asked: ModelRequest, name: str, budget: Budget) -> Prepared:
-        session.tools(asked.tools, recall=asked.takes_tools)
+    def _compose(
+        self, session: Session, before: Prepared, asked: ModelRequest, budget: Budget, *, recall: bool = True
+    ) -> Prepared:
+        session.tools(asked.tools, recall=recall and asked.takes_tools)
+        is_first = session.receipt is None
         payload = session.compose(budget)
         own = OWN & {tool.name for tool in payload.tools if tool in RECALL_TOOLS}
-        body = _body(asked, payload, own, name)
+        body = _body(asked, payload, own, before.name)
         offered = session.items.tokens()
-        return Prepared(name, place, body, own, offered, payload.tokens, payload.plan.reason, composed=True)
+        swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < offered else "")
+        return before._replace(body=body, own=own, offered=offered, sent=payload.tokens, swept=swept, composed=True)
 
 
 def _fits(tokens: int, budget: Budget, session: Session) -> bool:
@@ -144,7 +188,7 @@ def _body(asked: ModelRequest, payload: Payload, own: frozenset[str], name: str)
     """Return the agent's request with other messages, and with our tools after its own. All else stays."""
     wire = asked.format.wire
     fields: Json = dict(asked.fields)
-    marked = sum(map(_count_markers, (fields.get(asked.format.system), asked.tools)))
+    marked = sum(map(_count_markers, (fields.get(asked.format.system), asked.tools, [fields])))
     messages = payload.messages_json(wire, breakpoints=4 - marked)
     if asked.head:
         head = msgspec.json.encode(asked.head)

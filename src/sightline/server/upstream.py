@@ -45,7 +45,8 @@ class Upstream:
         self, method: str, address: str, headers: Iterable[tuple[str, str]], body: bytes
     ) -> "AsyncIterator[httpx2.Response]":
         """Send a request, and give the response while its body still comes. Raises httpx2.HTTPError."""
-        passed = [(name, value) for name, value in headers if name.lower() not in _HOP and not _is_ours(name)]
+        dropped = _HOP - {"content-encoding"}  # the body goes up as it came
+        passed = [(name, value) for name, value in headers if name.lower() not in dropped and not _is_ours(name)]
         # Not compressed, because answers are read on their way.
         request = self._client.build_request(
             method, address, headers=[*passed, ("accept-encoding", "identity")], content=body

@@ -96,6 +96,23 @@ class History:
         return self.session
 
     @locked
+    def is_last(self, place: ListPlace) -> bool:
+        """Whether the branch of a list ends with it: no longer list was given, and no reply to it is expected."""
+        return self._ends.get(place.branch) == place.chain
+
+    @locked
+    def branch_off(self, place: ListPlace) -> ListPlace:
+        """Begin a branch after a list, for another reply to it. Return where it is there."""
+        known = [each for each in self._places.get(place.chain, ()) if each.item]
+        if not known:
+            return place
+        found = next((each for each in known if each.branch == place.branch), known[-1])
+        self._open(found.branch)
+        self._switch(self.session.fork(found.item))
+        self._ends[self.session.branch] = place.chain
+        return ListPlace(self.session.branch, place.chain)
+
+    @locked
     def expect(self, place: ListPlace, shown: Sequence[Part], item: str) -> None:
         """Say what the reply to a list looks like to the other program, and the last item of it in the log.
 

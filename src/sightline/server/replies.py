@@ -1,0 +1,87 @@
+"""Whole replies of the three formats: the calls of our tools in them, and the one that a client sees of several."""
+
+from collections.abc import Collection
+from typing import Any
+
+Json = dict[str, Any]
+
+_OUTPUT = ("output_tokens", "completion_tokens")
+
+
+def count_output(value: Any) -> int:
+    """Return the tokens of an answer, by its provider's count."""
+    usage = value.get("usage") if isinstance(value, dict) else None
+    counts = [usage.get(name) for name in _OUTPUT] if isinstance(usage, dict) else []
+    return next((count for count in counts if type(count) is int), 0)
+
+
+def add_output(value: Json, more: int) -> Json:
+    """Return a reply, or the end of one, with the tokens of the answers before it.
+
+    Its input is that of the last call, because by this clients know how full the context window is.
+    """
+    usage = value.get("usage")
+    if not more or not isinstance(usage, dict):
+        return value
+    counts = {name: usage.get(name) for name in (*_OUTPUT, "total_tokens")}
+    return value | {"usage": usage | {name: count + more for name, count in counts.items() if isinstance(count, int)}}
+
+
+def own_calls(wire: str, reply: Json, own: Collection[str]) -> tuple[int, int]:
+    """Count the calls of our tools in a reply, and the other calls."""
+    names = [_call_name(each) for each in _pieces(wire, reply)]
+    ours = sum(name in own for name in names if name is not None)
+    return ours, sum(name is not None for name in names) - ours
+
+
+def merged(wire: str, replies: list[Json], own: Collection[str]) -> Json:
+    """Return the one reply that a client sees of several: the last, with what the others say before it."""
+    if len(replies) == 1 and not own_calls(wire, replies[0], own)[0]:
+        return replies[0]
+    last, shown = (
+        replies[-1],
+        [each for reply in replies for each in _pieces(wire, reply) if _call_name(each) not in {*own}],
+    )
+    calls = any(_call_name(each) is not None for each in shown)
+    last = add_output(last, sum(map(count_output, replies[:-1])))
+    if wire == "anthropic":
+        reason = last.get("stop_reason")
+        return last | {"content": shown, "stop_reason": "end_turn" if reason == "tool_use" and not calls else reason}
+    if wire == "responses":
+        return last | {"output": shown}
+    choice = (last.get("choices") or [{}])[0]
+    texts = [_chat_message(reply).get("content") for reply in replies]
+    text = "".join(each for each in texts if isinstance(each, str)) or None
+    message = {key: found for key, found in _chat_message(last).items() if key != "tool_calls"} | {"content": text}
+    reason = "stop" if choice.get("finish_reason") == "tool_calls" and not calls else choice.get("finish_reason")
+    tools = {"tool_calls": shown} if shown else {}
+    return last | {"choices": [choice | {"message": message | tools, "finish_reason": reason}]}
+
+
+def _pieces(wire: str, reply: Json) -> list[Json]:
+    """Return the blocks, items or, in chat completions, the calls of a reply."""
+    match wire:
+        case "anthropic":
+            found = reply.get("content")
+        case "responses":
+            found = reply.get("output")
+        case _:
+            found = _chat_message(reply).get("tool_calls")
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _chat_message(reply: Json) -> Json:
+    match reply:
+        case {"choices": [{"message": dict(message)}, *_]}:
+            return message
+        case _:
+            return {}
+
+
+def _call_name(piece: Json) -> str | None:
+    """Return the name of the tool that a piece of a reply calls; None: it is no call."""
+    match piece:
+        case {"type": "tool_use" | "function_call", "name": str(name)} | {"function": {"name": str(name)}}:
+            return name
+        case _:
+            return None

@@ -1,0 +1,178 @@
+"""Until the first sweep the proxy is not noticed: requests and answers pass byte for byte."""
+
+import gzip
+import json
+from pathlib import Path
+
+import httpx2
+import pytest
+from through_proxy import HEADERS, MODELS, PATHS, Talk, Through
+from upstream_script import Failure, answer, call, fail, slow, think, zip_body
+
+WIRES = list(PATHS)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_bodies_pass_byte_for_byte(wire: str, stream: bool, tmp_path: Path) -> None:
+    """Also where the JSON has blanks, escapes and an unusual order, and whatever pieces the answer comes in."""
+    script = [slow(answer(think("Hm."), "Grüße.", call("read", {"path": "a"})), chunk=11), answer("Done.")]
+    with Through(tmp_path, script) as through:
+        talk = Talk(through, wire, stream=stream)
+        talk.list.append({"content": "Grüße  é", "role": "user"})
+        sent = []
+        for _ in range(2):
+            sent.append(json.dumps(talk.body(), indent=1).encode() + b"\n ")
+            assert through.post(wire, sent[-1]).status_code == 200
+            talk.list += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "more"}]
+        assert [asked.raw for asked in through.upstream.asked] == sent
+        assert through.upstream.invalid == []
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_stream_is_what_the_upstream_sent(wire: str, tmp_path: Path) -> None:
+    """The same bytes in the same order, two choices at once included."""
+    import upstream_delivery
+
+    sent: list[bytes] = []
+    more, end = upstream_delivery.Delivery._more, upstream_delivery.Delivery._end
+
+    async def note_more(self: upstream_delivery.Delivery, data: bytes) -> None:
+        sent.append(data)
+        await more(self, data)
+
+    async def note_end(self: upstream_delivery.Delivery, data: bytes = b"") -> None:
+        sent.append(data)
+        await end(self, data)
+
+    with pytest.MonkeyPatch.context() as patch, Through(tmp_path, [answer(think("Hm."), "Yes. " * 9)]) as through:
+        patch.setattr(upstream_delivery.Delivery, "_more", note_more)
+        patch.setattr(upstream_delivery.Delivery, "_end", note_end)
+        talk = Talk(through, wire, stream=True)
+        talk.list.append({"role": "user", "content": "Hello"})
+        response = through.post(wire, talk.body())
+        assert response.content == b"".join(sent)
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert response.headers["request-id"].startswith("req")
+
+
+TWO_CHOICES = [
+    {"index": 0, "delta": {"role": "assistant", "content": "A"}, "finish_reason": None},
+    {"index": 0, "delta": {}, "finish_reason": "stop"},
+    {"index": 1, "delta": {"role": "assistant", "content": "B"}, "finish_reason": None},
+    {"index": 1, "delta": {}, "finish_reason": "stop"},
+]
+
+
+def test_two_choices_of_a_stream_keep_their_order(tmp_path: Path) -> None:
+    """The end of the first choice comes before the second one, as the upstream sent it."""
+    chunks = [{"id": "c", "object": "chat.completion.chunk", "choices": [each]} for each in TWO_CHOICES]
+    body = b"".join(b"data: " + json.dumps(each).encode() + b"\n\n" for each in chunks) + b"data: [DONE]\n\n"
+    script = [Failure(200, headers={"content-type": "text/event-stream"}, body=body)]
+    with Through(tmp_path, script) as through:
+        talk = Talk(through, "chat", stream=True, n=2)
+        talk.list.append({"role": "user", "content": "Hello"})
+        assert through.post("chat", talk.body()).content == body
+        assert through.texts() == ["Hello", "A"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_headers_query_and_unknown_fields_pass(wire: str, tmp_path: Path) -> None:
+    """What nobody here knows goes up as it came: the upstream says what it thinks of it."""
+    with Through(tmp_path, [answer("Yes.")]) as through:
+        body = Talk(through, wire).body() | {"brand_new": {"a": [1, None]}, "stream": False}
+        body["messages" if wire != "responses" else "input"] = [{"role": "user", "content": "Hello"}]
+        headers = HEADERS[wire] | {"anthropic-beta": "one,two", "x-other": "kept", "content-type": "application/json"}
+        url = f"{through.url}{PATHS[wire]}?beta=true&x=%2F"
+        response = httpx2.post(url, content=json.dumps(body), headers=headers, trust_env=False)
+        assert response.status_code == 400
+        asked = through.upstream.asked[-1]
+        assert (asked.query, json.loads(asked.raw)) == ("beta=true&x=%2F", body)
+        assert (asked.headers["anthropic-beta"], asked.headers["x-other"]) == ("one,two", "kept")
+        assert "brand_new" in response.text
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 529])
+@pytest.mark.parametrize("wire", WIRES)
+def test_errors_keep_status_headers_and_body(wire: str, status: int, tmp_path: Path) -> None:
+    """So that a client waits, retries and tells its user as it would without us."""
+    body = json.dumps({"error": {"type": "some", "message": "é no"}}).encode()
+    with Through(tmp_path, [fail(status, {"retry-after": "7"}, body), answer("Now.")]) as through:
+        talk = Talk(through, wire)
+        talk.list.append({"role": "user", "content": "Hello"})
+        response = through.post(wire, talk.body())
+        assert (response.status_code, response.content, response.headers["retry-after"]) == (status, body, "7")
+        assert talk.ask()
+        assert through.texts() == ["Hello", "Now."]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_compressed_answer_is_read(wire: str, stream: bool, tmp_path: Path) -> None:
+    """An upstream that compresses though nobody asked: the client gets what it can read."""
+    with Through(tmp_path, [zip_body(answer("Yes."))]) as through:
+        talk = Talk(through, wire, stream=stream)
+        assert talk.say("Hello") == "Yes."
+        assert through.texts() == ["Hello", "Yes."]
+
+
+def test_a_compressed_body_that_nobody_asked_for_is_read(tmp_path: Path) -> None:
+    """Some servers compress always."""
+    reply = {
+        "id": "m", "type": "message", "role": "assistant", "model": "m", "content": [{"type": "text", "text": "Yes."}],
+        "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
+    script = [Failure(200, {"content-encoding": "gzip"}, gzip.compress(json.dumps(reply).encode()))]
+    with Through(tmp_path, script) as through:
+        assert Talk(through, "anthropic").say("Hello") == "Yes."
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_compressed_request_passes_as_it_is(wire: str, tmp_path: Path) -> None:
+    """With the header that says so: else the upstream could not read it."""
+    with Through(tmp_path, [answer("Yes.")]) as through:
+        talk = Talk(through, wire)
+        talk.list.append({"role": "user", "content": "Hello"})
+        packed = gzip.compress(json.dumps(talk.body()).encode())
+        through.post(wire, packed, **{"content-encoding": "gzip"})
+        asked = through.upstream.asked[-1]
+        assert (asked.raw, asked.headers["content-encoding"]) == (packed, "gzip")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b'{"messages": 3}', b'{"messages": [1]}', b"\xff\xfe", b'{"messages":[{"role":"user"}]}',
+     b'{"messages":[{"role":"user","content":"\\ud800"}]}', b'{"messages":[{"role":7,"content":{}}]}',
+     b'{"messages":[{"role":"user","content":"a\xff"}]}', b'{"model":7,"messages":[{"role":"user","content":"a"}]}',
+     b'{"tools":[7],"messages":[{"role":"user","content":"a"}]}',
+     b'{"tools":7,"messages":[{"role":"user","content":"a"}]}',
+     b'{"system":{"a":[7]},"messages":[{"role":"user","content":"a"}]}', b'{"input":[],"messages":[]}'],
+)  # fmt: skip
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_is_no_request_is_refused_by_the_upstream(wire: str, body: bytes, tmp_path: Path) -> None:
+    """It passes as it came: the provider says what is wrong."""
+    if wire == "responses":
+        body = body.replace(b'"messages"', b'"input"')
+    with Through(tmp_path, [answer("Yes.")]) as through:
+        response = through.post(wire, body)
+        assert response.status_code == 400
+        assert "error" in response.json()
+        assert through.upstream.asked[-1].raw == body
+
+
+def test_other_paths_pass(tmp_path: Path) -> None:
+    """With method, body, query and the bytes of the path."""
+    with Through(tmp_path, []) as through:
+        for wire in ("anthropic", "chat"):
+            models = httpx2.get(f"{through.url}/v1/models", headers=HEADERS[wire], trust_env=False).json()
+            assert MODELS[wire] in [each["id"] for each in models["data"]]
+        told = {"model": MODELS["anthropic"], "messages": [{"role": "user", "content": "Hello"}]}
+        url = f"{through.url}/v1/messages/count_tokens"
+        counted = httpx2.post(url, json=told, headers=HEADERS["anthropic"], trust_env=False)
+        assert counted.json()["input_tokens"] > 0
+        url = f"{through.url}/v1/files/a%2Fb%3Fc?purpose=x%20y"
+        refused = httpx2.request("DELETE", url, content=b"\x00\xff", headers=HEADERS["chat"], trust_env=False)
+        asked = through.upstream.asked[-1]
+        assert refused.status_code == 404
+        assert (asked.method, asked.path, asked.query) == ("DELETE", "/v1/files/a/b%3Fc", "purpose=x%20y")
+        assert asked.raw == b"\x00\xff"
