@@ -14,7 +14,7 @@ import msgspec
 
 from sightline.agent.models.errors import overflow_tokens
 from sightline.errors import BadInput
-from sightline.server.answer import EventReader, Filter, error_event, filter_of
+from sightline.server.answer import EventReader, Filter, filter_of, show_error
 from sightline.server.model_request import FORMATS, Format, Json, ModelRequest, parse
 from sightline.server.replies import merged, own_calls
 from sightline.server.totals import Totals
@@ -241,7 +241,7 @@ class _Exchange:
                         shown.begin_next(self._prepared.own)
             finally:
                 await finish(self._expect())
-            yield shown.end() if following is None else error_event(self._format.wire, bytes(following.body))
+            yield shown.end() if following is None else show_error(shown, self._format.wire, bytes(following.body))
 
     def _show(self, shown: Filter, reply: "_Streamed", value: Json | None, raw: bytes) -> bytes:
         if value is not None:
