@@ -10,7 +10,7 @@ import pytest
 from sightline.agent.models.openai import OpenAiModel
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agent.md").read_text(encoding="utf-8")
-AGENT, MODEL, TOOLS, GRAPH = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+AGENT, MODEL, TOOLS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
 def test_the_agent_of_the_page_answers(
@@ -53,13 +53,3 @@ def test_what_the_page_names_is_where_it_says() -> None:
     for names, module in rows:
         for name in re.findall(r"`(\w+)", names):
             assert hasattr(import_module(module), name), f"{module}.{name}"
-
-
-def test_the_graph_of_the_page_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The node hands the model what fits."""
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "page"}
-    exec(GRAPH, names)
-    assert capsys.readouterr().out == "It listens on 8080.\n"

@@ -11,6 +11,8 @@ from clients import Conversation
 from upstream import Upstream
 from upstream_script import answer
 
+from sightline import Session
+
 SIGHTLINE = [sys.executable, "-m", "sightline"]
 AGENT = """
 import openai
@@ -46,6 +48,23 @@ def test_wrap_runs_a_command_and_says_what_went_through(tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert "Hello?" in listed.stdout
+
+
+def test_a_session_is_named_by_what_the_person_wrote(tmp_path: Path) -> None:
+    """Not by the reminder that an agent puts before it."""
+    session = Session.new(tmp_path, root=tmp_path / "kept")
+    blocks = [
+        {"type": "text", "text": "<system-reminder>\nBe kind.\n</system-reminder>"},
+        {"type": "text", "text": "Fix it."},
+    ]
+    with session:
+        session.extend([{"role": "user", "content": blocks}])
+    listed = subprocess.run(
+        [*SIGHTLINE, "--root", "kept", "sessions"], cwd=tmp_path, env=environment(tmp_path), capture_output=True,
+        text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert "Fix it." in listed.stdout
+    assert "reminder" not in listed.stdout
 
 
 def test_wrap_says_what_to_do_if_there_is_no_such_command_or_no_request_came(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from sightline.cli.render import (
     printable,
 )
 from sightline.errors import BadInput, Locked, SightlineError
-from sightline.imports.harness_text import command_words, is_harness_text
+from sightline.imports.harness_text import command_words, divided
 from sightline.session.document import TRANSCRIPTS
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
@@ -122,10 +122,17 @@ def _opening(session: Session) -> str:
     """
     asked = [item for item in session.items.table() if item.kind is Kind.USER]
     for item in asked:
-        if not item.by_program and not is_harness_text(text := session.items.text(item.id)):
-            return text
+        if not item.by_program and (said := _own_words(session, item.id)):
+            return said
     typed = (command_words(session.items.text(item.id)) for item in asked[:_COMMANDS])
     return next(filter(None, typed), "")
+
+
+def _own_words(session: Session, item_id: str) -> str:
+    """Return what a person wrote in a message, without what an agent's harness put before or after it."""
+    blocks = [{"type": "text", "text": plain_text((part,))} for part in session.items[item_id].parts]
+    runs = (run for by_harness, run in divided(blocks) if not by_harness)
+    return "\n".join(block["text"] for run in runs for block in run).strip()
 
 
 # ---------------------------------------------------------------------- show

@@ -77,8 +77,14 @@ def _event(value: Json, *, named: bool = True) -> bytes:
     return name + b"data: " + _encode(value) + b"\n\n"
 
 
-def error_event(wire: str, body: bytes) -> bytes:
-    """Return an error of the provider, or of ours, as an event that ends a stream."""
+def show_error(shown: Filter, wire: str, body: bytes) -> bytes:
+    """Return the end of a stream whose next call failed with this body of an error."""
+    shown.begin_next(frozenset())
+    raw = _error_event(wire, body)
+    return shown.show(_value(raw), raw) + shown.end()
+
+
+def _error_event(wire: str, body: bytes) -> bytes:
     try:
         told = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -91,7 +97,7 @@ def error_event(wire: str, body: bytes) -> bytes:
         case "responses":
             reason = {"code": error.get("code") or error.get("type"), "message": error.get("message")}
             failed = {"object": "response", "status": "failed", "output": [], "error": reason}
-            return _event({"type": "response.failed", "response": failed})
+            return _event({"type": "response.failed", "sequence_number": 0, "response": failed})
         case _:
             return _event({"error": error}, named=False)
 

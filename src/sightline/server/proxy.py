@@ -14,18 +14,17 @@ import msgspec
 
 from sightline.agent.models.errors import overflow_tokens
 from sightline.errors import BadInput
-from sightline.server.answer import EventReader, Filter, error_event, filter_of
+from sightline.server.answer import EventReader, Filter, filter_of, show_error
 from sightline.server.events import Event, Hub
 from sightline.server.metrics import Metrics
 from sightline.server.model_request import FORMATS, Format, Json, ModelRequest, parse
-from sightline.server.replies import merged, own_calls
+from sightline.server.replies import StreamedAnswer, error_response, merged, own_calls
 from sightline.server.totals import Totals
 from sightline.server.turns import Prepared, Turns
 from sightline.server.upstream import Upstream, passed_back
 from sightline.session.worker import Worker
 from sightline.values.finish import finish
 from sightline.wire import read_reply
-from sightline.wire.streams import StreamedReply
 
 if TYPE_CHECKING:
     import httpx2
@@ -241,7 +240,7 @@ class _Exchange:
             try:
                 while isinstance(following, httpx2.Response):
                     number += 1
-                    reader, reply = EventReader(), _Streamed()
+                    reader, reply = EventReader(), StreamedAnswer()
                     try:
                         async for chunk in following.aiter_bytes():
                             for raw, value in reader.feed(chunk):
@@ -260,9 +259,9 @@ class _Exchange:
                         shown.begin_next(self._prepared.own)
             finally:
                 await finish(self._expect())
-            yield shown.end() if following is None else error_event(self._format.wire, bytes(following.body))
+            yield shown.end() if following is None else show_error(shown, self._format.wire, bytes(following.body))
 
-    def _show(self, shown: Filter, reply: "_Streamed", value: Json | None, raw: bytes) -> bytes:
+    def _show(self, shown: Filter, reply: "StreamedAnswer", value: Json | None, raw: bytes) -> bytes:
         if value is not None:
             reply.add(value)
         return shown.show(value, raw)
@@ -335,7 +334,7 @@ class _Exchange:
         self._own |= self._prepared.own
         return response
 
-    async def _log(self, streamed: "_Streamed") -> None:
+    async def _log(self, streamed: "StreamedAnswer") -> None:
         """Log a streamed reply: whole, or marked as stopped if its end did not come."""
         reply = streamed.reply()
         if reply is not None:
@@ -364,43 +363,7 @@ class _Exchange:
             _log.warning("an answer in %s will not be known again: %s", self._prepared.name, error, exc_info=True)
 
 
-class _Streamed(StreamedReply):
-    """The reply so far. What cannot be read ends it: no event is lost for the client, and the log says it stopped."""
-
-    _is_broken = False
-    refusal = ""  # why there is no answer, if that is all that the stream says
-
-    def add(self, chunk: object) -> None:
-        """See `StreamedReply.add`."""
-        match chunk:
-            case {"type": "response.failed", "response": {"error": dict(error)}} if not self.text:
-                self.refusal = msgspec.json.encode({"error": error}).decode()
-        if self._is_broken:
-            return
-        try:
-            super().add(chunk)
-        except (BadInput, TypeError, ValueError, LookupError, AttributeError):
-            self._is_broken = True
-
-    def reply(self) -> Json | None:
-        """See `StreamedReply.reply`."""
-        try:
-            return super().reply()
-        except (BadInput, TypeError, ValueError, LookupError, AttributeError):
-            return None
-
-
 def _raw_path(request: "Request") -> str:
     """Return the path as it came: a / or ? in a name stays escaped."""
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     return raw.partition(b"?")[0].decode("latin-1")
-
-
-def error_response(format: Format | None, status: int, message: str) -> "Response":  # noqa: A002
-    """Return an error of our own in the provider's shape."""
-    from starlette.responses import JSONResponse
-
-    if format is not None and format.provider == "anthropic":
-        return JSONResponse({"type": "error", "error": {"type": "api_error", "message": message}}, status_code=status)
-    error = {"message": message, "type": "server_error", "param": None, "code": "sightline"}
-    return JSONResponse({"error": error}, status_code=status)

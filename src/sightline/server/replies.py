@@ -1,7 +1,16 @@
 """Whole replies of the three formats: the calls of our tools in them, and the one that a client sees of several."""
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from sightline.errors import BadInput
+from sightline.server.model_request import Format
+from sightline.wire.streams import StreamedReply
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
 
 Json = dict[str, Any]
 
@@ -85,3 +94,39 @@ def _call_name(piece: Json) -> str | None:
             return name
         case _:
             return None
+
+
+class StreamedAnswer(StreamedReply):
+    """The reply so far. What cannot be read ends it: no event is lost for the client, and the log says it stopped."""
+
+    _is_broken = False
+    refusal = ""  # why there is no answer, if that is all that the stream says
+
+    def add(self, chunk: object) -> None:
+        """See `StreamedReply.add`."""
+        match chunk:
+            case {"type": "response.failed", "response": {"error": dict(error)}} if not self.text:
+                self.refusal = msgspec.json.encode({"error": error}).decode()
+        if self._is_broken:
+            return
+        try:
+            super().add(chunk)
+        except (BadInput, TypeError, ValueError, LookupError, AttributeError):
+            self._is_broken = True
+
+    def reply(self) -> Json | None:
+        """See `StreamedReply.reply`."""
+        try:
+            return super().reply()
+        except (BadInput, TypeError, ValueError, LookupError, AttributeError):
+            return None
+
+
+def error_response(format: Format | None, status: int, message: str) -> "Response":  # noqa: A002
+    """Return an error of our own in the provider's shape."""
+    from starlette.responses import JSONResponse
+
+    if format is not None and format.provider == "anthropic":
+        return JSONResponse({"type": "error", "error": {"type": "api_error", "message": message}}, status_code=status)
+    error = {"message": message, "type": "server_error", "param": None, "code": "sightline"}
+    return JSONResponse({"error": error}, status_code=status)

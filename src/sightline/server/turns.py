@@ -26,9 +26,10 @@ from sightline.wire.payload import Payload
 
 OWN = frozenset(tool.name for tool in RECALL_TOOLS)
 _NUMBER = re.compile(r"\d[\d,]{2,12}")
+_ANSWER = 4_000  # tokens kept for the answer if the agent does not say how many it may have
 _ANSWER_SHARE = 4  # of a window that the user has set: at most the fourth part is kept for the answer
 _MARKER = "cache_control"
-_ANY = Budget(1 << 40)  # of a conversation that was composed, whose model is not known any more
+_ANY = Budget(1 << 40)
 
 
 class Prepared(NamedTuple):
@@ -79,7 +80,7 @@ class Turns:
             number = next(self._numbers)
             if system := asked.system_text():
                 session.system(system, replace=True)
-            budget, is_composed = self._budget(asked), session.receipt is not None
+            budget, is_composed = self._budget(asked, session), session.receipt is not None
             session.tools(asked.tools, recall=is_composed and asked.takes_tools)
             tokens = session.items.tokens()
             if not is_composed and (
@@ -92,11 +93,11 @@ class Turns:
         """Compose again after the provider refused a request as too long. Raises SightlineError."""
         with self._conversations[asked.format.provider].use(before.name) as history:
             session, before = self._take(history, before, keeps=False)
-            if before.composed and self._budget(asked) is not None:
+            if before.composed:
                 session.overflowed(counted or None)
             else:
-                self._windows[asked.model] = _told_window(told, counted or before.offered)
-            return self._compose(session, before, asked, self._budget(asked) or _ANY)
+                self._windows[asked.model] = _told_window(told, counted or before.sent)
+            return self._compose(session, before, asked, self._budget(asked, session) or _ANY)
 
     def reply(
         self,
@@ -119,7 +120,7 @@ class Turns:
         """Compose the request with the answers to the calls of our tools. `last`: the model gets no further call."""
         with self._conversations[asked.format.provider].use(prepared.name) as history:
             session = history.session_at(prepared.place)
-            budget = self._budget(asked) or _ANY
+            budget = self._budget(asked, session) or _ANY
             if last and asked.forces_call:  # it must be one of the client's tools
                 return self._compose(session, prepared, asked, budget, recall=False)
             if last:
@@ -151,12 +152,15 @@ class Turns:
             self._taken[prepared.name, prepared.place] = prepared.number
         return history.session_at(prepared.place), prepared
 
-    def _budget(self, asked: ModelRequest) -> Budget | None:
-        """Return the budget of a request; None if nobody knows the model's context window."""
+    def _budget(self, asked: ModelRequest, session: Session) -> Budget | None:
+        """Return the budget of a request; None if nobody knows the model's context window.
+
+        One that a refusal has told is known as long as the server runs. After that it is the last one of the session.
+        """
         if (window := self._config.window) is not None:
-            return Budget(window, min(asked.output, window // _ANSWER_SHARE))
+            return Budget(window, min(asked.output or _ANSWER, window // _ANSWER_SHARE))
         known = self._windows.get(asked.model) or window_of(asked.model)
-        return Budget(known, min(asked.output, known // 2)) if known else None
+        return Budget(known, min(asked.output or _ANSWER, known // 2)) if known else session.budget
 
     def _compose(
         self, session: Session, before: Prepared, asked: ModelRequest, budget: Budget, *, recall: bool = True
