@@ -108,4 +108,4 @@ def test_the_key_of_the_cache_is_the_agents_or_the_conversations(wire: str, tmp_
                 talk.say(f"Question {number}?")
         keys = [body.get("prompt_cache_key") for body in through.bodies]
         assert {*keys} == {None, "mine", *(name for name in through.names if name in keys)}
-        assert len({*keys}) == 3
+        assert len({*keys}) == (3 if wire == "responses" else 2)  # servers of others may refuse an unknown field

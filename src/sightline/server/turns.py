@@ -29,6 +29,7 @@ _NUMBER = re.compile(r"\d[\d,]{2,12}")
 _ANSWER = 4_000  # tokens kept for the answer if the agent does not say how many it may have
 _ANSWER_SHARE = 4  # of a window that the user has set: at most the fourth part is kept for the answer
 _MARKER = "cache_control"
+_OPENAI = "://api.openai.com/"
 _ANY = Budget(1 << 40)
 
 
@@ -162,6 +163,10 @@ class Turns:
         known = self._windows.get(asked.model) or window_of(asked.model)
         return Budget(known, min(asked.output or _ANSWER, known // 2)) if known else session.budget
 
+    def _takes_key(self, format: Format) -> bool:  # noqa: A002
+        """Whether the upstream takes a key for its cache. Of those that speak chat completions, some refuse it."""
+        return format.wire == "responses" or (format.wire == "openai" and _OPENAI in self._config.upstreams["openai"])
+
     def _compose(
         self, session: Session, before: Prepared, asked: ModelRequest, budget: Budget, *, recall: bool = True
     ) -> Prepared:
@@ -169,7 +174,7 @@ class Turns:
         is_first = session.receipt is None
         payload = session.compose(budget)
         own = OWN & {tool.name for tool in payload.tools if tool in RECALL_TOOLS}
-        body = _body(asked, payload, own, before.name)
+        body = _body(asked, payload, own, before.name if self._takes_key(asked.format) else "")
         offered = session.items.tokens()
         swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < offered else "")
         return before._replace(body=body, own=own, offered=offered, sent=payload.tokens, swept=swept, composed=True)
@@ -188,7 +193,7 @@ def _open(config: Config, name: str, provider: str) -> Session:
         return Session.new(config.folder, root=config.root, session_id=name, settings=settings)
 
 
-def _body(asked: ModelRequest, payload: Payload, own: frozenset[str], name: str) -> bytes:
+def _body(asked: ModelRequest, payload: Payload, own: frozenset[str], cache_key: str) -> bytes:
     """Return the agent's request with other messages, and with our tools after its own. All else stays."""
     wire = asked.format.wire
     fields: Json = dict(asked.fields)
@@ -202,8 +207,8 @@ def _body(asked: ModelRequest, payload: Payload, own: frozenset[str], name: str)
         offered = [tool for tool in RECALL_TOOLS if tool.name in own]
         written = registry.wire(wire).write_head((), offered, first=None, cached=False, output=0)
         fields["tools"] = [*asked.tools, *written.arguments["tools"]]
-    if wire != "anthropic" and "prompt_cache_key" not in fields:
-        fields["prompt_cache_key"] = name
+    if cache_key:
+        fields.setdefault("prompt_cache_key", cache_key)
     return msgspec.json.encode(fields)
 
 
