@@ -107,6 +107,9 @@ def test_money_is_shown_with_prices(run: Run) -> None:
     Path("known.json").write_text(json.dumps([{"type": "human", "content": "hello"}, answer]))
     known = json.loads(run("replay", "known.json", "--json").stdout)
     assert known["money"]["price"] == facts["money"]["price"]
+    answer["response_metadata"] = {"model": "claude-of-tomorrow"}
+    Path("unknown.json").write_text(json.dumps([{"type": "human", "content": "hi"}, answer]))
+    assert "no price of claude-of-tomorrow is known" in " ".join(run("replay", "unknown.json").stdout.split())
     assert known["totals"]["paid"]["output"] == 3
 
 

@@ -384,6 +384,11 @@ _PHRASES = {
         "{price})",
         "金额（含回答）：{sent:,.4f}；全部历史 {full:,.4f}：{ratio:.0%}（每百万 token 价格 {price}）",
     ),
+    "no price": (
+        "in money: no price of {model} is known here; --price 2/10/0.2 says it (input, output, cached, for a million "
+        "tokens)",
+        "金额：不知道 {model} 的价格；可用 --price 2/10/0.2 指定（每百万 token 的输入、输出、缓存价格）",
+    ),
     "reread": ("{count} to read again", "需重读 {count}"),
     "outgrown": (
         "the full history would not have fitted from call {call:,} on",

@@ -296,6 +296,8 @@ def _print_totals(out: Console, words: Phrases, source: Replay, totals: Totals, 
         sent, full = _money(totals.paid, price), _money(totals.full_paid, price)
         prices = f"{price.input:g}/{price.output:g}/{price.cached:g}"
         lines.append(words("total money", sent=sent, full=full, ratio=sent / full if full else 1.0, price=prices))
+    elif source.recording.model:
+        lines.append(words("no price", model=printable(source.recording.model)))
     if totals.outgrown:
         lines.append(words("outgrown", call=totals.outgrown))
     breaks = ", ".join(f"{words.reason(reason)} ×{count}" for reason, count in totals.breaks) or words("no breaks")
