@@ -54,6 +54,10 @@ class StrictModel(BaseChatModel):
     asked: list[list[BaseMessage]] = Field(default_factory=list)
     tokens: list[int] = Field(default_factory=list)
 
+    def __repr__(self) -> str:
+        """LangChain dumps a model at every call: without this it would dump all that was asked."""
+        return "StrictModel()"
+
     @property
     def _llm_type(self) -> str:
         return "strict"
