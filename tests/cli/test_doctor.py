@@ -172,3 +172,12 @@ def test_a_check_that_fails_is_a_finding(shop: Shop, monkeypatch: pytest.MonkeyP
     found = shop.checks(broken=True)
     assert "unexpected" in found["check"]["found"]
     assert found["store"]["state"] == "good"
+
+
+def test_the_addresses_are_those_that_serve_would_use(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a variable names another one."""
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:2")
+    found = json.loads(shop.run("--json").stdout)["checks"]
+    addresses = [check["found"] for check in found if check["check"] == "upstream"]
+    assert [address.split(" ")[0] for address in addresses] == ["http://127.0.0.1:2", "http://127.0.0.1:1/v1"]

@@ -1,7 +1,7 @@
 """`sightline doctor`: is everything there that a chat or a server needs, and what to do if it is not."""
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 from rich.console import Console
@@ -11,7 +11,7 @@ from sightline.cli.doctor_checks import Check, Options, State, run_checks
 from sightline.cli.options import place, with_json
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, console, first_words, print_json, print_table, print_text, printable
-from sightline.server.config import Config
+from sightline.server.config import usual_upstreams
 
 PORT = 8787  # where a server listens unless told otherwise
 
@@ -141,7 +141,7 @@ def doctor(upstreams: tuple[str, ...], port: int, offline: bool, as_json: bool) 
     """
     here = place()
     words = Phrases(here.words.language, _PHRASES)
-    usual = () if upstreams else tuple(Config(folder=Path(here.project)).upstreams.values())
+    usual = () if upstreams else tuple(usual_upstreams(os.environ).values())
     found = list(run_checks(here, Options(upstreams, usual, port, offline)))
     broken = sum(check.state == "broken" for check in found)
     if as_json:

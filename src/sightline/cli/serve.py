@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from sightline.server.totals import Totals
 
 PORT = 8787
-_UPSTREAMS = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
 _OPTIONS: Sequence[Callable[[Any], Any]] = (
     click.option("--window", type=click.IntRange(min=1000), metavar="TOKENS", help="The context window to use, if "
                  "smaller than the model's. Without it, that of the model."),
@@ -108,11 +107,10 @@ def wrap(window: int | None, economy: str, upstreams: tuple[str, ...], command: 
 
 
 def _config(here: Place, host: str, window: int | None, economy: str, upstreams: tuple[str, ...]) -> "Config":
-    from sightline.server.config import Config
+    from sightline.server.config import Config, usual_upstreams
     from sightline.server.safety import is_loopback, load_or_create_token
 
-    known = dict(Config(folder=Path(here.project)).upstreams)
-    known |= {name: given for name, variable in _UPSTREAMS.items() if (given := os.environ.get(variable, ""))}
+    known = usual_upstreams(os.environ)
     for each in upstreams:
         name, is_named, address = each.partition("=")
         if not is_named or name not in known or not address.startswith(("http://", "https://")):

@@ -8,14 +8,24 @@ from msgspec import Struct, field
 MAX_BODY = 64 * 1024 * 1024  # bytes: providers take 32 MB
 
 
+PROVIDERS = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
+"""Their addresses: "anthropic" without /v1, "openai" with it, as the SDKs take them."""
+
+VARIABLES = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
+"""What the SDKs, and so most agents, read another address from."""
+
+
+def usual_upstreams(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return where requests go unless the user says otherwise: where these variables say, or to the providers."""
+    return {name: variables.get(VARIABLES[name]) or address for name, address in PROVIDERS.items()}
+
+
 class Config(Struct, frozen=True, kw_only=True):
     """How a server keeps sessions, and where it sends requests."""
 
     folder: Path  # the sessions of this folder's project are served
     root: Path | None = None  # where sessions are stored; None: where the library stores them
-    upstreams: Mapping[str, str] = field(
-        default_factory=lambda: {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
-    )  # "anthropic" without /v1, "openai" with it, as their SDKs take them
+    upstreams: Mapping[str, str] = field(default_factory=lambda: dict(PROVIDERS))  # where requests go, by provider
     window: int | None = None  # tokens; None: that of the model
     economy: str = "off"  # see `Focus`
     host: str = "127.0.0.1"
