@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from loopback import Server
 from upstream import Upstream
 
 from sightline.server.app import create_app
 from sightline.server.config import Config
 
-PLACES = ["direct", "proxied"]
+PLACES = [pytest.param("direct", marks=pytest.mark.soak), "proxied"]  # without the proxy only the upstream is proven
 
 
 @contextmanager
