@@ -5,10 +5,12 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from sightline.agent.models.catalog import PLACES
+
 MAX_BODY = 64 * 1024 * 1024  # bytes: providers take 32 MB
 
 
-PROVIDERS = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
+PROVIDERS = {name: PLACES[name].base_url for name in ("anthropic", "openai")}
 """Their addresses: "anthropic" without /v1, "openai" with it, as the SDKs take them."""
 
 VARIABLES = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}

@@ -4,7 +4,6 @@ Everything here runs in threads, for one conversation one thing after another.
 """
 
 import re
-from collections.abc import Mapping
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -50,9 +49,9 @@ class Prepared(NamedTuple):
 class Turns:
     """Logs the calls of agents, and composes what is sent."""
 
-    def __init__(self, config: Config, conversations: Mapping[str, Conversations] | None = None) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._conversations = conversations or {
+        self._conversations = {
             provider: Conversations(
                 lambda name, provider=provider: _open(config, name, provider)  # type: ignore[misc]
             )
