@@ -55,6 +55,7 @@ def create_app(config: Config, *, transport: Any = None) -> "Starlette":
             yield
         finally:
             sessions.hub.close()
+            await proxy.close()
             await upstream.close()
             turns.close()
             await sessions.close()

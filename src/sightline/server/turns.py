@@ -6,11 +6,13 @@ Everything here runs in threads, for one conversation one thing after another.
 import re
 from itertools import count
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from sightline.agent.models.catalog import window_of
 from sightline.errors import SessionNotFound
+from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.server.config import Config
 from sightline.server.model_request import Format, Json, ModelRequest
@@ -20,6 +22,7 @@ from sightline.session.session import Session
 from sightline.values.profiles import profile
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
+from sightline.values.tokens import counter
 from sightline.wire import read_reply, registry
 from sightline.wire.payload import Payload
 
@@ -30,6 +33,8 @@ _ANSWER_SHARE = 4  # of a window that the user has set: at most the fourth part 
 _MARKER = "cache_control"
 _OPENAI = "://api.openai.com/"
 _ANY = Budget(1 << 40)
+_SAMPLES, _SAMPLE = 32, 256  # pieces of a body that are counted to estimate it, and their bytes
+_SURE_SHARE = 0.6  # of the room: an estimate below it is sure enough
 
 
 class Prepared(NamedTuple):
@@ -46,6 +51,15 @@ class Prepared(NamedTuple):
     number: int = 0  # no other request has it
 
 
+class _Head(NamedTuple):
+    """What a request says before its messages."""
+
+    system: Any
+    messages: list[bytes]
+    tools: list[Any]
+    recall: bool  # whether our tools are among them
+
+
 class Turns:
     """Logs the calls of agents, and composes what is sent."""
 
@@ -57,6 +71,8 @@ class Turns:
             )
             for provider in config.upstreams
         }
+        self._folder = Folder(config.folder, config.root)
+        self._told: WeakKeyDictionary[Session, _Head] = WeakKeyDictionary()  # what each session knows of the head
         self._windows: dict[str, int] = {}  # model → its context window, learned from a refusal
         self._numbers = count(1)
         self._taken: dict[tuple[str, ListPlace], int] = {}  # list that is being answered → the request that it is for
@@ -66,26 +82,43 @@ class Turns:
         for conversations in self._conversations.values():
             conversations.close()
 
-    def prepare(self, asked: ModelRequest, name: str) -> Prepared:
-        """Log what is new in a request, and return what is sent.
+    def passes(self, asked: ModelRequest) -> bool:
+        """Whether a request goes up as it came for sure, so that it can be logged afterwards. Quick, for an event loop.
+
+        Where the window is the model's own, an estimate is enough: what is too long is refused, made shorter and sent
+        again.
+        """
+        if self._config.economy != "off":
+            return False
+        most = asked.most_tokens
+        if most is None:
+            if self._folder.has(asked.name):  # it may have been shortened before
+                return False
+            most = len(asked.body)
+        if (budget := self._budget(asked, None)) is None:
+            return True
+        room = _room(budget, asked.format.provider)
+        is_own = self._config.window is None and asked.most_tokens is None
+        return most <= room or (is_own and _estimate(asked.body) <= _SURE_SHARE * room)
+
+    def prepare(self, asked: ModelRequest, *, passed: bool = False) -> Prepared:
+        """Log what is new in a request, and return what is sent. `passed`: it was sent as it came already.
 
         Raises:
             SightlineError: it cannot be read or does not fit; then it is passed on as it is.
         """
+        name = asked.name
         with self._conversations[asked.format.provider].use(name) as history:
             session, place = history.follow(asked.messages, in_place=True), history.place
             if (name, place) in self._taken:  # the same request is being answered: this one gets an answer of its own
                 place = history.branch_off(place)
                 session = history.session
             number = next(self._numbers)
-            if system := asked.system_text():
-                session.system(system, replace=True)
             budget, is_composed = self._budget(asked, session), session.receipt is not None
-            session.tools(asked.tools, recall=is_composed and asked.takes_tools)
+            self._set_head(session, asked, recall=is_composed and not passed)
             tokens = session.items.tokens()
-            if not is_composed and (
-                budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
-            ):
+            fits = budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
+            if passed or (not is_composed and fits):
                 return Prepared(name, place, asked.body, frozenset(), tokens, tokens, number=number)
             return self._compose(session, Prepared(name, place, b"", OWN, 0, 0, number=number), asked, budget or _ANY)
 
@@ -152,7 +185,17 @@ class Turns:
             self._taken[prepared.name, prepared.place] = prepared.number
         return history.session_at(prepared.place), prepared
 
-    def _budget(self, asked: ModelRequest, session: Session) -> Budget | None:
+    def _set_head(self, session: Session, asked: ModelRequest, *, recall: bool) -> None:
+        """Tell the session the system prompt and the tools of a request, if they are others than those of before."""
+        head = _Head(asked.fields.get(asked.format.system), asked.head, asked.tools, recall and asked.takes_tools)
+        if self._told.get(session) == head:
+            return
+        if system := asked.system_text():
+            session.system(system, replace=True)
+        session.tools(asked.tools, recall=head.recall)
+        self._told[session] = head
+
+    def _budget(self, asked: ModelRequest, session: Session | None) -> Budget | None:
         """Return the budget of a request; None if nobody knows the model's context window.
 
         One that a refusal has told is known as long as the server runs. After that it is the last one of the session.
@@ -160,7 +203,9 @@ class Turns:
         if (window := self._config.window) is not None:
             return Budget(window, min(asked.output or _ANSWER, window // _ANSWER_SHARE))
         known = self._windows.get(asked.model) or window_of(asked.model)
-        return Budget(known, min(asked.output or _ANSWER, known // 2)) if known else session.budget
+        if known:
+            return Budget(known, min(asked.output or _ANSWER, known // 2))
+        return session.budget if session is not None else None
 
     def _takes_key(self, format: Format) -> bool:  # noqa: A002
         """Whether the upstream takes a key for its cache. Of those that speak chat completions, some refuse it."""
@@ -169,7 +214,7 @@ class Turns:
     def _compose(
         self, session: Session, before: Prepared, asked: ModelRequest, budget: Budget, *, recall: bool = True
     ) -> Prepared:
-        session.tools(asked.tools, recall=recall and asked.takes_tools)
+        self._set_head(session, asked, recall=recall)
         is_first = session.receipt is None
         payload = session.compose(budget)
         own = OWN & {tool.name for tool in payload.tools if tool in RECALL_TOOLS}
@@ -181,7 +226,20 @@ class Turns:
 
 def _fits(tokens: int, budget: Budget, session: Session) -> bool:
     """Whether everything stays below the trigger in full, so that nothing has to be shortened."""
-    return tokens <= budget.trigger * budget.limit(margin=profile(session.settings.profile).margin)
+    return tokens <= _room(budget, session.settings.profile)
+
+
+def _room(budget: Budget, profile_name: str) -> float:
+    """Return the tokens up to which nothing is shortened."""
+    return budget.trigger * budget.limit(margin=profile(profile_name).margin)
+
+
+def _estimate(body: bytes) -> float:
+    """Return about how many tokens a body has: pieces of it are counted."""
+    step = max(len(body) // _SAMPLES, _SAMPLE)
+    pieces = [body[at : at + _SAMPLE] for at in range(0, len(body), step)]
+    counted = counter().count("\n".join(piece.decode("utf-8", "replace") for piece in pieces))
+    return counted * len(body) / sum(map(len, pieces))
 
 
 def _open(config: Config, name: str, provider: str) -> Session:
@@ -199,8 +257,8 @@ def _body(asked: ModelRequest, payload: Payload, own: frozenset[str], cache_key:
     marked = sum(map(_count_markers, (fields.get(asked.format.system), asked.tools, [fields])))
     messages = payload.messages_json(wire, breakpoints=4 - marked)
     if asked.head:
-        head = msgspec.json.encode(asked.head)
-        messages = head[:-1] + b"," + messages[1:] if len(messages) > 2 else head
+        head = b"[" + b",".join(asked.head)
+        messages = head + b"," + messages[1:] if len(messages) > 2 else head + b"]"
     fields[asked.format.messages] = msgspec.Raw(messages)
     if own:
         offered = [tool for tool in RECALL_TOOLS if tool.name in own]

@@ -1,6 +1,6 @@
 """Where requests go: the providers' servers, or what the user put in their place."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -42,14 +42,31 @@ class Upstream:
 
     @asynccontextmanager
     async def send(
-        self, method: str, address: str, headers: Iterable[tuple[str, str]], body: bytes
+        self,
+        method: str,
+        address: str,
+        headers: Iterable[tuple[str, str]],
+        body: bytes,
+        on_sent: Callable[[], None] | None = None,
     ) -> "AsyncIterator[httpx2.Response]":
-        """Send a request, and give the response while its body still comes. Raises httpx2.HTTPError."""
+        """Send a request, and give the response while its body still comes. Raises httpx2.HTTPError.
+
+        `on_sent` is called when the body has gone up.
+        """
+
+        async def trace(event: str, _info: Any) -> None:
+            if on_sent is not None and event.endswith("send_request_body.complete"):
+                on_sent()
+
         dropped = _HOP - {"content-encoding"}  # the body goes up as it came
         passed = [(name, value) for name, value in headers if name.lower() not in dropped and not _is_ours(name)]
         # Not compressed, because answers are read on their way.
         request = self._client.build_request(
-            method, address, headers=[*passed, ("accept-encoding", "identity")], content=body
+            method,
+            address,
+            headers=[*passed, ("accept-encoding", "identity")],
+            content=body,
+            extensions={"trace": trace} if on_sent else None,
         )
         response = await self._client.send(request, stream=True)
         try:

@@ -76,8 +76,8 @@ class History:
     def follow(self, messages: Sequence[Any], *, in_place: bool = False, replies: int = 0) -> Session:
         """Append what is new in this list, and return the session to compose from: its branch is this list's.
 
-        `in_place` as for `Session.extend`. `replies`: the last ones are the model's reply to the last payload, so that
-        the usage it reports corrects how tokens are counted.
+        A message may also be given as JSON, in bytes. `in_place` as for `Session.extend`. `replies`: the last ones are
+        the model's reply to the last payload, so that the usage it reports corrects how tokens are counted.
 
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing is appended then.
@@ -179,7 +179,7 @@ class History:
     def _count_same(self, messages: Sequence[Any]) -> int:
         """Count the first messages that are as they were given last. A message that changed in place is another."""
         for at, (seen, given) in enumerate(zip(self._seen, messages, strict=False)):
-            if view(given) != seen.copy:
+            if given is not seen.copy and _view(given) != seen.copy:
                 return at
         return min(len(self._seen), len(messages))
 
@@ -187,11 +187,12 @@ class History:
         try:
             return [accept.read_with(self._read_one, message) for message in messages[first:end]]
         except BadInput:
-            accept.read_with(lambda every: read_messages(every, self._wire), messages)  # it says which one is bad
+            every = [_value(message) for message in messages]
+            accept.read_with(lambda values: read_messages(values, self._wire), every)  # it says which one is bad
             raise
 
     def _read_one(self, message: Any) -> list[Message]:
-        return read_messages([message], self._wire)
+        return read_messages([_value(message)], self._wire)
 
     def _link(self, messages: Sequence[Any], first: int, read: Sequence[list[Message]]) -> list[_Seen]:
         chain = self._seen[first - 1].chain if first else _START
@@ -202,17 +203,18 @@ class History:
             parts = [part for message in neutral for part in message.parts]
             calls = frozenset(part.id for part in parts if isinstance(part, Call))
             results = frozenset(part.id for part in parts if isinstance(part, Result))
-            copy = common.plain(view(given), "message")
+            copy = given if isinstance(given, bytes) else common.plain(view(given), "message")
             linked.append(_Seen(copy, chain, digest if len(neutral) == 1 else b"", calls, results))
         return linked
 
     def _remember(self, messages: list[Any], seen: list[_Seen], first: int) -> None:
         """Note what was given, from the first message on that is new or has another place."""
-        for item in [item for item, at in self._at.items() if at >= first] if first < len(self._seen) else ():
-            del self._at[item]
+        while self._at and next(reversed(self._at.values())) >= first:  # they are in the order of the list
+            self._at.popitem()
         for at, each in enumerate(seen[first:], first):
             for place in self._places.get(each.chain, ()):
                 if self._has(place):
+                    self._at.pop(place.item, None)
                     self._at[place.item] = at
         self._given, self._seen = messages, seen
 
@@ -313,6 +315,21 @@ class History:
             self._others[session.branch] = session
         for branch in [each for each in self._others if each != session.branch][: -_MOST_OPEN or None]:
             self._others.pop(branch).close()
+
+
+def _value(message: Any) -> Any:
+    """Return a message as it can be read. Raises BadInput."""
+    if not isinstance(message, bytes):
+        return message
+    try:
+        return msgspec.json.decode(message)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadInput(f"a message is no JSON: {error}") from error
+
+
+def _view(message: Any) -> Any:
+    """Return what a message is compared by."""
+    return message if isinstance(message, bytes) else view(message)
 
 
 def digest_of(messages: Sequence[Message]) -> bytes:
