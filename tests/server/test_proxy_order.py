@@ -58,7 +58,7 @@ def test_a_request_that_may_not_fit_is_logged_first(tmp_path: Path, monkeypatch:
         watched = Watched(through, monkeypatch)
         watched.sent.set()
         talk = Talk(through, "anthropic")
-        talk.say(page("a", 40))
+        talk.say(page("a", 100))
         talk.say("More")
         assert watched.got[0] == 0
         assert through.upstream.invalid == []

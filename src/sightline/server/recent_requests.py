@@ -79,21 +79,25 @@ def _count_same(known: _Known, body: bytes) -> int:
 
 def _go_on(known: _Known, body: bytes, count: int, headers: Mapping[str, str]) -> ModelRequest | None:
     before, pieces, end = known.request, known.pieces, known.ends[count - 1]
-    separator, after = pieces.separator, body[end:]
+    separator = body[end : body.find(b"{", end)]
     new: list[bytes] = []
-    if body.startswith(separator, end):
+    if separator.strip() == b",":
         start = b'{"%s":[' % before.format.messages.encode()
         new, around = split(before.format, start + body[end + len(separator) :])
         if around is None or around.before != start or (len(new) > 1 and around.separator != separator):
             return None
         after, fields_after = around.after, around.fields_after
-    elif after != pieces.after:
+    else:
+        separator, after, fields_after = pieces.separator, body[end:], pieces.fields_after
+    if count > 1 and separator != pieces.separator:
         return None
     if count == before.opening and new and not is_answer(new[0]):  # it has another opening, so another name
         return None
     is_same_after = after == pieces.after
     if is_same_after:
         fields_after = pieces.fields_after
+    elif not new:
+        return None
     around = Pieces(pieces.before, separator, after, pieces.fields_before, fields_after)
     fields = before.fields if is_same_after else around.fields
     if session_of(fields, headers) != before.session:
