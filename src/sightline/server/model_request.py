@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.session.history import digest_of
-from sightline.values.items import Role, plain_text
+from sightline.session.message_list import digest_of
+from sightline.values.items import Message, Role, plain_text
 from sightline.wire import read_messages
 
 Json = dict[str, Any]
@@ -74,6 +74,12 @@ class ModelRequest(NamedTuple):
         return self.listed[: self.first]
 
     @property
+    def opening_text(self) -> str:
+        """What is said before any answer."""
+        opening = read_all(self.format, self.listed[self.first : self.opening])
+        return "\n".join(plain_text(message.parts) for message in opening)
+
+    @property
     def messages(self) -> list[bytes]:
         return self.listed[self.first :]
 
@@ -104,16 +110,24 @@ class ModelRequest(NamedTuple):
         return choice == "required" or (isinstance(choice, dict) and choice.get("type") == "any")
 
     @property
-    def is_kept_upstream(self) -> bool:
-        """Whether the provider has the earlier part of the conversation, so that this is not all of it."""
-        return bool(self.fields.get("previous_response_id") or self.fields.get("conversation"))
+    def kept_upstream(self) -> str:
+        """The id under which the provider has the earlier part of the conversation; empty: the request has all."""
+        if isinstance(previous := self.fields.get("previous_response_id"), str):
+            return previous
+        conversation = self.fields.get("conversation")
+        found = conversation.get("id") if isinstance(conversation, dict) else conversation
+        return found if isinstance(found, str) else ""
+
+    @property
+    def stem(self) -> str:
+        """How the names of all conversations in this session of the agent begin."""
+        return self.name.rpartition("-")[0] + "-"
 
     def system_text(self) -> str:
         """Return the system prompt as text, to count and to log it."""
         told = self.fields.get(self.format.system) if self.format.system else None
         listed = [{"role": "system", "content": told}] if told and isinstance(told, str | list) else []
-        head = [msgspec.json.decode(message) for message in self.head]
-        read = [*read_messages(listed, "anthropic"), *read_messages(head, self.format.wire)]
+        read = [*read_messages(listed, "anthropic"), *read_all(self.format, self.head)]
         return "\n\n".join(text for message in read if (text := plain_text(message.parts)))
 
 
@@ -134,6 +148,11 @@ def parse(format: Format, body: bytes, headers: Mapping[str, str]) -> ModelReque
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadInput(f"the body is no JSON: {error}") from error
     return ModelRequest(format, body, fields, listed, first, opening, session, name, pieces)
+
+
+def read_all(format: Format, messages: Sequence[bytes]) -> list[Message]:  # noqa: A002
+    """Read messages that are given as JSON. Raises BadInput and msgspec.DecodeError."""
+    return read_messages([msgspec.json.decode(message) for message in messages], format.wire)
 
 
 def split(format: Format, body: bytes) -> tuple[list[bytes], Pieces | None]:  # noqa: A002
@@ -222,11 +241,17 @@ def _find_opening(format: Format, listed: Sequence[bytes]) -> tuple[int, int]:  
 
 
 def _name(format: Format, session: str, opening: Sequence[bytes]) -> str:  # noqa: A002
-    """Return the name of a conversation: a digest of the agent's session and of what comes before any answer.
+    """Return the name of a conversation: digests of the agent's session and of what comes before any answer.
 
     Two runs of an agent that begin alike and name no session are branches of one conversation.
     """
-    read = read_messages([msgspec.json.decode(message) for message in opening], format.wire)
+    read = read_all(format, opening)
     said = [message for message in read if message.role is not Role.ASSISTANT] or read
+    return name_of(format, session, digest_of(said))
+
+
+def name_of(format: Format, session: str, opening: bytes) -> str:  # noqa: A002
+    """Return the name of the conversation in an agent's session that has this opening."""
     told = f"{format.wire}\0{session}\0".encode("utf-8", "surrogatepass")
-    return f"proxy-{blake2b(told + digest_of(said), digest_size=10).hexdigest()}"
+    stem, rest = blake2b(told, digest_size=5), blake2b(told + opening, digest_size=8)
+    return f"proxy-{stem.hexdigest()}-{rest.hexdigest()}"

@@ -54,10 +54,10 @@ class Proxy:
         try:
             asked = self._recent.match(format, body, headers)
             if asked is None:
-                asked = await asyncio.to_thread(parse, format, body, headers)
+                asked = await asyncio.to_thread(lambda: self._turns.find(parse(format, body, headers)))
+            elif asked.kept_upstream:
+                asked = self._turns.find(asked)
         except Exception:  # whatever it is: the provider says what is wrong with it
-            return await call.pass_on(request.method, body)
-        if asked.is_kept_upstream:
             return await call.pass_on(request.method, body)
         if self._turns.passes(asked):
             return await call.answer(asked, None)
@@ -248,7 +248,7 @@ class ModelCall:
 
     async def shorten(self, asked: ModelRequest, sent: Prepared | None, status: int, told: str) -> Prepared | None:
         """Compose again what the provider refused as too long; None: it was refused for another reason."""
-        if (counted := overflow_tokens(status, told)) is None:
+        if (counted := overflow_tokens(status, told)) is None or asked.kept_upstream:
             return None
         try:
             prepared = await self.logged(sent)
