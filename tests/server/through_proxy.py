@@ -63,7 +63,9 @@ class Through:
         """Start a proxy."""
         upstreams = {"anthropic": self.upstream.anthropic_url, "openai": self.upstream.openai_url}
         told = {"folder": self.folder, "root": self.folder / "logs", "upstreams": upstreams, "window": self._window}
-        self.server = Server(create_app(Config(**(told | changed))))
+        app = create_app(Config(**(told | changed)))
+        self.totals = app.state.totals
+        self.server = Server(app)
         self.server.start()
 
     def restart(self) -> None:

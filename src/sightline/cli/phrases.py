@@ -577,6 +577,7 @@ _PHRASES = {
         "上游 {address} 就是本服务自己：请在此处取消 ANTHROPIC_BASE_URL 和 OPENAI_BASE_URL，或用 --upstream 指定服务商",
     ),
     "wrap sweeps": ("times that older parts were shortened", "缩短较早内容的次数"),
+    "wrap read again": ("results read again after they were shortened", "缩短后又重新读取的结果"),
     "wrap recalled": ("calls to bring something back", "取回内容的调用"),
     "wrap lost": ("requests that could not be logged", "未能记录的请求"),
     "wrap next": (

@@ -57,6 +57,7 @@ class Prepared(NamedTuple):
     sent: int
     swept: str = ""  # why items were shortened; empty: none were at this call
     composed: bool = False
+    read_again: int = 0  # results in it that the agent had before, and that were shortened since
     number: int = 0  # no other request has it
     after: str = ""  # the item after which its list begins, see `History.after`
 
@@ -284,7 +285,10 @@ class Turns:
         body = _body(asked, payload, own, before.name if self._takes_key(asked.format) else "")
         offered = session.items.tokens(before.after)
         swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < offered else "")
-        return before._replace(body=body, own=own, offered=offered, sent=payload.tokens, swept=swept, composed=True)
+        again = len(session.receipt.faults) if session.receipt else 0
+        return before._replace(
+            body=body, own=own, offered=offered, sent=payload.tokens, swept=swept, composed=True, read_again=again
+        )
 
 
 def _has_summary(said: str, reply: str) -> bool:
