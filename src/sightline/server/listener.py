@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 7  # that running requests have left when the server is told to stop; Docker kills after ten
 _LOG_SECONDS = 5  # more, that abandoned ones may need to log what they have
+# Idle connections stay open for so long. If it were as short as clients keep theirs (five seconds, most of them), a
+# request and the end of its connection would meet on the way.
+_KEEP_SECONDS = 75
 _STATUS = 503
 _WHY = "the proxy was stopped before the answer was whole: start it, and send the request again"
 
@@ -118,6 +121,7 @@ class Listener(uvicorn.Server):
             uvicorn.Config(
                 self._requests, host=host, port=port, access_log=False, server_header=False, log_config=None,
                 lifespan="auto", timeout_graceful_shutdown=round(stop_seconds) + _LOG_SECONDS,
+                timeout_keep_alive=_KEEP_SECONDS,
             )
         )  # fmt: skip
         self._on_stop = on_stop
