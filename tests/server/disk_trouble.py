@@ -1,8 +1,8 @@
 """`disk_trouble.py FOLDER`: the proxy where the disk refuses. Prints, as JSON, what the client and the upstream saw.
 
 FOLDER/closed may be read and not written. In FOLDER/open no file may grow from the first shortened request on; later
-there is room again. It runs as an ordinary user, because root may write everywhere. What is imported when first used may lie where only root
-may look, so some conversations are led through the proxy before.
+there is room again. It runs as an ordinary user, because root may write everywhere. What is imported when first used
+may lie where only root may look, so some conversations are led through the proxy before.
 """
 
 import json
