@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sightline.server.config import Config
 from sightline.server.model_request import FORMATS
 from sightline.server.proxy import Proxy
+from sightline.server.replies import provider_of
 from sightline.server.totals import Totals
 from sightline.server.turns import Turns
 from sightline.server.upstream import Upstream
@@ -47,7 +48,7 @@ def create_app(config: Config, *, transport: Any = None) -> "Starlette":
         return await proxy.call_model(request, FORMATS[request.url.path])
 
     async def pass_on(request: "Request") -> "Response":
-        return await proxy.pass_on(request, _provider(request))
+        return await proxy.pass_on(request, provider_of(request.url.path, request.headers))
 
     @asynccontextmanager
     async def lifespan(_app: "Starlette") -> AsyncIterator[None]:
@@ -69,10 +70,3 @@ def create_app(config: Config, *, transport: Any = None) -> "Starlette":
     app = Starlette(routes=routes, lifespan=lifespan, middleware=[guard, Middleware(Measure, metrics=metrics)])
     app.state.totals, app.state.hub = totals, sessions.hub
     return app
-
-
-def _provider(request: "Request") -> str:
-    """Return whose request this is: by its path, or by the headers that only one provider's clients send."""
-    path, headers = request.url.path, request.headers
-    is_anthropic = path.startswith("/v1/messages") or "anthropic-version" in headers or "x-api-key" in headers
-    return "anthropic" if is_anthropic else "openai"

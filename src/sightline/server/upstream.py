@@ -68,11 +68,28 @@ class Upstream:
             content=body,
             extensions={"trace": trace} if on_sent else None,
         )
-        response = await self._client.send(request, stream=True)
+        response = await self._send(request)
         try:
             yield response
         finally:
             await response.aclose()
+
+    async def _send(self, request: "httpx2.Request") -> "httpx2.Response":
+        """Begin a request. It is sent once more if it met a kept connection that the upstream was just closing."""
+        import httpx2
+
+        events: list[str] = []
+
+        async def note(event: str, _facts: object) -> None:
+            events.append(event)
+
+        request.extensions = {**request.extensions, "trace": note}
+        try:
+            return await self._client.send(request, stream=True)
+        except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError):
+            if not events or any(event.startswith("connection.connect") for event in events):
+                raise
+            return await self._client.send(request, stream=True)
 
     async def close(self) -> None:
         """Close the connections."""
