@@ -9,6 +9,8 @@ import pytest
 from through_proxy import HEADERS, MODELS, PATHS, Talk, Through
 from upstream_script import Failure, answer, call, fail, slow, think, zip_body
 
+from sightline.server.upstream import passed_back
+
 WIRES = list(PATHS)
 
 
@@ -176,3 +178,11 @@ def test_other_paths_pass(tmp_path: Path) -> None:
         assert refused.status_code == 404
         assert (asked.method, asked.path, asked.query) == ("DELETE", "/v1/files/a/b%3Fc", "purpose=x%20y")
         assert asked.raw == b"\x00\xff"
+
+
+def test_headers_that_come_several_times_stay_several() -> None:
+    """Cookies are not joined into one, and headers of one connection are left out."""
+    got = httpx2.Headers([("set-cookie", "a=1"), ("Set-Cookie", "b=2"), ("connection", "close"), ("x-other", "yes")])
+    passed = passed_back(got, x_sightline_session="one")
+    assert passed.getlist("set-cookie") == ["a=1", "b=2"]
+    assert dict(passed.items()).keys() == {"set-cookie", "x-other", "x-sightline-session"}

@@ -17,6 +17,7 @@ from sightline.wire import read_reply
 
 if TYPE_CHECKING:
     import httpx2
+    from starlette.datastructures import Headers
     from starlette.responses import Response
 
     from sightline.server.proxy import ModelCall, Proxy
@@ -97,7 +98,7 @@ class Exchange:
 
     # ------------------------------------------------------------------ whole
 
-    async def whole(self, response: "httpx2.Response", headers: dict[str, str]) -> "Response":
+    async def whole(self, response: "httpx2.Response", headers: "Headers") -> "Response":
         """Return the answer."""
         import httpx2
         from starlette.responses import Response

@@ -200,7 +200,7 @@ class ModelCall:
             if not isinstance(response, httpx2.Response):
                 return response
             exchange = Exchange(self._proxy, self, asked, prepared, stack.pop_all())
-        headers = passed_back(response.headers) | {"x-sightline-session": asked.name}
+        headers = passed_back(response.headers, x_sightline_session=asked.name)
         if "text/event-stream" not in response.headers.get("content-type", ""):
             return await exchange.whole(response, headers)
         return StreamingResponse(exchange.stream(response), status_code=response.status_code, headers=headers)

@@ -1,6 +1,6 @@
 """Where requests go: the providers' servers, or what the user put in their place."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +8,7 @@ from sightline.server.config import Config
 
 if TYPE_CHECKING:
     import httpx2
+    from starlette.datastructures import Headers
 
 CONNECT_SECONDS = 10.0
 _MOST_CONNECTIONS = 1000
@@ -53,28 +54,19 @@ class Upstream:
 
         `on_sent` is called when the body has gone up.
         """
-
-        async def trace(event: str, _info: Any) -> None:
-            if on_sent is not None and event.endswith("send_request_body.complete"):
-                on_sent()
-
         dropped = _HOP - {"content-encoding"}  # the body goes up as it came
         passed = [(name, value) for name, value in headers if name.lower() not in dropped and not _is_ours(name)]
         # Not compressed, because answers are read on their way.
         request = self._client.build_request(
-            method,
-            address,
-            headers=[*passed, ("accept-encoding", "identity")],
-            content=body,
-            extensions={"trace": trace} if on_sent else None,
+            method, address, headers=[*passed, ("accept-encoding", "identity")], content=body
         )
-        response = await self._send(request)
+        response = await self._send(request, on_sent)
         try:
             yield response
         finally:
             await response.aclose()
 
-    async def _send(self, request: "httpx2.Request") -> "httpx2.Response":
+    async def _send(self, request: "httpx2.Request", on_sent: Callable[[], None] | None) -> "httpx2.Response":
         """Begin a request. It is sent once more if it met a kept connection that the upstream was just closing."""
         import httpx2
 
@@ -82,6 +74,8 @@ class Upstream:
 
         async def note(event: str, _facts: object) -> None:
             events.append(event)
+            if on_sent is not None and event.endswith("send_request_body.complete"):
+                on_sent()
 
         request.extensions = {**request.extensions, "trace": note}
         try:
@@ -96,9 +90,13 @@ class Upstream:
         await self._client.aclose()
 
 
-def passed_back(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of a response that a client gets."""
-    return {name: value for name, value in headers.items() if name.lower() not in _HOP}
+def passed_back(headers: "httpx2.Headers", **more: str) -> "Headers":
+    """Return the headers of a response that a client gets, and more of ours. Some come several times."""
+    from starlette.datastructures import Headers
+
+    passed = [(name.lower(), value) for name, value in headers.raw if name.lower().decode("latin-1") not in _HOP]
+    ours = [(name.replace("_", "-").encode(), value.encode()) for name, value in more.items()]
+    return Headers(raw=[*passed, *ours])
 
 
 def _is_ours(name: str) -> bool:
