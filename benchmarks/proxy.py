@@ -1,12 +1,15 @@
 """Through a proxy: what it adds to a request, how soon the first byte of a stream comes, and 200 streams at once.
 
 Every proxy is a process of its own before the same upstream, which answers at once. What a proxy adds is the time
-from the last byte of a request's body to the last byte of the answer, less the same without a proxy. Ours is measured
-with its log in memory, so that the disk does not count, and once more with its log on the disk.
+from the last byte of a request's body until the upstream has it, and until the last byte of the answer is back, less
+the same without a proxy. Ours logs the answer before it is back; before a model that takes its time to answer, the
+first figure is the one that is felt. Ours is measured with its log in memory, so that the disk does not count, and once
+more with its log on the disk.
 """
 
 import asyncio
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -21,7 +24,7 @@ from benchmarks.histories import Message, agent_run
 from benchmarks.measure import Row, Spread, bytes_text, seconds_text, spread, spread_text, times_text
 from benchmarks.proxies import Kind, Running, headroom, litellm, ours, plain, running, upstream
 from benchmarks.proxy_client import Client, Taken, stream
-from benchmarks.proxy_upstream import ANSWER
+from benchmarks.proxy_upstream import ANSWER, message_with_call
 
 ON_DISK = "log on disk"
 IN_MEMORY = Path("/dev/shm")
@@ -30,7 +33,10 @@ FIRST_TARGETS = {100: 5e-3, 1_000: 20e-3, 10_000: 150e-3}
 SHORTENED_TARGET = 0.5e-3  # a message
 WINDOW = 30_000  # tokens: small enough for all that is measured with it to be shortened
 MOST_SECONDS = 20.0  # that one row of a slow peer may take
+_CALL = re.compile(rb"call_\d{8}")
 WARM_STEPS = 3  # not counted
+PARAMETERS = {"type": "object", "properties": {"first": {"type": "integer"}}}
+TOOL = {"type": "function", "function": {"name": "read_rows", "description": "Reads.", "parameters": PARAMETERS}}
 
 Say = Callable[[str], None]
 
@@ -75,7 +81,7 @@ def compare_proxies(root: Path, say: Say, sizes: Sizes, kinds: Sequence[Kind] | 
         kinds = [ours(), ours(f"ours, {ON_DISK}"), shortened, plain(), litellm(), headroom()]
     with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else root) as fast, upstream() as direct:
         say("the upstream without a proxy")
-        base = _measured(direct, sizes)
+        base = _measured(direct, sizes, direct.port)
         found: dict[str, Measured | str] = {}
         for number, kind in enumerate(kinds):
             say(f"a proxy: {kind.name}")
@@ -87,7 +93,7 @@ def compare_proxies(root: Path, say: Say, sizes: Sizes, kinds: Sequence[Kind] | 
 def _tried(kind: Kind, folder: Path, upstream_port: int, sizes: Sizes) -> Measured | str:
     try:
         with running(kind, folder, upstream_port) as proxy:
-            return _measured(proxy, sizes)
+            return _measured(proxy, sizes, upstream_port)
     except (Missing, OSError) as missing:
         return str(missing)
 
@@ -104,7 +110,7 @@ class Conversation:
     def __init__(self, history: Sequence[Message], *, model: str = "bench") -> None:
         self._number = next(_numbers)
         self._messages = [{"role": "user", "content": f"Task {self._number} of this run."}, *history]
-        self._fields: dict[str, Any] = {"model": model, "max_tokens": 1000}
+        self._fields: dict[str, Any] = {"model": model, "max_tokens": 1000, "tools": [TOOL]}
 
     def body(self, *, streams: bool = False) -> bytes:
         """Return the next request."""
@@ -112,9 +118,17 @@ class Conversation:
         return json.dumps(fields | {"messages": self._messages}, ensure_ascii=False).encode()
 
     def go_on(self) -> None:
-        """Take the answer, and say something more."""
+        """Take the answer of a stream, and say something more."""
         text = f"Step {len(self._messages)} of task {self._number}: look at the next rows. " * 20
         self._messages += [{"role": "assistant", "content": ANSWER}, {"role": "user", "content": text}]
+
+    def give_result(self, said: bytes) -> None:
+        """Take an answer with a call, and answer the call."""
+        found = _CALL.search(said)
+        assert found, said
+        call = found[0].decode()
+        text = "".join(f"row {at} of task {self._number}: {at * len(self._messages) % 997}\n" for at in range(100))
+        self._messages += [message_with_call(call), {"role": "tool", "tool_call_id": call, "content": text}]
 
 
 def _history(messages: int = 0, size: int = 0) -> list[Message]:
@@ -131,9 +145,9 @@ def _history(messages: int = 0, size: int = 0) -> list[Message]:
     return found[:-1]
 
 
-def _measured(proxy: Running, sizes: Sizes) -> Measured:
+def _measured(proxy: Running, sizes: Sizes, upstream_port: int) -> Measured:
     steps, cpu = {}, {}
-    with Client(proxy.port) as client:
+    with Client(proxy.port, upstream_port) as client:
         for size in sizes.bodies:
             steps[size], cpu[size] = _steps(proxy, client, size, sizes.steps)
         first = {number: _first_sight(proxy, client, number) for number in sizes.first}
@@ -148,7 +162,7 @@ def _steps(proxy: Running, client: Client, size: int, steps: int) -> tuple[list[
     proxy.settle()
     begun, used = perf_counter(), 0.0
     for at in range(steps + WARM_STEPS):
-        talk.go_on()
+        talk.give_result(client.said)
         body = talk.body()
         if at == WARM_STEPS:
             used = proxy.cpu()
@@ -221,31 +235,40 @@ def _row(topic: str, what: str, added: Spread, target: float | None, note: str) 
 
 
 def _step_rows(sizes: Sizes, base: Measured, found: dict[str, Measured | str]) -> list[Row]:
-    topic, rows = "the proxy: added to an agent's step", []
+    topic, rows = "the proxy: added to an agent's step until the model has it", []
     for name, measured in _each(topic, found):
         if isinstance(measured, Row):
             rows.append(measured)
             continue
         for size in sizes.bodies:
-            added = _added([each.whole for each in measured.steps[size]], [each.whole for each in base.steps[size]])
             target = STEP_TARGET + STEP_TARGET_PER_BYTE * size if name.startswith("ours") else None
             target = None if ON_DISK in name else target
-            note = f"{seconds_text(measured.step_cpu[size])} of CPU; {added.samples} steps"
-            rows.append(_row(topic, f"{name}: {bytes_text(size)}", added, target, note))
+            note = f"{seconds_text(measured.step_cpu[size])} of CPU"
+            what = f"{name}: {bytes_text(size)}"
+            rows.append(_added_row(topic, what, measured.steps[size], base.steps[size], target, note))
     return rows
 
 
+def _added_row(
+    topic: str, what: str, taken: Sequence[Taken], base: Sequence[Taken], target: float | None, note: str = ""
+) -> Row:
+    """Return the row of what is added until the upstream has a request. Its note says what until the answer is back."""
+    given = _added([each.given for each in taken], [each.given for each in base])
+    whole = _added([each.whole for each in taken], [each.whole for each in base])
+    told = f"until the answer is back {spread_text(whole)}", note, f"{given.samples} times"
+    return _row(topic, what, given, target, "; ".join(filter(None, told)))
+
+
 def _first_rows(sizes: Sizes, base: Measured, found: dict[str, Measured | str]) -> list[Row]:
-    topic, rows = "the proxy: added at first sight of a history", []
+    topic, rows = "the proxy: added at first sight of a history until the model has it", []
     for name, measured in _each(topic, found):
         if isinstance(measured, Row):
             continue
         for number in sizes.first:
-            added = _added([each.whole for each in measured.first[number]], [each.whole for each in base.first[number]])
             target = FIRST_TARGETS.get(number) if name == "ours" else None
             target = SHORTENED_TARGET * number if "window" in name else target
-            note = f"{added.samples} histories"
-            rows.append(_row(topic, f"{name}: {number:,} messages", added, target, note))
+            what = f"{name}: {number:,} messages"
+            rows.append(_added_row(topic, what, measured.first[number], base.first[number], target))
     return rows
 
 

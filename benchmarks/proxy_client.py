@@ -18,6 +18,7 @@ _END = b"0\r\n\r\n"
 class Taken(NamedTuple):
     """Seconds after the last byte of a request was sent."""
 
+    given: float  # until the upstream had all of it
     first: float  # until the first byte of the answer's body
     whole: float  # until its last
 
@@ -34,9 +35,12 @@ def head(length: int) -> bytes:
 class Client:
     """One connection that is kept open."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, upstream: int = 0) -> None:
+        """`upstream`: the port of the one that says when it had a request; 0: nobody is asked."""
         self._socket = socket.create_connection(("127.0.0.1", port), 120)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._upstream = socket.create_connection(("127.0.0.1", upstream), 120) if upstream else None
+        self.said = b""  # the last answer
 
     def __enter__(self) -> Self:
         return self
@@ -45,6 +49,8 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._socket.close()
+        if self._upstream is not None:
+            self._upstream.close()
 
     def ask(self, body: bytes) -> Taken:
         """Send a request, and read the whole answer. Raises Missing if it is an error."""
@@ -56,9 +62,19 @@ class Client:
             answer.add(data)
             if answer.body and not first:
                 first = perf_counter() - begun
-        taken = Taken(first, perf_counter() - begun)
+        whole = perf_counter() - begun
         answer.check()
-        return taken
+        self.said = answer.body
+        return Taken(self._asked_upstream() - begun if self._upstream else 0.0, first, whole)
+
+    def _asked_upstream(self) -> float:
+        """Return when the upstream had the last request, by the clock that all processes share."""
+        assert self._upstream is not None
+        self._upstream.sendall(b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+        answer = Answer()
+        while not answer.is_whole:
+            answer.add(self._upstream.recv(1 << 16))
+        return float(answer.body)
 
 
 class Answer:

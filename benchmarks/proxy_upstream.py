@@ -1,16 +1,19 @@
 """`python -m benchmarks.proxy_upstream`: a model's server that does next to nothing. Prints its port, ends with stdin.
 
-It speaks chat completions: every request gets the same answer, whole or as a stream. It reads a body by its length and
-looks for `"stream":true` only, so that what is measured before it is the proxy. A stream of a model whose name begins
-with "slow" has a pause between two events.
+It speaks chat completions: every request gets the same answer, as a stream, or whole with a call of a tool. It reads
+a body by its length and looks for `"stream":true` only, so that what is measured before it is the proxy. A stream of a
+model whose name begins with "slow" has a pause between two events. A request without a body is told when the last one
+with a body was here.
 """
 
 import asyncio
 import json
 import re
 import sys
+from time import perf_counter
 
 ANSWER = "I have read it. The next step is to look at the rows that the import left out."
+CALL = "call_00000000"  # each answer has a number of its own here
 PIECES, PAUSE = 40, 0.01
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _STREAM = re.compile(rb'"stream": ?true')
@@ -21,13 +24,23 @@ def _dump(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
+def message_with_call(name: str) -> dict[str, object]:
+    """Return the answer with a call of this id."""
+    call = {"id": name, "type": "function", "function": {"name": "read_rows", "arguments": '{"first": 100}'}}
+    return {"role": "assistant", "content": ANSWER, "tool_calls": [call]}
+
+
 def _whole() -> bytes:
-    message = {"role": "assistant", "content": ANSWER}
+    message = message_with_call(CALL)
     usage = {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020}
     body = _dump({
         "id": "c1", "object": "chat.completion", "created": 1790000000, "model": "bench",
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage,
+        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}], "usage": usage,
     })  # fmt: skip
+    return _plain(body)
+
+
+def _plain(body: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body) + body
 
 
@@ -58,6 +71,9 @@ _AT_ONCE = _HEAD + b"".join(map(_chunk, EVENTS)) + b"0\r\n\r\n"
 class Connection(asyncio.Protocol):
     """One connection of a proxy or client."""
 
+    answered = 0
+    got = 0.0  # when the last request was here, on any connection
+
     def __init__(self) -> None:
         self._head, self._left = b"", -1  # bytes of the body that still come; -1: the head is not whole
         self._answer = self._slow = b""
@@ -74,18 +90,23 @@ class Connection(asyncio.Protocol):
                 return
             found = _LENGTH.search(head)
             self._left, self._head = int(found[1]) if found else 0, b""
+            if not found:
+                self._left = -1
+                self._transport.write(_plain(repr(Connection.got).encode()))
+                return
             self._is_stream = self._is_slow = False
         self._left -= len(data)
         # The fields that matter stand at the beginning or the end of a body, which are in its first or last piece.
         self._is_stream = self._is_stream or _STREAM.search(data) is not None
         self._is_slow = self._is_slow or _SLOW.search(data) is not None
         if self._left <= 0:
-            self._left = -1
+            self._left, Connection.got = -1, perf_counter()
             self._say()
 
     def _say(self) -> None:
         if not self._is_stream:
-            self._transport.write(WHOLE)
+            Connection.answered += 1
+            self._transport.write(WHOLE.replace(CALL.encode(), b"call_%08d" % Connection.answered))
         elif not self._is_slow:
             self._transport.write(_AT_ONCE)
         else:

@@ -8,6 +8,7 @@ so far is logged as stopped, and the client is told in the shape of its provider
 import asyncio
 import logging
 import socket
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ _LOG_SECONDS = 5  # more, that abandoned ones may need to log what they have
 # Idle connections stay open for so long. If it were as short as clients keep theirs (five seconds, most of them), a
 # request and the end of its connection would meet on the way.
 _KEEP_SECONDS = 75
+_SWITCH_SECONDS = 0.001  # after which a thread that logs lets the streams go on; Python's own is five times as long
 _STATUS = 503
 _WHY = "the proxy was stopped before the answer was whole: start it, and send the request again"
 
@@ -135,6 +137,7 @@ class Listener(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start as uvicorn does, then say so."""
+        sys.setswitchinterval(_SWITCH_SECONDS)
         await super().startup(sockets)
         if self.started:
             self.on_start(self.port)

@@ -40,6 +40,7 @@ _MARKER = "cache_control"
 _OPENAI = "://api.openai.com/"
 _ANY = Budget(1 << 40)
 _SAMPLES, _SAMPLE = 32, 256  # pieces of a body that are counted to estimate it, and their bytes
+_MOST_OPEN = 256  # sessions: each holds one file
 _MOST_PLACES = 10_000  # replies whose place is known by their id
 _MOST_OTHERS = 16  # conversations of an agent's session that are looked at for the one that a request goes on from
 _LEAST_SUMMARY = 40  # characters: shorter ones may be found in any text
@@ -78,7 +79,8 @@ class Turns:
         self._config = config
         self._conversations = {
             provider: Conversations(
-                lambda name, provider=provider: _open(config, name, provider)  # type: ignore[misc]
+                lambda name, provider=provider: _open(config, name, provider),  # type: ignore[misc]
+                most_open=_MOST_OPEN,
             )
             for provider in config.upstreams
         }
