@@ -89,7 +89,7 @@ def test_a_kept_connection_that_closes_costs_no_request(tmp_path: Path) -> None:
         assert through.server is not None
         through.server.stop()
         through.start(upstreams={"anthropic": upstream.url, "openai": f"{upstream.url}/v1"})
-        answers = [httpx2.get(f"{through.url}/v1/models", trust_env=False).json() for _ in range(2)]
+        answers = [httpx2.get(f"{through.url}/v1/models", trust_env=False, verify=False).json() for _ in range(2)]
     upstream.join(30)
     assert [each["data"][0]["id"] for each in answers] == ["from 0", "from 1"]
     assert upstream.asked == [0, 0, 1]
@@ -105,7 +105,7 @@ def test_a_stream_that_stops_is_logged_as_stopped(wire: str, broken: Any, tmp_pa
         seen = b""
         try:
             with httpx2.stream("POST", through.url + PATHS[wire], content=json.dumps(talk.body()), headers=told,
-                               timeout=2, trust_env=False) as response:  # fmt: skip
+                               timeout=2, trust_env=False, verify=False) as response:  # fmt: skip
                 for chunk in response.iter_bytes():
                     seen += chunk
         except httpx2.HTTPError:

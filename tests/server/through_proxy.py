@@ -84,7 +84,9 @@ class Through:
         """Send a request for a model, and wait for the whole answer."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         told = HEADERS[wire] | {"content-type": "application/json"} | headers
-        return httpx2.post(self.url + PATHS[wire], content=content, headers=told, timeout=60, trust_env=False)
+        return httpx2.post(
+            self.url + PATHS[wire], content=content, headers=told, timeout=60, trust_env=False, verify=False
+        )
 
     @property
     def bodies(self) -> list[Json]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-_MOST_WORKERS = 10_000
+_MOST_WORKERS = 1000  # conversations whose requests wait for each other, those used last
 _log = logging.getLogger("sightline.server")
 
 
@@ -100,9 +100,9 @@ class Proxy:
 
     async def run(self, name: str, work: Callable[[], R]) -> R:
         """Do something with a conversation, after all that was begun before."""
+        worker = self._workers[name] = self._workers.pop(name, None) or Worker()
         while len(self._workers) > _MOST_WORKERS:
             del self._workers[next(iter(self._workers))]
-        worker = self._workers.setdefault(name, Worker())
         return await worker.run(work)
 
     def report(self, prepared: Prepared, reply: Json, *, stopped: bool) -> None:
