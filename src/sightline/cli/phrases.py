@@ -318,7 +318,15 @@ _PHRASES = {
         "{name} ({kind}) has been imported before as session {session}: nothing is new.",
         "{name}（{kind}）此前已导入为会话 {session}：没有新内容。",
     ),
-    "import types": ("lines by type: {types}", "各类型的行数：{types}"),
+    "line type": ("line type", "行的类型"),
+    "lines": ("lines", "行数"),
+    "all types": ("all, each kept", "合计（全部保留）"),
+    "use message": ("messages", "消息"),
+    "use summary": ("summaries", "摘要"),
+    "use aside": ("not current", "非当前"),
+    "use metadata": ("metadata", "元数据"),
+    "use unknown": ("unknown", "未知"),
+    "use unreadable": ("no JSON", "非 JSON"),
     "import usage": (
         "tokens of the recorded calls: {input:,} read ({cached:,} from the cache, {written:,} written to it), "
         "{output:,} answered",

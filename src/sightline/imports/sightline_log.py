@@ -9,7 +9,7 @@ import msgspec
 
 from sightline import wire
 from sightline.errors import BadInput
-from sightline.imports.conversation import Line, Step, Turn, summed
+from sightline.imports.conversation import Line, Step, Turn, Use, summed
 from sightline.imports.source import Source
 from sightline.log import entries as log
 from sightline.log.annotations import ToolsNote
@@ -101,9 +101,10 @@ class SightlineLog:
         for line in self._source.lines():
             if line.number > after:
                 entry = _entry(line)
-                typed = line._replace(type="unreadable" if entry is None else entry.subtype or entry.type)
-                turns = _turns(entry) if entry is not None and self.is_active(line.number) else ()
-                yield Step((typed,), tuple(turns))
+                kind = "unreadable" if entry is None else entry.subtype or entry.type
+                turns = tuple(_turns(entry)) if entry is not None and self.is_active(line.number) else ()
+                use = Use.MESSAGE if turns else _use_of(entry, is_active=self.is_active(line.number))
+                yield Step((line._replace(type=kind, use=use),), turns)
 
 
 def _entry(line: Line) -> log.Entry | None:
@@ -111,6 +112,13 @@ def _entry(line: Line) -> log.Entry | None:
         return log.decode(line.data)
     except log.UNREADABLE:
         return None
+
+
+def _use_of(entry: log.Entry | None, *, is_active: bool) -> Use:
+    """Return what becomes of an entry that says nothing in the conversation."""
+    if entry is None:
+        return Use.UNREADABLE
+    return Use.METADATA if is_active or log.kind_of(entry) not in _ROLES else Use.ASIDE
 
 
 def _turns(entry: log.Entry) -> Iterator[Turn]:
