@@ -14,7 +14,7 @@ _LEAST = 0.01  # of the whole cost: what saves less is not worth a change of hab
 def advice_on(sessions: Sequence[SessionReport]) -> tuple[Advice, ...]:
     """Return the things that would save most in these sessions, the greatest saving first; none if nothing would."""
     cost = sum(session.spent.cost for session in sessions)
-    found = [each for each in _all(sessions, cost) if cost and each.saved >= _LEAST * cost]
+    found = [each for each in _all(sessions, cost) if each.saved >= _LEAST * cost] if cost else []
     return tuple(sorted(found, key=lambda each: -each.saved)[:MOST])
 
 

@@ -8,9 +8,11 @@ from html import escape
 
 from sightline.report.phrases import say, told
 from sightline.report.values import Report, SessionReport, Share, Spent
+from sightline.values.pattern import pattern
 
 MOST = 12  # rows of a table of shares
 _MOST_SESSIONS = 500  # rows and columns
+_CODE = pattern("`([^`<>]+)`")
 
 _STYLE = """
 :root { color-scheme: light dark; --page: #fff; --ink: #1c1e21; --dim: #5c6370; --line: #d8dbe0; --box: #f5f6f8;
@@ -32,7 +34,8 @@ dt { color: var(--dim); font-size: .85rem; } dd { font-size: 1.25rem; margin: 0;
 table { border-collapse: collapse; font-size: .92rem; width: 100%; }
 th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: left; vertical-align: middle; }
 th { color: var(--dim); font-weight: normal; } td.number, th.number { text-align: right; white-space: nowrap; }
-td.name { overflow-wrap: anywhere; min-width: 8rem; } td.bar { width: 30%; min-width: 6rem; }
+td.name { overflow-wrap: anywhere; min-width: 8rem; } .bar { width: 30%; min-width: 6rem; }
+@media (max-width: 40rem) { .bar { display: none; } th, td { padding: .3rem; } }
 svg { display: block; width: 100%; } .bar svg { height: .8rem; }
 .one { fill: var(--one); } .two { fill: var(--two); } .three { fill: var(--three); } .base { stroke: var(--line); }
 .key { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; }
@@ -73,7 +76,8 @@ def introduction(report: Report, locale: str) -> Iterator[str]:
 def notes(report: Report, locale: str) -> Iterator[str]:
     """Yield what is not known or not counted."""
     if report.unpriced:
-        yield say("unpriced", locale, models=", ".join(model or "?" for model in report.unpriced))
+        models = ", ".join(model or say("unnamed", locale) for model in report.unpriced)
+        yield say("unpriced", locale, models=models)
     if elsewhere := sum(session.spent_elsewhere for session in report.sessions):
         yield say("elsewhere", locale, tokens=elsewhere)
     if report.refused:
@@ -100,7 +104,7 @@ def _advice(report: Report, locale: str) -> Iterator[str]:
         return
     yield '<ol class="advice">\n'
     for number, each in enumerate(report.advice, start=1):
-        saving, found, action = map(escape, told(each, locale))
+        saving, found, action = map(_with_code, told(each, locale))
         yield f"<li><strong>{number}. {saving}</strong>{found}<br>{action}</li>\n"
     yield "</ol>\n" + _paragraph(say("advice overlap", locale))
 
@@ -115,7 +119,7 @@ def _spent(report: Report, locale: str) -> Iterator[str]:
     ]  # fmt: skip
     facts += [("money", f"{spent.money:,.2f} $")] if spent.money is not None else []
     yield "".join(f"<div><dt>{escape(say(key, locale))}</dt><dd>{value}</dd></div>\n" for key, value in facts)
-    yield "</dl>\n" + "".join(_paragraph(note) for note in notes(report, locale))
+    yield "</dl>\n" + "".join(_paragraph(note) for note in (say("cost unit", locale), *notes(report, locale)))
 
 
 def _sessions_chart(report: Report, locale: str) -> Iterator[str]:
@@ -127,8 +131,9 @@ def _sessions_chart(report: Report, locale: str) -> Iterator[str]:
     keys = (("one", "cached"), ("two", "written"), ("three", "fresh"))
     width, height = 1000.0, 220.0
     step = width / len(shown)
+    yield _heading("over time", locale)
     yield f'<svg viewBox="0 0 {width:g} {height:g}" height="220" role="img" preserveAspectRatio="none">'
-    yield f"<title>{escape(say('by session', locale))}</title>"
+    yield f"<title>{escape(say('over time', locale))}</title>"
     for at, session in enumerate(shown):
         top = height
         spent = session.spent
@@ -144,7 +149,7 @@ def _sessions_chart(report: Report, locale: str) -> Iterator[str]:
     for style, key in keys:
         square = f'<svg viewBox="0 0 10 10" aria-hidden="true"><rect class="{style}" width="10" height="10"/></svg>'
         yield f"<span>{square} {escape(say(key, locale))}</span>"
-    yield "</p>\n"
+    yield f"<span>{escape(say('highest', locale, tokens=most))}</span></p>\n"
 
 
 def _shares(report: Report, locale: str) -> Iterator[str]:
@@ -161,7 +166,7 @@ def _shares(report: Report, locale: str) -> Iterator[str]:
             for each in shares[:MOST]
         ]  # fmt: skip
         yield _table(
-            [("name", ""), ("items", "number"), ("sent", "number"), ("share", "number"), ("name", "")], rows, locale
+            [("name", ""), ("items", "number"), ("sent", "number"), ("share", "number"), ("name", "bar")], rows, locale
         )
         if len(shares) > MOST:
             yield _paragraph(say("more", locale, count=len(shares) - MOST))
@@ -180,7 +185,7 @@ def _caching(report: Report, locale: str) -> Iterator[str]:
         for cause, found in report.breaks.items()
     ]  # fmt: skip
     yield _table(
-        [("cause", ""), ("times", "number"), ("processed again", "number"), ("cost", "number"), ("name", "")],
+        [("cause", ""), ("times", "number"), ("processed again", "number"), ("cost", "number"), ("name", "bar")],
         rows,
         locale,
     )
@@ -244,7 +249,7 @@ def _forecasts(report: Report, locale: str) -> Iterator[str]:
         for name, spent, rereads in found
     ]  # fmt: skip
     titles = [("name", ""), ("input", "number"), ("cost", "number"), ("against", "number"), ("rereads", "number")]
-    yield _table([*titles, ("name", "")], rows, locale) + _paragraph(say("forecast means", locale))
+    yield _table([*titles, ("name", "bar")], rows, locale) + _paragraph(say("forecast means", locale))
 
 
 def _sessions(report: Report, locale: str) -> Iterator[str]:
@@ -252,7 +257,7 @@ def _sessions(report: Report, locale: str) -> Iterator[str]:
     shown = sorted(report.sessions, key=lambda session: -session.spent.cost)
     most = max((session.spent.cost for session in shown), default=0) or 1
     titles = [("session", ""), ("day", ""), ("calls", "number"), ("input", "number"), ("hit", "number")]
-    titles += [("compactions", "number"), ("cost", "number"), ("name", "")]
+    titles += [("compactions", "number"), ("cost", "number"), ("name", "bar")]
     yield _table(titles, (_session_row(session, most) for session in shown[:_MOST_SESSIONS]), locale)
     if len(shown) > _MOST_SESSIONS:
         yield _paragraph(say("more", locale, count=len(shown) - _MOST_SESSIONS))
@@ -273,6 +278,11 @@ def short_name(name: str) -> str:
 
 
 # ---------------------------------------------------------------------- pieces of HTML
+
+
+def _with_code(text: str) -> str:
+    """Return a text as HTML, with what stands between backticks as code."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
 def _heading(key: str, locale: str) -> str:

@@ -7,9 +7,14 @@ from sightline.values.phrases import Phrases
 
 say = Phrases({
     "title": ("Where the tokens went", "token 的去向"),
-    "sessions": ("{sessions:,} sessions, {calls:,} calls of a model, {begin} to {end}",
-                 "{sessions:,} 个会话，{calls:,} 次模型调用，{begin} 至 {end}"),
-    "no dates": ("{sessions:,} sessions, {calls:,} calls of a model", "{sessions:,} 个会话，{calls:,} 次模型调用"),
+    "sessions": (
+        "Sessions: {sessions:,}. Calls of a model: {calls:,}. From {begin} to {end}.",
+        "会话：{sessions:,}。模型调用：{calls:,}。{begin} 至 {end}。",
+    ),
+    "no dates": (
+        "Sessions: {sessions:,}. Calls of a model: {calls:,}.",
+        "会话：{sessions:,}。模型调用：{calls:,}。",
+    ),
     "usage reported": ("Tokens and costs are what the providers reported.", "token 和费用来自服务商的报告。"),
     "usage mixed": (
         "{reported:,} of {sessions:,} logs say what the provider counted; the others are a forecast.",
@@ -28,10 +33,13 @@ say = Phrases({
     "output": ("output tokens", "输出 token"),
     "cost": ("cost", "费用"),
     "cost unit": (
-        "Costs are in uncached input tokens: one from the cache counts {read:g}, one written to it {write:g}, one of "
-        "the answer {output:g}.",
-        "费用折算为未缓存的输入 token：缓存读取计 {read:g}，写入缓存计 {write:g}，回答计 {output:g}。",
+        "Costs are in uncached input tokens. At most providers one from the cache counts 0.1, one written to it 1.25, "
+        "and one of the answer about 5.",
+        "费用折算为未缓存的输入 token。多数服务商：缓存读取计 0.1，写入缓存计 1.25，回答约计 5。",
     ),
+    "unnamed": ("a model that is not named", "未注明的模型"),
+    "over time": ("Input tokens of each session, in the order of time", "各会话的输入 token（按时间排列）"),
+    "highest": ("highest column: {tokens:,}", "最高：{tokens:,}"),
     "money": ("money", "金额"),
     "unpriced": (
         "No price is known here for {models}. --price 2/10/0.2 says it (input, output, cached, for a million tokens).",
@@ -87,15 +95,14 @@ say = Phrases({
     "compaction": ("What compaction lost", "压缩丢失的内容"),
     "compaction none": ("There was no compaction.", "没有发生压缩。"),
     "compaction facts": (
-        "{count:,} compactions. The summaries do not say {constraints:,} instructions of the user, {paths:,} paths, "
-        "{identifiers:,} names, {numbers:,} numbers and {errors:,} error lines that stood there before.",
-        "共 {count:,} 次压缩。摘要未包含之前存在的 {constraints:,} 条用户要求、{paths:,} 个路径、{identifiers:,} "
-        "个名称、"
-        "{numbers:,} 个数字和 {errors:,} 行错误。",
+        "Compactions: {count:,}. What stood there before and the summaries do not say: instructions of the user "
+        "{constraints:,}, paths {paths:,}, names {identifiers:,}, numbers {numbers:,}, lines with errors {errors:,}.",
+        "压缩次数：{count:,}。之前存在而摘要未包含的内容：用户要求 {constraints:,}、路径 {paths:,}、名称 "
+        "{identifiers:,}、数字 {numbers:,}、错误行 {errors:,}。",
     ),
     "compaction needed": (
-        "{needed:,} later answers used something of that. The messages that say it have {tokens:,} tokens.",
-        "之后有 {needed:,} 个回答用到了其中的内容，相关消息共 {tokens:,} 个 token。",
+        "Later answers that used something of that: {needed:,}. The messages that say it: {tokens:,} tokens.",
+        "之后用到其中内容的回答：{needed:,} 个。相关消息：{tokens:,} 个 token。",
     ),
     "compaction named": ("Instructions lost, the first of them: {named}", "丢失的要求（前几条）：{named}"),
     # forecast
@@ -119,7 +126,10 @@ say = Phrases({
     "hit": ("cached", "缓存命中"),
     "compactions": ("compactions", "压缩"),
     "day": ("day", "日期"),
-    "refused": ("{count:,} files are no sessions or cannot be read.", "{count:,} 个文件不是会话或无法读取。"),
+    "refused": (
+        "Files that are no sessions or cannot be read: {count:,}.",
+        "不是会话或无法读取的文件：{count:,}。",
+    ),
     "more": ("and {count:,} more", "以及另外 {count:,} 项"),
     "made by": ("Made by Sightline {version}. Nothing in this page was loaded from elsewhere.",
                 "由 Sightline {version} 生成。本页未从其他地方加载任何内容。"),
@@ -130,13 +140,16 @@ say = Phrases({
         "没有发现能节省超过百分之一费用的做法。",
     ),
     "advice overlap": ("Each figure is for itself: they overlap.", "各项数字单独计算，互有重叠。"),
-    "saves": ("{share:.0%} of the cost", "费用的 {share:.0%}"),
+    "saves": (
+        "{share:.0%} of the cost",
+        "费用的 {share:.0%}",
+    ),
     "saves money": ("{share:.0%} of the cost, {money:,.2f} $", "费用的 {share:.0%}，{money:,.2f} 美元"),
     "saves forecast": ("forecast", "估算"),
     "saves up to": ("up to", "至多"),
     "break pause": (
-        "{count:,} pauses outlasted the provider's cache, so {tokens:,} tokens were processed again.",
-        "{count:,} 次停顿超过了服务商缓存的有效期，{tokens:,} 个 token 被重新处理。",
+        "Pauses that outlasted the provider's cache: {count:,}. After them {tokens:,} tokens were processed again.",
+        "超过服务商缓存有效期的停顿：{count:,} 次，之后重新处理了 {tokens:,} 个 token。",
     ),
     "break pause do": (
         "Before a long break, finish the task and begin a new session after it, or compact before you leave, not after "
@@ -146,8 +159,8 @@ say = Phrases({
         "请在有停顿的会话中使用。",
     ),
     "break model": (
-        "The model was changed {count:,} times within a session, so {tokens:,} tokens were processed again.",
-        "会话中更换模型 {count:,} 次，{tokens:,} 个 token 被重新处理。",
+        "Changes of the model within a session: {count:,}. After them {tokens:,} tokens were processed again.",
+        "会话中更换模型：{count:,} 次，之后重新处理了 {tokens:,} 个 token。",
     ),
     "break model do": (
         "A cache belongs to one model. Choose the model at the start of a session; for another one begin a new session "
@@ -155,10 +168,9 @@ say = Phrases({
         "缓存只属于一个模型。请在会话开始时选定模型；要换模型时，带上所需内容新开会话。",
     ),
     "break other": (
-        "{count:,} calls did not find in the cache what the call before had sent, without a pause: {tokens:,} "
-        "tokens were "
-        "processed again.",
-        "{count:,} 次调用在没有停顿的情况下未命中先前发送的内容：{tokens:,} 个 token 被重新处理。",
+        "Calls that did not find in the cache what the call before had sent, without a pause: {count:,}. They "
+        "processed {tokens:,} tokens again.",
+        "没有停顿却未命中先前发送内容的调用：{count:,} 次，重新处理了 {tokens:,} 个 token。",
     ),
     "break other do": (
         "Keep what comes first in the prompt unchanged during a session: tools and MCP servers, system prompt, project "
@@ -167,8 +179,8 @@ say = Phrases({
         "中是服务商自身造成的。",
     ),
     "read again": (
-        "{count:,} readings of files showed nothing new, {tokens:,} tokens; most often {file} ({times:,} times).",
-        "{count:,} 次读取文件没有得到新内容，共 {tokens:,} 个 token；最多的是 {file}（{times:,} 次）。",
+        "Readings of files that showed nothing new: {count:,}, with {tokens:,} tokens; most often {file} (×{times:,}).",
+        "没有得到新内容的文件读取：{count:,} 次，共 {tokens:,} 个 token；最多的是 {file}（×{times:,}）。",
     ),
     "read again do": (
         "Tell the agent to read the part it needs, and not to read again what it has just edited. Sightline "
@@ -177,11 +189,10 @@ say = Phrases({
         "让代理只读取需要的部分，不要重读刚编辑过的文件。Sightline 只显示一份文件：新的读取取代旧的。",
     ),
     "large results": (
-        "{count:,} tool results are longer than {above:,} tokens. What is above that, {tokens:,} tokens, was "
-        "sent along "
-        "until it came to {sent:,}; most of it comes from {tool}.",
-        "{count:,} 个工具结果超过 {above:,} 个 token。超出部分共 {tokens:,} 个 token，反复发送累计 {sent:,} 个；其"
-        "中最多来自 {tool}。",
+        "Tool results above {above:,} tokens: {count:,}. What is above that, {tokens:,} tokens, was sent again "
+        "with each call until it came to {sent:,}; most of it comes from {tool}.",
+        "超过 {above:,} 个 token 的工具结果：{count:,} 个。超出部分共 {tokens:,} 个 token，随每次调用重复发送，累"
+        "计 {sent:,} 个；其中最多来自 {tool}。",
     ),
     "large results do": (
         "Limit output where it arises: quiet flags, head or tail, a line range, a search before a reading, or a "
@@ -191,10 +202,10 @@ say = Phrases({
         "的输出，可用 expand 取回。",
     ),
     "compaction advice": (
-        "{count:,} compactions made the provider process the prompt anew; {again:,} readings repeated what they had "
-        "removed, and {needed:,} answers used something that their summary does not say.",
-        "{count:,} 次压缩使服务商重新处理提示；{again:,} 次读取重复了被移除的内容，{needed:,} 个回答用到了摘要中没"
-        "有的内容。",
+        "Compactions: {count:,}. The provider had to process the prompt anew; readings that repeated what they "
+        "had removed: {again:,}; answers that used something their summary does not say: {needed:,}.",
+        "压缩次数：{count:,}。服务商须重新处理提示；重复读取被移除内容：{again:,} 次；用到摘要中没有的内容的回答："
+        "{needed:,} 个。",
     ),
     "compaction advice do": (
         "Begin a new session for a new task, so that compactions become rare. Sightline shortens old items one by one "
@@ -202,9 +213,8 @@ say = Phrases({
         "新任务新开会话，以减少压缩。Sightline 改为逐项缩短旧内容，每一项都可再次显示。",
     ),
     "sightline": (
-        "With Sightline (economy = {economy}) the same calls would have cost less, {rereads:,} readings again "
-        "included.",
-        "使用 Sightline（economy = {economy}），同样的调用费用更低，其中已计入 {rereads:,} 次重读。",
+        "The same calls with Sightline (economy = {economy}), with what would have been read again (×{rereads:,}).",
+        "使用 Sightline（economy = {economy}）完成同样的调用，已计入需重读的内容（×{rereads:,}）。",
     ),
     "sightline do": (
         "Try it: `sightline wrap -- claude` or `sightline wrap -- codex` puts it between the agent and the provider. "

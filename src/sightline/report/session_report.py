@@ -9,13 +9,13 @@ from sightline.agent.models.catalog import price_of as known_price
 from sightline.agent.models.catalog import window_of
 from sightline.imports.conversation import Conversation, check_speaks
 from sightline.report.advice import advice_on
-from sightline.report.cache import PriceOf, breaks_of, spent_on
+from sightline.report.cache import PriceOf, breaks_of, spent_on, usage_cost
 from sightline.report.contents import pieces_of, read_again, shares_of
 from sightline.report.forecast import ECONOMIES, forecast, scale_of
 from sightline.report.losses import losses_of
 from sightline.report.talk import Talk
 from sightline.report.values import Forecast, SessionReport, Share, Spent
-from sightline.values.items import Role
+from sightline.values.items import Role, Usage
 from sightline.values.profiles import PROFILES, Profile
 from sightline.values.settings import Settings
 from sightline.values.tokens import counter, encoding_for
@@ -65,7 +65,7 @@ def _report(
         made = forecast(talk, profile, economy, room, scale, misses, price_of)
         forecasts += [made] if made is not None else []
         tick()
-    spent, is_reported = _spent(talk, profile, price_of, forecasts)
+    spent, is_reported = _spent(talk, profile, price_of, forecasts, shares.kinds)
     write = profile.prices.write if spent.written or not is_reported else 1.0
     again = [*read_again(talk, pieces, profile.prices.read, write)]
     lost = [*losses_of(talk, count)]
@@ -105,12 +105,25 @@ def _long_pauses(talk: Talk, profile: Profile) -> dict[int, float]:
     }  # fmt: skip
 
 
-def _spent(talk: Talk, profile: Profile, price_of: PriceOf, forecasts: list[Forecast]) -> tuple[Spent, bool]:
-    """Return what the calls used: as reported, else the forecast of sending everything; and which of the two."""
+def _spent(
+    talk: Talk, profile: Profile, price_of: PriceOf, forecasts: list[Forecast], kinds: tuple[Share, ...]
+) -> tuple[Spent, bool]:
+    """Return what the calls used: as reported, else the forecast of sending everything; and whether it is reported."""
     reported = spent_on(talk, profile, price_of)
     if reported.calls:
         return reported, True
-    return (forecasts[0].full if forecasts else replace(reported, money=None)), False
+    return (forecasts[0].full if forecasts else _counted(talk, profile, kinds)), False
+
+
+def _counted(talk: Talk, profile: Profile, kinds: tuple[Share, ...]) -> Spent:
+    """Return what sending everything would use, without a replay: each text is new once, and then in the cache."""
+    sent, new = sum(kind.sent for kind in kinds), sum(min(kind.tokens, kind.sent) for kind in kinds)
+    output = sum(kind.tokens for kind in kinds if kind.name in ("assistant", "call"))
+    usage = Usage(sent, output, sent - new, new)
+    return Spent(
+        calls=len(talk.answers), input=sent, cached=sent - new, written=new, output=output,
+        cost=usage_cost(usage, profile),
+    )  # fmt: skip
 
 
 def _elsewhere(talk: Talk, spent: Spent) -> int:
