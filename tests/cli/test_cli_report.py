@@ -110,6 +110,15 @@ def test_only_the_newest_files_are_read(run: Run, logs: Path) -> None:
     assert len(names("0")) == 4
 
 
+def test_several_processes_say_the_same_as_one(run: Run, logs: Path) -> None:
+    """In the order of the files, refused ones among them."""
+    for number in range(3):
+        (logs / f"more{number}.jsonl").write_bytes(session().user(f"thanks {number}").data)
+    one, several = (run("report", str(logs), "--json", "--no-forecast", "--jobs", jobs).stdout for jobs in "12")
+    assert json.loads(one) == json.loads(several)
+    assert (len(json.loads(one)["sessions"]), len(json.loads(one)["refused"])) == (4, 1)
+
+
 def test_a_session_of_the_project_is_reported_on(run: Run) -> None:
     """By the beginning of its id. Its log has no usage, so all figures are a forecast."""
     done = run("report", "login")

@@ -1,10 +1,13 @@
 """`sightline report`: where the tokens of recorded sessions went, and what would save most."""
 
 import os
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
@@ -42,6 +45,8 @@ from sightline.report.values import Refused, Report, SessionReport, Share
 _NEWEST = 100  # files that are read unless told otherwise: more would take minutes
 _ROWS = 8  # of each table
 _BAR = 20  # columns
+_LITTLE = 2_000_000  # bytes of logs that one process reads in a few seconds
+_MOST_JOBS = 8
 
 
 @click.command(short_help="Say where the tokens of sessions went, and what would save most.")
@@ -53,6 +58,8 @@ _BAR = 20  # columns
 @click.option("--forecast/--no-forecast", default=True, help="Replay with Sightline: most of the time goes into that.")
 @click.option("--window", type=click.IntRange(min=1_000), help="The context window.  [default: that of the model]")
 @click.option("--price", metavar="IN/OUT/CACHED", help="Prices of a million tokens, or a model's name.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N",
+              help="Processes that read files at the same time.  [default: one for each core, at most 8]")  # fmt: skip
 @profile_option
 @with_json
 def report(paths: tuple[str, ...], as_json: bool, html: str | None, force: bool, **options: Any) -> None:
@@ -125,26 +132,85 @@ def _nothing(here: Place, paths: tuple[str, ...], made: Report) -> str:
     return here.words("report empty" if paths else "report no folders")
 
 
+class _Reading(NamedTuple):
+    """How files are read: the command line, for every process that does."""
+
+    profile: str
+    window: int
+    economies: tuple[str, ...]
+    price: str | None
+
+
 def _report(here: Place, files: list[str], options: dict[str, Any], *, hidden: bool) -> Report:
-    sessions: list[SessionReport] = []
-    refused: list[Refused] = []
     economies = ECONOMIES if options["forecast"] else ()
-    read = partial(report_of, profile=options["profile"] or "", window=options["window"] or 0, economies=economies)
-    given = options["price"]
+    reading = _Reading(options["profile"] or "", options["window"] or 0, economies, options["price"])
+    if reading.price is not None:
+        given_price(reading.price, reading.profile)  # a mistake in it is told at once
     with progress(error_console(), here.words("reporting"), len(files), hidden=hidden) as advance:
+        read = [*_read_all(files, reading, options["jobs"] or _jobs(files), advance)]
+    found = [each for several in read for each in several]
+    return report_over(
+        [each for each in found if isinstance(each, SessionReport)],
+        [each for each in found if isinstance(each, Refused)],
+    )
+
+
+def _jobs(files: list[str]) -> int:
+    """Return how many processes are worth their start: one for a little work, else one for each core."""
+    little = len(files) < 3 or sum(map(_size, files)) < _LITTLE
+    return 1 if little else min(os.cpu_count() or 1, _MOST_JOBS, len(files))
+
+
+def _size(file: str) -> int:
+    try:
+        return Path(file).stat().st_size
+    except OSError:  # whoever reads it says so
+        return 0
+
+
+def _read_all(
+    files: list[str], reading: _Reading, jobs: int, advance: Callable[[], None]
+) -> Iterator[list[SessionReport | Refused]]:
+    """Yield what is found in each file, in their order."""
+    if jobs == 1:
         for file in files:
-            try:
-                for found in conversations(file):
-                    prices = partial(_price, given, found.profile)
-                    sessions.append(read(found, price_of=prices))
-            except (SightlineError, OSError) as error:
-                refused.append(Refused(file, str(error)))
+            yield _read(file, reading)
             advance()
-    return report_over(sessions, refused)
+        return
+    # Started anew, because a copy of this process would have its threads' locks and not its threads.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_quietly) as pool:
+        try:
+            waiting = [pool.submit(_read, file, reading) for file in files]
+            for _ in as_completed(waiting):
+                advance()
+            yield from (each.result() for each in waiting)
+        except BrokenExecutor:
+            raise BadInput("a process that read files was killed, perhaps for want of memory; try --jobs 1") from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _price(given: str | None, profile: str, model: str) -> Price | None:
-    return price_of(model) if given is None else given_price(given, profile)
+def _end_quietly() -> None:
+    """Have Ctrl-C end a process without a traceback: the one that started it says what is to be said."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _read(file: str, reading: _Reading) -> list[SessionReport | Refused]:
+    """Return the reports on the sessions of a file; in the place of one that cannot be read, why."""
+    made: list[SessionReport | Refused] = []
+    try:
+        for found in conversations(file):
+            prices = price_of if reading.price is None else partial(_price, reading.price, found.profile)
+            made.append(report_of(
+                found, profile=reading.profile, window=reading.window, price_of=prices, economies=reading.economies
+            ))  # fmt: skip
+    except (SightlineError, OSError) as error:
+        made.append(Refused(file, str(error)))
+    return made
+
+
+def _price(given: str, profile: str, model: str) -> Price:  # noqa: ARG001 - one price for all of them
+    return given_price(given, profile)
 
 
 # ---------------------------------------------------------------------- for programs

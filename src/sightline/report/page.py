@@ -294,9 +294,13 @@ def _paragraph(text: str) -> str:
 
 
 def _table(titles: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]], locale: str) -> str:
-    head = "".join(f'<th class="{style}" scope="col">{escape(say(key, locale))}</th>' for key, style in titles)
+    head = "".join(_title(say(key, locale), style) for key, style in titles)
     body = "".join(f"<tr>{''.join(row)}</tr>\n" for row in rows)
     return f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n'
+
+
+def _title(text: str, style: str) -> str:
+    return f'<th class="{style}" scope="col">{escape(text)}</th>' if text else f'<td class="{style}"></td>'
 
 
 def _name(text: str) -> str:
