@@ -1,9 +1,10 @@
-"""The server as an ASGI application: the proxy's paths, the REST interface, and what stands before both."""
+"""The server as an ASGI application: the proxy's paths, the REST interface, the inspector, and what stands before all."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from sightline.inspector.pages import PREFIX, give_page, is_browser
 from sightline.server.config import Config
 from sightline.server.model_request import FORMATS
 from sightline.server.proxy import Proxy
@@ -29,6 +30,7 @@ def create_app(config: Config, *, transport: Any = None) -> "Starlette":
     """
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
+    from starlette.responses import RedirectResponse
     from starlette.routing import Route
 
     from sightline.server.metrics import PATH_PATTERN, Measure, Metrics
@@ -46,7 +48,13 @@ def create_app(config: Config, *, transport: Any = None) -> "Starlette":
         request.scope[PATH_PATTERN] = request.url.path
         return await proxy.call_model(request, FORMATS[request.url.path])
 
+    async def show_page(request: "Request") -> "Response":
+        request.scope[PATH_PATTERN] = PREFIX
+        return await give_page(request)
+
     async def pass_on(request: "Request") -> "Response":
+        if request.url.path in ("/", PREFIX.rstrip("/")) and is_browser(request):
+            return RedirectResponse(PREFIX)
         return await proxy.pass_on(request, _provider(request))
 
     @asynccontextmanager
@@ -62,6 +70,7 @@ def create_app(config: Config, *, transport: Any = None) -> "Starlette":
     routes = [
         *rest_routes(sessions, metrics=metrics),
         *(Route(path, call_model, methods=["POST"]) for path in FORMATS),
+        Route(PREFIX + "{file:path}", show_page, methods=["GET"]),
         Route("/{path:path}", pass_on, methods=_METHODS),  # Claude Code begins with HEAD /
     ]
     guard = Middleware(Guard, max_body=config.max_body, token_hash=config.token_hash, hosts=config.hosts)

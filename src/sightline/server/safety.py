@@ -16,7 +16,7 @@ A server on any other address asks for a token. It is accepted in three places:
   `ANTHROPIC_BASE_URL=http://host:8787/token/TOKEN`. It and the header are taken off at once, so
   that no log and no provider gets the token.
 
-`/healthz` and `/readyz` need no token: they say nothing about sessions. Bodies have a limit, also those that do not say
+`/healthz`, `/readyz` and the inspector's pages need no token: they say nothing about sessions. Bodies have a limit, also those that do not say
 how long they are.
 """
 
@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from sightline.errors import BadInput
+from sightline.inspector.pages import PREFIX
 from sightline.log.stores.disk import make_directory
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class Guard:
             return _FOREIGN_HOST
         if not _is_own_origin(headers, hosts[0]):
             return _FOREIGN_ORIGIN
-        if self._hash and scope["path"] not in OPEN_PATHS and not self._knows(scope["path"], headers, token_in_path):
+        if self._hash and not _is_open(scope) and not self._knows(scope["path"], headers, token_in_path):
             return _NO_TOKEN
         declared = headers.first(b"content-length")
         if declared.isdigit() and int(declared[:20]) > self._max_body:
@@ -254,6 +255,12 @@ def _take_token(scope: "Scope") -> str:
         _, slash_, rest_ = raw.removeprefix(PATH_PREFIX.encode()).partition(b"/")
         scope["raw_path"] = slash_ + rest_ or b"/"
     return token
+
+
+def _is_open(scope: "Scope") -> bool:
+    """Whether a request needs no token, because the answer says nothing about sessions."""
+    path: str = scope["path"]
+    return path in OPEN_PATHS or (path.startswith(PREFIX) and scope["method"] in ("GET", "HEAD"))
 
 
 def _bearer(value: str) -> str:
