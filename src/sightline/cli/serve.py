@@ -125,7 +125,7 @@ def _config(here: Place, host: str, window: int | None, economy: str, upstreams:
     root = Path(here.root) if here.root else None
     return Config(
         folder=Path(here.project).resolve(), root=root, upstreams=known, window=window, economy=economy, host=host,
-        token_hash=hashed,
+        token_hash=hashed, everywhere=is_loopback(host),
     )  # fmt: skip
 
 

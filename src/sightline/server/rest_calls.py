@@ -164,7 +164,7 @@ async def preview_call(asked: Asked) -> Context:
 @contextmanager
 def _tried(asked: Asked, session: Session, choice: PreviewChoice) -> Iterator[tuple[Session, Budget | None]]:
     """Have a session of its own that plans as the choice says, and the budget that it would have."""
-    settings, sessions = session.settings, asked.server.sessions
+    settings = session.settings
     name = choice.strategy or settings.strategy
     config = choice.config if choice.config is not None else settings.config if name == settings.strategy else {}
     if choice.economy is not None:
@@ -180,8 +180,9 @@ def _tried(asked: Asked, session: Session, choice: PreviewChoice) -> Iterator[tu
         finally:
             found.__exit__(None, None, None)
     else:
-        options = {"stores": sessions.stores, "branch": session.branch, "strategy": planner}
-        with Session.inspect(session.id, sessions.project, **options) as own:
+        place, own_id = asked.server.sessions.place_of(asked.path["id"])
+        options = {"stores": place.stores, "branch": session.branch, "strategy": planner}
+        with Session.inspect(own_id, place.project, **options) as own:
             yield own, session.budget
 
 

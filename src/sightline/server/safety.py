@@ -28,6 +28,7 @@ from hashlib import sha256
 from hmac import compare_digest
 from ipaddress import ip_address
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -150,13 +151,23 @@ _BAD_REQUEST = Refusal(400, "bad_request", "a request has exactly one Host heade
 class Guard:
     """Lets in what may come in, and answers the rest itself. The outermost middleware of a server."""
 
-    def __init__(self, app: "ASGIApp", *, max_body: int, token_hash: str = "", hosts: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        app: "ASGIApp",
+        *,
+        max_body: int,
+        larger: Mapping[str, int] = MappingProxyType({}),
+        token_hash: str = "",
+        hosts: Iterable[str] = (),
+    ) -> None:
         """`token_hash`: what `hash_token` gave; empty: no token is asked for. `hosts`: names besides loopback's.
+
+        `larger`: paths whose bodies may have more bytes than `max_body`, and how many.
 
         With a token and without `hosts` any name is allowed, because a page that was rebound does not have the token.
         """
         hosts = tuple(hosts)
-        self._app, self._max_body, self._hash = app, max_body, token_hash
+        self._app, self._max_body, self._larger, self._hash = app, max_body, larger, token_hash
         self._hosts: Collection[str] | None = _LOOPBACK_NAMES | {_host_name(each) for each in hosts}
         if token_hash and not hosts:
             self._hosts = None
@@ -187,9 +198,12 @@ class Guard:
         if self._hash and not _is_open(scope) and not self._knows(scope["path"], headers, token_in_path):
             return _NO_TOKEN
         declared = headers.first(b"content-length")
-        if declared.isdigit() and int(declared[:20]) > self._max_body:
+        if declared.isdigit() and int(declared[:20]) > self._limit(scope):
             return _TOO_LARGE
         return None
+
+    def _limit(self, scope: "Scope") -> int:
+        return self._larger.get(scope["path"], self._max_body)
 
     def _knows(self, path: str, headers: "_Headers", token_in_path: str) -> bool:
         """Whether the request shows the token. Comparing takes a time that tells nothing about it."""
@@ -199,19 +213,19 @@ class Guard:
         return any(compare_digest(hash_token(each), self._hash) for each in shown if each)
 
     async def _pass_on(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        read, started, refused = 0, False, False
+        read, started, refused, most = 0, False, False, self._limit(scope)
 
         async def counted() -> "Message":
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
-            if read > self._max_body:
+            if read > most:
                 raise BodyTooLarge
             return message
 
         async def noted(message: "Message") -> None:
             nonlocal started, refused
-            if read > self._max_body and not started:  # frameworks answer 500 where reading fails
+            if read > most and not started:  # frameworks answer 500 where reading fails
                 refused = True
             else:
                 started = True

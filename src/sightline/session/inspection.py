@@ -85,16 +85,6 @@ def count(session: Session) -> Counts:
         )
 
 
-def first_question(session: Session, length: int) -> str:
-    """Return the beginning of the first message of the user's own; empty if there is none."""
-    with session._lock:
-        journal = session._journal
-        for row in _rows(journal):
-            if journal.timeline.is_users_own(row):
-                return journal.reader.text(row)[:length]
-        return ""
-
-
 class ItemPage(NamedTuple):
     """Some items of a branch, in order, with what is known of each."""
 
