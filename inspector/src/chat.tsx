@@ -59,7 +59,7 @@ export function ChatView({ session, branch, details, server }: Place) {
           {items.error && !items.data ? <Failure error={items.error} retry={items.reload} /> : null}
           {!items.data && !items.error ? <Busy /> : null}
           {items.data?.items.length === 0 && !turn ? <Empty title={say("say something")} /> : null}
-          {items.data?.items.map((item) => <Message key={item.id} item={item} link={linkTo(session, "items", item.id, { branch })} />)}
+          {items.data?.items.filter((item) => item.text || item.tokens).map((item) => <Message key={item.id} item={item} link={linkTo(session, "items", item.id, { branch })} />)}
           {turn ? <Running turn={turn} /> : null}
           <div ref={end} />
         </div>
@@ -99,11 +99,11 @@ function NoModel() {
 }
 
 function Message({ item, link }: { item: ItemFacts; link: string }) {
-  const long = item.kind === "result" || item.kind === "call" || item.kind === "system";
+  const long = !["user", "assistant"].includes(item.kind); // what people and the model said is shown in full
   return (
     <article class={`message from-${item.kind}`}>
       <header><Kind kind={item.kind} /><a class="id" href={link}>#{item.id}</a><span class="number muted">{whole(item.tokens)}</span></header>
-      {long ? <details><summary class="cut">{oneLine(item.text, 140)}</summary><Text text={item.text.slice(0, 20_000)} /></details> : <Text text={item.text} class="prose" />}
+      {!item.text ? null : long ? <details><summary class="cut">{oneLine(item.text, 140)}</summary><Text text={item.text.slice(0, 20_000)} /></details> : <Text text={item.text} class="prose" />}
     </article>
   );
 }

@@ -1,4 +1,5 @@
-// Every phrase of the pages, in English and Chinese. Names in braces are filled in.
+// Every phrase of the pages, in English and Chinese. Names in braces are filled in; [one|many] goes by the count.
+// This file is longer than others because it is only data.
 
 export type Language = "en" | "zh";
 
@@ -54,11 +55,11 @@ const PHRASES = {
   "column compactions": ["Compactions", "压缩"],
   "column rereads": ["Re-reads", "重读"],
   "column items": ["Items", "条目"],
-  "n sessions": ["{count} sessions", "{count} 个会话"],
-  "n turns": ["{count} turns", "{count} 次提问"],
-  "n items": ["{count} items", "{count} 个条目"],
-  "n messages": ["{count} messages", "{count} 条消息"],
-  "n tokens": ["{count} tokens", "{count} 词元"],
+  "n sessions": ["{count} [session|sessions]", "{count} 个会话"],
+  "n turns": ["{count} [turn|turns]", "{count} 次提问"],
+  "n items": ["{count} [item|items]", "{count} 个条目"],
+  "n messages": ["{count} [message|messages]", "{count} 条消息"],
+  "n tokens": ["{count} [token|tokens]", "{count} 词元"],
   "n times": ["{count} × again", "再读 {count} 次"],
   "counting": ["{count} still being counted", "还有 {count} 个正在统计"],
   "not imported": ["not imported: open to import", "未导入：打开即导入"],
@@ -113,9 +114,9 @@ const PHRASES = {
   "legend branch": ["Branch", "分支"],
   "legend error": ["Failed tools", "工具失败"],
   "mark sweep": ["older items shortened ({reason})", "缩短较早条目（{reason}）"],
-  "mark compaction": ["compaction of {count} messages", "压缩 {count} 条消息"],
+  "mark compaction": ["compaction of {count} [message|messages]", "压缩 {count} 条消息"],
   "mark branch": ["branch {reason} begins", "分支 {reason} 开始"],
-  "mark error": ["{count} failed tool results", "{count} 个失败的工具结果"],
+  "mark error": ["{count} failed tool [result|results]", "{count} 个失败的工具结果"],
   "no calls": ["No call of the model is in this session", "此会话没有模型调用"],
   "no calls advice": ["What was said is in the list of items. What the next call would hold can be tried.", "内容可在条目列表中查看；也可以试看下一次调用会包含什么。"],
 
@@ -147,7 +148,7 @@ const PHRASES = {
   "begins as before": ["begins as the call before", "开头与上次相同"],
   "begins as before long": ["This call begins with all of the call before: nothing of the cached prefix had to be paid again.", "此调用以上一次的全部内容开头：缓存前缀无需重新付费。"],
   "paid again": ["{cost} paid again", "重复付费 {cost}"],
-  "paid again tokens": ["{count} tokens paid again", "重复付费 {count} 词元"],
+  "paid again tokens": ["{count} [token|tokens] paid again", "重复付费 {count} 词元"],
   "change told": ["At byte {byte} ({reason}). {kept} tokens before it stayed cached, {lost} after it had to be read anew:", "在字节 {byte} 处（{reason}）。之前的 {kept} 词元仍在缓存，之后的 {lost} 词元需重新读取："],
   "before": ["Before", "之前"],
   "after": ["After", "之后"],
@@ -219,7 +220,7 @@ const PHRASES = {
   "undo about": ["Show again what the last compaction covers", "重新显示上一次压缩覆盖的内容"],
   "no compactions": ["Nothing was compacted", "没有压缩过"],
   "no compactions advice": ["Everything that was said can still be shown in full.", "所有内容仍可完整显示。"],
-  "compaction of": ["{count} messages", "{count} 条消息"],
+  "compaction of": ["{count} [message|messages]", "{count} 条消息"],
   "state holds": ["holds", "有效"],
   "state undone": ["undone", "已撤销"],
   "state replaced": ["replaced", "已被取代"],
@@ -278,6 +279,7 @@ const PHRASES = {
   "as last sent": ["as last sent", "上次发送时的样子"],
   "not running": ["Its app does not run in this server, so it cannot be used here.", "该应用没有在此服务器运行，无法在此操作。"],
   "window empty": ["It shows nothing now.", "目前没有内容。"],
+  "more actions": ["More actions", "更多操作"],
   "optional": ["optional", "可选"],
 
   // chat
@@ -366,7 +368,8 @@ export function setLanguage(chosen: Language): void {
 /** Return a phrase in the language of the page. */
 export function say(key: Key, values: Record<string, string | number> = {}): string {
   const phrase: string = PHRASES[key]?.[language() === "zh" ? 1 : 0] ?? key;
-  return phrase.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
+  const counted = phrase.replace(/\[(\w+)\|(\w+)\]/g, (_, one: string, many: string) => (String(values.count) === "1" ? one : many));
+  return counted.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
 }
 
 /** Return the phrase for a name that the server gave; one that is not in the table as it is. */

@@ -41,7 +41,7 @@ function OneWindow({ session, branch, window, onActed }: { session: string; bran
         <section aria-label={say("for people")}>
           <h4>{say("for people")}</h4>
           <Body text={window.text} actions={window.running ? window.actions : []} run={run} />
-          {window.running ? <Actions actions={window.actions} run={run} /> : <p class="note">{say("not running")}</p>}
+          {window.running ? <Actions actions={window.actions} run={run} text={window.text} /> : <p class="note">{say("not running")}</p>}
           {outcome ? <p class={`outcome ${outcome.good ? "good" : "bad"}`} role="status">{visible(outcome.text)}</p> : null}
         </section>
         <section aria-label={say("for model")}>
@@ -113,8 +113,12 @@ function convert(text: string, schema: Schema | undefined): unknown {
   return text;
 }
 
-function Actions({ actions, run }: { actions: WindowAction[]; run: Run }) {
-  return <div class="window-actions">{actions.map((action) => <ActionForm key={action.id} action={action} run={run} />)}</div>;
+/** A form for each action. Those that stand beside the elements above are folded away. */
+function Actions({ actions, run, text }: { actions: WindowAction[]; run: Run; text: string }) {
+  const isOfElement = (action: WindowAction) => (text.includes("actions=") ? new RegExp(`actions="[^"]*\\b${action.id}\\b`).test(text) : false);
+  const [own, others] = [actions.filter((action) => !isOfElement(action)), actions.filter(isOfElement)];
+  const forms = (some: WindowAction[]) => <div class="window-actions">{some.map((action) => <ActionForm key={action.id} action={action} run={run} />)}</div>;
+  return <>{forms(own)}{others.length ? <details class="as-table"><summary>{say("more actions")}</summary>{forms(others)}</details> : null}</>;
 }
 
 function ActionForm({ action, run }: { action: WindowAction; run: Run }) {

@@ -1,4 +1,4 @@
-"""The server as an ASGI application: the proxy's paths, the REST interface, the inspector, and what stands before all."""
+"""The server as an ASGI application: the proxy's paths, the REST interface, the inspector, and what guards them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -16,8 +16,8 @@ A server on any other address asks for a token. It is accepted in three places:
   `ANTHROPIC_BASE_URL=http://host:8787/token/TOKEN`. It and the header are taken off at once, so
   that no log and no provider gets the token.
 
-`/healthz`, `/readyz` and the inspector's pages need no token: they say nothing about sessions. Bodies have a limit, also those that do not say
-how long they are.
+`/healthz`, `/readyz` and the inspector's pages need no token: they say nothing about sessions. Bodies have a limit,
+also those that do not say how long they are.
 """
 
 import os
