@@ -6,7 +6,6 @@ beside this module, and so does whatever makes a wheel. The pages hold nothing a
 
 from collections.abc import Mapping
 from functools import cache
-from mimetypes import types_map
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +21,7 @@ POLICY = (
 )
 _FIRST = "index.html"
 _HASHED = "assets/"  # names below it have a hash of their content, so what a browser has stays right for ever
+_MEDIA = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -49,7 +49,9 @@ def read_pages(folder: Path = FOLDER) -> Mapping[str, Page]:
 
 
 def _page(file: Path, name: str) -> Page:
-    media = types_map.get(file.suffix, "application/octet-stream")
+    media = _MEDIA.get(
+        file.suffix, "application/octet-stream"
+    )  # not the table of this machine, which others may change
     cached = "public, max-age=31536000, immutable" if name.startswith(_HASHED) else "no-cache"
     return Page(file.read_bytes(), media, cached)
 
