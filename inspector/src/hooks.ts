@@ -64,17 +64,6 @@ export function useEvents(session: string | null, kinds: readonly string[], call
   }, [session, kinds.join()]);
 }
 
-/** Call back at every single event of these kinds. */
-export function useEachEvent(kinds: readonly string[], call: (event: ServerEvent) => void): void {
-  const latest = useRef(call);
-  latest.current = call;
-  useEffect(() => {
-    const listener: Listener = (event) => void (kinds.includes(event.kind) && latest.current(event));
-    listeners.add(listener);
-    return () => void listeners.delete(listener);
-  }, [kinds.join()]);
-}
-
 /** Whether events arrive now. */
 export function useConnection(): boolean {
   const [connected, setConnected] = useState(true);

@@ -33,9 +33,9 @@ export function ItemPane({ session, branch, id, line }: Props) {
         </p>
         <p class="actions">
           {facts.pinned ? <ActionButton label={say("unpin")} run={() => act("unpin")} done={item.reload} /> : <ActionButton label={say("pin")} run={() => act("pin")} done={item.reload} title={say("pin about")} />}
-          <ActionButton label={say("collapse")} run={() => act("collapse")} done={item.reload} title={say("collapse about")} />
-          <ActionButton label={say("expand")} run={() => act("expand", { now: true })} done={item.reload} title={say("expand about")} />
-          {item.data.compacted_by !== null ? <ActionButton label={say("undo item")} run={() => post(below(session, "/compactions/undo", branch), { item: id })} done={item.reload} title={say("undo item about")} /> : null}
+          <ActionButton label={say("collapse")} run={() => act("collapse")} done={item.reload} title={say("collapse about")} told={say("from next call")} />
+          <ActionButton label={say("expand")} run={() => act("expand", { now: true })} done={item.reload} title={say("expand about")} told={say("from next call")} />
+          {item.data.compacted_by !== null ? <ActionButton label={say("undo item")} run={() => post(below(session, "/compactions/undo", branch), { item: id })} done={item.reload} title={say("undo item about")} told={say("from next call")} /> : null}
           <ForkButton session={session} branch={branch} id={id} />
         </p>
       </header>

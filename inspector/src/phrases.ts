@@ -184,6 +184,7 @@ const PHRASES = {
   "expand about": ["Show the whole item at its place from the next call on", "从下一次调用起在原处完整显示"],
   "undo item": ["Bring back from the compaction", "从压缩中恢复"],
   "undo item about": ["Show this item again although a summary covers it", "尽管被摘要覆盖，仍重新显示此条目"],
+  "from next call": ["✓ from the next call on", "✓ 从下一次调用起"],
   "fork": ["Fork here", "从此处分支"],
   "fork about": ["Begin a branch after this item; nothing is lost", "在此条目后开始新分支；不会丢失任何内容"],
   "compacted by": ["A summary stands for this item: a compaction hid it.", "此条目已被压缩，由摘要代替。"],

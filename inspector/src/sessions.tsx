@@ -1,8 +1,8 @@
 // All sessions of all projects and sources: find one, open it, or drop a file to have it imported.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { post, query, upload } from "./api";
+import { get, post, query, upload } from "./api";
 import { droppedFiles } from "./drop";
-import { asApiError, linkTo, useEachEvent, useEvents, useNarrow, useSettled } from "./hooks";
+import { asApiError, linkTo, useEvents, useNarrow, useSettled } from "./hooks";
 import { LongList, usePages } from "./list";
 import { say, sourceName } from "./phrases";
 import { ago, bytes, dollars, oneLine, short, whole } from "./text";
@@ -162,53 +162,37 @@ interface Importer {
   clear: () => void;
 }
 
-/** What is being imported. A single import opens its session when it is done. */
+const LOOK = 250; // milliseconds between two looks at an import
+
+/** What is being imported. What is imported alone is opened when it is done. */
 function useImports(onDone: () => void): Importer {
   const [list, setList] = useState<ImportState[]>([]);
-  const put = (state: ImportState) => setList((old) => (old.some((each) => each.id === state.id) ? old.map((each) => (each.id === state.id ? state : each)) : [...old, state]));
-  const goes = useRef<string | undefined>(undefined); // the import that was asked for by opening its row
-  const settle = (state: ImportState) => {
-    put(state);
-    if (state.state === "running") return;
-    onDone();
-    const [session] = state.sessions;
-    if (state.state === "done" && goes.current === state.id && session) location.hash = linkTo(session.id, "context");
-  };
-  useEachEvent(["import"], (event) => {
-    const data = event.data as unknown as { import: string; name: string; state: ImportState["state"]; share: number; sessions: string[]; error: string };
-    if (!list.some((each) => each.id === data.import)) return;
-    settle({ id: data.import, name: data.name, state: data.state, share: data.share, error: data.error, sessions: (data.sessions ?? []).map((id) => ({ id, state: "", messages: 0 })) });
-  });
-  const start = async (name: string, ask: () => Promise<ImportState>): Promise<ImportState | undefined> => {
+  const put = (id: string, state: ImportState) => setList((old) => [...old.filter((each) => each.id !== id && each.id !== state.id), state]);
+  const run = async (name: string, ask: () => Promise<ImportState>, opens: boolean) => {
     const waiting: ImportState = { id: `wait ${name}`, name, state: "running", share: 0, sessions: [], error: "" };
-    put(waiting);
+    put(waiting.id, waiting);
     try {
-      const begun = await ask();
-      setList((old) => old.filter((each) => each.id !== waiting.id));
-      settle(begun);
-      return begun;
+      let state = await ask();
+      put(waiting.id, state);
+      while (state.state === "running") {
+        await new Promise((resolve) => setTimeout(resolve, LOOK));
+        state = await get<ImportState>(`/api/imports/${state.id}`);
+        put(state.id, state);
+      }
+      const [session] = state.sessions;
+      if (opens && state.state === "done" && session) location.hash = linkTo(session.id, "context");
     } catch (error) {
       const failed = asApiError(error);
-      put({ ...waiting, state: "failed", error: failed.type === "unreachable" ? say("unreachable") : `${failed.message} ${failed.advice}` });
-      return undefined;
+      put(waiting.id, { ...waiting, state: "failed", error: failed.type === "unreachable" ? say("unreachable") : `${failed.message} ${failed.advice}` });
     }
+    onDone();
   };
   const addFiles = async (files: File[]) => {
-    for (const file of files) {
-      const ask = () => upload<ImportState>(`/api/imports/upload${query({ name: file.name })}`, file, "application/octet-stream");
-      const begun = await start(file.name, ask); // one after the other: a folder may hold thousands
-      if (begun && files.length === 1) goes.current = begun.id;
-      if (begun && begun.state === "done" && files.length === 1) settle(begun);
+    for (const file of files) { // one after the other: a folder may hold thousands
+      await run(file.name, () => upload(`/api/imports/upload${query({ name: file.name })}`, file, "application/octet-stream"), files.length === 1);
     }
   };
-  const addPath = (path: string) => {
-    const name = path.split("/").pop() ?? path;
-    void start(name, () => post<ImportState>("/api/imports", { path })).then((begun) => {
-      if (!begun) return;
-      goes.current = begun.id;
-      if (begun.state === "done") settle(begun);
-    });
-  };
+  const addPath = (path: string) => void run(path.split("/").pop() ?? path, () => post("/api/imports", { path }), true);
   return { list, addFiles: (files) => void addFiles(files), addPath, clear: () => setList((old) => old.filter((each) => each.state === "running")) };
 }
 

@@ -29,7 +29,8 @@ export function TryView({ session, branch, details, server, number }: Place & { 
   const [economy, setEconomy] = useState("");
   const [strategy, setStrategy] = useState("");
   const asked = useMemo(() => ({ ...(call ? { call } : {}), ...(window ? { window } : {}), ...(strategy ? { strategy } : {}), ...(economy ? { economy } : {}) }), [call, window, strategy, economy]);
-  const preview = usePreview(below(session, "/preview", branch), useSettled(asked, 120));
+  const settled = useSettled(asked, 120); // a slider that is moved asks when it rests
+  const preview = usePreview(below(session, "/preview", branch), settled);
   const focused = !strategy || strategy === "focus";
   const go = (to: number) => (location.hash = linkTo(session, "try", to, { branch }));
   return (
@@ -51,7 +52,7 @@ export function TryView({ session, branch, details, server, number }: Place & { 
         </div>
         {preview.error ? <Failure error={preview.error} /> : null}
         {!preview.data && !preview.error ? <Busy /> : null}
-        {preview.data ? <Result context={preview.data} sent={call ? sent : undefined} busy={preview.busy} /> : null}
+        {preview.data ? <Result context={preview.data} sent={call ? sent : undefined} busy={preview.busy || settled !== asked} /> : null}
       </Panel>
       {preview.data ? <Levels context={preview.data} session={session} branch={branch} /> : null}
     </div>

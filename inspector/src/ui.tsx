@@ -81,22 +81,26 @@ interface ActionProps {
   primary?: boolean;
   disabled?: boolean;
   title?: string;
+  told?: string; // said when it was done, where nothing else on the page shows it
 }
 
 /** A button that does something on the server, and says beside it if that failed. */
-export function ActionButton({ label, run, done, primary, disabled, title }: ActionProps) {
+export function ActionButton({ label, run, done, primary, disabled, title, told }: ActionProps) {
+  const [ended, setEnded] = useState(false);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError>();
   const click = () => {
     setBusy(true);
     setError(undefined);
-    run().then(() => done?.(), (failed) => setError(asApiError(failed))).finally(() => setBusy(false));
+    setEnded(false);
+    run().then(() => (setEnded(true), done?.()), (failed) => setError(asApiError(failed))).finally(() => setBusy(false));
   };
   return (
     <span class="action">
       <button class={primary ? "primary" : ""} disabled={busy || disabled} onClick={click} title={title} aria-busy={busy}>
         {label}
       </button>
+      {ended && told ? <span class="action-told" role="status">{told}</span> : null}
       {error ? <span class="action-error" role="alert">{visible(error.message)}</span> : null}
     </span>
   );

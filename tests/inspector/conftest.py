@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from inspected_page import InspectedPage
+from inspected_page import SECONDS, InspectedPage
 from inspected_project import make_project
 from inspector_server import InspectorServer
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from sightline.testing import ScriptedModel
 
@@ -23,6 +23,7 @@ def browser() -> Iterator[Browser]:
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     assert program is not None, "the tests of the inspector need Chromium; run: make browser"
     root = ["--no-sandbox"] if os.geteuid() == 0 else []  # the sandbox of Chromium does not work for root
+    expect.set_options(timeout=SECONDS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=[*root, "--disable-dev-shm-usage"])
         yield browser

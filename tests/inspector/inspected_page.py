@@ -50,7 +50,7 @@ class InspectedPage:
     ) -> None:
         self.context.close()
         if error is None:
-            assert self.errors == []
+            assert not self.errors, self.errors
 
     def open(self, place: str = "#/") -> Page:
         """Go to a place of the inspector, and wait until it shows something."""
@@ -72,9 +72,14 @@ class InspectedPage:
         """The requests that match."""
         return [each for each in self.requests if re.search(pattern, each)]
 
+    @property
+    def rows(self) -> Locator:
+        """The rows of the list that are on the page."""
+        return self.page.locator(".list-row")
+
     def option(self, text: str) -> Locator:
         """The row of a list that contains this text."""
-        return self.page.get_by_role("option").filter(has_text=text).first
+        return self.rows.filter(has_text=text).first
 
     def cut(self) -> list[str]:
         """What is cut or lies over something else."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from sightline import Session
 from sightline.server.app import create_app
 from sightline.server.config import Config
 from sightline.server.listener import Listener
@@ -14,6 +15,7 @@ class InspectorServer:
     """A server of one folder's sessions on a free port."""
 
     def __init__(self, folder: Path, *, model: Any = None, **settings: Any) -> None:
+        self.folder = folder
         config = Config(folder=folder, root=folder / "home", **settings)
         app = create_app(config, model=model)
         self.listener = Listener(app, on_stop=app.state.hub.close)
@@ -27,6 +29,11 @@ class InspectorServer:
         self.address = f"http://127.0.0.1:{self.listener.port}"
         self.url = f"{self.address}/inspector/"
         return self
+
+    def calls(self, session_id: str) -> int:
+        """How many payloads a session has sent."""
+        with Session.inspect(session_id, self.folder, root=self.folder / "home") as session:
+            return session.receipt.number if session.receipt is not None else 0
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -3,7 +3,6 @@
 import re
 
 from inspected_page import InspectedPage
-from inspected_project import make_project
 from inspector_server import InspectorServer
 from playwright.sync_api import Browser, expect
 
@@ -51,27 +50,32 @@ def test_an_item_comes_back_from_a_compaction(changing: InspectedPage) -> None:
     """One item that a summary covers is brought back alone."""
     shown = changing.open("#/s/work/items/12")
     shown.get_by_role("button", name="Bring back from the compaction").click()
-    expect(shown.get_by_text("A summary stands for this item")).to_have_count(0)
+    expect(shown.get_by_role("status").filter(has_text="from the next call on")).to_be_visible()
 
 
 def test_the_same_call_at_another_budget(page: InspectedPage) -> None:
     """The slider recomposes a call at once; nothing is sent to a model and nothing is written."""
     shown = page.open("#/s/work/try/9")
-    before = shown.locator(".stats").inner_text()
+    before = page.server.calls("work")
+    shortened = shown.locator(".stat", has_text="Shortened").locator("b")
     slider = shown.get_by_role("slider")
-    slider.focus()
-    for _ in range(20):
-        slider.press("ArrowRight")
-    expect(shown.locator(".slider")).not_to_contain_text("as it was")
-    expect(shown.locator(".stats")).not_to_have_text(before)
-    shown.get_by_label("Strategy").select_option("sliding")
-    expect(shown.locator(".stale")).to_have_count(0)
-    shown.get_by_label("Strategy").select_option("focus")
-    shown.get_by_label("Economy").select_option("thrifty")
-    expect(shown.locator(".stale")).to_have_count(0)
+    with shown.expect_response("**/preview"):
+        slider.fill("120")
+    expect(shown.locator(".slider")).to_contain_text("63,000")
+    expect(shortened).to_have_text("0")
+    with shown.expect_response("**/preview"):
+        slider.fill("38")
+    expect(shown.locator(".slider")).to_contain_text("3,700")
+    expect(shortened).not_to_have_text("0")
     page.shoot("5-what-if")
+    with shown.expect_response("**/preview") as strategy:
+        shown.get_by_label("Strategy").select_option("sliding")
+    with shown.expect_response("**/preview") as economy:
+        shown.get_by_label("Strategy").select_option("focus")
+        shown.get_by_label("Economy").select_option("thrifty")
+    assert (strategy.value.json()["strategy"], economy.value.json()["strategy"]) == ("sliding", "focus")
     assert {path.split()[0] for path in page.requests if "/preview" not in path} == {"GET"}
-    assert len(page.asked("POST .*/preview")) >= 3
+    assert page.server.calls("work") == before
 
 
 def test_a_budget_that_cannot_be_kept_says_so(page: InspectedPage) -> None:
@@ -114,14 +118,9 @@ def test_the_chat_changes_the_context_while_it_talks(changing: InspectedPage) ->
     changing.shoot("7-chat")
 
 
-def test_without_a_model_the_chat_says_how_to_get_one(browser: Browser, tmp_path: object) -> None:
+def test_without_a_model_the_chat_says_how_to_get_one(browser: Browser, looked_at: InspectorServer) -> None:
     """No key is needed for anything else, and the page names the commands."""
-    from pathlib import Path
-
-    folder = Path(str(tmp_path)) / "project"
-    folder.mkdir()
-    make_project(folder)
-    with InspectorServer(folder) as server, InspectedPage(browser, server) as page:
+    with InspectorServer(looked_at.folder) as server, InspectedPage(browser, server) as page:
         shown = page.open("#/s/work/chat")
         expect(shown.get_by_text("This server has no model")).to_be_visible()
         expect(shown.get_by_text("sightline inspect --model")).to_be_visible()

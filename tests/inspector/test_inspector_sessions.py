@@ -11,10 +11,10 @@ from playwright.sync_api import expect
 def test_a_session_is_found_and_opened(page: InspectedPage) -> None:
     """Words of the title find a session, its row shows the counts, and a click opens it."""
     shown = page.open()
-    expect(shown.get_by_role("option")).to_have_count(3)
+    expect(page.rows).to_have_count(3)
     page.shoot("1-sessions")
     shown.get_by_role("searchbox").fill("port 8001")
-    expect(shown.get_by_role("option")).to_have_count(1)
+    expect(page.rows).to_have_count(1)
     row = page.option("Question 1: never touch port 8001")
     for fact in ("8", "$0.08", "Sightline"):  # turns, cost, source
         expect(row).to_contain_text(fact)
@@ -35,12 +35,12 @@ def test_the_list_is_sorted_and_filtered(page: InspectedPage) -> None:
     """A click on a column sorts by it, another turns it round; a source shows its sessions only."""
     shown = page.open()
     shown.get_by_role("button", name="Tokens").click()
-    expect(shown.get_by_role("option").first).to_contain_text("Question 1: never touch")
+    expect(page.rows.first).to_contain_text("Question 1: never touch")
     shown.get_by_role("button", name="Tokens").click()
-    expect(shown.get_by_role("option").last).to_contain_text("Question 1: never touch")
+    expect(page.rows.last).to_contain_text("Question 1: never touch")
     shown.get_by_label("Source").select_option("claude-code")
-    expect(shown.get_by_role("option")).to_have_count(1)
-    expect(shown.get_by_role("option")).to_contain_text("not imported")
+    expect(page.rows).to_have_count(1)
+    expect(page.rows).to_contain_text("not imported")
 
 
 def test_the_keyboard_is_enough(page: InspectedPage) -> None:
@@ -48,7 +48,7 @@ def test_the_keyboard_is_enough(page: InspectedPage) -> None:
     shown = page.open()
     shown.get_by_role("listbox", name="Sessions").focus()
     shown.keyboard.press("End")
-    expect(shown.get_by_role("option").last).to_have_attribute("aria-selected", "true")
+    expect(page.rows.last).to_have_attribute("aria-selected", "true")
     shown.keyboard.press("ArrowUp")
     shown.keyboard.press("Enter")
     expect(shown.get_by_role("heading", level=1)).to_be_visible()
