@@ -97,7 +97,7 @@ function ElementButton({ action, id, run }: { action: WindowAction; id: string; 
   const [name] = required;
   if (required.length !== 1 || !name) return null;
   const value = convert(id, action.parameters.properties?.[name]);
-  return <button class="small" title={oneLine(action.label)} aria-label={`${oneLine(action.label)}: ${id}`} onClick={() => void run(action, { [name]: value })}>{oneLine(action.id)}</button>;
+  return <button class="small" title={oneLine(action.label)} aria-label={`${oneLine(action.id)} ${id}: ${oneLine(action.label)}`} onClick={() => void run(action, { [name]: value })}>{oneLine(action.id)}</button>;
 }
 
 function convert(text: string, schema: Schema | undefined): unknown {
