@@ -2,11 +2,10 @@
 
 import msgspec
 
-from sightline.shorten import purpose_of, subject_of
-from sightline.shorten.call_subject import Purpose
+from sightline.shorten import Purpose, purpose_of, subject_of
 from sightline.values.items import Call
 
-_READS = (Purpose.READ, Purpose.SHOW)
+READS = (Purpose.READ, Purpose.SHOW)
 _CHANGES = (Purpose.CHANGE, Purpose.WRITE)
 
 
@@ -18,10 +17,15 @@ class FileReads:
         self._known: dict[str, set[bytes]] = {}  # file → the arguments with which it was read since it was changed
 
     def add_call(self, call: Call) -> None:
-        """Note a call. One that changes a file makes all reads of it new again."""
+        """Note a call."""
         file, purpose = subject_of(call), purpose_of(call)
-        if file and purpose in _READS:
-            self._waiting[call.id] = (file, msgspec.json.encode(call.input, order="deterministic"))
+        given = msgspec.json.encode(call.input, order="deterministic") if file and purpose in READS else b""
+        self.add(call.id, file, purpose, given)
+
+    def add(self, call_id: str, file: str, purpose: int, arguments: bytes) -> None:
+        """Note a call by what is known of it. One that changes a file makes all reads of it new again."""
+        if file and purpose in READS:
+            self._waiting[call_id] = (file, arguments)
         elif file and purpose in _CHANGES:
             self._known.pop(file, None)
 

@@ -11,7 +11,8 @@ from starlette.routing import BaseRoute, Route
 
 from sightline import __version__
 from sightline.apps.registry import SHIPPED
-from sightline.server import rest_calls, rest_items, rest_list, rest_sessions
+from sightline.server import rest_call_values as calls
+from sightline.server import rest_calls, rest_items, rest_list, rest_sessions, rest_timeline
 from sightline.server import rest_list_values as lists
 from sightline.server import rest_values as values
 from sightline.server.events import as_sse
@@ -86,7 +87,7 @@ def _post(path: str, name: str, about: str, handle: Any, output: Any, **more: An
     return Operation("POST", path, name, about, handle, output=output, **usual | more)
 
 
-_B, _P = {"query": values.BranchQuery}, {"query": values.PageQuery}
+_B = {"query": values.BranchQuery}
 
 OPERATIONS: tuple[Operation, ...] = (
     _get("/health", "health", "Whether the server runs", get_health, values.Health, errors=()),
@@ -168,10 +169,25 @@ OPERATIONS: tuple[Operation, ...] = (
         values.FoundItems, body=values.Recall,
     ),
     # what is sent
-    _get(f"{_ONE}/calls", "listCalls", "List payloads that were sent", rest_calls.list_calls, values.CallPage, **_P),
     _get(
-        f"{_ONE}/calls/{{call}}", "getCall", "One payload that was sent, item by item", rest_calls.get_call,
-        values.CallDetails, **_B,
+        f"{_ONE}/timeline", "getTimeline", "What the context of each model call held, by kind and level",
+        rest_timeline.get_timeline, calls.Timeline, query=calls.TimelineQuery,
+    ),
+    _get(
+        f"{_ONE}/tokens", "getTokens", "Where the tokens are, and what was read again", rest_timeline.get_tokens,
+        calls.TokenTreeFacts, query=calls.TokensQuery,
+    ),
+    _get(
+        f"{_ONE}/calls", "listCalls", "List model calls and what was decided for each", rest_timeline.list_calls,
+        values.CallPage, query=values.PageQuery,
+    ),
+    _get(
+        f"{_ONE}/calls/{{call}}", "getCall", "One model call, item by item", rest_timeline.get_call, calls.CallDetails,
+        query=calls.CallQuery,
+    ),
+    _get(
+        f"{_ONE}/calls/{{call}}/diff/{{other}}", "compareCalls", "What differs between two model calls",
+        rest_timeline.compare_calls, calls.CallDifference, **_B,
     ),
     _get(
         f"{_ONE}/context", "getContext", "What the next payload would hold", rest_calls.get_context, values.Context,

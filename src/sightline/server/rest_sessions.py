@@ -13,6 +13,7 @@ from sightline.log.branches import branch_label
 from sightline.replay.places import Place
 from sightline.server.rest_list import LOG_FORMAT, export_formats
 from sightline.server.rest_operation import Asked, NotFound, Unavailable
+from sightline.server.rest_timeline import call_facts
 from sightline.server.rest_values import (
     Branches,
     Created,
@@ -27,8 +28,9 @@ from sightline.server.rest_values import (
 )
 from sightline.server.sessions import InUse
 from sightline.session.async_session import AsyncSession
+from sightline.session.call_rows import call_rows
 from sightline.session.document import SUFFIXES, TRANSCRIPTS
-from sightline.session.inspection import count, current_branch, sent_calls
+from sightline.session.inspection import count, current_branch
 from sightline.session.session import Session
 from sightline.values.settings import Settings
 
@@ -64,14 +66,12 @@ async def create_session(asked: Asked) -> Created:
 
 async def get_session(asked: Asked) -> SessionDetails:
     """Describe a session."""
-    from sightline.server.rest_calls import call_facts
-
     async with asked.session() as session:
         facts = await asked.server.listing.facts(asked.path["id"])
 
         def read(session: Session) -> SessionDetails:
-            calls, total = sent_calls(session, 0, 0)
-            calls, _ = sent_calls(session, max(total - 1, 0), 1)
+            _, total = call_rows(session, 0, 0)
+            calls, _ = call_rows(session, max(total - 1, 0), 1)
             return SessionDetails(
                 facts=facts,
                 settings=session.settings,

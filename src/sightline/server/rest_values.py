@@ -263,28 +263,30 @@ class Done(Struct, frozen=True):
 
 
 class CallFacts(Struct, frozen=True):
-    """One payload that was sent: what was decided, and what its provider reported."""
+    """One call: what was decided, if Sightline composed its payload, and what its provider reported."""
 
     number: int
+    reply: str | None  # the item of its answer
+    composed: bool
     timestamp: str
-    seq: int  # of the newest entry that it considered
     tokens: int
-    limit: int
-    hash: str
-    reason: str  # why the prompt prefix changed; empty: it did not
-    changed: int | None  # the first changed block
-    factor: float
-    breakpoints: list[int]
-    lowered: int  # items below full that were added, or at a sweep all of them
-    faults: list[str]
-    windows: list[str]
-    question: bool
+    limit: int  # that it was composed for
     model: str
     usage: Usage | None
+    seq: int = 0  # of the newest entry that it considered
+    hash: str = ""
+    reason: str = ""  # why the prompt prefix changed; empty: it did not
+    changed: int | None = None  # the first changed block
+    factor: float = 1.0
+    breakpoints: list[int] = []
+    lowered: int = 0  # items below full that were added, or at a sweep all of them
+    faults: list[str] = []
+    windows: list[str] = []
+    question: bool = False
 
 
 class CallPage(Struct, frozen=True):
-    """Some payloads of a branch, oldest first."""
+    """Some calls of a branch, oldest first."""
 
     calls: list[CallFacts]
     total: int
@@ -300,17 +302,6 @@ class Line(Struct, frozen=True):
     tokens: int
     full_tokens: int
     why: str = ""
-
-
-class CallDetails(Struct, frozen=True):
-    """One payload that was sent, item by item, made again from the log. `same`: it is what was sent."""
-
-    call: CallFacts
-    same: bool
-    lines: list[Line]
-    preface: str
-    marker: str
-    messages: int
 
 
 class Context(Struct, frozen=True):
