@@ -15,7 +15,7 @@ from sightline.log.stores.session_folder import Folder
 from sightline.server.events import Hub
 from sightline.server.listener import Listener
 from sightline.server.metrics import Measure, Metrics
-from sightline.server.rest import rest_routes
+from sightline.server.rest import LARGER, rest_routes
 from sightline.server.safety import Guard, hash_token
 from sightline.server.sessions import OpenSessions
 from sightline.testing import calling
@@ -26,19 +26,21 @@ ROOM = Budget(8_000, 500)
 class RestServer:
     """The REST interface behind its guard, in uvicorn, on an event loop of its own thread."""
 
-    def __init__(self, project: Path, *, token: str = "", max_body: int = 1 << 20, **options: Any) -> None:
-        self.hub, self.project = Hub(), project
+    def __init__(
+        self, project: Path, *, token: str = "", max_body: int = 1 << 20, everywhere: bool = False, **options: Any
+    ) -> None:
+        self.hub, self.project, self._everywhere = Hub(), project, everywhere
         self._token, self._max_body, self._options = token, max_body, options
         self._started = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
 
     async def _run(self) -> None:
         self.loop = asyncio.get_running_loop()
-        self.sessions = OpenSessions(self.project, hub=self.hub)
+        self.sessions = OpenSessions(self.project, hub=self.hub, everywhere=self._everywhere)
         self.metrics = Metrics(lambda: len(self.sessions.names()))
         routes = Starlette(routes=rest_routes(self.sessions, metrics=self.metrics, **self._options))
         token_hash = hash_token(self._token) if self._token else ""
-        app = Measure(Guard(routes, max_body=self._max_body, token_hash=token_hash), self.metrics)
+        app = Measure(Guard(routes, max_body=self._max_body, larger=LARGER, token_hash=token_hash), self.metrics)
         self.listener = Listener(app, on_stop=self.hub.close)
         serving = asyncio.create_task(self.listener._serve())  # without signals, which are the main thread's
         while not self.listener.started and not serving.done():

@@ -12,6 +12,7 @@ from rest_server import ROOM, RestServer, converse
 from sightline import Session
 from sightline.log.entries import decode, encode
 from sightline.log.stores.session_folder import Folder
+from sightline.replay.log_count import LogCount
 from sightline.testing import ScriptedModel
 
 TALK = "/api/sessions/talk"
@@ -28,25 +29,27 @@ def test_sessions_are_listed_in_pages_and_found_by_their_words(server: RestServe
     assert ([each["id"] for each in rest["sessions"]], rest["next"]) == (["talk"], None)
     [found] = server.get("/api/sessions?q=TALK")["sessions"]
     assert (found["turns"], found["calls"], found["branches"]) == (6, 12, ["main"])
-    assert found["words"].startswith("Question 1")
+    assert found["title"].startswith("Question 1")
 
 
-def test_a_session_that_has_not_changed_is_not_opened_to_be_listed(
+def test_a_session_that_has_not_changed_is_not_read_to_be_listed(
     server: RestServer, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once is enough, until something is written to it."""
+    """Once is enough, until something is written to it: then only what is new is read."""
     converse(project, "second", turns=1, lines=2)
     server.get("/api/sessions")
-    opened: list[str] = []
-    real = Folder.open
-    monkeypatch.setattr(Folder, "open", lambda folder, name: opened.append(name) or real(folder, name))
+    read: list[tuple[str, int]] = []
+    real = LogCount.read
+    monkeypatch.setattr(
+        LogCount, "read", lambda self, file, most: read.append((file.stem, self.offset)) or real(self, file, most)
+    )
     assert len(server.get("/api/sessions")["sessions"]) == 2
-    assert opened == []
+    assert read == []
+    size = Folder(project).file("second").stat().st_size
     with Session.resume("second", project) as session:
         session.user("More")
-    opened.clear()
     [found] = server.get("/api/sessions?q=second")["sessions"]
-    assert (opened, found["turns"]) == (["second"], 2)
+    assert (read, found["turns"]) == ([("second", size)], 2)
 
 
 def test_a_session_that_cannot_be_read_is_listed_with_the_reason(server: RestServer, project: Path) -> None:
@@ -145,8 +148,9 @@ def test_an_earlier_call_tried_as_it_was_is_what_was_sent(server: RestServer) ->
     """With its own budget and strategy, before the first sweep, an earlier call has the same items."""
     for number in (1, 2, 5):
         sent, again = server.get(f"{TALK}/calls/{number}"), server.post(f"{TALK}/preview", {"call": number})
-        assert [line["id"] for line in again["lines"]] == [line["id"] for line in sent["lines"]]
-        assert (again["tokens"], again["limit"]) == (sent["call"]["tokens"], sent["call"]["limit"])
+        body = [line["id"] for line in sent["lines"] if line["block"]]
+        assert [line["id"] for line in again["lines"]] == body
+        assert (again["tokens"], again["limit"]) == (sent["call"]["total"], sent["call"]["limit"])
 
 
 def test_the_context_can_list_what_is_not_shown(server: RestServer) -> None:

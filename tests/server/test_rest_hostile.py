@@ -89,7 +89,7 @@ def test_a_body_that_cannot_be_read_is_the_clients_fault(server: RestServer, bod
     for operation in OPERATIONS:
         if operation.body is None:
             continue
-        path = operation.path.format(id="talk", item="3", window="w", action="a", call="1")
+        path = operation.path.format(id="talk", item="3", window="w", action="a", call="1", other="2")
         sent = server.client.post(path, content=body, headers={"content-type": "application/json"})
         assert sent.status_code in (400, 404), (path, sent.text)
         assert sent.json()["error"]["what_to_do"]

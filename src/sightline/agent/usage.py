@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sightline.agent.models import Reply
+from sightline.agent.models import Price, Reply
 from sightline.values.items import Usage
 from sightline.wire import read_reply
 
@@ -31,8 +31,11 @@ class Spent(NamedTuple):
 def cost_of(reply: Reply) -> float | None:
     """Return what a reply cost; None if it does not report its usage, or if its price is not known."""
     usage, price = read_reply(reply.raw).usage, reply.price
-    if usage is None or price is None:
-        return None
+    return None if usage is None or price is None else price_usage(usage, price)
+
+
+def price_usage(usage: Usage, price: Price) -> float:
+    """Return what these tokens cost."""
     fresh = usage.input_tokens - usage.cached_tokens - usage.written_tokens
     paid = fresh * price.input + usage.cached_tokens * price.cached
     return (paid + usage.written_tokens * price.written + usage.output_tokens * price.output) / 1_000_000

@@ -12,6 +12,7 @@ from sightline.cli.completion import completion
 from sightline.cli.context import context
 from sightline.cli.doctor import doctor
 from sightline.cli.import_command import import_
+from sightline.cli.inspect_command import inspect
 from sightline.cli.model import model
 from sightline.cli.options import DEBUG, shared_options
 from sightline.cli.render import print_stderr
@@ -61,6 +62,7 @@ def app() -> None:
       sightline chat                   talk to a model in the terminal
       sightline replay --sample        watch a sample session, call by call
       sightline context                show what the newest session would send now
+      sightline inspect                see all of it in a browser
     """
 
 
@@ -69,6 +71,7 @@ for command in (
     model,
     sessions,
     context,
+    inspect,
     import_,
     replay,
     report,

@@ -560,6 +560,13 @@ _PHRASES = {
         "Tell your agent: ANTHROPIC_BASE_URL={address} or OPENAI_BASE_URL={address}/v1",
         "告诉你的智能体：ANTHROPIC_BASE_URL={address} 或 OPENAI_BASE_URL={address}/v1",
     ),
+    "serve inspector": ("See what the models saw: {address}", "查看模型看到了什么：{address}"),
+    "inspect at": ("The inspector: {address} (Ctrl-C ends it)", "检视器：{address}（Ctrl-C 结束）"),
+    "inspect no model": (
+        "No model was found, so the page cannot chat; all else works. `sightline model list` says how to get one.",
+        "没有找到模型，页面不能对话，其余功能可用。`sightline model list` 说明如何配置。",
+    ),
+    "inspect goes on": ("The inspector goes on until Ctrl-C.", "检视器继续运行，按 Ctrl-C 结束。"),
     "serve token": (
         "The token of this server, shown only now: {token}. Callers send it as X-Sightline-Token, or use the address "
         "/token/{token}",

@@ -214,7 +214,7 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
         return None
     units = [  # without later summaries, because only sweeps add summaries
         unit
-        for unit in _shown(journal, whole, newest.seq)
+        for unit in shown_units(journal, whole, newest.seq)
         if timeline.unit_kind(unit) is not Kind.SUMMARY or timeline.seq[timeline.unit_row[unit]] <= known
     ]
     by_row = {row: Lod(lod) for id_, lod in (whole.lods | lods).items() if (row := timeline.row(id_)) is not None}
@@ -231,7 +231,7 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
     return plan
 
 
-def _shown(journal: Journal, whole: PlanNote, seq: int) -> Iterator[int]:
+def shown_units(journal: Journal, whole: PlanNote, seq: int) -> Iterator[int]:
     """Yield the body units up to `seq` that a whole plan shows. Only the gaps between hidden runs are looked at."""
     timeline = journal.timeline
     row, end = 0, bisect_right(timeline.seq, seq)

@@ -240,6 +240,13 @@ class Timeline(State, eq=False):
         results = (self.partner[call] for call in range(first + 1, row))
         return [*range(first, row), *(result for result in results if result != NONE)]
 
+    def calls_of(self, row: int) -> range:
+        """The rows of the calls that the message of this row makes: they follow it."""
+        end = row + 1
+        while end < len(self.sub) and self.sub[end]:
+            end += 1
+        return range(row + 1, end)
+
     def unit_at(self, seq: int) -> int:
         """The unit of the item with this seq, or of the next item."""
         row = bisect_left(self.seq, seq)

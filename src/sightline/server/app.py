@@ -1,9 +1,10 @@
-"""The server as an ASGI application: the proxy's paths, the REST interface, and what stands before both."""
+"""The server as an ASGI application: the proxy's paths, the REST interface, the inspector, and what guards them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from sightline.inspector.pages import PREFIX, give_page, is_browser
 from sightline.server.config import Config
 from sightline.server.model_request import FORMATS
 from sightline.server.proxy import Proxy
@@ -17,28 +18,31 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from sightline.agent.models import Model
+
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 
 
-def create_app(config: Config, *, transport: Any = None) -> "Starlette":
+def create_app(config: Config, *, model: "Model | None" = None, transport: Any = None) -> "Starlette":
     """Return the server. Its `state` has the `totals` of the proxy and the `hub` of events.
 
-    `transport`: for tests, instead of the network.
+    `model` answers in the chat of the REST interface. `transport`: for tests, instead of the network.
 
     Raises:
         BadInput: the host can be reached from other machines, and there is no token.
     """
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
+    from starlette.responses import RedirectResponse
     from starlette.routing import Route
 
     from sightline.server.metrics import PATH_PATTERN, Measure, Metrics
-    from sightline.server.rest import rest_routes
+    from sightline.server.rest import LARGER, rest_routes
     from sightline.server.safety import Guard, check_address
     from sightline.server.sessions import OpenSessions
 
     check_address(config.host, config.token_hash)
-    sessions = OpenSessions(config.folder, root=config.root)
+    sessions = OpenSessions(config.folder, root=config.root, everywhere=config.everywhere)
     metrics = Metrics(lambda: len(sessions.names()))
     turns, upstream, totals = Turns(config), Upstream(config, transport), Totals()
     proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub)
@@ -47,7 +51,13 @@ def create_app(config: Config, *, transport: Any = None) -> "Starlette":
         request.scope[PATH_PATTERN] = request.url.path
         return await proxy.call_model(request, FORMATS[request.url.path])
 
+    async def show_page(request: "Request") -> "Response":
+        request.scope[PATH_PATTERN] = PREFIX
+        return await give_page(request)
+
     async def pass_on(request: "Request") -> "Response":
+        if request.url.path in ("/", PREFIX.rstrip("/")) and is_browser(request):
+            return RedirectResponse(PREFIX)
         return await proxy.pass_on(request, provider_of(request.url.path, request.headers))
 
     @asynccontextmanager
@@ -62,11 +72,12 @@ def create_app(config: Config, *, transport: Any = None) -> "Starlette":
             await sessions.close()
 
     routes = [
-        *rest_routes(sessions, metrics=metrics),
+        *rest_routes(sessions, metrics=metrics, model=model, offered=config.offered),
         *(Route(path, call_model, methods=["POST"]) for path in FORMATS),
+        Route(PREFIX + "{file:path}", show_page, methods=["GET"]),
         Route("/{path:path}", pass_on, methods=_METHODS),  # Claude Code begins with HEAD /
     ]
-    guard = Middleware(Guard, max_body=config.max_body, token_hash=config.token_hash, hosts=config.hosts)
+    guard = Middleware(Guard, max_body=config.max_body, larger=LARGER, token_hash=config.token_hash, hosts=config.hosts)
     app = Starlette(routes=routes, lifespan=lifespan, middleware=[guard, Middleware(Measure, metrics=metrics)])
     app.state.totals, app.state.hub = totals, sessions.hub
     return app

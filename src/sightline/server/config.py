@@ -33,5 +33,7 @@ class Config(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     hosts: tuple[str, ...] = ()  # names of this server besides loopback's
     token_hash: str = ""  # of the token that callers must show (see `safety`); empty: none, on loopback only
+    everywhere: bool = False  # sessions of all projects are shown, and recordings of other agents are offered
+    offered: tuple[Path, ...] = ()  # files and folders whose recordings are offered
     max_body: int = MAX_BODY
     timeout: float = 600.0  # seconds that an upstream may say nothing

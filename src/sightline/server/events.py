@@ -33,6 +33,8 @@ EventKind = Literal[
     "window_created",
     "window_updated",
     "window_closed",
+    "import",  # a file is being imported, or was
+    "listed",  # sessions of the list have been counted
     "error",
     "reset",  # events were missed: read everything anew. Sent by the stream itself
 ]

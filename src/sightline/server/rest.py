@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -10,17 +11,24 @@ from starlette.routing import BaseRoute, Route
 
 from sightline import __version__
 from sightline.apps.registry import SHIPPED
-from sightline.server import rest_calls, rest_items, rest_sessions
+from sightline.server import rest_call_values as calls
+from sightline.server import rest_calls, rest_items, rest_list, rest_sessions, rest_timeline
+from sightline.server import rest_list_values as lists
 from sightline.server import rest_values as values
 from sightline.server.events import as_sse
+from sightline.server.imports import Imports
 from sightline.server.metrics import CONTENT_TYPE, PATH_PATTERN, Metrics
 from sightline.server.openapi import document
 from sightline.server.rest_operation import Asked, Operation, Served, answer, failed
+from sightline.server.session_list import SessionList
 from sightline.server.sessions import OpenSessions
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
 
+_UPLOAD = "/api/imports/upload"
+LARGER = {_UPLOAD: rest_list.MOST_UPLOADED}
+"""Paths whose bodies may be larger than others, and how many bytes they may have."""
 _ONE = "/api/sessions/{id}"
 _ITEM = _ONE + "/items/{item}"
 
@@ -79,7 +87,7 @@ def _post(path: str, name: str, about: str, handle: Any, output: Any, **more: An
     return Operation("POST", path, name, about, handle, output=output, **usual | more)
 
 
-_B, _P = {"query": values.BranchQuery}, {"query": values.PageQuery}
+_B = {"query": values.BranchQuery}
 
 OPERATIONS: tuple[Operation, ...] = (
     _get("/health", "health", "Whether the server runs", get_health, values.Health, errors=()),
@@ -93,9 +101,24 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     # sessions
     _get(
-        "/api/sessions", "listSessions", "List sessions, the one written to last first", rest_sessions.list_sessions,
-        values.SessionPage, query=values.SessionsQuery, errors=(400,),
+        "/api/server", "getServer", "What this server has and can do", rest_list.get_server, lists.ServerFacts,
+        errors=(),
     ),
+    _get(
+        "/api/sessions", "listSessions", "List sessions of all projects and sources, and files that can be imported",
+        rest_list.list_sessions, lists.SessionPage, query=lists.SessionsQuery, errors=(400,),
+    ),
+    _get("/api/imports", "listImports", "List the last imports", rest_list.list_imports, lists.ImportList, errors=()),
+    _post(
+        "/api/imports", "beginImport", "Import a file that the list offers, or what is new in it",
+        rest_list.begin_import, lists.ImportFacts, query=None, body=lists.FileChoice, status=202,
+        errors=(400, 404, 413, 415),
+    ),
+    _post(
+        _UPLOAD, "uploadImport", "Import a file whose bytes are the body", rest_list.upload,
+        lists.ImportFacts, query=lists.UploadQuery, status=202, errors=(400, 413),
+    ),
+    _get("/api/imports/{import}", "getImport", "One import", rest_list.get_import, lists.ImportFacts),
     _post(
         "/api/sessions", "createSession", "Begin a session", rest_sessions.create_session, values.Created,
         query=None, body=values.NewSession, status=201, errors=(400, 413, 415),
@@ -132,6 +155,7 @@ OPERATIONS: tuple[Operation, ...] = (
         f"{_ITEM}/expand", "expandItem", "Bring an item back to the conversation", rest_items.expand_item,
         values.Lines, body=values.Expansion,
     ),
+    _get(f"{_ONE}/pins", "listPins", "The items that somebody pinned", rest_items.list_pins, values.Pins, **_B),
     _get(
         f"{_ONE}/constraints", "listConstraints", "What the user laid down for the work",
         rest_items.list_constraints, values.Constraints, **_B,
@@ -145,10 +169,25 @@ OPERATIONS: tuple[Operation, ...] = (
         values.FoundItems, body=values.Recall,
     ),
     # what is sent
-    _get(f"{_ONE}/calls", "listCalls", "List payloads that were sent", rest_calls.list_calls, values.CallPage, **_P),
     _get(
-        f"{_ONE}/calls/{{call}}", "getCall", "One payload that was sent, item by item", rest_calls.get_call,
-        values.CallDetails, **_B,
+        f"{_ONE}/timeline", "getTimeline", "What the context of each model call held, by kind and level",
+        rest_timeline.get_timeline, calls.Timeline, query=calls.TimelineQuery,
+    ),
+    _get(
+        f"{_ONE}/tokens", "getTokens", "Where the tokens are, and what was read again", rest_timeline.get_tokens,
+        calls.TokenTreeFacts, query=calls.TokensQuery,
+    ),
+    _get(
+        f"{_ONE}/calls", "listCalls", "List model calls and what was decided for each", rest_timeline.list_calls,
+        values.CallPage, query=values.PageQuery,
+    ),
+    _get(
+        f"{_ONE}/calls/{{call}}", "getCall", "One model call, item by item", rest_timeline.get_call, calls.CallDetails,
+        query=calls.CallQuery,
+    ),
+    _get(
+        f"{_ONE}/calls/{{call}}/diff/{{other}}", "compareCalls", "What differs between two model calls",
+        rest_timeline.compare_calls, calls.CallDifference, **_B,
     ),
     _get(
         f"{_ONE}/context", "getContext", "What the next payload would hold", rest_calls.get_context, values.Context,
@@ -190,13 +229,19 @@ def rest_routes(
     metrics: Metrics | None = None,
     model: "Model | None" = None,
     apps: Collection[str] = tuple(SHIPPED),
+    offered: tuple[Path, ...] = (),
 ) -> list[BaseRoute]:
     """Return the routes of the REST interface over these sessions. Events are those of `sessions.hub`.
 
-    `model` answers `interact`; `apps` may run here for windows that a session has.
+    `model` answers `interact`; `apps` may run here for windows that a session has; recordings in the files and folders
+    `offered` may be imported.
     """
     counts = metrics or Metrics(lambda: len(sessions.names()))
-    server = Served(sessions, sessions.hub, counts, model, frozenset(apps), set(), {})
+    listing = SessionList(sessions, offered)
+    imports = Imports(listing.catalog.imported, sessions.hub)
+    sessions.on_close(listing.close)
+    sessions.on_close(imports.close)
+    server = Served(sessions, sessions.hub, counts, model, frozenset(apps), set(), listing, imports)
     by_path: dict[str, list[Operation]] = {}
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, []).append(operation)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from sightline.agent.models.catalog import window_of
 from sightline.compaction.loss import Loss
 from sightline.errors import BadInput
 from sightline.plan.budget import Budget
@@ -16,99 +17,27 @@ from sightline.plan.strategies.focus import Focus
 from sightline.server.rest_operation import Asked, NotFound, as_json
 from sightline.server.rest_values import (
     BudgetChoice,
-    CallDetails,
-    CallFacts,
-    CallPage,
     Compactions,
     Context,
     ContextQuery,
     Done,
     Line,
     LossFacts,
-    PageQuery,
     PreviewChoice,
     RawQuery,
     Undo,
 )
+from sightline.session.call_payloads import Anew, UnknownCallNumber, call_payload, session_before
+from sightline.session.call_rows import model_at
 from sightline.session.compactions import CompactionInfo
 from sightline.session.context_facts import context_facts
-from sightline.session.inspection import (
-    Anew,
-    SentCall,
-    UnknownCallNumber,
-    sent_calls,
-    sent_payload,
-    session_before,
-)
 from sightline.session.session import Session
 
-_WINDOW, _OUTPUT = 128_000, 8_000  # tokens, for a session without a last call: as the command line assumes
+_WINDOW, _OUTPUT = 128_000, 8_000  # tokens, if nothing says how many the model takes: as the command line assumes
 _MOST_HIDDEN = 1000  # items that are not shown and listed all the same
 
 
-# ---------------------------------------------------------------------- what was sent
-
-
-async def list_calls(asked: Asked) -> CallPage:
-    """Return a page of the payloads that were sent."""
-    query: PageQuery = asked.query
-    async with asked.session() as session:
-        calls, total = await asyncio.to_thread(sent_calls, session.session, query.start, query.limit)
-        end = query.start + len(calls)
-        return CallPage(list(map(call_facts, calls)), total, end if calls and end < total else None)
-
-
-def call_facts(call: SentCall) -> CallFacts:
-    """Describe a payload that was sent."""
-    note = call.receipt
-    return CallFacts(
-        number=note.number,
-        timestamp=call.timestamp,
-        seq=note.seq,
-        tokens=note.tokens,
-        limit=note.limit,
-        hash=note.hash,
-        reason=note.reason,
-        changed=note.changed,
-        factor=note.factor,
-        breakpoints=list(note.breakpoints),
-        lowered=len(note.plan.lods if note.plan is not None else note.lods),
-        faults=note.faults,
-        windows=list(note.windows),
-        question=note.question,
-        model=call.model,
-        usage=call.usage,
-    )
-
-
-async def get_call(asked: Asked) -> CallDetails:
-    """Return one payload that was sent, item by item, made again from the log."""
-    number = _number(asked.path["call"])
-    async with asked.session() as session:
-
-        def read(session: Session) -> CallDetails:
-            payload = _found(lambda: sent_payload(session, number))
-            calls, _ = sent_calls(session, number - 1, 1)
-            lines = [
-                Line(line.id, line.kind.name.lower(), line.lod.name.lower(), line.tokens, line.full_tokens, line.why)
-                for line in payload.plan.lines()
-            ]
-            return CallDetails(
-                call=call_facts(calls[0]),
-                same=payload.hash == calls[0].receipt.hash,
-                lines=lines,
-                preface=payload.plan.preface,
-                marker=payload.plan.marker,
-                messages=len(payload.system) + len(payload.body) + len(payload.tail),
-            )
-
-        return await asyncio.to_thread(read, session.session)
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise NotFound(f"calls have numbers, beginning with 1, not {text[:40]!r}")
-    return int(text)
+# ---------------------------------------------------------------------- what would be sent
 
 
 def _found(read: Any) -> Any:
@@ -118,16 +47,13 @@ def _found(read: Any) -> Any:
         raise NotFound(str(error)) from error
 
 
-# ---------------------------------------------------------------------- what would be sent
-
-
 async def get_context(asked: Asked) -> Context:
     """Return what the next payload would hold."""
     query: ContextQuery = asked.query
     async with asked.session() as session:
 
         def read(session: Session) -> Context:
-            shown = _context(session, _budget(session.budget, query.window, query.output))
+            shown = _context(session, _budget(_usual_budget(session), query.window, query.output))
             return _with_hidden(session, shown) if query.includeObsolete else shown
 
         return await asyncio.to_thread(read, session.session)
@@ -140,9 +66,9 @@ async def get_raw_input(asked: Asked) -> Response:
 
         def read(session: Session) -> bytes:
             if query.call is not None:
-                payload = _found(lambda: sent_payload(session, query.call))
+                payload = _found(lambda: call_payload(session, query.call))
             else:
-                payload = session.preview(_budget(session.budget, None, None))
+                payload = session.preview(_usual_budget(session))
             written: bytes = payload.json(query.wire)
             return written
 
@@ -162,9 +88,9 @@ async def preview_call(asked: Asked) -> Context:
 
 
 @contextmanager
-def _tried(asked: Asked, session: Session, choice: PreviewChoice) -> Iterator[tuple[Session, Budget | None]]:
+def _tried(asked: Asked, session: Session, choice: PreviewChoice) -> Iterator[tuple[Session, Budget]]:
     """Have a session of its own that plans as the choice says, and the budget that it would have."""
-    settings, sessions = session.settings, asked.server.sessions
+    settings = session.settings
     name = choice.strategy or settings.strategy
     config = choice.config if choice.config is not None else settings.config if name == settings.strategy else {}
     if choice.economy is not None:
@@ -176,20 +102,31 @@ def _tried(asked: Asked, session: Session, choice: PreviewChoice) -> Iterator[tu
         found = session_before(session, choice.call, planner)
         before, budget = _found(found.__enter__)
         try:
-            yield before, budget
+            yield before, budget or _model_budget(session, choice.call)
         finally:
             found.__exit__(None, None, None)
     else:
-        options = {"stores": sessions.stores, "branch": session.branch, "strategy": planner}
-        with Session.inspect(session.id, sessions.project, **options) as own:
-            yield own, session.budget
+        place, own_id = asked.server.sessions.place_of(asked.path["id"])
+        options = {"stores": place.stores, "branch": session.branch, "strategy": planner}
+        with Session.inspect(own_id, place.project, **options) as own:
+            yield own, _usual_budget(session)
 
 
-def _budget(last: Budget | None, window: int | None, output: int | None) -> Budget:
-    """Return the budget that was asked for, else that of the last call."""
+def _usual_budget(session: Session) -> Budget:
+    """Return the budget of the last call that was composed, else one for the model that answered last."""
+    return session.budget or _model_budget(session)
+
+
+def _model_budget(session: Session, number: int | None = None) -> Budget:
+    window = window_of(model_at(session, number)) or _WINDOW
+    return Budget(window, min(_OUTPUT, window // 4))
+
+
+def _budget(usual: Budget, window: int | None, output: int | None) -> Budget:
+    """Return the budget that was asked for, else the usual one."""
     if window is None and output is None:
-        return last or Budget(_WINDOW, _OUTPUT)
-    whole = window if window is not None else last.window if last is not None else _WINDOW
+        return usual
+    whole = window if window is not None else usual.window
     return Budget(whole, min(_OUTPUT, whole // 4) if output is None else output)
 
 
@@ -237,9 +174,8 @@ async def compact(asked: Asked) -> LossFacts:
     """Replace the oldest part by a digest made by rule, from the next call on."""
     body: BudgetChoice = asked.body
     async with asked.session() as session:
-        chosen = body.window is not None or body.output is not None
-        budget = _budget(session.budget, body.window, body.output) if chosen else session.budget
-        made = await session.summaries.compact(budget or Budget(_WINDOW, _OUTPUT))
+        usual = await asyncio.to_thread(_usual_budget, session.session)
+        made = await session.summaries.compact(_budget(usual, body.window, body.output))
         asked.publish("compaction", session, boundary=made.boundary, first=made.covered[0], last=made.covered[1])
         found = next(each for each in session.session.summaries if each.boundary == made.boundary)
         return await asyncio.to_thread(_loss_facts, session.session, found, made.loss)

@@ -22,6 +22,8 @@ from sightline.session.inspection import catch_up
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
+    from sightline.server.imports import Imports
+    from sightline.server.session_list import SessionList
 
 MOST_BYTES = 2 << 20  # of a body here: a question, or a few settings
 JSON = "application/json"
@@ -36,6 +38,10 @@ class Unavailable(SightlineError):
     """This server was started without what is needed."""
 
 
+class TooLarge(SightlineError):
+    """A body is larger than allowed."""
+
+
 class Served(NamedTuple):
     """What the handlers work with."""
 
@@ -45,7 +51,8 @@ class Served(NamedTuple):
     model: "Model | None"  # for `interact`
     apps: frozenset[str]  # that may run in this server, for windows that a session has
     answering: set[tuple[str, str]]  # sessions and branches in which the model answers now
-    known: dict[tuple[str, int | None, int | None], Any]  # facts of sessions that have not changed since
+    listing: "SessionList"
+    imports: "Imports"
 
 
 class Asked(NamedTuple):
@@ -76,7 +83,7 @@ class Asked(NamedTuple):
 
     def publish(self, kind: EventKind, session: AsyncSession, **data: Any) -> None:
         """Tell who follows that something happened to a session."""
-        self.server.hub.publish(Event(kind, session.id, session.branch, data))
+        self.server.hub.publish(Event(kind, self.path["id"], session.branch, data))
 
 
 Handler = Callable[[Asked], Awaitable[Any]]
@@ -125,6 +132,7 @@ class _Rule(NamedTuple):
 # The first that fits. Each message says more than the general advice here.
 _RULES = (
     _Rule(NotFound, 404, "not_found", "look at the lists: /api/sessions, and items, calls and windows below each"),
+    _Rule(TooLarge, 413, "body_too_large", "send less"),
     _Rule(errors.SessionNotFound, 404, "session_not_found", "GET /api/sessions lists those there are"),
     _Rule(errors.NothingCompacted, 409, "nothing_compacted", "there is nothing to undo"),
     _Rule(errors.UnknownItem, 404, "item_not_found", "GET items of the session lists those there are"),

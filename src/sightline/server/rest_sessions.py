@@ -1,4 +1,4 @@
-"""Operations on whole sessions: list, create, look, delete, fork, export, verify, talk."""
+"""Operations on whole sessions: create, look, delete, fork, export, verify, talk."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -8,10 +8,12 @@ from typing import TypeVar
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
-from sightline.errors import BadInput, SightlineError
+from sightline.errors import BadInput
 from sightline.log.branches import branch_label
-from sightline.log.stores.session_folder import Folder
-from sightline.server.rest_operation import Asked, NotFound, Served, Unavailable
+from sightline.replay.places import Place
+from sightline.server.rest_list import LOG_FORMAT, export_formats
+from sightline.server.rest_operation import Asked, NotFound, Unavailable
+from sightline.server.rest_timeline import call_facts
 from sightline.server.rest_values import (
     Branches,
     Created,
@@ -22,25 +24,21 @@ from sightline.server.rest_values import (
     Mismatch,
     NewSession,
     SessionDetails,
-    SessionFacts,
-    SessionPage,
-    SessionsQuery,
     Verification,
 )
-from sightline.server.sessions import InUse, OpenSessions
+from sightline.server.sessions import InUse
 from sightline.session.async_session import AsyncSession
+from sightline.session.call_rows import call_rows
 from sightline.session.document import SUFFIXES, TRANSCRIPTS
-from sightline.session.inspection import count, current_branch, first_question, sent_calls
+from sightline.session.inspection import count, current_branch
 from sightline.session.session import Session
-from sightline.values.screen_text import first_words
 from sightline.values.settings import Settings
-from sightline.wire import registry
 
-_WORDS = 200  # characters of the first question
-_LOOKED_AT = 200  # sessions that one search opens at most; the next page goes on
-_KNOWN = 10_000  # sessions whose facts are kept, about 1 kB each
-_LOG = "jsonl"
-_MEDIA = {_LOG: "application/x-ndjson", "markdown": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8"}
+_MEDIA = {
+    LOG_FORMAT: "application/x-ndjson",
+    "markdown": "text/markdown; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+}
 _PIECES = 64  # pieces of an export that are made at a time
 _EXPORT_HEADERS = {
     "x-content-type-options": "nosniff",
@@ -50,84 +48,7 @@ _EXPORT_HEADERS = {
 T = TypeVar("T")
 
 
-# ---------------------------------------------------------------------- list, create, look, delete
-
-
-async def list_sessions(asked: Asked) -> SessionPage:
-    """Return a page of sessions, those that match `q` if there is one."""
-    query: SessionsQuery = asked.query
-    sessions = asked.server.sessions
-    is_open = {session_id for session_id, _ in sessions.names()}
-
-    def read() -> SessionPage:
-        ids = sessions.stores.sessions()
-        found: list[SessionFacts] = []
-        at = query.start
-        while at < len(ids) and len(found) < query.limit and at - query.start < _LOOKED_AT:
-            facts = msgspec.structs.replace(_known_facts(asked.server, ids[at]), open=ids[at] in is_open)
-            at += 1
-            if query.q.casefold() in f"{facts.id}\n{facts.words}".casefold():
-                found.append(facts)
-        return SessionPage(found, len(ids), at if at < len(ids) else None)
-
-    return await asyncio.to_thread(read)
-
-
-def _known_facts(server: Served, session_id: str) -> SessionFacts:
-    """Describe a session, which is opened for that only if its file has changed since the last time."""
-    written, size = _file_facts(server.sessions, session_id)
-    key = (session_id, written, size)
-    if size is None:  # no file: the store does not tell whether it has changed
-        return _short_facts(server.sessions, session_id)
-    if (found := server.known.get(key)) is None:
-        if len(server.known) >= _KNOWN:
-            server.known.clear()
-        found = server.known[key] = _short_facts(server.sessions, session_id)
-    facts: SessionFacts = found
-    return facts
-
-
-def _short_facts(sessions: OpenSessions, session_id: str) -> SessionFacts:
-    """Describe a session without keeping it open. One that cannot be read is listed with the reason."""
-    try:
-        with Session.inspect(session_id, sessions.project, stores=sessions.stores) as session:
-            return facts_of(sessions, session, is_open=False)
-    except (SightlineError, OSError) as error:
-        return SessionFacts(session_id, error=str(error))
-
-
-def facts_of(sessions: OpenSessions, session: Session, *, is_open: bool) -> SessionFacts:
-    """Describe a session in short."""
-    counts = count(session)
-    written, size = _file_facts(sessions, session.id)
-    return SessionFacts(
-        id=session.id,
-        branch=branch_label(session.branch),
-        branches=list(map(branch_label, session.branches)),
-        words=first_words(first_question(session, _WORDS * 4), _WORDS),
-        written=written,
-        bytes=size,
-        entries=session.size,
-        items=counts.items,
-        turns=counts.turns,
-        tokens=counts.tokens,
-        calls=counts.calls,
-        compactions=len(list(session.summaries)),
-        faults=counts.faults,
-        pins=counts.pins,
-        open=is_open,
-    )
-
-
-def _file_facts(sessions: OpenSessions, session_id: str) -> tuple[int | None, int | None]:
-    """Return when a session was last written, and how large it is, where it is a file."""
-    if isinstance(sessions.stores, Folder):
-        try:
-            status = sessions.stores.file(session_id).stat()
-        except OSError:  # nothing was written yet
-            return None, 0
-        return int(status.st_mtime), status.st_size
-    return None, None
+# ---------------------------------------------------------------------- create, look, delete
 
 
 async def create_session(asked: Asked) -> Created:
@@ -145,15 +66,14 @@ async def create_session(asked: Asked) -> Created:
 
 async def get_session(asked: Asked) -> SessionDetails:
     """Describe a session."""
-    from sightline.server.rest_calls import call_facts
-
     async with asked.session() as session:
+        facts = await asked.server.listing.facts(asked.path["id"])
 
         def read(session: Session) -> SessionDetails:
-            calls, total = sent_calls(session, 0, 0)
-            calls, _ = sent_calls(session, max(total - 1, 0), 1)
+            _, total = call_rows(session, 0, 0)
+            calls, _ = call_rows(session, max(total - 1, 0), 1)
             return SessionDetails(
-                facts=facts_of(asked.server.sessions, session, is_open=True),
+                facts=facts,
                 settings=session.settings,
                 kinds=count(session).kinds,
                 open_calls=[call.name for call in session.open_calls],
@@ -188,9 +108,9 @@ async def fork_session(asked: Asked) -> Created:
     body: Fork = asked.body
     async with asked.session() as session:
         forked = await session.fork(body.at, name=body.name, keep_summaries=body.keep_summaries)
-        made = await asked.server.sessions.adopt(forked)
+        made = await asked.server.sessions.adopt(forked, asked.path["id"])
         asked.publish("append", made, branch=made.branch, at=body.at)
-        return Created(made.id, branch_label(made.branch))
+        return Created(asked.path["id"], branch_label(made.branch))
 
 
 # ---------------------------------------------------------------------- export, verify
@@ -199,15 +119,14 @@ async def fork_session(asked: Asked) -> Created:
 async def export_session(asked: Asked) -> Response:
     """Stream a whole conversation."""
     query: ExportQuery = asked.query
-    if query.format not in (_LOG, *TRANSCRIPTS, *registry.names()):
-        known = ", ".join((_LOG, *TRANSCRIPTS, *registry.names()))
-        raise BadInput(f"no format {query.format[:40]!r}; choose one of {known}")
+    if query.format not in (known := export_formats()):
+        raise BadInput(f"no format {query.format[:40]!r}; choose one of {', '.join(known)}")
     async with asked.session() as session:  # here, so that an unknown one is a 404 and no broken stream
-        name = f"{session.id}.{SUFFIXES.get(query.format, _LOG if query.format == _LOG else 'json')}"
+        name = f"{session.id}.{SUFFIXES.get(query.format, LOG_FORMAT if query.format == LOG_FORMAT else 'json')}"
 
     async def pieces() -> AsyncIterator[bytes]:
         async with asked.session() as session:
-            made = _exported(asked.server.sessions, session, query)
+            made = _exported(asked.server.sessions.place_of(asked.path["id"])[0], session, query)
             while some := await asyncio.to_thread(_some, made):
                 yield b"".join(some)
 
@@ -219,9 +138,9 @@ def _some(pieces: Iterator[bytes]) -> list[bytes]:
     return [piece for _, piece in zip(range(_PIECES), pieces, strict=False)]
 
 
-def _exported(sessions: OpenSessions, session: AsyncSession, query: ExportQuery) -> Iterator[bytes]:
-    if query.format == _LOG:
-        with closing(sessions.stores.open(session.id)) as store:
+def _exported(place: Place, session: AsyncSession, query: ExportQuery) -> Iterator[bytes]:
+    if query.format == LOG_FORMAT:
+        with closing(place.stores.open(session.id)) as store:
             store.refresh()
             for line in store.scan():
                 yield line.data if line.data.endswith(b"\n") else line.data + b"\n"
@@ -234,11 +153,11 @@ def _exported(sessions: OpenSessions, session: AsyncSession, query: ExportQuery)
 
 async def verify_session(asked: Asked) -> Verification:
     """Make every payload again from the log, in a session of its own, because this moves from branch to branch."""
-    async with asked.session() as session:
-        sessions = asked.server.sessions
+    async with asked.session():
+        place, own_id = asked.server.sessions.place_of(asked.path["id"])
 
         def read() -> Verification:
-            with Session.inspect(session.id, sessions.project, stores=sessions.stores) as own:
+            with Session.inspect(own_id, place.project, stores=place.stores) as own:
                 found, receipts = list(own.receipts.verify()), own.receipts
                 bad = [Mismatch(branch_label(each.branch), *each[1:]) for each in found if not each.good]
                 damaged, changed = receipts.damaged_lines(), receipts.changed_lines()
@@ -263,7 +182,7 @@ async def interact(asked: Asked) -> Interaction:
             from sightline.agent.events import Answer, PayloadComposed, ReplyReceived
         except ImportError as error:
             raise Unavailable(f"asking a model needs more: pip install 'sightline[agent]' ({error})") from error
-        key = (session.id, session.branch)
+        key = (asked.path["id"], session.branch)
         if key in asked.server.answering:
             raise InUse(f"the model is answering in session {session.id!r}: wait for its answer")
         asked.server.answering.add(key)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from sightline.compaction.loss import Loss
+from sightline.server.rest_list_values import SessionFacts
 from sightline.values.items import Usage
 from sightline.values.settings import Settings
 
@@ -16,6 +17,7 @@ Start = Annotated[int, Meta(ge=0, le=1 << 53, description="the place of the firs
 Tokens = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 Window = Annotated[int, Meta(ge=1, le=1_000_000_000, description="tokens of the context window")]
 Branch = Annotated[str, Meta(max_length=100, description="the branch; `main` is the first, without one the current")]
+Economy = Literal["off", "safe", "thrifty"]
 Query = Annotated[str, Meta(min_length=1, max_length=10_000)]
 
 # ---------------------------------------------------------------------- queries
@@ -33,14 +35,6 @@ class PageQuery(Struct, frozen=True):
     branch: Branch | None = None
     start: Start = 0
     limit: Limit = 100
-
-
-class SessionsQuery(Struct, frozen=True):
-    """A page of the list of sessions."""
-
-    start: Start = 0
-    limit: Annotated[int, Meta(ge=1, le=100)] = 20
-    q: Annotated[str, Meta(max_length=200, description="in the id or the first message, in any case")] = ""
 
 
 class ItemsQuery(Struct, frozen=True):
@@ -160,32 +154,11 @@ class PreviewChoice(Struct, frozen=True, forbid_unknown_fields=True):
     output: Tokens | None = None
     strategy: Annotated[str, Meta(max_length=60)] | None = None
     config: dict[str, Any] | None = None
-    economy: Annotated[Literal["off", "safe", "thrifty"], Meta(description="of the strategy focus")] | None = None
+    economy: Annotated[Economy, Meta(description="of the strategy focus")] | None = None
     call: Annotated[int, Meta(ge=1, le=1 << 53, description="an earlier call; without one, the next")] | None = None
 
 
 # ---------------------------------------------------------------------- answers
-
-
-class SessionFacts(Struct, frozen=True):
-    """What a session is, in short. `error`: why it cannot be read."""
-
-    id: str
-    branch: str = ""
-    branches: list[str] = []
-    words: str = ""  # the beginning of the first question
-    written: int | None = None  # seconds since 1970, where the store tells it
-    bytes: int | None = None
-    entries: int = 0
-    items: int = 0
-    turns: int = 0
-    tokens: int = 0  # of all items in full
-    calls: int = 0  # payloads that were sent
-    compactions: int = 0
-    faults: int = 0
-    pins: int = 0
-    open: bool = False  # in this server, now
-    error: str = ""
 
 
 class SessionDetails(Struct, frozen=True):
@@ -198,14 +171,6 @@ class SessionDetails(Struct, frozen=True):
     last_call: "CallFacts | None"
     damaged: int
     summary_running: bool
-
-
-class SessionPage(Struct, frozen=True):
-    """Some sessions, the one written to last first. `next`: where the next page starts; null: this is the last."""
-
-    sessions: list[SessionFacts]
-    total: int
-    next: int | None
 
 
 class Created(Struct, frozen=True):
@@ -238,6 +203,12 @@ class ItemPage(Struct, frozen=True):
     items: list[ItemFacts]
     total: int
     next: int | None
+
+
+class Pins(Struct, frozen=True):
+    """The items that somebody pinned, in order."""
+
+    items: list[ItemFacts]
 
 
 class ItemDetails(Struct, frozen=True):
@@ -292,28 +263,30 @@ class Done(Struct, frozen=True):
 
 
 class CallFacts(Struct, frozen=True):
-    """One payload that was sent: what was decided, and what its provider reported."""
+    """One call: what was decided, if Sightline composed its payload, and what its provider reported."""
 
     number: int
+    reply: str | None  # the item of its answer
+    composed: bool
     timestamp: str
-    seq: int  # of the newest entry that it considered
     tokens: int
-    limit: int
-    hash: str
-    reason: str  # why the prompt prefix changed; empty: it did not
-    changed: int | None  # the first changed block
-    factor: float
-    breakpoints: list[int]
-    lowered: int  # items below full that were added, or at a sweep all of them
-    faults: list[str]
-    windows: list[str]
-    question: bool
+    limit: int  # that it was composed for
     model: str
     usage: Usage | None
+    seq: int = 0  # of the newest entry that it considered
+    hash: str = ""
+    reason: str = ""  # why the prompt prefix changed; empty: it did not
+    changed: int | None = None  # the first changed block
+    factor: float = 1.0
+    breakpoints: list[int] = []
+    lowered: int = 0  # items below full that were added, or at a sweep all of them
+    faults: list[str] = []
+    windows: list[str] = []
+    question: bool = False
 
 
 class CallPage(Struct, frozen=True):
-    """Some payloads of a branch, oldest first."""
+    """Some calls of a branch, oldest first."""
 
     calls: list[CallFacts]
     total: int
@@ -329,17 +302,6 @@ class Line(Struct, frozen=True):
     tokens: int
     full_tokens: int
     why: str = ""
-
-
-class CallDetails(Struct, frozen=True):
-    """One payload that was sent, item by item, made again from the log. `same`: it is what was sent."""
-
-    call: CallFacts
-    same: bool
-    lines: list[Line]
-    preface: str
-    marker: str
-    messages: int
 
 
 class Context(Struct, frozen=True):

@@ -16,8 +16,9 @@ A server on any other address asks for a token. It is accepted in three places:
   `ANTHROPIC_BASE_URL=http://host:8787/token/TOKEN`. It and the header are taken off at once, so
   that no log and no provider gets the token.
 
-`/healthz` and `/readyz` need no token: they say nothing about sessions. Bodies have a limit, also those that do not say
-how long they are. Who sends a model's request and is not let in gets an error of the provider's shape.
+`/healthz`, `/readyz` and the inspector's pages need no token: they say nothing about sessions. Bodies have a limit,
+also those that do not say how long they are. Who sends a model's request and is not let in gets an error of the
+provider's shape.
 """
 
 import asyncio
@@ -29,11 +30,13 @@ from hashlib import sha256
 from hmac import compare_digest
 from ipaddress import ip_address
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from sightline.errors import BadInput
+from sightline.inspector.pages import PREFIX
 from sightline.log.stores.disk import make_directory
 from sightline.server.replies import error_body, provider_of
 
@@ -155,13 +158,23 @@ _BAD_REQUEST = Refusal(400, "bad_request", "a request has exactly one Host heade
 class Guard:
     """Lets in what may come in, and answers the rest itself. The outermost middleware of a server."""
 
-    def __init__(self, app: "ASGIApp", *, max_body: int, token_hash: str = "", hosts: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        app: "ASGIApp",
+        *,
+        max_body: int,
+        larger: Mapping[str, int] = MappingProxyType({}),
+        token_hash: str = "",
+        hosts: Iterable[str] = (),
+    ) -> None:
         """`token_hash`: what `hash_token` gave; empty: no token is asked for. `hosts`: names besides loopback's.
+
+        `larger`: paths whose bodies may have more bytes than `max_body`, and how many.
 
         With a token and without `hosts` any name is allowed, because a page that was rebound does not have the token.
         """
         hosts = tuple(hosts)
-        self._app, self._max_body, self._hash = app, max_body, token_hash
+        self._app, self._max_body, self._larger, self._hash = app, max_body, larger, token_hash
         self._hosts: Collection[str] | None = _LOOPBACK_NAMES | {_host_name(each) for each in hosts}
         if token_hash and not hosts:
             self._hosts = None
@@ -189,12 +202,15 @@ class Guard:
             return _FOREIGN_HOST
         if not _is_own_origin(headers, hosts[0]):
             return _FOREIGN_ORIGIN
-        if self._hash and scope["path"] not in OPEN_PATHS and not self._knows(scope["path"], headers, token_in_path):
+        if self._hash and not _is_open(scope) and not self._knows(scope["path"], headers, token_in_path):
             return _NO_TOKEN
         declared = headers.first(b"content-length")
-        if declared.isdigit() and int(declared[:20]) > self._max_body:
+        if declared.isdigit() and int(declared[:20]) > self._limit(scope):
             return _TOO_LARGE
         return None
+
+    def _limit(self, scope: "Scope") -> int:
+        return self._larger.get(scope["path"], self._max_body)
 
     def _knows(self, path: str, headers: "_Headers", token_in_path: str) -> bool:
         """Whether the request shows the token. Comparing takes a time that tells nothing about it."""
@@ -204,19 +220,19 @@ class Guard:
         return any(compare_digest(hash_token(each), self._hash) for each in shown if each)
 
     async def _pass_on(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        read, started, refused, more = 0, False, False, True
+        read, started, refused, more, most = 0, False, False, True, self._limit(scope)
 
         async def counted() -> "Message":
             nonlocal read, more
             message = await receive()
             read, more = read + len(message.get("body", b"")), bool(message.get("more_body"))
-            if read > self._max_body:
+            if read > most:
                 raise BodyTooLarge
             return message
 
         async def noted(message: "Message") -> None:
             nonlocal started, refused
-            if read > self._max_body and not started:  # frameworks answer 500 where reading fails
+            if read > most and not started:  # frameworks answer 500 where reading fails
                 refused = True
             else:
                 started = True
@@ -264,6 +280,12 @@ def _take_token(scope: "Scope") -> str:
         _, slash_, rest_ = raw.removeprefix(PATH_PREFIX.encode()).partition(b"/")
         scope["raw_path"] = slash_ + rest_ or b"/"
     return token
+
+
+def _is_open(scope: "Scope") -> bool:
+    """Whether a request needs no token, because the answer says nothing about sessions."""
+    path: str = scope["path"]
+    return path in OPEN_PATHS or (path.startswith(PREFIX) and scope["method"] in ("GET", "HEAD"))
 
 
 def _bearer(value: str) -> str:

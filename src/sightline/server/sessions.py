@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from sightline.apps.events import Event as WindowEvent
 from sightline.errors import BadInput, SessionClosed, SightlineError
 from sightline.log.stores import Stores
-from sightline.log.stores.session_folder import Folder
+from sightline.replay.places import Place, Places
 from sightline.server.events import Event, EventKind, Hub
 from sightline.session.async_session import AsyncSession
 from sightline.session.inspection import current_branch
@@ -22,7 +22,7 @@ _WINDOW_KINDS: dict[str, EventKind] = {
     "opened": "window_created", "acted": "window_updated", "refreshed": "window_updated", "closed": "window_closed",
 }  # fmt: skip
 
-Key = tuple[str, str]  # session, branch
+Key = tuple[str, str]  # session, branch. The session by its id among those of all places, see `Places`
 
 
 class InUse(SightlineError):
@@ -52,19 +52,22 @@ class OpenSessions:
         hub: Hub | None = None,
         most: int = MOST_OPEN,
         idle_seconds: float = IDLE_SECONDS,
+        everywhere: bool = False,
         **options: Any,
     ) -> None:
         """`stores`: where sessions are kept; None: in the project's folder below `root`. `options` as `Session.resume`.
 
-        `most` are open at a time, more only while all of them are in use.
+        `most` are open at a time, more only while all of them are in use. `everywhere`: also those of other projects.
         """
         self.project, self.hub = Path(project), hub or Hub()
-        self.stores: Stores = stores if stores is not None else Folder(project, root)
+        self.places = Places(project, root=root, stores=stores, everywhere=everywhere)
+        self.stores: Stores = self.places.own.stores
         self._most, self._idle, self._options = most, idle_seconds, options
         self._open: dict[Key, _Open] = {}
         self._locks: dict[Key, asyncio.Lock] = {}  # of sessions being opened
         self._timer: asyncio.TimerHandle | None = None
         self._closing: set[asyncio.Task[None]] = set()
+        self._before_close: list[Callable[[], Awaitable[None]]] = []
         self._stopped = False
 
     # ------------------------------------------------------------------ get one
@@ -105,12 +108,19 @@ class OpenSessions:
         self.hub.publish(Event("session_created", session.id))
         return await self.adopt(session)
 
-    async def adopt(self, session: AsyncSession) -> AsyncSession:
-        """Take over a session that somebody opened, such as a fork. Return it, or the same branch opened before."""
+    def place_of(self, session_id: str) -> tuple[Place, str]:
+        """Return the place of a session, and its id there. Raises SessionNotFound if there is no such place."""
+        return self.places.find(session_id)
+
+    async def adopt(self, session: AsyncSession, session_id: str = "") -> AsyncSession:
+        """Take over a session that somebody opened, such as a fork. Return it, or the same branch opened before.
+
+        `session_id`: its id among those of all places, if it is not of this project.
+        """
         if self._stopped:
             await session.close()
             raise SessionClosed(session.id)
-        key = (session.id, session.branch)
+        key = (session_id or session.id, session.branch)
         if (known := self._open.get(key)) is not None:
             await session.close()
             return known.session
@@ -128,14 +138,21 @@ class OpenSessions:
         keys = [key for key in self._open if key[0] == session_id]
         if any(self._open[key].users for key in keys):
             raise InUse(f"session {session_id!r} is in use: wait until its requests have ended, then delete it")
+        place, own_id = self.place_of(session_id)
         for key in keys:
             await self._open.pop(key).session.close()
-        await asyncio.to_thread(self.stores.delete, session_id)
+        await asyncio.to_thread(place.stores.delete, own_id)
         self.hub.publish(Event("session_deleted", session_id))
+
+    def on_close(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Have something else closed with the sessions, before them."""
+        self._before_close.append(close)
 
     async def close(self) -> None:
         """Close all sessions, and open no more. A second call does nothing."""
         self._stopped = True
+        while self._before_close:
+            await self._before_close.pop()()
         if self._timer is not None:
             self._timer.cancel()
         while self._open:
@@ -154,16 +171,17 @@ class OpenSessions:
             branch = None if known is None else await asyncio.to_thread(current_branch, known.session.session)
         if branch is not None and (held := self._open.get((session_id, branch))) is not None:
             return held
+        place, own_id = await asyncio.to_thread(self.place_of, session_id)
         key = (session_id, branch or "")
         lock = self._locks.setdefault(key, asyncio.Lock())
         try:
             async with lock:  # so that two requests open it once
                 if branch is None or (held := self._open.get(key)) is None:
                     opened = await AsyncSession.resume(
-                        session_id, self.project, stores=self.stores, branch=branch, **self._options
+                        own_id, place.project, stores=place.stores, branch=branch, **self._options
                     )
-                    await self.adopt(opened)
-                    held = self._open[opened.id, opened.branch]
+                    await self.adopt(opened, session_id)
+                    held = self._open[session_id, opened.branch]
                 return held
         finally:
             if not lock.locked():

@@ -64,6 +64,13 @@ class Folder:
         projects, former = Path(root or sightline_home()) / "projects", escape_project_path(project)
         self.path = projects / former if shared else own_folder(projects, project, former, SIDE_FILES, SESSION_FACTS)
 
+    @classmethod
+    def at(cls, path: Path, *, fsync: Fsync = "turn") -> "Folder":
+        """The sessions that lie in this folder, whichever project they are of."""
+        folder = cls.__new__(cls)
+        folder.fsync, folder.path = fsync, path
+        return folder
+
     def file(self, session_id: str) -> Path:
         """The path of a session's log, whether it exists or not. Raises BadSessionId."""
         return self.path / f"{check_session_id(session_id)}.jsonl"

@@ -1,0 +1,99 @@
+"""Where sessions are: of one project, of all projects of a user, and imported ones. Each has an id that says where."""
+
+import os
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from sightline.errors import SessionNotFound
+from sightline.log.stores import Stores
+from sightline.log.stores.project_folder import folder_name
+from sightline.log.stores.session_folder import Folder, sightline_home
+
+IMPORTED = "imported"
+_AT = "@"  # between the id of a session and its place; no id has it
+_BEGINNING = 1 << 16  # bytes of a log in which an entry names its project
+
+
+class _Entry(msgspec.Struct):
+    cwd: str = ""
+
+
+class Place(NamedTuple):
+    """The sessions of one place. `key` ends the ids of its sessions; it is empty for the project itself."""
+
+    key: str
+    project: Path  # for apps and settings; the folder of the sessions where the project is not known
+    stores: Stores
+
+    def full_id(self, session_id: str) -> str:
+        """Return the id by which a session is known among those of all places."""
+        return f"{session_id}{_AT}{self.key}" if self.key else session_id
+
+
+class Places:
+    """The places whose sessions are shown: those of one project and imported ones; `everywhere`: of all projects.
+
+    Imported sessions are in a folder of their own: of the user, or of the project if only that is shown.
+    """
+
+    def __init__(
+        self,
+        project: str | Path = ".",
+        *,
+        root: str | Path | None = None,
+        stores: Stores | None = None,
+        everywhere: bool = False,
+    ) -> None:
+        self.everywhere, self.home = everywhere, Path(root or sightline_home())
+        self.own = Place("", Path(project), stores if stores is not None else Folder(project, root))
+        above = self.own.stores.path if isinstance(self.own.stores, Folder) and not everywhere else self.home
+        self.imported = Place(IMPORTED, above / IMPORTED, Folder.at(above / IMPORTED))
+
+    def all(self) -> list[Place]:
+        """Return the places that there are now."""
+        return [self.own, *(self._others() if self.everywhere else ()), self.imported]
+
+    def find(self, full_id: str) -> tuple[Place, str]:
+        """Return the place of a session, and its id there. Whether it exists is not looked at.
+
+        Raises SessionNotFound if there is no such place.
+        """
+        session_id, at, key = full_id.partition(_AT)
+        if not at:
+            return self.own, session_id
+        if key == IMPORTED:
+            return self.imported, session_id
+        for place in self._others() if self.everywhere else ():
+            if place.key == key:
+                assert isinstance(place.stores, Folder)
+                return place._replace(project=_project_of(place.stores, session_id)), session_id
+        raise SessionNotFound(full_id, str(self.home))
+
+    def _others(self) -> list[Place]:
+        own = self.own.stores.path if isinstance(self.own.stores, Folder) else None
+        found = []
+        with suppress(OSError), os.scandir(self.home / "projects") as folders:
+            for each in folders:
+                path = Path(each.path)
+                if each.is_dir(follow_symlinks=False) and path != own:
+                    key = blake2b(os.fsencode(each.name), digest_size=4).hexdigest()
+                    found.append(Place(key, path, Folder.at(path)))
+        return sorted(found, key=lambda place: place.project)
+
+
+def _project_of(folder: Folder, session_id: str) -> Path:
+    """Return the project that a log names, if its folder is really that project's; else the folder itself.
+
+    The folder's name proves it: a log could name any path, and apps may open the files of a project.
+    """
+    with suppress(OSError), folder.file(session_id).open("rb") as file:
+        for line in file.read(_BEGINNING).split(b"\n"):
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                cwd = msgspec.json.decode(line, type=_Entry).cwd
+                if cwd and folder_name(cwd) == folder.path.name and Path(cwd).is_dir():
+                    return Path(cwd)
+    return folder.path

@@ -1,0 +1,344 @@
+"""The list of all sessions, over all projects and sources: what each is about, and what it used.
+
+Logs are counted a piece at a time, and only again if they have changed, so that a list of a thousand takes
+milliseconds. What was counted is kept in a file for the next run.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from threading import RLock
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from sightline.errors import BadSessionId, SightlineError
+from sightline.log.stores import check_session_id
+from sightline.log.stores.session_folder import Folder
+from sightline.log.stores.side_files import read_whole, replace_whole
+from sightline.replay.imported_files import ImportedFiles
+from sightline.replay.log_count import Counted, LogCount
+from sightline.replay.offered_files import SIGHTLINE, SOURCES, FirstLook, Offered, find_offered, home_folders, look_at
+from sightline.replay.places import Place, Places
+from sightline.values.items import Usage
+
+PROXY = "proxy"
+_HEAD = 1 << 17  # bytes of a log in which its title is looked for
+_MOST_HEADS = 2_000  # logs and files whose beginning is read for one list
+_PAGE_BYTES = 1 << 26  # of logs that are counted for one page, before it is shown with what is known
+_KEPT = "session-list.msgpack"
+_PROXY_NAMES = "proxy-"  # how the names of the proxy's conversations begin
+
+
+class Listed(Struct, frozen=True):
+    """A session, or a file that could become one. What `counted` says is whole if it is `ready`."""
+
+    id: str  # as paths have it; empty: it is a file that was not imported
+    name: str
+    state: str  # "session"; "file": not imported; "grown": its file has grown since it was imported
+    source: str
+    title: str = ""
+    project: str = ""
+    created: int | None = None
+    updated: float | None = None  # seconds since 1970
+    size: int | None = None
+    ready: bool = False
+    counted: Counted = field(default_factory=Counted)
+    cost: float | None = None  # dollars; None: no price is known, or nothing was reported
+    file: str | None = None  # that it comes from
+    error: str = ""
+
+
+class Page(NamedTuple):
+    """Some of the list. `total`: how many match; `pending`: how many have not been counted yet."""
+
+    rows: list[Listed]
+    total: int
+    pending: int
+    sources: dict[str, int]  # how many there are of each, whether they match or not
+    projects: dict[str, int]
+
+
+class Wanted(Struct, frozen=True):
+    """Which part of the list, in which order."""
+
+    words: str = ""  # in title, project or id
+    source: str = ""
+    project: str = ""
+    sort: str = "updated"
+    ascending: bool = False
+    start: int = 0
+    limit: int = 50
+
+
+class _Kept(Struct, array_like=True):
+    """What was counted of a log when it was of this size and time."""
+
+    changed: int
+    size: int
+    counted: Counted
+
+
+class _Log:
+    """One log and what is known of it."""
+
+    def __init__(self, place: Place, session_id: str, file: Path, kept: _Kept | None) -> None:
+        self.place, self.session_id, self.file = place, session_id, file
+        self.size = self.changed = self.seen = -1  # seen: the size up to which it was counted
+        self.looked = False  # its beginning was read
+        self.counted, self._count = Counted(), LogCount()
+        self._kept = kept
+
+    @property
+    def is_ready(self) -> bool:
+        return self.seen == self.size
+
+    def note(self, size: int, changed: int) -> None:
+        """Note how large a log is now, and when it was last changed."""
+        if (size, changed) == (self.size, self.changed):
+            return
+        if self._kept is not None and (self._kept.size, self._kept.changed) == (size, changed):
+            self.counted, self.seen, self.looked = self._kept.counted, size, True
+        elif size < self._count.offset or self._count.offset == 0:
+            self._count, self.seen = LogCount(), -1
+        else:
+            self.seen = -1
+        self.size, self.changed, self._kept = size, changed, None
+
+    def read(self, most: int) -> int:
+        """Count on for about so many bytes. Return how many were read."""
+        before, size = self._count.offset, self.size
+        try:
+            done = self._count.read(self.file, most)
+            self.counted = self._count.counted()
+        except OSError as error:
+            done, self.counted = True, replace(self.counted, error=error.strerror or str(error))
+        self.looked = True
+        self.seen = size if done else -1
+        return self._count.offset - before
+
+    def kept(self) -> _Kept:
+        return _Kept(self.changed, self.size, self.counted)
+
+
+class SessionCatalog:
+    """Lists the sessions of all places, and the files that are offered. May be used from several threads."""
+
+    def __init__(
+        self,
+        places: Places,
+        offered: tuple[Path, ...] = (),
+        cost_of: Callable[[Mapping[str, Usage]], float | None] = lambda _: None,
+    ) -> None:
+        """`offered` are files and folders whose recordings are listed too. `cost_of` what was used, by model."""
+        self.places, self._named, self._cost_of = places, offered, cost_of
+        self.imported = ImportedFiles(places.imported)
+        self._lock = RLock()
+        self._logs: dict[Path, _Log] = {}
+        self._looks: dict[Path, tuple[int, FirstLook]] = {}  # the size that a file had then
+        self._file = places.home / _KEPT
+        self._kept: dict[str, _Kept] | None = None
+        self._is_new = False  # something was counted that is not kept yet
+
+    def page(self, wanted: Wanted) -> Page:
+        """Return a part of the list."""
+        with self._lock:
+            logs = [*self._found()]
+            heads = _MOST_HEADS
+            for log in logs:
+                if not log.looked and heads:
+                    heads -= 1
+                    self._read(log, _HEAD)
+            offered = {str(each.path): each for each in self._offered()}
+            origins = self._origins(offered)
+            rows = [self._row(log, origins) for log in logs]
+            rows += self._others()
+            rows += self._files(offered, {row.file for row in rows})
+            found = sorted(filter(_filter(wanted), rows), key=_order(wanted.sort), reverse=not wanted.ascending)
+            page = found[wanted.start : wanted.start + wanted.limit]
+            page = self._count_page(page, {log.place.full_id(log.session_id): log for log in logs}, origins)
+            pending = sum(not log.is_ready for log in logs)
+            sources, projects = Counter(row.source for row in rows), Counter(row.project for row in rows)
+            return Page(page, len(found), pending, dict(sources.most_common()), dict(projects.most_common()))
+
+    def row(self, full_id: str) -> Listed | None:
+        """Return the row of one session, counted whole; None if there is none."""
+        place, session_id = self.places.find(full_id)
+        with self._lock:
+            if not isinstance(place.stores, Folder):
+                return next((row for row in self._others() if row.id == full_id), None)
+            log = next((log for log in self._found_in(place) if log.session_id == session_id), None)
+            if log is None:
+                return None
+            while not log.is_ready:
+                self._read(log, _PAGE_BYTES)
+            offered = self._offered() if place.key == self.places.imported.key else []
+            return self._row(log, self._origins({str(each.path): each for each in offered}))
+
+    def count_more(self, most: int) -> int:
+        """Count about so many bytes of what has not been counted yet. Return how many logs are left."""
+        with self._lock:
+            waiting = [log for log in self._found() if not log.is_ready]
+            for number, log in enumerate(waiting):
+                if most <= 0:
+                    return len(waiting) - number
+                most -= self._read(log, most) + 1
+                if not log.is_ready:
+                    return len(waiting) - number
+            self.keep()
+            return 0
+
+    def keep(self) -> None:
+        """Keep what was counted, for the next run. If that is not possible, nothing is kept."""
+        with self._lock:
+            if self._is_new:
+                kept = {str(path): log.kept() for path, log in self._logs.items() if log.is_ready}
+                replace_whole(self._file, msgspec.msgpack.encode(kept))
+                self._is_new = False
+
+    def find_offered(self, path: str) -> Offered | None:
+        """Return the file of this path, if it is one that is offered; None if it is not."""
+        return next((each for each in self._offered() if str(each.path) == path), None)
+
+    # ------------------------------------------------------------------ private
+
+    def _read(self, log: _Log, most: int) -> int:
+        self._is_new = True
+        return log.read(most)
+
+    def _found(self) -> Iterator[_Log]:
+        """Yield the logs that there are now."""
+        for place in self.places.all():
+            yield from self._found_in(place)
+
+    def _found_in(self, place: Place) -> Iterator[_Log]:
+        if not isinstance(place.stores, Folder):
+            return
+        if self._kept is None:
+            self._kept = _read_kept(self._file)
+        with suppress(OSError), os.scandir(place.stores.path) as names:
+            for each in names:
+                name, suffix = os.path.splitext(each.name)  # noqa: PTH122 - a Path for each would take longer
+                with suppress(OSError, BadSessionId):
+                    if suffix != ".jsonl" or not each.is_file() or not (status := each.stat()).st_size:
+                        continue
+                    path = Path(each.path)
+                    if (log := self._logs.get(path)) is None:
+                        kept = self._kept.get(each.path)
+                        log = self._logs[path] = _Log(place, check_session_id(name), path, kept)
+                    log.note(status.st_size, status.st_mtime_ns)
+                    yield log
+
+    def _others(self) -> Iterator[Listed]:
+        """Yield the sessions of stores that are no folder. Nothing says when they were changed, so each is read."""
+        for place in self.places.all():
+            if isinstance(place.stores, Folder):
+                continue
+            for session_id in place.stores.sessions():
+                count, error = LogCount(), ""
+                try:
+                    with closing(place.stores.open(session_id)) as store:
+                        store.refresh()
+                        count.add(line.data for line in store.scan())
+                except SightlineError as failure:
+                    error = str(failure)
+                counted = count.counted()
+                row = _listed(place, session_id, counted, error or counted.error)
+                yield replace(row, cost=self._cost_of(counted.usages))
+
+    def _offered(self) -> list[Offered]:
+        folders = home_folders(os.environ, Path.home()) if self.places.everywhere else []
+        return [*find_offered(self._named, folders)]
+
+    def _origins(self, offered: dict[str, Offered]) -> dict[str, tuple[Offered, bool]]:
+        """Return the file of each imported session that is offered now, and whether it has grown since."""
+        return {
+            session_id: (now, (now.size, now.changed) != (origin.size, origin.changed))
+            for path, origin in self.imported.origins().items()
+            if (now := offered.get(path)) is not None
+            for session_id in origin.sessions
+        }
+
+    def _row(self, log: _Log, origins: dict[str, tuple[Offered, bool]]) -> Listed:
+        row = _listed(log.place, log.session_id, log.counted, log.counted.error)
+        cost = self._cost_of(log.counted.usages)
+        row = replace(row, updated=log.changed / 1e9, size=log.size, ready=log.is_ready, cost=cost)
+        if log.place.key != self.places.imported.key or log.session_id not in origins:
+            return row
+        file, grown = origins[log.session_id]
+        updated = max(file.changed / 1e9, row.updated or 0) if grown else row.updated
+        return replace(row, file=str(file.path), state="grown" if grown else "session", updated=updated)
+
+    def _files(self, offered: dict[str, Offered], listed: set[str | None]) -> Iterator[Listed]:
+        """Yield the files that are not imported, without those in which nobody says anything."""
+        heads = _MOST_HEADS
+        for path, each in offered.items():
+            if path in listed:
+                continue
+            size, look = self._looks.get(each.path, (-1, FirstLook()))
+            if heads and (size < 0 or (size != each.size and not look.title)):
+                heads -= 1
+                look = look_at(each.path)
+                self._looks[each.path] = (each.size, look)
+            if look.source:
+                yield Listed(
+                    "", each.path.name, "file", look.source, look.title, look.project, look.created,
+                    each.changed / 1e9, each.size, counted=Counted(model=look.model), file=path,
+                )  # fmt: skip
+
+    def _count_page(
+        self, page: list[Listed], logs: dict[str, _Log], origins: dict[str, tuple[Offered, bool]]
+    ) -> list[Listed]:
+        """Count the logs of a page that have not been counted, as long as that is quick."""
+        rows, most = [], _PAGE_BYTES
+        for row in page:
+            log = logs.get(row.id)
+            if row.ready or log is None or most <= 0:
+                rows.append(row)
+                continue
+            most -= self._read(log, most)
+            rows.append(self._row(log, origins))
+        return rows
+
+
+def _read_kept(file: Path) -> dict[str, _Kept]:
+    try:
+        return msgspec.msgpack.decode(read_whole(file) or b"\x80", type=dict[str, _Kept])
+    except msgspec.DecodeError:  # of another version: everything is counted again
+        return {}
+
+
+def _listed(place: Place, session_id: str, counted: Counted, error: str = "") -> Listed:
+    source = SOURCES.get(counted.kind) or (PROXY if session_id.startswith(_PROXY_NAMES) else SIGHTLINE)
+    return Listed(
+        place.full_id(session_id), session_id, "session", source, counted.title, counted.project, counted.created,
+        ready=True, counted=counted, error=error,
+    )  # fmt: skip
+
+
+def _filter(wanted: Wanted) -> Callable[[Listed], bool]:
+    words = wanted.words.casefold().split()
+
+    def matches(row: Listed) -> bool:
+        if (wanted.source and row.source != wanted.source) or (wanted.project and row.project != wanted.project):
+            return False
+        text = f"{row.id}\n{row.name}\n{row.title}\n{row.project}".casefold()
+        return all(word in text for word in words)
+
+    return matches
+
+
+def _order(sort: str) -> Callable[[Listed], Any]:
+    """Return what to sort by: a field of the row, or of what was counted. What is not known is the least."""
+
+    def key(row: Listed) -> tuple[bool, float | str, float]:
+        own = getattr(row, sort) if sort in Listed.__struct_fields__ else getattr(row.counted, sort)
+        if isinstance(own, str):
+            return own != "", own.casefold(), row.updated or 0
+        return own is not None and (row.ready or sort in ("updated", "created")), own or 0, row.updated or 0
+
+    return key

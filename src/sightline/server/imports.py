@@ -1,0 +1,112 @@
+"""Imports that a page asks for: one after another, in the background, with their progress as events."""
+
+import asyncio
+import secrets
+import shutil
+import tempfile
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from sightline.errors import SightlineError
+from sightline.imports.importer import Imported
+from sightline.replay.imported_files import ImportedFiles
+from sightline.replay.offered_files import Offered
+from sightline.server.events import Event, Hub
+from sightline.server.rest_list_values import ImportedSession, ImportFacts
+
+_REMEMBERED = 100  # imports whose outcome can be asked for
+
+
+class Imports:
+    """The imports of a server. For one event loop."""
+
+    def __init__(self, files: ImportedFiles, hub: Hub) -> None:
+        self._files, self._hub = files, hub
+        self._known: dict[str, ImportFacts] = {}
+        self._order: deque[str] = deque()
+        self._turn = asyncio.Lock()  # one at a time: each reads and writes much
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, offered: Offered) -> ImportFacts:
+        """Begin to import a file that the list offers."""
+        return self._begin(offered.path, offered.path.name, offered, None)
+
+    def begin_upload(self, folder: Path, name: str) -> ImportFacts:
+        """Begin to import the one file in this folder, which is deleted afterwards."""
+        return self._begin(folder / name, name, None, folder)
+
+    def get(self, import_id: str) -> ImportFacts | None:
+        """Return an import; None if it is not known any more."""
+        return self._known.get(import_id)
+
+    def all(self) -> list[ImportFacts]:
+        """Return the last imports, the newest first."""
+        return [self._known[each] for each in reversed(self._order)]
+
+    async def close(self) -> None:
+        """Wait for the import that runs, and begin no other."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _begin(self, file: Path, name: str, offered: Offered | None, folder: Path | None) -> ImportFacts:
+        path = "" if offered is None else str(offered.path)
+        for known in self._known.values():
+            if known.state == "running" and path and known.path == path:
+                return known  # somebody else has just asked for it
+        made = ImportFacts(f"im-{secrets.token_hex(6)}", name, path, "running")
+        self._known[made.id] = made
+        self._order.append(made.id)
+        while len(self._order) > _REMEMBERED:
+            self._known.pop(self._order.popleft(), None)
+        task = asyncio.get_running_loop().create_task(self._run(made.id, file, offered, folder))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return made
+
+    async def _run(self, import_id: str, file: Path, offered: Offered | None, folder: Path | None) -> None:
+        loop = asyncio.get_running_loop()
+
+        def tick(share: float) -> None:
+            with suppress(RuntimeError):  # the server has stopped meanwhile
+                loop.call_soon_threadsafe(self._change, import_id, "running", share)
+
+        try:
+            async with self._turn:
+                done = await asyncio.to_thread(self._files.bring_in, file, offered, tick)
+            sessions = [self._described(each) for each in done.imported]
+            self._change(import_id, "done", 1.0, sessions, done.refused)
+        except (SightlineError, OSError) as error:
+            self._change(import_id, "failed", 1.0, error=str(error).replace(str(file), file.name))
+        finally:
+            if folder is not None:
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    def _described(self, done: Imported) -> ImportedSession:
+        session_id = self._files.place.full_id(done.session)
+        return ImportedSession(session_id, done.state, done.lines, done.added, done.messages, done.types, done.usage)
+
+    def _change(
+        self,
+        import_id: str,
+        state: str,
+        share: float,
+        sessions: list[ImportedSession] | None = None,
+        error: str = "",
+    ) -> None:
+        before = self._known.get(import_id)
+        if before is None or before.state != "running":
+            return
+        now = replace(before, state=state, share=share, sessions=sessions or [], error=error)
+        self._known[import_id] = now
+        ids = [each.id for each in now.sessions]
+        data = {"import": now.id, "name": now.name, "state": state, "share": share, "sessions": ids, "error": error}
+        self._hub.publish(Event("import", data=data))
+
+
+def upload_folder() -> Path:
+    """Make a folder for one file that is uploaded."""
+    return Path(tempfile.mkdtemp(prefix="sightline-upload-"))

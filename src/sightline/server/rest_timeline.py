@@ -1,0 +1,299 @@
+"""Operations on the calls of a model: the context window over time, one call, two calls, where the tokens are."""
+
+import asyncio
+from typing import Any
+
+from sightline.agent.models import Price
+from sightline.agent.models.catalog import price_of, window_of
+from sightline.agent.usage import price_usage
+from sightline.replay.token_tree import token_tree
+from sightline.server.rest_call_values import (
+    CallDetails,
+    CallDifference,
+    CallQuery,
+    ChangedLine,
+    ChangeFacts,
+    ContentLine,
+    Timeline,
+    TimelineCall,
+    TimelineQuery,
+    TokensQuery,
+    TokenTreeFacts,
+)
+from sightline.server.rest_operation import Asked, NotFound
+from sightline.server.rest_values import CallFacts, CallPage, PageQuery
+from sightline.session import call_contents as contents
+from sightline.session.call_payloads import UnknownCallNumber
+from sightline.session.call_rows import CallRow, call_rows
+from sightline.session.session import Session
+from sightline.values.items import Usage
+from sightline.values.profiles import Prices, profile
+
+_BEGINNING = 400  # characters of a text in a list
+_MOST = 1000  # items of each list of a difference
+_WIRES = {"anthropic": "anthropic"}  # the format of a profile's provider, where it is not that of OpenAI
+
+
+# ---------------------------------------------------------------------- over time
+
+
+async def get_timeline(asked: Asked) -> Timeline:
+    """Return what the contexts of calls held."""
+    query: TimelineQuery = asked.query
+    async with asked.session() as session:
+
+        def read() -> Timeline:
+            rows, total = call_rows(session.session, query.start, query.limit, query.every)
+            end = query.start + len(rows) * query.every
+            return Timeline(list(map(timeline_call, rows)), total, end if rows and end < total else None)
+
+        return await asyncio.to_thread(read)
+
+
+async def list_calls(asked: Asked) -> CallPage:
+    """Return a page of the calls, and what was decided for each."""
+    query: PageQuery = asked.query
+    async with asked.session() as session:
+        rows, total = await asyncio.to_thread(call_rows, session.session, query.start, query.limit)
+        end = query.start + len(rows)
+        return CallPage(list(map(call_facts, rows)), total, end if rows and end < total else None)
+
+
+def timeline_call(row: CallRow) -> TimelineCall:
+    """Describe a call by what its context held."""
+    limit, limit_from = row.limit, "budget" if row.limit is not None else ""
+    if limit is None and (window := window_of(row.model)):
+        limit, limit_from = window, "model"
+    price = price_of(row.model)
+    used = row.usage or Usage(row.total, row.output, row.cached, row.total - row.cached)
+    return TimelineCall(
+        number=row.number,
+        reply=row.reply,
+        timestamp=row.timestamp,
+        model=row.model,
+        composed=row.composed,
+        tokens=row.tokens,
+        total=row.total,
+        limit=limit,
+        limit_from=limit_from,
+        reported=row.usage.input_tokens if row.usage is not None else None,
+        cached=row.cached,
+        cached_from=row.cached_from,
+        relative_cost=row.relative_cost,
+        cost=price_usage(used, price) if price is not None else None,
+        cost_from="" if price is None else row.cached_from,
+        output=row.output,
+        usage=row.usage,
+        reason=row.reason,
+        marks=list(row.marks),
+    )
+
+
+def call_facts(row: CallRow) -> CallFacts:
+    """Describe a call by what was decided for it."""
+    note = row.receipt
+    given: dict[str, Any] = {"number": row.number, "reply": row.reply, "composed": row.composed, "model": row.model}
+    given |= {"timestamp": row.timestamp, "usage": row.usage, "tokens": row.total, "limit": row.limit or 0}
+    if note is None:
+        return CallFacts(**given)
+    return CallFacts(
+        **given,
+        seq=note.seq,
+        hash=note.hash,
+        reason=note.reason,
+        changed=note.changed,
+        factor=note.factor,
+        breakpoints=list(note.breakpoints),
+        lowered=len(note.plan.lods if note.plan is not None else note.lods),
+        faults=note.faults,
+        windows=list(note.windows),
+        question=note.question,
+    )
+
+
+# ---------------------------------------------------------------------- one call, two calls
+
+
+async def get_call(asked: Asked) -> CallDetails:
+    """Return one call, item by item, made again from the log."""
+    number, query = call_number(asked.path["call"]), asked.query
+    assert isinstance(query, CallQuery)
+    async with asked.session() as session:
+        return await asyncio.to_thread(_read_call, session.session, number, query)
+
+
+def _read_call(session: Session, number: int, query: CallQuery) -> CallDetails:
+    found, wire = _contents(session, number), _wire(session)
+    row = _row(session, number)
+    change = None
+    if number > 1:
+        change = _change(session, _contents(session, number - 1), found, row)
+    end = query.start + query.limit
+    lines = _lines(session, found, row, query.start, end, whole=query.text == "full")
+    receipt = call_facts(row)
+    sent = found.payload if row.composed else None  # of others no more is read than is shown
+    return CallDetails(
+        call=timeline_call(row),
+        receipt=receipt,
+        same=sent.hash == receipt.hash if sent is not None else None,
+        wire=wire,
+        messages=found.messages,
+        bytes=len(sent.json(wire)) if sent is not None else None,
+        preface=sent.plan.preface if sent is not None else "",
+        marker=sent.plan.marker if sent is not None else "",
+        change=change,
+        lines=lines,
+        total=len(found.lines),
+        next=end if end < len(found.lines) else None,
+    )
+
+
+async def compare_calls(asked: Asked) -> CallDifference:
+    """Return what differs between two calls."""
+    one, other = call_number(asked.path["call"]), call_number(asked.path["other"])
+    async with asked.session() as session:
+        return await asyncio.to_thread(_compare, session.session, one, other)
+
+
+def _compare(session: Session, one: int, other: int) -> CallDifference:
+    a, b = _contents(session, one), _contents(session, other)
+    row_a, row_b = _row(session, one), _row(session, other)
+    found = contents.compare(a, b)
+    changed = [
+        ChangedLine(x.id, x.kind, x.tool, x.subject, x.level, y.level, x.tokens, y.tokens)
+        for x, y in found.changed[:_MOST]
+    ]
+    return CallDifference(
+        a=timeline_call(row_a),
+        b=timeline_call(row_b),
+        first=_change(session, a, b, row_b),
+        added=_some_lines(session, b, row_b, found.added),
+        removed=_some_lines(session, a, row_a, found.removed),
+        changed=changed,
+        same=found.same,
+        added_total=len(found.added),
+        removed_total=len(found.removed),
+        changed_total=len(found.changed),
+    )
+
+
+def call_number(text: str) -> int:
+    """Return the number of a call in a path. Raises NotFound if it is none."""
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise NotFound(f"calls have numbers, beginning with 1, not {text[:40]!r}")
+    return int(text)
+
+
+def _contents(session: Session, number: int) -> contents.CallContents:
+    try:
+        return contents.CallContents(session, number)
+    except UnknownCallNumber as error:
+        raise NotFound(str(error)) from error
+
+
+def _row(session: Session, number: int) -> CallRow:
+    [row], _ = call_rows(session, number - 1, 1)
+    return row
+
+
+def _wire(session: Session) -> str:
+    return _WIRES.get(session.settings.profile, "openai")
+
+
+def _change(
+    session: Session, one: contents.CallContents, other: contents.CallContents, row: CallRow
+) -> ChangeFacts | None:
+    found = other.change_since(one, _wire(session))
+    if found is None:
+        return None
+    prices, price = profile(session.settings.profile).prices, price_of(row.model)
+    return ChangeFacts(
+        block=found.block,
+        byte=found.byte,
+        item=found.item,
+        kind=found.kind,
+        reason=row.reason,
+        before=found.before,
+        after=found.after,
+        kept_tokens=found.kept,
+        lost_tokens=found.lost,
+        relative_cost=round(found.lost * (prices.write - prices.read), 1),
+        cost=None if price is None else found.lost * (price.written - price.cached) / 1_000_000,
+    )
+
+
+def _lines(
+    session: Session, found: contents.CallContents, row: CallRow, start: int, end: int, *, whole: bool
+) -> list[ContentLine]:
+    """Return some lines of a call in order, each with its price and whether it was cached."""
+    picked = _with_cached(found, row)[start:end]
+    return [_line(session, found, row, line, cached, whole=whole) for line, cached in picked]
+
+
+def _some_lines(
+    session: Session, found: contents.CallContents, row: CallRow, wanted: list[contents.ContentLine]
+) -> list[ContentLine]:
+    keys = {line.key for line in wanted[:_MOST]}
+    picked = [(line, cached) for line, cached in _with_cached(found, row) if line.key in keys]
+    return [_line(session, found, row, line, cached, whole=False) for line, cached in picked]
+
+
+def _with_cached(found: contents.CallContents, row: CallRow) -> list[tuple[contents.ContentLine, bool]]:
+    total = row.usage.input_tokens if row.usage is not None else row.total
+    return list(zip(found.lines, contents.cached_lines(found.lines, row.cached, max(total, 1)), strict=True))
+
+
+def _line(
+    session: Session,
+    found: contents.CallContents,
+    row: CallRow,
+    line: contents.ContentLine,
+    cached: bool,
+    *,
+    whole: bool,
+) -> ContentLine:
+    text = found.text(line)
+    prices, price = profile(session.settings.profile).prices, price_of(row.model)
+    return ContentLine(
+        id=line.id,
+        kind=line.kind,
+        level=line.level,
+        tokens=line.tokens,
+        full_tokens=line.full_tokens,
+        why=line.why,
+        cached=cached,
+        relative_cost=round(_relative(line.framed, prices, cached), 1),
+        cost=None if price is None else _dollars(line.framed, price, cached),
+        tool=line.tool,
+        subject=line.subject[:_BEGINNING],
+        text=text if whole else text[:_BEGINNING],
+        characters=len(text),
+        block=line.block,
+    )
+
+
+def _relative(tokens: int, prices: Prices, cached: bool) -> float:
+    return tokens * (prices.read if cached else prices.write)
+
+
+def _dollars(tokens: int, price: Price, cached: bool) -> float:
+    return tokens * (price.cached if cached else price.written) / 1_000_000
+
+
+# ---------------------------------------------------------------------- where the tokens are
+
+
+async def get_tokens(asked: Asked) -> TokenTreeFacts:
+    """Return where the tokens are, by kind, tool and file."""
+    query: TokensQuery = asked.query
+    groups = [group.strip() for group in query.by.split(",") if group.strip()]
+    async with asked.session() as session:
+
+        def read() -> TokenTreeFacts:
+            try:
+                tree = token_tree(session.session, groups, query.call)
+            except UnknownCallNumber as error:
+                raise NotFound(str(error)) from error
+            return TokenTreeFacts(tree.total, query.call, tree.root, tree.rereads)
+
+        return await asyncio.to_thread(read)

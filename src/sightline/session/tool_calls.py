@@ -1,0 +1,102 @@
+"""The tools that a session's calls are of, and the arguments of those that read files. Each call is read once."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+from msgspec import Raw, Struct
+
+from sightline.log import entries
+from sightline.log.branches import NONE
+from sightline.log.columns import Timeline
+from sightline.log.journal import Journal
+from sightline.log.stores import Span
+from sightline.session.session import Session
+from sightline.shorten import Purpose
+from sightline.values.items import Kind
+
+_READ_AT_ONCE = 512  # entries
+_CALL_PART = b'{"type":"call"'
+_READS = (Purpose.READ, Purpose.SHOW)
+
+
+class _Call(Struct):
+    name: str = ""
+    input: Raw = Raw(b"null")
+
+
+class _Body(Struct):
+    content: Raw = Raw(b'""')
+
+
+class _Line(Struct):
+    message: _Body | None = None
+    tool: _Call | None = None
+
+
+class ToolCalls:
+    """What is known of the calls of a log, by row."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.timeline, self._store = journal.timeline, journal.store
+        self.arguments: dict[int, bytes] = {}  # of calls that read files: to know the same read again by
+        self._names: dict[int, str] = {}
+        self._rows = 0
+
+    def name(self, row: int) -> str:
+        """Return the tool of a call, or of a result; empty if the row is neither."""
+        call = self.timeline.partner[row] if self.timeline.kind[row] == Kind.RESULT else row
+        return self._names.get(call, "")
+
+    def update(self) -> None:
+        """Read the calls that are new in the log."""
+        timeline, first, end = self.timeline, self._rows, len(self.timeline)
+        rows = [row for row in range(first, end) if timeline.sub[row] == 1 and timeline.kind[row] == Kind.CALL]
+        waiting = iter(rows)  # the first call of each message
+        while batch := list(islice(waiting, _READ_AT_ONCE)):
+            spans = [Span(timeline.offset[row], timeline.length[row]) for row in batch]
+            for row, line in zip(batch, self._store.read_many(spans), strict=True):
+                self._add(row, [*_calls(line)])
+        self._rows = end
+
+    def _add(self, row: int, calls: Sequence[_Call]) -> None:
+        for call_row, call in enumerate(calls, start=row):
+            if call_row >= len(self.timeline) or self.timeline.kind[call_row] != Kind.CALL:
+                return  # its line was changed since
+            self._names[call_row] = call.name
+            if self.timeline.purpose[call_row] in _READS:
+                self.arguments[call_row] = bytes(call.input)
+
+
+def _calls(line: bytes) -> Iterator[_Call]:
+    try:
+        read = msgspec.json.decode(line, type=_Line)
+        parts: list[Any] = []
+        if read.message is not None and bytes(read.message.content).startswith(b"["):
+            parts = msgspec.json.decode(read.message.content, type=list[Raw])
+        calls = [msgspec.json.decode(part, type=_Call) for part in parts if bytes(part).startswith(_CALL_PART)]
+    except entries.UNREADABLE:
+        return
+    yield from calls
+    if read.tool is not None:
+        yield read.tool
+
+
+def subject_at(timeline: Timeline, row: int) -> str:
+    """Return what a call or result is about: a path, a command, a URL; empty if nothing says so."""
+    subject = timeline.subject[row]
+    return timeline.subjects[subject] if subject != NONE else ""
+
+
+_known: "WeakKeyDictionary[Session, ToolCalls]" = WeakKeyDictionary()
+
+
+def tool_calls(session: Session) -> ToolCalls:
+    """Return the calls of a session's log as they are now. Hold the session's lock while you use it."""
+    found = _known.get(session)
+    if found is None or found.timeline is not session._journal.timeline or found._rows > len(found.timeline):
+        found = _known[session] = ToolCalls(session._journal)
+    found.update()
+    return found
