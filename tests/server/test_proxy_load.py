@@ -122,7 +122,7 @@ def test_many_streams_at_once(tmp_path: Path, soak: bool, tried: Tried) -> None:
         serving.signal()
         assert serving.wait() == -signal.SIGTERM
         assert (upstream.invalid, upstream.count) == ([], number * rounds * 3)
-        assert serving.printed[1:] == []
+        assert [line for line in serving.printed[1:] if "/inspector/" not in line] == []
     print("memory, files, threads:", *used, sep="\n")
     assert max(memory for memory, _, _ in used[warm:]) < used[warm - 1][0] + SAME
     assert max(files for _, files, _ in used) < OPEN_SESSIONS + 2 * number + 40

@@ -16,15 +16,15 @@ WIRES = ("anthropic", "chat", "responses")
 class Watched:
     """Notes, at each time a request is logged, how many requests the model has got."""
 
-    def __init__(self, through: Through, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.got: list[int] = []
         prepare = Turns.prepare
-        self.sent = threading.Event()  # a request came to the model
+        self.sent, self.count = threading.Event(), 0  # requests that came to the model, and that one more did
 
         def watched(turns: Turns, *given: Any, **told: Any) -> Prepared:
             if told.get("passed"):
                 self.sent.wait(10)
-            self.got.append(len(through.upstream.calls))
+            self.got.append(self.count)
             return prepare(turns, *given, **told)
 
         patch.setattr(Turns, "prepare", watched)
@@ -38,11 +38,12 @@ def test_a_request_that_fits_is_sent_before_it_is_logged(
     watched: list[Watched] = []
 
     def script(asked: Any) -> Any:
+        watched[0].count += 1
         watched[0].sent.set()
         return answer(f"Answer {len(asked.body[LISTS[wire]])}.")
 
     with Through(tmp_path, script) as through:
-        watched.append(Watched(through, monkeypatch))
+        watched.append(Watched(monkeypatch))
         talk = Talk(through, wire)
         for number, said in enumerate(["One", "Two", "Three"], 1):
             watched[0].sent.clear()
@@ -55,7 +56,7 @@ def test_a_request_that_fits_is_sent_before_it_is_logged(
 def test_a_request_that_may_not_fit_is_logged_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a window that the user has set, nothing goes up before it is counted, unless it fits by its bytes alone."""
     with Through(tmp_path, lambda _: answer("Yes."), window=4000) as through:
-        watched = Watched(through, monkeypatch)
+        watched = Watched(monkeypatch)
         watched.sent.set()
         talk = Talk(through, "anthropic")
         talk.say(page("a", 100))
