@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Compiled modules are kept, whatever this shell says: the tests start hundreds of processes that import the same ones.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help run pages browser test selftest mutants soak bench check acceptance docs dist clean
 

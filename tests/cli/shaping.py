@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 def shape(action: Json) -> Json:
     """The schema of a structured response with this action, short enough to be written in a second."""
-    words = {"type": "string", "minLength": 10, "maxLength": 14}
+    words = {"type": "string", "minLength": 1, "maxLength": 4}
     plan = {"type": "string", "enum": ["R1: go"]}
     fields = {"task_analysis": words, "execution_plan": plan, "action": action}
     return closed(fields)
@@ -36,10 +36,10 @@ def reads(*paths: str) -> Json:
 
 def reports(*texts: str, code: str = "") -> Json:
     """It reports, in its own words or one of these, and writes code of this id."""
-    content: Json = {"enum": list(texts)} if texts else {"type": "string", "minLength": 5, "maxLength": 40}
+    content: Json = {"enum": list(texts)} if texts else {"type": "string", "minLength": 5, "maxLength": 8}
     fields: Json = {"type": {"enum": ["complete"]}, "content": content}
     if code:
-        written = {"type": "string", "minLength": 5, "maxLength": 40}
+        written = {"type": "string", "minLength": 5, "maxLength": 12}
         block = closed({"code_id": {"enum": [code]}, "language": {"enum": ["python"]}, "code": written})
         fields["code_blocks"] = {"type": "array", "items": block, "minItems": 1, "maxItems": 1}
     return shape(closed(fields))

@@ -78,7 +78,10 @@ def test_time_grows_with_the_text(shape: str, soak: bool) -> None:
     at = list(SHAPES).index(shape)
     ways = list(WAYS) if soak else [list(WAYS)[(at + step) % len(WAYS)] for step in (0, 2, 4)]
     for way in ways:
-        small, large = (min(cost(way, long_text(shape, SMALL * n)) for _ in range(2)) for n in (1, FACTOR))
+        texts = [long_text(shape, SMALL * n) for n in (1, FACTOR)]
+        small, large = (cost(way, text) for text in texts)
+        if large > MOST * max(small, NOISE):  # once more, because something else may have been in the way
+            small, large = (min(before, cost(way, text)) for before, text in zip((small, large), texts, strict=True))
         assert large <= MOST * max(small, NOISE), f"{shape} as {way}: {small:.3f} s, then {large:.3f} s"
 
 
@@ -87,4 +90,4 @@ def test_a_megabyte_takes_a_moment(shape: str, soak: bool) -> None:
     at = list(SHAPES).index(shape)
     text = "\n".join([long_text(shape, 200)] * LINES)
     for way in WAYS if soak else [list(WAYS)[at % 4]]:
-        assert min(cost(way, text) for _ in range(2)) <= SLOWEST, f"{shape} as {way}"
+        assert any(cost(way, text) <= SLOWEST for _ in range(2)), f"{shape} as {way}"

@@ -28,7 +28,7 @@ from sightline.shorten.rules.short_form import short_form
 from sightline.values.items import Call, Kind, plain_text
 from sightline.wire.payload import Payload
 
-long = settings(max_examples=max(100, settings.default.max_examples // 10))  # type: ignore[union-attr]
+long = settings(max_examples=max(40, settings.default.max_examples // 10))  # type: ignore[union-attr]
 """A life is long: with as many of them as of histories the soak would not end."""
 
 

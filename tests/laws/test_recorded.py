@@ -46,7 +46,7 @@ ENGINES = (Kind.RECALL, Kind.WINDOW, Kind.SUMMARY)
 
 
 @pytest.mark.parametrize("name", samples.names())
-@pytest.mark.parametrize("window", [1_500, 4_000, 100_000])
+@pytest.mark.parametrize("window", [1_500, pytest.param(4_000, marks=pytest.mark.soak), 100_000])
 def test_a_sample_is_lawful(name: str, window: int) -> None:
     """Every payload keeps the laws and goes on alike after resuming; with room for everything nothing changes at all.
 
