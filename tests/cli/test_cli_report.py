@@ -95,8 +95,7 @@ def test_without_a_folder_the_users_own_sessions_are_read(
 
 
 def test_only_the_newest_files_are_read(run: Run, logs: Path) -> None:
-    """So that a folder of thousands is answered soon; 0 reads all."""
-    (logs / "other.json").unlink()
+    """So that a folder of thousands is answered soon; 0 reads all. Files that are no logs do not count."""
     for number in range(3):
         file = logs / f"old{number}.jsonl"
         file.write_bytes(session().data)
@@ -108,6 +107,16 @@ def test_only_the_newest_files_are_read(run: Run, logs: Path) -> None:
 
     assert names("2") == ["s1", "old2"]
     assert len(names("0")) == 4
+
+
+def test_a_huge_log_is_read_only_alone(run: Run, logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Because a report holds a session in memory, and others are read at the same time."""
+    monkeypatch.setattr("sightline.cli.report._LARGEST", 5_000)
+    (logs / "small.jsonl").write_bytes(Log().user("fix it").answer("Done.").data)
+    facts = json.loads(run("report", str(logs), "--json", "--no-forecast").stdout)
+    assert [Path(each["name"]).name for each in facts["sessions"]] == ["small.jsonl"]
+    assert "name it alone" in next(each["why"] for each in facts["refused"] if each["name"].endswith("s1.jsonl"))
+    assert json.loads(run("report", str(logs / "s1.jsonl"), "--json", "--no-forecast").stdout)["calls"] == 3
 
 
 def test_several_processes_say_the_same_as_one(run: Run, logs: Path) -> None:

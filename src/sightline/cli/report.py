@@ -44,15 +44,17 @@ from sightline.report.values import Refused, Report, SessionReport, Share
 
 _NEWEST = 100  # files that are read unless told otherwise: more would take minutes
 _ROWS = 8  # of each table
+_NAMED = 3  # files that are no sessions
 _BAR = 20  # columns
 _LITTLE = 2_000_000  # bytes of logs that one process reads in a few seconds
+_LARGEST = 512 << 20  # bytes of a log that is read among others
 _MOST_JOBS = 8
 
 
 @click.command(short_help="Say where the tokens of sessions went, and what would save most.")
 @click.argument("paths", nargs=-1, metavar="[FOLDER|FILE|SESSION]...", shell_complete=complete_files_and_sessions)
 @click.option("--newest", type=click.IntRange(min=0), default=_NEWEST, show_default=True, metavar="N",
-              help="Read only the N files that changed last; 0: all of them.")  # fmt: skip
+              help="Read only the N logs that changed last; 0: all of them.")  # fmt: skip
 @click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="Write a page with plots to FILE.")
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @click.option("--forecast/--no-forecast", default=True, help="Replay with Sightline: most of the time goes into that.")
@@ -81,9 +83,7 @@ def report(paths: tuple[str, ...], as_json: bool, html: str | None, force: bool,
       sightline report ~/.codex/sessions --no-forecast --json
     """
     here = place()
-    files = [*_files(here, paths)]
-    if options["newest"]:
-        files = sorted(files, key=_changed, reverse=True)[: options["newest"]]
+    files = sorted(_files(here, paths), key=_changed, reverse=True)
     made = _report(here, files, options, hidden=as_json)
     if not made.sessions:
         raise BadInput(_nothing(here, paths, made))
@@ -93,7 +93,7 @@ def report(paths: tuple[str, ...], as_json: bool, html: str | None, force: bool,
     if as_json:
         print_json(_facts(made, here.words.language))
         return
-    _print(made, here.words.language)
+    _print(made, here.words.language, is_named=bool(paths))
     if html is not None:
         print_text(console(), here.words("report written", file=printable(html)))
 
@@ -146,18 +146,44 @@ def _report(here: Place, files: list[str], options: dict[str, Any], *, hidden: b
     reading = _Reading(options["profile"] or "", options["window"] or 0, economies, options["price"])
     if reading.price is not None:
         given_price(reading.price, reading.profile)  # a mistake in it is told at once
-    with progress(error_console(), here.words("reporting"), len(files), hidden=hidden) as advance:
-        read = [*_read_all(files, reading, options["jobs"] or _jobs(files), advance)]
-    found = [each for several in read for each in several]
-    return report_over(
-        [each for each in found if isinstance(each, SessionReport)],
-        [each for each in found if isinstance(each, Refused)],
-    )
+    refused: list[Refused] = []
+    chosen = [*_newest_logs(files, options["newest"], refused)]
+    with progress(error_console(), here.words("reporting"), len(chosen), hidden=hidden) as advance:
+        read = [*_read_all(chosen, reading, options["jobs"] or _jobs(chosen), advance)]
+    sessions: list[SessionReport] = []
+    for found in (each for several in read for each in several):
+        if isinstance(found, Refused):
+            refused.append(found)
+        else:
+            sessions.append(found)
+    return report_over(sessions, refused)
+
+
+def _newest_logs(files: list[str], most: int, refused: list[Refused]) -> Iterator[str]:
+    """Yield so many of the files that are logs; 0: all. What is none is refused after a look at its beginning.
+
+    One that is too large to be in memory at once is refused too, unless it is the only one.
+    """
+    count = 0
+    for file in files:
+        if most and count >= most:
+            return
+        if len(files) > 1 and _size(file) > _LARGEST:
+            refused.append(Refused(file, f"larger than {_LARGEST >> 20} MB; to read it, name it alone"))
+            continue
+        try:
+            if file != "-":  # standard input can be read once
+                next(iter(conversations(file)), None)
+        except (SightlineError, OSError) as error:
+            refused.append(Refused(file, str(error)))
+            continue
+        count += 1
+        yield file
 
 
 def _jobs(files: list[str]) -> int:
     """Return how many processes are worth their start: one for a little work, else one for each core."""
-    little = len(files) < 3 or sum(map(_size, files)) < _LITTLE
+    little = len(files) < 3 or "-" in files or sum(map(_size, files)) < _LITTLE
     return 1 if little else min(os.cpu_count() or 1, _MOST_JOBS, len(files))
 
 
@@ -224,7 +250,8 @@ def _facts(made: Report, locale: str) -> dict[str, Any]:
 # ---------------------------------------------------------------------- for people
 
 
-def _print(made: Report, locale: str) -> None:
+def _print(made: Report, locale: str, *, is_named: bool) -> None:
+    """Print a report. Files that are no sessions are named only in a folder that was."""
     out = console()
     _title(out, say("title", locale))
     for line in introduction(made, locale):
@@ -239,7 +266,7 @@ def _print(made: Report, locale: str) -> None:
         print_text(out, printable(line))
     _print_forecasts(out, made, locale)
     _print_sessions(out, made, locale)
-    for refused in made.refused[:3]:
+    for refused in made.refused[:_NAMED] if is_named else ():
         print_stderr(f"{refused.name}: {refused.why}", "yellow")
 
 

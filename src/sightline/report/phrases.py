@@ -145,8 +145,8 @@ say = Phrases({
         "费用的 {share:.0%}",
     ),
     "saves money": ("{share:.0%} of the cost, {money:,.2f} $", "费用的 {share:.0%}，{money:,.2f} 美元"),
-    "saves forecast": ("forecast", "估算"),
-    "saves up to": ("up to", "至多"),
+    "saves forecast": ("{saving} (forecast)", "{saving}（估算）"),
+    "saves up to": ("Up to {saving}", "至多{saving}"),
     "break pause": (
         "Pauses that outlasted the provider's cache: {count:,}. After them {tokens:,} tokens were processed again.",
         "超过服务商缓存有效期的停顿：{count:,} 次，之后重新处理了 {tokens:,} 个 token。",
@@ -242,6 +242,8 @@ def told(advice: Advice, locale: str = "en") -> Told:
     key = _KEYS.get(advice.kind, advice.kind)
     phrase = "saves" if advice.money is None else "saves money"
     saving = say(phrase, locale, share=advice.share, money=advice.money)
-    before = say("saves up to", locale) + " " if advice.kind in _AT_MOST else ""
-    after = f" ({say('saves forecast', locale)})" if advice.is_forecast else ""
-    return Told(f"{before}{saving}{after}", say(key, locale, **advice.facts), say(f"{key} do", locale))
+    if advice.kind in _AT_MOST:
+        saving = say("saves up to", locale, saving=saving)
+    if advice.is_forecast:
+        saving = say("saves forecast", locale, saving=saving)
+    return Told(saving, say(key, locale, **advice.facts), say(f"{key} do", locale))
