@@ -6,13 +6,14 @@ import { DiffPanel } from "./difference";
 import { below, linkTo, useEvents, useNarrow } from "./hooks";
 import { ItemPane, LongText } from "./item";
 import { LongList, usePages } from "./list";
+import { callCount } from "./kinds";
 import { kindName, reasonText, say } from "./phrases";
 import { bytes, dollars, oneLine, percent, short, when, whole } from "./text";
 import type { CallPage, CallRow, Change, Line } from "./types";
 import { Busy, Empty, Failure, Kind, Level, Stat, Text } from "./ui";
 
 export function CallView({ session, branch, details, number, compare }: Place & { number: number; compare: number }) {
-  const total = details!.facts.calls;
+  const total = callCount(details!.facts);
   const chosen = number || total;
   if (!total) return <div class="page"><Empty title={say("no calls")}><p>{say("no calls advice")}</p></Empty></div>;
   return <OneCall key={`${chosen} ${branch}`} session={session} branch={branch} number={chosen} total={total} compare={compare} />;
@@ -94,7 +95,7 @@ function CallStats({ call, page }: { call: CallRow; page: CallPage }) {
   const share = call.limit ? say("of limit", { share: percent(call.total / call.limit), limit: short(call.limit) }) : "";
   return (
     <dl class="stats">
-      <Stat label={say("tokens")} value={whole(call.total)} note={share} />
+      <Stat label={say("column tokens")} value={whole(call.total)} note={share} />
       {call.reported !== null ? <Stat label={say("provider counted")} value={whole(call.reported)} /> : null}
       <Stat label={say("cached")} value={whole(call.cached)} note={call.cached_from ? say(`from ${call.cached_from as "usage"}`) : ""} />
       <Stat label={say("price of input")} value={call.cost !== null ? dollars(call.cost) : say("n fresh", { count: short(call.relative_cost) })} note={call.cost_from ? say(`from ${call.cost_from as "usage"}`) : ""} />

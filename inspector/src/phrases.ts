@@ -222,7 +222,7 @@ const PHRASES = {
   "no compactions": ["Nothing was compacted", "没有压缩过"],
   "no compactions advice": ["Everything that was said can still be shown in full.", "所有内容仍可完整显示。"],
   "compaction of": ["{count} [message|messages]", "{count} 条消息"],
-  "state holds": ["holds", "有效"],
+  "state holds": ["in effect", "有效"],
   "state undone": ["undone", "已撤销"],
   "state replaced": ["replaced", "已被取代"],
   "by rule": ["by rule", "按规则"],
