@@ -48,7 +48,7 @@ function OneCall({ session, branch, number, total, compare }: Props) {
             <Lines pages={pages} page={page} selected={selected} onSelect={setSelected} />
           </section>
           <section class="detail" aria-label={say("item")}>
-            {line ? <LineDetail session={session} branch={branch} line={line} /> : <Overview page={page} session={session} branch={branch} />}
+            {line ? <LineDetail session={session} branch={branch} line={line} reason={page.call.reason} /> : <Overview page={page} session={session} branch={branch} />}
           </section>
         </div>
       )}
@@ -140,8 +140,8 @@ function LineRow({ line, biggest, edge }: { line: Line | undefined; biggest: num
 }
 
 /** A line of the payload. The engine's own texts have no item behind them. */
-function LineDetail({ session, branch, line }: { session: string; branch: string; line: Line }) {
-  if (line.id) return <ItemPane session={session} branch={branch} id={line.id} line={line} />;
+function LineDetail({ session, branch, line, reason }: { session: string; branch: string; line: Line; reason: string }) {
+  if (line.id) return <ItemPane session={session} branch={branch} id={line.id} line={line} reason={reason} />;
   return (
     <article class="item">
       <header class="item-head"><h3><Kind kind={line.kind} /></h3><p class="muted">{say("n tokens", { count: whole(line.tokens) })} · {say("own text", { kind: kindName(line.kind) })}</p></header>

@@ -154,6 +154,8 @@ const PHRASES = {
   "after": ["After", "之后"],
   "level": ["Level", "详细程度"],
   "why": ["Reason", "原因"],
+  "why full": ["it fits in full", "完整放得下"],
+  "why earlier": ["shortened at an earlier call", "在之前的调用中缩短"],
   "of full": ["of {count} in full", "（完整 {count}）"],
   "own text": ["a text of the engine itself ({kind}), so there is no item behind it", "引擎自身的文本（{kind}），没有对应条目"],
   "beginning only": ["The beginning of {count} characters.", "共 {count} 个字符，仅显示开头。"],

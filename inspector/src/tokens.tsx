@@ -101,9 +101,12 @@ function option(tree: TokenTree): EChartsCoreOption {
 
 /** A colour of the style sheet, paler: leaves stand out from the group that they are in. */
 function mix(hex: string): string {
-  const channels = (text: string) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
+  const channels = (text: string) => {
+    const digits = text.length === 4 ? text.replace(/[^#]/g, "$&$&") : text;
+    return [1, 3, 5].map((at) => parseInt(digits.slice(at, at + 2), 16));
+  };
   const panel = channels(colour("panel"));
-  return `rgb(${channels(hex).map((value, index) => Math.round(value * 0.7 + panel[index]! * 0.3)).join()})`;
+  return `rgb(${channels(hex).map((value, index) => Math.round(value * 0.8 + panel[index]! * 0.2)).join()})`;
 }
 
 function told(name: string, tokens: number, node: TokenNode | undefined, total: number): string {
