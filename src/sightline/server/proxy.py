@@ -66,6 +66,8 @@ class Proxy:
             _log.warning("a request of %s is not logged: %s", name, type(error).__name__, exc_info=True)
             self._totals.unlogged += 1
             return await call.pass_on(request.method, body)
+        if prepared.begins:
+            self._hub.publish(Event("session_created", name))
         return await call.answer(asked, prepared)
 
     async def pass_on(self, request: "Request", provider: str) -> "Response":
@@ -83,8 +85,8 @@ class Proxy:
         worker = self._workers.setdefault(name, Worker())
         return await worker.run(work)
 
-    def report(self, prepared: Prepared, reply: Json, *, stopped: bool) -> None:
-        """Count a call of a model, and tell those who watch."""
+    def report(self, prepared: Prepared, reply: Json, item: str, *, stopped: bool) -> None:
+        """Count a call of a model, and tell those who watch. `item`: its answer in the log; empty: it is not there."""
         usage = self._totals.add(prepared, reply)
         self._metrics.tokens(offered=prepared.offered, sent=prepared.sent, billed=usage.input_tokens if usage else 0)
         facts = {"offered": prepared.offered, "sent": prepared.sent, "composed": prepared.composed}
@@ -92,7 +94,7 @@ class Proxy:
         if prepared.swept:
             self._metrics.sweep(prepared.swept)
             self._hub.publish(Event("sweep", prepared.name, prepared.place.branch, {"reason": prepared.swept}))
-        self._hub.publish(Event("append", prepared.name, prepared.place.branch, {"stopped": stopped}))
+        self._hub.publish(Event("append", prepared.name, prepared.place.branch, {"item": item, "stopped": stopped}))
 
     def report_recall(self) -> None:
         """Count a call of the model that our tools made necessary."""
@@ -342,6 +344,7 @@ class _Exchange:
 
     async def _log_reply(self, reply: Json, *, stopped: bool = False) -> None:
         self._replies.append(reply)
+        item = ""
         try:
             work = lambda: self._proxy.turns.reply(self._format, self._prepared, reply, stopped=stopped)  # noqa: E731
             item, self._prepared = await self._proxy.run(self._prepared.name, work)
@@ -350,7 +353,7 @@ class _Exchange:
             _log.warning("an answer in %s is not logged: %s", self._prepared.name, error, exc_info=True)
             self._proxy.totals.unlogged += 1
             self._is_unlogged = True
-        self._proxy.report(self._prepared, reply, stopped=stopped)
+        self._proxy.report(self._prepared, reply, item, stopped=stopped)
 
     async def _expect(self) -> None:
         if not self._replies:

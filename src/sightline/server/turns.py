@@ -44,6 +44,7 @@ class Prepared(NamedTuple):
     swept: str = ""  # why items were shortened; empty: none were at this call
     composed: bool = False
     number: int = 0  # no other request has it
+    begins: bool = False  # it is the first request of its conversation
 
 
 class Turns:
@@ -73,6 +74,7 @@ class Turns:
             SightlineError: it cannot be read or does not fit; then it is passed on as it is.
         """
         with self._conversations[asked.format.provider].use(name) as history:
+            begins = not history.session.size
             session, place = history.follow(asked.messages, in_place=True), history.place
             if (name, place) in self._taken:  # the same request is being answered: this one gets an answer of its own
                 place = history.branch_off(place)
@@ -86,8 +88,9 @@ class Turns:
             if not is_composed and (
                 budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
             ):
-                return Prepared(name, place, asked.body, frozenset(), tokens, tokens, number=number)
-            return self._compose(session, Prepared(name, place, b"", OWN, 0, 0, number=number), asked, budget or _ANY)
+                return Prepared(name, place, asked.body, frozenset(), tokens, tokens, number=number, begins=begins)
+            before = Prepared(name, place, b"", OWN, 0, 0, number=number, begins=begins)
+            return self._compose(session, before, asked, budget or _ANY)
 
     def refused(self, asked: ModelRequest, before: Prepared, told: str, counted: int) -> Prepared:
         """Compose again after the provider refused a request as too long. Raises SightlineError."""
