@@ -98,7 +98,7 @@ function CallStats({ call, page }: { call: CallRow; page: CallPage }) {
       <Stat label={say("column tokens")} value={whole(call.total)} note={share} />
       {call.reported !== null ? <Stat label={say("provider counted")} value={whole(call.reported)} /> : null}
       <Stat label={say("cached")} value={whole(call.cached)} note={call.cached_from ? say(`from ${call.cached_from as "usage"}`) : ""} />
-      <Stat label={say("price of input")} value={call.cost !== null ? dollars(call.cost) : say("n fresh", { count: short(call.relative_cost) })} note={call.cost_from ? say(`from ${call.cost_from as "usage"}`) : ""} />
+      <Stat label={say("price of input")} value={call.cost !== null ? dollars(call.cost) : short(call.relative_cost)} note={call.cost === null ? say("fresh worth") : call.cost_from ? say(`from ${call.cost_from as "usage"}`) : ""} />
       <Stat label={say("request")} value={bytes(page.bytes)} note={say("n messages", { count: whole(page.messages) })} />
       <Stat label={say("first change")} value={page.change ? say("byte n", { byte: whole(page.change.byte) }) : say("none")} note={page.change ? changeCost(page.change) : say("begins as before")} />
     </dl>

@@ -57,11 +57,11 @@ function why(line: Line, reason: string, pinned: boolean): string {
 function LineFacts({ line, reason, pinned }: { line: Line; reason: string; pinned: boolean }) {
   return (
     <dl class="facts">
-      <dt>{say("level")}</dt><dd><Level level={line.level} /></dd>
-      <dt>{say("tokens")}</dt><dd>{whole(line.tokens)}{line.tokens !== line.full_tokens ? ` ${say("of full", { count: whole(line.full_tokens) })}` : ""}</dd>
-      <dt>{say("price")}</dt><dd>{line.cost !== null && line.cost !== undefined ? dollars(line.cost) : say("n fresh", { count: whole(line.relative_cost ?? 0) })}</dd>
-      <dt>{say("cached")}</dt><dd>{line.cached ? say("yes") : say("no")}</dd>
-      <dt>{say("why")}</dt><dd>{why(line, reason, pinned)}</dd>
+      <div><dt>{say("level")}</dt><dd><Level level={line.level} /></dd></div>
+      <div><dt>{say("tokens")}</dt><dd>{whole(line.tokens)}{line.tokens !== line.full_tokens ? ` ${say("of full", { count: whole(line.full_tokens) })}` : ""}</dd></div>
+      <div><dt>{say("price")}</dt><dd>{line.cost !== null && line.cost !== undefined ? dollars(line.cost) : say("n fresh", { count: whole(line.relative_cost ?? 0) })}</dd></div>
+      <div><dt>{say("cached")}</dt><dd>{line.cached ? say("yes") : say("no")}</dd></div>
+      <div><dt>{say("why")}</dt><dd>{why(line, reason, pinned)}</dd></div>
     </dl>
   );
 }

@@ -85,7 +85,7 @@ function option(tree: TokenTree): EChartsCoreOption {
     const own = node.by === "kind" ? colour(`kind-${node.name}`) || tint : tint || colour(`kind-${PALETTE[place % PALETTE.length]}`);
     return { name: nodeName(node), value: node.tokens, node, itemStyle: node.children.length ? { color: own, borderColor: own } : { color: mix(own) }, children: node.children.map((child, index) => data(child, index, own)) };
   };
-  const label = { show: true, fontSize: 12, color: colour("on-kind"), overflow: "truncate", formatter: (row: { name: string; value: number }) => `${row.name}\n${whole(row.value)}` };
+  const label = { show: true, fontSize: 12, color: colour("on-kind"), overflow: "truncate", formatter: (row: { name: string; value: number }) => `${endOf(row.name)}\n${whole(row.value)}` };
   return {
     tooltip: { ...tooltip(), formatter: (row: { name: string; value: number; data: { node?: TokenNode } }) => told(row.name, row.value, row.data.node, tree.total) },
     series: [{
@@ -97,6 +97,11 @@ function option(tree: TokenTree): EChartsCoreOption {
       name: say("all"),
     }],
   };
+}
+
+/** The end of a path, which tells more than its beginning where there is little room. */
+function endOf(name: string): string {
+  return /^\S*\/\S+$/.test(name) ? name.split("/").slice(-2).join("/") : name;
 }
 
 /** A colour of the style sheet, paler: leaves stand out from the group that they are in. */
