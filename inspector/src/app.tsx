@@ -84,7 +84,7 @@ function SessionFrame({ route, server }: { route: Route; server: ServerInfo | un
     <>
       <nav class="session-head" aria-label={say("session")}>
         <div class="session-name">
-          <h1 title={facts ? oneLine(facts.title) : session}>{facts ? oneLine(facts.title, 120) || facts.name : session}</h1>
+          <h1 title={facts ? oneLine(facts.title) : session}>{facts ? oneLine(facts.title, 200) || facts.name : session}</h1>
           {facts?.live ? <span class="live">{say("live")}</span> : null}
           {facts && facts.branches.length > 1 ? <Branches route={route} names={facts.branches} current={branch || facts.branch} /> : null}
         </div>

@@ -6,13 +6,14 @@ import { DiffPanel } from "./difference";
 import { below, linkTo, useEvents, useNarrow } from "./hooks";
 import { ItemPane, LongText } from "./item";
 import { LongList, usePages } from "./list";
+import { callCount } from "./kinds";
 import { kindName, reasonText, say } from "./phrases";
 import { bytes, dollars, oneLine, percent, short, when, whole } from "./text";
 import type { CallPage, CallRow, Change, Line } from "./types";
 import { Busy, Empty, Failure, Kind, Level, Stat, Text } from "./ui";
 
 export function CallView({ session, branch, details, number, compare }: Place & { number: number; compare: number }) {
-  const total = details!.facts.calls;
+  const total = callCount(details!.facts);
   const chosen = number || total;
   if (!total) return <div class="page"><Empty title={say("no calls")}><p>{say("no calls advice")}</p></Empty></div>;
   return <OneCall key={`${chosen} ${branch}`} session={session} branch={branch} number={chosen} total={total} compare={compare} />;
@@ -47,7 +48,7 @@ function OneCall({ session, branch, number, total, compare }: Props) {
             <Lines pages={pages} page={page} selected={selected} onSelect={setSelected} />
           </section>
           <section class="detail" aria-label={say("item")}>
-            {line ? <LineDetail session={session} branch={branch} line={line} /> : <Overview page={page} session={session} branch={branch} />}
+            {line ? <LineDetail session={session} branch={branch} line={line} reason={page.call.reason} /> : <Overview page={page} session={session} branch={branch} />}
           </section>
         </div>
       )}
@@ -94,10 +95,10 @@ function CallStats({ call, page }: { call: CallRow; page: CallPage }) {
   const share = call.limit ? say("of limit", { share: percent(call.total / call.limit), limit: short(call.limit) }) : "";
   return (
     <dl class="stats">
-      <Stat label={say("tokens")} value={whole(call.total)} note={share} />
+      <Stat label={say("column tokens")} value={whole(call.total)} note={share} />
       {call.reported !== null ? <Stat label={say("provider counted")} value={whole(call.reported)} /> : null}
       <Stat label={say("cached")} value={whole(call.cached)} note={call.cached_from ? say(`from ${call.cached_from as "usage"}`) : ""} />
-      <Stat label={say("price of input")} value={call.cost !== null ? dollars(call.cost) : say("n fresh", { count: short(call.relative_cost) })} note={call.cost_from ? say(`from ${call.cost_from as "usage"}`) : ""} />
+      <Stat label={say("price of input")} value={call.cost !== null ? dollars(call.cost) : short(call.relative_cost)} note={call.cost === null ? say("fresh worth") : call.cost_from ? say(`from ${call.cost_from as "usage"}`) : ""} />
       <Stat label={say("request")} value={bytes(page.bytes)} note={say("n messages", { count: whole(page.messages) })} />
       <Stat label={say("first change")} value={page.change ? say("byte n", { byte: whole(page.change.byte) }) : say("none")} note={page.change ? changeCost(page.change) : say("begins as before")} />
     </dl>
@@ -139,8 +140,8 @@ function LineRow({ line, biggest, edge }: { line: Line | undefined; biggest: num
 }
 
 /** A line of the payload. The engine's own texts have no item behind them. */
-function LineDetail({ session, branch, line }: { session: string; branch: string; line: Line }) {
-  if (line.id) return <ItemPane session={session} branch={branch} id={line.id} line={line} />;
+function LineDetail({ session, branch, line, reason }: { session: string; branch: string; line: Line; reason: string }) {
+  if (line.id) return <ItemPane session={session} branch={branch} id={line.id} line={line} reason={reason} />;
   return (
     <article class="item">
       <header class="item-head"><h3><Kind kind={line.kind} /></h3><p class="muted">{say("n tokens", { count: whole(line.tokens) })} · {say("own text", { kind: kindName(line.kind) })}</p></header>

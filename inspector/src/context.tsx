@@ -5,21 +5,19 @@ import type { Place } from "./app";
 import { Chart, tooltip } from "./chart";
 import { query } from "./api";
 import { below, linkTo, useEvents, useLoad } from "./hooks";
+import { callCount, FADED, KINDS, LEVELS } from "./kinds";
 import { kindName, levelName, reasonText, say } from "./phrases";
 import { dollars, oneLine, percent, short, when, whole } from "./text";
 import { colour } from "./theme";
 import type { CallRow, SessionRow, Timeline } from "./types";
 import { AsTable, Busy, Empty, Failure, Kind, Panel, Stat } from "./ui";
 
-const KINDS = ["system", "tools", "request", "summary", "preface", "index", "user", "note", "assistant", "thinking", "call", "result", "recall", "window"];
-const LEVELS = ["full", "summary", "gist"] as const;
-const FADED = { full: 1, summary: 0.62, gist: 0.34 } as const;
 const MOST_BARS = 400; // of one picture; of more calls, each second, third, … one is shown
 const LIVE = 3000; // milliseconds between two looks at a session that another program writes
 
 export function ContextView({ session, branch, details }: Place) {
   const facts = details!.facts;
-  const every = Math.max(1, Math.ceil(facts.calls / MOST_BARS));
+  const every = Math.max(1, Math.ceil(callCount(facts) / MOST_BARS));
   const path = below(session, `/timeline${query({ start: 0, limit: 1000, every })}`, branch);
   const timeline = useLoad<Timeline>(path);
   useEvents(session, ["append", "payload", "compaction", "mark"], timeline.reload);
@@ -52,7 +50,7 @@ function Facts({ facts, calls }: { facts: SessionRow; calls: CallRow[] }) {
   return (
     <dl class="stats">
       <Stat label={say("column turns")} value={whole(facts.turns)} />
-      <Stat label={say("column calls")} value={whole(facts.calls)} note={facts.composed ? say("n composed", { count: whole(facts.composed) }) : ""} />
+      <Stat label={say("column calls")} value={whole(callCount(facts))} note={facts.composed && facts.composed < facts.calls ? say("n composed", { count: whole(facts.composed) }) : ""} />
       <Stat label={say("all tokens")} value={short(facts.tokens)} note={say("n items", { count: whole(facts.items) })} />
       {last ? <Stat label={say("in window now")} value={short(last.reported ?? last.total)} note={last.limit ? say("of limit", { share: percent((last.reported ?? last.total) / last.limit), limit: short(last.limit) }) : ""} /> : null}
       <Stat label={say("column cost")} value={dollars(facts.cost)} note={facts.cost === null ? say("no price") : oneLine(facts.model, 40)} />
@@ -149,7 +147,7 @@ function Legend({ kinds, calls }: { kinds: string[]; calls: CallRow[] }) {
   );
 }
 
-const GLYPHS = { sweep: "▼", compaction: "◆", branch: "●", error: "✕" } as const;
+const GLYPHS = { sweep: "▼", compaction: "◆", branch: "●", error: "■" } as const;
 const SYMBOLS = { sweep: "triangle", compaction: "diamond", branch: "circle", error: "rect" } as const;
 
 /** Tokens that the provider counted and the log does not have: an agent's own system prompt and tools. */

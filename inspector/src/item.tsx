@@ -14,9 +14,10 @@ interface Props {
   branch: string;
   id: string;
   line?: Line; // how the item stands in a call
+  reason?: string; // why the prompt of that call changed
 }
 
-export function ItemPane({ session, branch, id, line }: Props) {
+export function ItemPane({ session, branch, id, line, reason = "" }: Props) {
   const path = below(session, `/items/${encodeURIComponent(id)}`, branch);
   const item = useLoad<ItemDetails>(path);
   useEvents(session, ["mark", "compaction"], item.reload);
@@ -39,21 +40,28 @@ export function ItemPane({ session, branch, id, line }: Props) {
           <ForkButton session={session} branch={branch} id={id} />
         </p>
       </header>
-      {line ? <LineFacts line={line} /> : null}
+      {line ? <LineFacts line={line} reason={reason} pinned={facts.pinned} /> : null}
       {item.data.compacted_by !== null ? <p class="note">{say("compacted by")}</p> : null}
       <Sides details={item.data} line={line} />
     </article>
   );
 }
 
-function LineFacts({ line }: { line: Line }) {
+/** Why an item is at its level. The log notes it for a whole call, so an item without a reason of its own has that one. */
+function why(line: Line, reason: string, pinned: boolean): string {
+  if (line.why) return reasonText(line.why);
+  if (line.level === "full") return pinned ? say("pinned") : say("why full");
+  return reason ? reasonText(reason) : say("why earlier");
+}
+
+function LineFacts({ line, reason, pinned }: { line: Line; reason: string; pinned: boolean }) {
   return (
     <dl class="facts">
-      <dt>{say("level")}</dt><dd><Level level={line.level} /></dd>
-      <dt>{say("tokens")}</dt><dd>{whole(line.tokens)}{line.tokens !== line.full_tokens ? ` ${say("of full", { count: whole(line.full_tokens) })}` : ""}</dd>
-      <dt>{say("price")}</dt><dd>{line.cost !== null && line.cost !== undefined ? dollars(line.cost) : say("n fresh", { count: whole(line.relative_cost ?? 0) })}</dd>
-      <dt>{say("cached")}</dt><dd>{line.cached ? say("yes") : say("no")}</dd>
-      {line.why ? <><dt>{say("why")}</dt><dd>{reasonText(line.why)}</dd></> : null}
+      <div><dt>{say("level")}</dt><dd><Level level={line.level} /></dd></div>
+      <div><dt>{say("tokens")}</dt><dd>{whole(line.tokens)}{line.tokens !== line.full_tokens ? ` ${say("of full", { count: whole(line.full_tokens) })}` : ""}</dd></div>
+      <div><dt>{say("price")}</dt><dd>{line.cost !== null && line.cost !== undefined ? dollars(line.cost) : say("n fresh", { count: whole(line.relative_cost ?? 0) })}</dd></div>
+      <div><dt>{say("cached")}</dt><dd>{line.cached ? say("yes") : say("no")}</dd></div>
+      <div><dt>{say("why")}</dt><dd>{why(line, reason, pinned)}</dd></div>
     </dl>
   );
 }

@@ -1,8 +1,9 @@
 // Text of others, made safe to look at, and numbers as people read them.
 import { language } from "./phrases";
 
-// Control characters have pictures in Unicode. A character that changes the direction of text, or that nobody sees,
-// is shown by its number, so that no text looks different from what the model got.
+// A control character is shown by its name, another that nobody sees or that changes the direction of text by its
+// number, so that no text looks different from what the model got. (Few fonts have pictures of them.)
+const NAMES = "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/gu;
 
@@ -10,8 +11,8 @@ const HIDDEN =
 export function visible(text: string): string {
   return text.replace(/\r\n/g, "\n").replace(HIDDEN, (character) => {
     const code = character.codePointAt(0) ?? 0;
-    if (code < 0x20) return String.fromCharCode(0x2400 + code);
-    if (code === 0x7f) return "\u2421";
+    if (code < 0x20) return `⟨${NAMES[code]}⟩`;
+    if (code === 0x7f) return "⟨DEL⟩";
     return `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
   });
 }

@@ -5,6 +5,7 @@ import { query } from "./api";
 import type { Place } from "./app";
 import { Chart, tooltip } from "./chart";
 import { below, linkTo, useEvents, useLoad } from "./hooks";
+import { callCount } from "./kinds";
 import { kindName, levelName, say } from "./phrases";
 import { oneLine, percent, whole } from "./text";
 import { colour } from "./theme";
@@ -17,7 +18,7 @@ type Way = (typeof WAYS)[number];
 export function TokensView({ session, branch, details }: Place) {
   const [by, setBy] = useState<Way>("kind,tool,file");
   const [call, setCall] = useState("");
-  const calls = details!.facts.calls;
+  const calls = callCount(details!.facts);
   const tree = useLoad<TokenTree>(below(session, `/tokens${query({ by, call })}`, branch));
   useEvents(session, ["append", "payload", "compaction"], tree.reload);
   const choices = (
@@ -82,25 +83,35 @@ const PALETTE = ["result", "assistant", "user", "call", "summary", "recall", "wi
 function option(tree: TokenTree): EChartsCoreOption {
   const data = (node: TokenNode, place: number, tint: string): Record<string, unknown> => {
     const own = node.by === "kind" ? colour(`kind-${node.name}`) || tint : tint || colour(`kind-${PALETTE[place % PALETTE.length]}`);
-    return { name: nodeName(node), value: node.tokens, node, itemStyle: { color: own }, children: node.children.map((child, index) => data(child, index, own)) };
+    return { name: nodeName(node), value: node.tokens, node, itemStyle: node.children.length ? { color: own, borderColor: own } : { color: mix(own) }, children: node.children.map((child, index) => data(child, index, own)) };
   };
-  const label = { show: true, fontSize: 12, color: colour("on-kind"), overflow: "truncate", formatter: (row: { name: string; value: number }) => `${row.name}\n${whole(row.value)}` };
+  const label = { show: true, fontSize: 12, color: colour("on-kind"), overflow: "truncate", formatter: (row: { name: string; value: number }) => `${endOf(row.name)}\n${whole(row.value)}` };
   return {
     tooltip: { ...tooltip(), formatter: (row: { name: string; value: number; data: { node?: TokenNode } }) => told(row.name, row.value, row.data.node, tree.total) },
     series: [{
       type: "treemap", data: tree.root.children.map((child, index) => data(child, index, "")), left: 0, right: 0, top: 0, bottom: 30, leafDepth: 3, roam: false, nodeClick: "zoomToNode",
       label, upperLabel: { show: true, height: 20, color: colour("on-kind"), fontSize: 11.5, fontWeight: 600, overflow: "truncate", formatter: (row: { name: string; value: number }) => `${row.name}  ${whole(row.value)}` },
-      itemStyle: { borderColor: colour("panel"), borderWidth: 1, gapWidth: 1 },
-      levels: [
-        { itemStyle: { borderWidth: 0, gapWidth: 3 }, upperLabel: { show: false } },
-        { itemStyle: { borderColorSaturation: 0.5, borderWidth: 2, gapWidth: 2 } },
-        { itemStyle: { borderColorSaturation: 0.4, borderWidth: 1, gapWidth: 1 }, colorAlpha: [0.72, 0.95] },
-        { itemStyle: { gapWidth: 1 }, colorAlpha: [0.6, 0.85] },
-      ],
+      itemStyle: { borderWidth: 1, gapWidth: 1 },
+      levels: [{ itemStyle: { borderWidth: 0, gapWidth: 3, borderColor: colour("panel") }, upperLabel: { show: false } }],
       breadcrumb: { bottom: 2, height: 22, itemStyle: { color: colour("panel"), borderColor: colour("border-strong"), textStyle: { color: colour("text"), fontSize: 12 } }, emphasis: { itemStyle: { color: colour("hover"), textStyle: { color: colour("text") } } } },
       name: say("all"),
     }],
   };
+}
+
+/** The end of a path, which tells more than its beginning where there is little room. */
+function endOf(name: string): string {
+  return /^\S*\/\S+$/.test(name) ? name.split("/").slice(-2).join("/") : name;
+}
+
+/** A colour of the style sheet, paler: leaves stand out from the group that they are in. */
+function mix(hex: string): string {
+  const channels = (text: string) => {
+    const digits = text.length === 4 ? text.replace(/[^#]/g, "$&$&") : text;
+    return [1, 3, 5].map((at) => parseInt(digits.slice(at, at + 2), 16));
+  };
+  const panel = channels(colour("panel"));
+  return `rgb(${channels(hex).map((value, index) => Math.round(value * 0.8 + panel[index]! * 0.2)).join()})`;
 }
 
 function told(name: string, tokens: number, node: TokenNode | undefined, total: number): string {

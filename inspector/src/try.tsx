@@ -5,6 +5,7 @@ import { ApiError, post, query } from "./api";
 import type { Place } from "./app";
 import { Chart, tooltip } from "./chart";
 import { asApiError, below, linkTo, useLoad, useSettled } from "./hooks";
+import { callCount, FADED, KINDS, LEVELS } from "./kinds";
 import { economyName, kindName, levelName, reasonText, say } from "./phrases";
 import { oneLine, percent, short, whole } from "./text";
 import { colour } from "./theme";
@@ -13,12 +14,11 @@ import { AsTable, Busy, Choice, Failure, Kind, Level, Panel, Stat } from "./ui";
 
 const LEAST = 1000; // tokens of the smallest window that can be tried
 const STEPS = 200; // of the slider, each the same factor: from 4,000 to 5,000 matters, from 204,000 to 205,000 does not
-const LEVELS = ["full", "summary", "gist"] as const;
 
 type Tokens = Record<string, Partial<Record<string, number>>>;
 
 export function TryView({ session, branch, details, server, number }: Place & { number: number }) {
-  const total = details!.facts.calls;
+  const total = callCount(details!.facts);
   const [next, setNext] = useState(!total);
   const call = next ? 0 : Math.min(number || total, total);
   const row = useLoad<Timeline>(call ? below(session, `/timeline${query({ start: call - 1, limit: 1 })}`, branch) : null);
@@ -87,12 +87,12 @@ function fromStep(step: number, most: number): number {
 function Result({ context, sent, busy }: { context: Context; sent?: CallRow; busy: boolean }) {
   const would = useMemo(() => byLevel(context), [context]);
   const rows: [string, Tokens][] = [...(sent ? [[say("as sent"), sent.tokens] as [string, Tokens]] : []), [say("as tried"), would]];
-  const kinds = [...new Set(rows.flatMap(([, tokens]) => Object.keys(tokens)))].filter((kind) => rows.some(([, tokens]) => LEVELS.some((level) => tokens[kind]?.[level])));
+  const kinds = KINDS.filter((kind) => rows.some(([, tokens]) => LEVELS.some((level) => tokens[kind]?.[level])));
   const saved = sent ? context.tokens - sent.total : 0;
   return (
     <div class={busy ? "stale" : ""} aria-busy={busy}>
       <dl class="stats small">
-        <Stat label={say("tokens")} value={whole(context.tokens)} note={say("of limit", { share: percent(context.tokens / context.limit), limit: short(context.limit) })} />
+        <Stat label={say("column tokens")} value={whole(context.tokens)} note={say("of limit", { share: percent(context.tokens / context.limit), limit: short(context.limit) })} />
         {sent ? <Stat label={say("against sent")} value={`${saved > 0 ? "+" : ""}${whole(saved)}`} note={percent(saved / Math.max(1, sent.total))} /> : null}
         <Stat label={say("items in full")} value={whole(context.levels.full ?? 0)} />
         <Stat label={say("items shortened")} value={whole((context.levels.summary ?? 0) + (context.levels.gist ?? 0))} note={say("n gists", { count: whole(context.levels.gist ?? 0) })} />
@@ -120,14 +120,13 @@ function byLevel(context: Context): Tokens {
 }
 
 function option(rows: [string, Tokens][], kinds: string[]): EChartsCoreOption {
-  const faded = { full: 1, summary: 0.62, gist: 0.34 };
   return {
     grid: { left: 8, right: 12, top: 4, bottom: 22, containLabel: true },
     tooltip: { ...tooltip(), trigger: "item", formatter: (row: { seriesName: string; value: number; name: string }) => `${row.name}\n${row.seriesName}: ${whole(row.value)}` },
     xAxis: { type: "value", axisLabel: { color: colour("muted"), fontSize: 11, formatter: short, hideOverlap: true }, splitLine: { lineStyle: { color: colour("border") } } },
     yAxis: { type: "category", inverse: true, data: rows.map(([name]) => name), axisTick: { show: false }, axisLine: { show: false }, axisLabel: { color: colour("text"), fontSize: 12 } },
     series: kinds.flatMap((kind) => LEVELS.filter((level) => rows.some(([, tokens]) => tokens[kind]?.[level])).map((level) => ({
-      type: "bar", stack: "all", name: `${kindName(kind)} (${levelName(level)})`, barWidth: "62%", emphasis: { disabled: true }, itemStyle: { color: colour(`kind-${kind}`), opacity: faded[level] }, data: rows.map(([, tokens]) => tokens[kind]?.[level] ?? 0),
+      type: "bar", stack: "all", name: `${kindName(kind)} (${levelName(level)})`, barWidth: "62%", emphasis: { disabled: true }, itemStyle: { color: colour(`kind-${kind}`), opacity: FADED[level] }, data: rows.map(([, tokens]) => tokens[kind]?.[level] ?? 0),
     }))),
   };
 }

@@ -4,14 +4,17 @@ import json
 import os
 import shutil
 import socket
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from click.testing import CliRunner, Result
+from rest_server import RestServer
 from stub import Stub, error
 
-from sightline import Session
+from sightline import Session, __version__
 from sightline.cli import doctor_checks
 from sightline.cli.main import app
 from sightline.log.stores.session_folder import Folder
@@ -133,6 +136,30 @@ def test_upstreams_are_reached_without_a_key(shop: Shop, monkeypatch: pytest.Mon
     assert found["upstream"]["state"] == "broken"
     assert "network" in found["upstream"]["what_to_do"]
     assert shop.checks("--upstream", "ftp://x", broken=True)["upstream"]["state"] == "broken"
+
+
+def test_a_server_of_ours_at_the_port_is_fine(shop: Shop) -> None:
+    """It is what the port is for: its version is said, and the exit code is 0. Also if it needs a token."""
+    with RestServer(shop.project, token="secret") as server:
+        found = shop._replace(port=server.listener.port).checks()["port"]
+    assert (found["state"], __version__ in found["found"]) == ("good", True)
+
+
+def test_a_server_of_others_at_the_port_is_said(shop: Shop) -> None:
+    """Also if it answers where ours does."""
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"status": "ok", "version": "9.9"}')
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        assert "--port" in shop._replace(port=server.server_port).checks(broken=True)["port"]["what_to_do"]
 
 
 def test_a_port_that_is_taken_is_said(shop: Shop) -> None:

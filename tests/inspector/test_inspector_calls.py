@@ -31,7 +31,7 @@ def test_a_click_on_a_bar_opens_its_call(page: InspectedPage) -> None:
     box = canvas.bounding_box()
     assert box is not None
     canvas.hover(position={"x": box["width"] * 0.5, "y": box["height"] * 0.5})
-    expect(shown.locator(".chosen")).to_contain_text(re.compile(r"Open call (8|9)\b"))
+    expect(shown.get_by_role("link", name=re.compile("Open call (8|9)$"))).to_be_visible()
     canvas.click(position={"x": box["width"] * 0.5, "y": box["height"] * 0.5})
     expect(shown).to_have_url(re.compile("/call/(8|9)$"))
 
@@ -52,11 +52,11 @@ def test_one_call_item_by_item(page: InspectedPage) -> None:
     shown = page.open("#/s/work/call/8")
     expect(shown.get_by_text("Call 8 of")).to_be_visible()
     expect(shown.get_by_text("as sent", exact=True)).to_be_visible()
-    gist = shown.get_by_role("option").filter(has_text="Gist").first
-    gist.click()
+    page.option("Shortened").click()
     detail = shown.get_by_role("region", name="Item", exact=True)
-    expect(detail.get_by_role("region", name="Gist")).to_contain_text("lines")
-    expect(detail.get_by_role("region", name="Gist")).to_contain_text("the model saw this")
+    short = detail.get_by_role("region", name="Shortened")
+    expect(short).to_contain_text("the model saw this")
+    expect(short).to_contain_text("def step_2_0()")
     expect(detail.get_by_role("region", name="Full")).to_contain_text("def step_")
     for fact in ("Level", "tokens", "Price", "Cached", "Reason"):
         expect(detail.locator(".facts")).to_contain_text(fact)

@@ -29,14 +29,14 @@ def test_hostile_content_is_only_text(page: InspectedPage, place: str) -> None:
 
 
 def test_what_cannot_be_seen_is_made_visible(page: InspectedPage) -> None:
-    """Control characters have pictures, and characters that turn text round or hide are named."""
+    """Control characters are shown by name, and what turns text round or hides by number."""
     shown = page.open("#/s/hostile/items")
     page.option("System").click()
     text = shown.locator(".detail pre").last
     for words in (
         "<script>window.hacked = 1</script>",
-        "␛[31mred",
-        "␀nul",
+        "⟨ESC⟩[31mred",
+        "⟨NUL⟩nul",
         "⟨U+009B⟩",
         "⟨U+202E⟩",
         "⟨U+200B⟩",

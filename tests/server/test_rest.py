@@ -10,10 +10,11 @@ import pytest
 from rest_server import ROOM, RestServer, converse
 
 from sightline import Session
+from sightline.agent.models import TextDelta
 from sightline.log.entries import decode, encode
 from sightline.log.stores.session_folder import Folder
 from sightline.replay.log_count import LogCount
-from sightline.testing import ScriptedModel
+from sightline.testing import ScriptedModel, calling
 
 TALK = "/api/sessions/talk"
 
@@ -256,6 +257,60 @@ def test_a_model_answers_if_the_server_has_one(project: Path) -> None:
         assert server.post(f"{TALK}/interact", {"message": " \n"}, 400)
         assert server.post(f"{TALK}/interact", {"message": ""}, 400)
         assert server.post("/api/sessions/none/interact", {"message": "Hi"}, 404)
+
+
+def test_an_answer_can_be_streamed(project: Path) -> None:
+    """Its payloads, tools and texts as they come, and the whole answer last; an error comes as an event too."""
+    model = ScriptedModel([calling(("nothing", {"a": 1})), "All is well."], window=30_000)
+    with RestServer(project, model=model) as server:
+        found = streamed(server, "How is it?")
+        kinds = [kind for kind, _ in found]
+        assert kinds[0] == "payload"
+        assert [kind for kind in kinds if kind != "text"][1:5] == ["reply", "tool_started", "tool_finished", "payload"]
+        assert "".join(data["text"] for kind, data in found if kind == "text") == "All is well."
+        kind, answer = found[-1]
+        assert (kind, answer["success"], answer["response"], answer["rounds"]) == ("answer", True, "All is well.", 2)
+        kind, told = streamed(server, "And now?")[-1]  # the script has ended
+        assert (kind, told["type"]) == ("error", "model_failed")
+        assert server.get(f"{TALK}/timeline")["total"] >= 14
+
+
+def streamed(server: RestServer, message: str) -> list[tuple[str, Any]]:
+    """The events of an answer: kind and data."""
+    found, kind = [], ""
+    headers = {"accept": "text/event-stream"}
+    with server.client.stream("POST", f"{TALK}/interact", json={"message": message}, headers=headers) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        for line in response.iter_lines():
+            if line.startswith("event: "):
+                kind = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                found.append((kind, json.loads(line.removeprefix("data: "))))
+    return found
+
+
+def test_closing_a_streamed_answer_stops_it(project: Path) -> None:
+    """The next question is answered; nothing waits for the one that was given up."""
+    asked = threading.Event()
+
+    class Endless(ScriptedModel):
+        async def stream(self, request: Any) -> Any:
+            if not asked.is_set():
+                yield TextDelta("Let me think")
+                asked.set()
+                await asyncio.sleep(3600)
+            async for each in super().stream(request):
+                yield each
+
+    with RestServer(project, model=Endless(["Second."], window=30_000)) as server:
+        headers = {"accept": "text/event-stream"}
+        with server.client.stream("POST", f"{TALK}/interact", json={"message": "One?"}, headers=headers) as response:
+            next(line for line in response.iter_lines() if line == "event: text")
+            assert asked.wait(60)
+            assert server.post(f"{TALK}/interact", {"message": "Two?"}, 409)["error"]["type"] == "in_use"
+        while (sent := server.client.post(f"{TALK}/interact", json={"message": "Two?"})).status_code == 409:
+            pass  # until the server has noticed
+        assert sent.json()["response"] == "Second."
 
 
 def test_one_question_at_a_time(project: Path) -> None:

@@ -107,10 +107,11 @@ _PHRASES = {
     "upstream not tried": ("{address} was not tried", "未检查 {address}"),
     "install server": ("pip install 'sightline[server]'", "pip install 'sightline[server]'"),
     "port free": ("{port} is free", "{port} 可用"),
+    "port served": ("Sightline {version} is served at {port}", "Sightline {version} 正在端口 {port} 提供服务"),
     "port taken": ("{port} cannot be used: {why}", "{port} 不可用：{why}"),
     "choose port": (
-        "a server may run there already; else choose another with --port",
-        "可能已有服务器在运行；否则用 --port 选择其他端口",
+        "another program has it: choose another with --port",
+        "其他程序正在使用该端口：用 --port 选择其他端口",
     ),
     "token protected": ("{file} is readable by its owner only", "{file} 仅所有者可读"),
     "token readable": ("{file} can be read by others (mode {mode})", "{file} 可被他人读取（权限 {mode}）"),

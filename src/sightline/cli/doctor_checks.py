@@ -9,9 +9,12 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from http.client import HTTPConnection, HTTPException
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from sightline import __version__
 from sightline.agent.config import read_config
@@ -30,6 +33,8 @@ State = Literal["good", "note", "broken"]
 LEAST_SPACE, LITTLE_SPACE = 20_000_000, 500_000_000  # bytes: below, nothing much can be written; below, say so
 MOST_VERIFIED = 50_000_000  # bytes of a log that is verified here: a longer one takes more than some seconds
 UPSTREAM_SECONDS = 5.0
+PORT_SECONDS = 2.0
+_LONGEST_ANSWER = 10_000  # bytes of what another program may answer
 EXTRAS: Mapping[str, Sequence[str]] = {  # modules that show whether an extra is installed
     "apps": ("psutil",),
     "code": ("tree_sitter", "python_calamine", "pathspec"),
@@ -267,13 +272,35 @@ def _status(address: str) -> int:
 
 
 def check_port(port: int) -> Iterator[Check]:
-    """Whether a server can listen at its port."""
-    facts = {"port": port}
+    """Whether a server can listen at its port, or one of ours does."""
+    facts: dict[str, Any] = {"port": port}
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port that was in use a moment ago is free
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            yield Check("port", "broken", "port taken", "choose port", facts | {"why": error.strerror or str(error)})
+            if version := _served_version(port):
+                yield Check("port", "good", "port served", facts=facts | {"version": version})
+            else:
+                why = error.strerror or str(error)
+                yield Check("port", "broken", "port taken", "choose port", facts | {"why": why})
             return
     yield Check("port", "good", "port free", facts=facts)
+
+
+def _served_version(port: int) -> str:
+    """Return the version of the Sightline server that answers at this port; empty if another program does, or none."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=PORT_SECONDS)
+    try:
+        connection.request("GET", "/healthz")  # needs no token
+        told = msgspec.json.decode(connection.getresponse().read(_LONGEST_ANSWER), type=_Health)
+    except (OSError, HTTPException, msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    finally:
+        connection.close()
+    return told.version if told.server == "sightline" else ""
+
+
+class _Health(msgspec.Struct):
+    server: str = ""
+    version: str = ""

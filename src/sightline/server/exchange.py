@@ -167,6 +167,7 @@ class Exchange:
         except Exception:  # it was said when it happened
             self._is_unlogged = True
             return
+        item = ""
         try:
             work = lambda: self._proxy.turns.reply(self._format, prepared, reply, stopped=stopped)  # noqa: E731
             item, prepared = await self._proxy.run(prepared.name, work)
@@ -176,7 +177,7 @@ class Exchange:
             self._proxy.totals.unlogged += 1
             self._is_unlogged = True
         self._prepared = prepared
-        self._proxy.report(prepared, reply, stopped=stopped)
+        self._proxy.report(prepared, reply, item, stopped=stopped)
 
     async def _expect(self) -> None:
         if not self._replies or (prepared := self._prepared) is None:

@@ -77,6 +77,8 @@ class Proxy:
             self._recent.forget(asked.name)
             raise
         self._recent.keep(asked, None if prepared.composed else prepared.sent)
+        if prepared.begins:
+            self._hub.publish(Event("session_created", prepared.name))
         return prepared
 
     def begin_log(self, asked: ModelRequest) -> "asyncio.Task[Prepared]":
@@ -106,8 +108,8 @@ class Proxy:
             del self._workers[next(iter(self._workers))]
         return await worker.run(work)
 
-    def report(self, prepared: Prepared, reply: Json, *, stopped: bool) -> None:
-        """Count a call of a model, and tell those who watch."""
+    def report(self, prepared: Prepared, reply: Json, item: str, *, stopped: bool) -> None:
+        """Count a call of a model, and tell those who watch. `item`: its answer in the log; empty: it is not there."""
         usage = self._totals.add(prepared, reply)
         self._metrics.tokens(offered=prepared.offered, sent=prepared.sent, billed=usage.input_tokens if usage else 0)
         facts = {"offered": prepared.offered, "sent": prepared.sent, "composed": prepared.composed}
@@ -115,7 +117,7 @@ class Proxy:
         if prepared.swept:
             self._metrics.sweep(prepared.swept)
             self._hub.publish(Event("sweep", prepared.name, prepared.place.branch, {"reason": prepared.swept}))
-        self._hub.publish(Event("append", prepared.name, prepared.place.branch, {"stopped": stopped}))
+        self._hub.publish(Event("append", prepared.name, prepared.place.branch, {"item": item, "stopped": stopped}))
 
     def report_recall(self) -> None:
         """Count a call of the model that our tools made necessary."""

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 from sightline import __version__
 from sightline.apps.registry import SHIPPED
 from sightline.server import rest_call_values as calls
-from sightline.server import rest_calls, rest_items, rest_list, rest_sessions, rest_timeline
+from sightline.server import rest_calls, rest_chat, rest_items, rest_list, rest_sessions, rest_timeline
 from sightline.server import rest_list_values as lists
 from sightline.server import rest_values as values
 from sightline.server.events import as_sse
@@ -142,7 +142,7 @@ OPERATIONS: tuple[Operation, ...] = (
         rest_sessions.verify_session, values.Verification, **_B,
     ),
     _post(
-        f"{_ONE}/interact", "interact", "Ask the configured model", rest_sessions.interact, values.Interaction,
+        f"{_ONE}/interact", "interact", "Ask the configured model", rest_chat.interact, values.Interaction,
         body=values.Message, errors=(400, 404, 409, 413, 415, 422, 501, 502),
     ),
     # items

@@ -163,8 +163,16 @@ def failed(status: int, type_: str, message: str, what_to_do: str) -> Response:
 
 def failure_of(error: SightlineError) -> Response:
     """Return the answer that says why an operation failed."""
-    rule = next(rule for rule in _RULES if isinstance(error, rule.kind))
-    return failed(rule.status, rule.type, str(error), rule.what_to_do)
+    return failed(_rule(error).status, *msgspec.structs.astuple(problem_of(error)))
+
+
+def problem_of(error: SightlineError) -> Problem:
+    """Return what went wrong, for who is told in another way than by a status."""
+    return Problem(_rule(error).type, str(error), _rule(error).what_to_do)
+
+
+def _rule(error: SightlineError) -> _Rule:
+    return next(rule for rule in _RULES if isinstance(error, rule.kind))
 
 
 async def answer(operation: Operation, server: Served, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Operations on whole sessions: create, look, delete, fork, export, verify, talk."""
+"""Operations on whole sessions: create, look, delete, fork, export, verify."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -12,21 +12,18 @@ from sightline.errors import BadInput
 from sightline.log.branches import branch_label
 from sightline.replay.places import Place
 from sightline.server.rest_list import LOG_FORMAT, export_formats
-from sightline.server.rest_operation import Asked, NotFound, Unavailable
+from sightline.server.rest_operation import Asked, NotFound
 from sightline.server.rest_timeline import call_facts
 from sightline.server.rest_values import (
     Branches,
     Created,
     ExportQuery,
     Fork,
-    Interaction,
-    Message,
     Mismatch,
     NewSession,
     SessionDetails,
     Verification,
 )
-from sightline.server.sessions import InUse
 from sightline.session.async_session import AsyncSession
 from sightline.session.call_rows import call_rows
 from sightline.session.document import SUFFIXES, TRANSCRIPTS
@@ -164,39 +161,3 @@ async def verify_session(asked: Asked) -> Verification:
                 return Verification(not (bad or damaged or changed), len(found), bad, damaged, changed)
 
         return await asyncio.to_thread(read)
-
-
-# ---------------------------------------------------------------------- talk
-
-
-async def interact(asked: Asked) -> Interaction:
-    """Ask the configured model, and wait for its answer."""
-    body: Message = asked.body
-    if not body.message.strip():
-        raise BadInput("message is empty: say something")
-    async with asked.session() as session:
-        if (model := asked.server.model) is None:
-            raise Unavailable("this server has no model of its own: start it with one, or let an agent use the proxy")
-        try:
-            from sightline.agent.agent import Agent
-            from sightline.agent.events import Answer, PayloadComposed, ReplyReceived
-        except ImportError as error:
-            raise Unavailable(f"asking a model needs more: pip install 'sightline[agent]' ({error})") from error
-        key = (asked.path["id"], session.branch)
-        if key in asked.server.answering:
-            raise InUse(f"the model is answering in session {session.id!r}: wait for its answer")
-        asked.server.answering.add(key)
-        answer = Answer(False, error="the question was not answered")
-        try:
-            async for event in Agent(session, model).stream(body.message):
-                if isinstance(event, PayloadComposed):
-                    asked.publish("payload", session, tokens=event.tokens, limit=event.limit, reason=event.reason)
-                elif isinstance(event, ReplyReceived):
-                    asked.publish("append", session, item=event.item)
-                elif isinstance(event, Answer):
-                    answer = event
-        finally:
-            asked.server.answering.discard(key)
-        if not answer.success:
-            asked.publish("error", session, message=answer.error)
-        return Interaction(answer.success, answer.text, answer.error, answer.rounds, answer.usage, answer.cost)

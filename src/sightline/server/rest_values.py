@@ -424,3 +424,4 @@ class Health(Struct, frozen=True):
     status: str
     version: str
     sessions: int = 0
+    server: str = "sightline"  # so that programs know whose server this is

@@ -60,6 +60,7 @@ class Prepared(NamedTuple):
     composed: bool = False
     read_again: int = 0  # results in it that the agent had before, and that were shortened since
     number: int = 0  # no other request has it
+    begins: bool = False  # it is the first request of its conversation
     after: str = ""  # the item after which its list begins, see `History.after`
 
 
@@ -160,6 +161,7 @@ class Turns:
         """
         name = asked.name
         with self._conversations[asked.format.provider].use(name) as history:
+            begins = not history.session.size
             if kept := asked.kept_upstream:
                 _, answered = self._places.get(kept, ("", history.end))
                 place = history.go_on(answered, asked.messages, in_place=True)
@@ -176,8 +178,10 @@ class Turns:
             tokens = session.items.tokens(after := history.after)
             fits = budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
             if passed or (not is_composed and fits):
-                return Prepared(name, place, asked.body, frozenset(), tokens, tokens, number=number, after=after)
-            before = Prepared(name, place, b"", OWN, tokens, 0, number=number, after=after)
+                return Prepared(
+                    name, place, asked.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after
+                )
+            before = Prepared(name, place, b"", OWN, tokens, 0, number=number, begins=begins, after=after)
             return self._compose(session, before, asked, budget or _ANY)
 
     def refused(self, asked: ModelRequest, before: Prepared, told: str, counted: int) -> Prepared:

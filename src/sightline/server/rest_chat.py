@@ -1,0 +1,130 @@
+"""The chat with the server's model: a question, and its answer whole or as it comes."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.responses import Response, StreamingResponse
+
+from sightline.errors import BadInput, SightlineError
+from sightline.server.metrics import PATH_PATTERN, logger
+from sightline.server.rest_operation import Asked, Problem, Unavailable, problem_of
+from sightline.server.rest_values import Interaction, Message
+from sightline.server.sessions import InUse
+from sightline.session.async_session import AsyncSession
+
+if TYPE_CHECKING:
+    from sightline.agent.events import Answer, Event
+
+_STREAM = "text/event-stream"
+_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no", "x-content-type-options": "nosniff"}
+
+
+async def interact(asked: Asked) -> Interaction | Response:
+    """Ask the configured model, and wait for its answer; or stream it, if the client accepts that."""
+    body: Message = asked.body
+    if not body.message.strip():
+        raise BadInput("message is empty: say something")
+    async with asked.session() as session:
+        _check(asked, session)  # now, while there can still be another answer than a stream
+        if _STREAM in asked.request.headers.get("accept", ""):
+            return StreamingResponse(_stream(asked, session.branch), 200, _HEADERS, _STREAM)
+        answer: Answer | None = None
+        async with aclosing(_answers(asked, session, body.message)) as events:
+            async for event in events:
+                answer = _answer(event) or answer
+        return _told(answer)
+
+
+def _check(asked: Asked, session: AsyncSession) -> None:
+    """Raise Unavailable without a model, and InUse if it is answering in this session."""
+    if asked.server.model is None:
+        raise Unavailable("this server has no model of its own: start it with one, or let an agent use the proxy")
+    try:
+        import sightline.agent.agent  # noqa: F401 - only whether it is installed
+    except ImportError as error:
+        raise Unavailable(f"asking a model needs more: pip install 'sightline[agent]' ({error})") from error
+    if (asked.path["id"], session.branch) in asked.server.answering:
+        raise InUse(f"the model is answering in session {session.id!r}: wait for its answer")
+
+
+async def _answers(asked: Asked, session: AsyncSession, message: str) -> AsyncGenerator["Event", None]:
+    """Yield what happens while the question is answered, and tell those who follow the session."""
+    from sightline.agent.agent import Agent
+    from sightline.agent.events import PayloadComposed, ReplyReceived
+
+    _check(asked, session)  # somebody may have asked since
+    model, key = asked.server.model, (asked.path["id"], session.branch)
+    assert model is not None
+    asked.server.answering.add(key)
+    try:
+        async for event in Agent(session, model).stream(message):
+            if isinstance(event, PayloadComposed):
+                asked.publish("payload", session, tokens=event.tokens, limit=event.limit, reason=event.reason)
+                if event.reason.startswith("sweep"):
+                    asked.publish("sweep", session, reason=event.reason)
+            elif isinstance(event, ReplyReceived):
+                asked.publish("append", session, item=event.item)
+            elif (answer := _answer(event)) is not None and not answer.success:
+                asked.publish("error", session, message=answer.error)
+            yield event
+    finally:
+        asked.server.answering.discard(key)
+
+
+async def _stream(asked: Asked, branch: str) -> AsyncIterator[bytes]:
+    """Yield the events of an answer as a browser reads them. The last is the answer, or an error."""
+    body: Message = asked.body
+    try:
+        async with (
+            asked.server.sessions.use(asked.path["id"], branch) as session,
+            aclosing(_answers(asked, session, body.message)) as events,
+        ):
+            async for event in events:
+                if (told := _event(event)) is not None:
+                    yield _sse(*told)
+    except SightlineError as error:
+        yield _sse("error", problem_of(error))
+    except Exception:  # a model or tool of somebody else's: the stream has begun, so there is no other way to say it
+        logger.exception("the model failed", extra={"path": asked.request.scope.get(PATH_PATTERN, "")})
+        yield _sse("error", Problem("model_failed", "the model failed", "look at the server's log, and try again"))
+
+
+def _event(event: "Event") -> tuple[str, Any] | None:
+    """Return the kind and the data of an event; None for what a page does not show."""
+    from sightline.agent import events
+
+    match event:
+        case events.PayloadComposed():
+            return "payload", event
+        case events.TextDelta():
+            return "text", event
+        case events.RetryScheduled():
+            return "retry", event
+        case events.ReplyReceived():
+            return "reply", event
+        case events.ToolStarted(call=call):
+            return "tool_started", {"id": call.id, "name": call.name, "arguments": call.input}
+        case events.ToolFinished(call=call, text=text, error=error):
+            return "tool_finished", {"id": call.id, "name": call.name, "text": text, "error": error}
+        case events.Answer():
+            return "answer", _told(event)
+        case _:
+            return None
+
+
+def _answer(event: Any) -> "Answer | None":
+    from sightline.agent.events import Answer
+
+    return event if isinstance(event, Answer) else None
+
+
+def _told(answer: "Answer | None") -> Interaction:
+    if answer is None:
+        return Interaction(False, "", "the question was not answered", 0, None, None)
+    return Interaction(answer.success, answer.text, answer.error, answer.rounds, answer.usage, answer.cost)
+
+
+def _sse(kind: str, data: Any) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), msgspec.json.encode(data, enc_hook=str))
