@@ -2,8 +2,11 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 from inspected_page import SECONDS, InspectedPage
@@ -17,6 +20,28 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 ANSWERS = [f"Answer {number}: the port stays as it is, because you said so." for number in range(1, 40)]
 
 
+R = TypeVar("R")
+
+
+@cache
+def _thread() -> ThreadPoolExecutor:
+    """The thread of the browser. Playwright runs an event loop in it, which other tests of this process may not see."""
+    return ThreadPoolExecutor(1, thread_name_prefix="browser")
+
+
+def in_thread(work: Callable[..., R], *given: Any, **named: Any) -> R:
+    """Run something in the browser's thread."""
+    return _thread().submit(work, *given, **named).result()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
+    """Run the tests of this folder in the browser's thread."""
+    names = pyfuncitem._fixtureinfo.argnames
+    in_thread(pyfuncitem.obj, **{name: pyfuncitem.funcargs[name] for name in names})
+    return True
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """The one browser of this process. Without one the tests fail and say what to do."""
@@ -24,10 +49,12 @@ def browser() -> Iterator[Browser]:
     assert program is not None, "the tests of the inspector need Chromium; run: make browser"
     root = ["--no-sandbox"] if os.geteuid() == 0 else []  # the sandbox of Chromium does not work for root
     expect.set_options(timeout=SECONDS)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=[*root, "--disable-dev-shm-usage"])
-        yield browser
-        browser.close()
+    playwright = in_thread(sync_playwright().start)
+    arguments = [*root, "--disable-dev-shm-usage"]
+    browser = in_thread(playwright.chromium.launch, executable_path=program, args=arguments)
+    yield browser
+    in_thread(browser.close)
+    in_thread(playwright.stop)
 
 
 @pytest.fixture(scope="session")
@@ -52,12 +79,19 @@ def changed(tmp_path: Path) -> Iterator[InspectorServer]:
 @pytest.fixture
 def page(browser: Browser, looked_at: InspectorServer) -> Iterator[InspectedPage]:
     """A page of the server that is only looked at."""
-    with InspectedPage(browser, looked_at) as opened:
-        yield opened
+    yield from _opened(browser, looked_at)
 
 
 @pytest.fixture
 def changing(browser: Browser, changed: InspectorServer) -> Iterator[InspectedPage]:
     """A page of the server whose sessions may be changed."""
-    with InspectedPage(browser, changed) as opened:
-        yield opened
+    yield from _opened(browser, changed)
+
+
+def _opened(browser: Browser, server: InspectorServer) -> Iterator[InspectedPage]:
+    page = in_thread(InspectedPage, browser, server)
+    in_thread(page.__enter__)
+    try:
+        yield page
+    finally:
+        in_thread(page.__exit__, None, None, None)
