@@ -66,7 +66,7 @@ def litellm() -> Kind:
         program = LITELLM.python.with_name("litellm")
         return [str(program), *options], {"LITELLM_MASTER_KEY": KEY, "LITELLM_LOG": "ERROR", **OFFLINE}
 
-    return Kind("litellm", command)
+    return Kind(_named("litellm", LITELLM), command)
 
 
 def headroom() -> Kind:
@@ -78,7 +78,14 @@ def headroom() -> Kind:
         program = HEADROOM.python.with_name("headroom")
         return [str(program), "proxy", *options], {"HOME": str(folder), **OFFLINE}
 
-    return Kind("headroom", command)
+    return Kind(_named("headroom", HEADROOM), command)
+
+
+def _named(name: str, environment: Environment) -> str:
+    """Return the name of a peer with its version."""
+    package = environment.packages[0].partition("[")[0]
+    pinned = dict(line.split("==") for line in environment.pins.read_text().splitlines() if "==" in line)
+    return f"{name} {pinned[package]}"
 
 
 class Running(NamedTuple):

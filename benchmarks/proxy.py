@@ -195,7 +195,7 @@ def _streamed(client: Client, sizes: Sizes) -> list[Taken]:
 
 async def _load(proxy: Running, sizes: Sizes) -> Load:
     """Stream in many conversations at once, several times in each."""
-    bodies = []
+    bodies: list[list[bytes]] = []
     for talk in (Conversation([], model="slow-bench") for _ in range(sizes.streams)):
         bodies.append([])
         for _ in range(sizes.rounds):

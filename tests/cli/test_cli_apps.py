@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_cli_terminal import COMMAND, NOT_PRINTED, Terminal, environment
 
@@ -219,6 +219,7 @@ LINES = (
 )
 
 
+@settings(max_examples=settings.default.max_examples * 3 // 10)  # type: ignore[union-attr]  # each opens all apps
 @given(st.lists(st.text(max_size=30) | st.sampled_from(LINES), max_size=6))
 def test_no_line_is_an_error(lines: list[str]) -> None:
     """Whatever is typed, there is an answer and something to see."""

@@ -29,6 +29,7 @@ def history(step: Recorded) -> list[Any]:
     return list(without_marks(step.body.get("messages") or step.body["input"]))
 
 
+@pytest.mark.soak  # through the proxy they arrive as they are, see below
 @pytest.mark.parametrize("agent", [*AGENTS, COMPACTED])
 def test_recorded_requests_are_valid(agent: str) -> None:
     """The strict upstream takes each of them, and gives the recorded answers again."""
@@ -59,6 +60,8 @@ def test_recorded_requests_go_through_the_proxy(agent: str, small: bool, tmp_pat
     arrived = [asked.raw for asked in upstream.calls]
     same = [raw == step.raw for raw, step in zip(arrived, steps, strict=True)]
     assert (same[0] and not same[-1]) if small else all(same)
+    assert [asked.answer for asked in upstream.calls] == [step.answer for step in steps]
+    assert len(steps) > 20
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -98,7 +98,7 @@ async def clients(number: int, name: str) -> AsyncIterator[list[Client]]:
         yield [Client(http, WIRES[at % 3], f"{name} {at}") for at in range(number)]
 
 
-async def converse(url: str, number: int, name: str, turns: int = 3) -> list[Client]:
+async def converse(url: str, number: int, name: str, turns: int) -> list[Client]:
     """Ask in all conversations at once, several times. Every answer must be whole."""
     async with clients(number, name) as talks:
         for _ in range(turns):
@@ -112,16 +112,16 @@ async def converse(url: str, number: int, name: str, turns: int = 3) -> list[Cli
 
 def test_many_streams_at_once(tmp_path: Path, soak: bool, tried: Tried) -> None:
     """No error, every answer and every log whole. After a while neither memory nor files nor threads grow."""
-    number, rounds, warm = (200, 20, 6) if soak else (40, 4, 2)
+    number, rounds, turns, warm = (200, 20, 3, 6) if soak else (40, 3, 2, 1)
     talks: list[Client] = []
     with Upstream(at_once, keep=False) as upstream, ServeProcess(tmp_path, upstream) as serving:
         used: list[tuple[int, int, int]] = []
         for at in range(rounds):
-            talks += asyncio.run(converse(serving.url, number, f"Round {at}, talk"))
+            talks += asyncio.run(converse(serving.url, number, f"Round {at}, talk", turns))
             used.append((serving.facts.memory_info().rss, serving.facts.num_fds(), serving.facts.num_threads()))
         serving.signal()
         assert serving.wait() == -signal.SIGTERM
-        assert (upstream.invalid, upstream.count) == ([], number * rounds * 3)
+        assert (upstream.invalid, upstream.count) == ([], number * rounds * turns)
         assert [line for line in serving.printed[1:] if "/inspector/" not in line] == []
     print("memory, files, threads:", *used, sep="\n")
     assert max(memory for memory, _, _ in used[warm:]) < used[warm - 1][0] + SAME
@@ -129,7 +129,7 @@ def test_many_streams_at_once(tmp_path: Path, soak: bool, tried: Tried) -> None:
     assert max(threads for _, _, threads in used) <= used[0][2]
     kept = serving.texts()
     assert {talk.texts[0]: talk.texts for talk in talks} == kept
-    tried("streams", number * rounds * 3)
+    tried("streams", number * rounds * turns)
 
 
 # ------------------------------------------------------------------ the end of the server

@@ -7,6 +7,7 @@ from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from itertools import count
 from typing import Any
@@ -134,11 +135,19 @@ def image_tokens(data: str) -> int:
 
 def check_schema(schema: object, message: str) -> None:
     """Raise Refused unless this is a JSON schema of an object."""
+    demand(isinstance(schema, dict) and schema.get("type") == "object", message)
+    if wrong := _find_error(json.dumps(schema)):
+        raise Refused(f"{message}: {wrong}")
+
+
+@cache  # an agent sends the same ones with every request, and a check takes as long as all else together
+def _find_error(schema: str) -> str:
+    """What is wrong with a JSON schema; empty: nothing."""
     try:
-        demand(isinstance(schema, dict) and schema.get("type") == "object", message)
-        Draft202012Validator.check_schema(schema)  # type: ignore[arg-type]
+        Draft202012Validator.check_schema(json.loads(schema))
     except SchemaError as error:
-        raise Refused(f"{message}: {error.message}") from error
+        return error.message
+    return ""
 
 
 def check_strict(schema: object, message: str) -> None:

@@ -102,8 +102,7 @@ class Proxy:
 
     async def run(self, name: str, work: Callable[[], R]) -> R:
         """Do something with a conversation, after all that was begun before."""
-        worker = self._workers.pop(name) if name in self._workers else Worker()
-        self._workers[name] = worker
+        worker = self._workers[name] = self._workers.pop(name) if name in self._workers else Worker()
         while len(self._workers) > _MOST_WORKERS:
             del self._workers[next(iter(self._workers))]
         return await worker.run(work)
