@@ -85,6 +85,8 @@ def _cause(
 ) -> str:  # fmt: skip
     if any(before < cut.at <= index for cut in talk.cuts):
         return "compaction"
+    if index in talk.swept:
+        return "sweep"
     if is_other_model:
         return "model"
     return "pause" if seconds > profile.cache_seconds else "other"

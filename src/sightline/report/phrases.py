@@ -83,6 +83,7 @@ say = Phrases({
     "cause pause": ("pause longer than the cache", "停顿超过缓存有效期"),
     "cause model": ("another model", "更换模型"),
     "cause compaction": ("compaction", "压缩"),
+    "cause sweep": ("Sightline shortened older items", "Sightline 缩短了较早的内容"),
     "cause other": ("not known: changed prompt or tools, or evicted", "未知：提示或工具变化，或缓存被清除"),
     # reading again
     "reading": ("What was read twice", "重复读取"),

@@ -56,7 +56,7 @@ def _report(
     scale = scale_of(talk, pieces)
     shares = shares_of(talk, [piece._replace(tokens=round(piece.tokens * scale.factor)) for piece in pieces])
     broken = [*breaks_of(talk, profile)]
-    misses = {index: found.share for index, found in broken if found.cause != "compaction"}
+    misses = {index: found.share for index, found in broken if found.cause not in ("compaction", "sweep")}
     misses = misses or _long_pauses(talk, profile)
     models = Counter(model for _, _, model, _ in talk.usages()) or Counter(filter(None, [talk.recording.model]))
     room = _window(talk, window, models)

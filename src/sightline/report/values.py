@@ -32,7 +32,7 @@ class Break(Struct, frozen=True):
     """A call whose provider could not use the cache for what the call before it had sent."""
 
     call: int
-    cause: str  # "pause", "model", "compaction", "other"
+    cause: str  # "pause", "model", "compaction", "sweep", "other"
     tokens: int  # that were sent before and had to be processed again
     cost: float  # more than if they had been in the cache
     seconds: int = 0  # since the call before
