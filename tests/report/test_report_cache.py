@@ -61,6 +61,7 @@ def test_what_was_spent_is_what_the_provider_reported() -> None:
     assert made.is_reported
     assert (spent.calls, spent.input, spent.cached, spent.written, spent.output) == (2, 40_500, 20_000, 20_500, 20)
     assert spent.cost == pytest.approx(20_000 * 0.1 + 20_500 * 1.25 + 20 * 5)
+    assert (spent.read_cost, spent.write_cost, spent.output_cost) == pytest.approx((2_000, 25_625, 100))
     assert (spent.money, made.unpriced) == (None, ("claude-x",))
     log = Log().user("fix it").answer("Done.", usage=(1_000, 20_000, 5_000, 10))
     priced = report_of(log.conversation, economies=(), price_of=lambda _: Price(2, 0.2, 2.5, 10))

@@ -77,6 +77,11 @@ say = Phrases({
         "No call had to process again what a call before had sent.",
         "没有调用需要重新处理先前已发送的内容。",
     ),
+    "cost parts": (
+        "Of the cost, {read:.0%} is for reading from the cache, {write:.0%} for writing to it, {fresh:.0%} for input "
+        "beside it and {output:.0%} for answers.",
+        "费用构成：缓存读取 {read:.0%}，写入缓存 {write:.0%}，其余输入 {fresh:.0%}，回答 {output:.0%}。",
+    ),
     "cause": ("cause", "原因"),
     "times": ("times", "次数"),
     "processed again": ("processed again", "重新处理"),

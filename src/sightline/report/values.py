@@ -16,6 +16,9 @@ class Spent(Struct, frozen=True, kw_only=True):
     written: int = 0  # of the input: written to the cache
     output: int = 0
     cost: float = 0.0
+    read_cost: float = 0.0  # of the cost: reading from the cache
+    write_cost: float = 0.0  # writing to it
+    output_cost: float = 0.0
     money: float | None = None
 
 
