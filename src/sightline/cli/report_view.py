@@ -1,4 +1,6 @@
-"""How `sightline report` looks on a terminal: sentences and tables."""
+"""How `sightline report` looks on a terminal: sentences and tables; and its figures for programs."""
+
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -182,3 +184,9 @@ def _print_sessions(out: Console, made: Report, locale: str) -> None:
         for each in shown
     ))  # fmt: skip
     _print_more(out, len(made.sessions), locale)
+
+
+def report_facts(made: Report, locale: str) -> dict[str, Any]:
+    """Return every figure of a report, and the words of its advice."""
+    words = [{"kind": each.kind, **told(each, locale)._asdict()} for each in made.advice]
+    return {**{name: getattr(made, name) for name in made.__struct_fields__}, "words": words}
