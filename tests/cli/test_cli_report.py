@@ -111,7 +111,7 @@ def test_only_the_newest_files_are_read(run: Run, logs: Path) -> None:
 
 def test_a_huge_log_is_read_only_alone(run: Run, logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Because a report holds a session in memory, and others are read at the same time."""
-    monkeypatch.setattr("sightline.cli.report._LARGEST", 5_000)
+    monkeypatch.setattr("sightline.cli.report_files._LARGEST", 5_000)
     (logs / "small.jsonl").write_bytes(Log().user("fix it").answer("Done.").data)
     facts = json.loads(run("report", str(logs), "--json", "--no-forecast").stdout)
     assert [Path(each["name"]).name for each in facts["sessions"]] == ["small.jsonl"]

@@ -118,6 +118,14 @@ def test_usage_that_is_reported_again_counts_once() -> None:
     assert imported(RUN, MemoryStores()).usage == Usage(303, 14, 180)
 
 
+def test_an_answer_has_the_model_of_its_turn() -> None:
+    """It may change between turns; by it a price and a context window are known."""
+    other = line("turn_context", turn_id="k2", cwd="/w", model="gpt-y")
+    [found] = conversations(source([*RUN, other, user("thanks"), said("Welcome.")]))
+    messages = [turn.message for step in found.steps() for turn in step.turns]
+    assert [message.model for message in messages if message.role == "assistant"] == ["gpt-x", "gpt-x", "gpt-y"]
+
+
 def test_turns_that_were_rolled_back_are_not_said() -> None:
     """Each with everything up to the rollback; the lines are kept."""
     lines = [META, user("one"), said("1"), user("two"), said("2"), user("three"), said("3")]

@@ -3,15 +3,16 @@
 from string import Formatter
 
 import pytest
+from msgspec.structs import replace
 from report_logs import FILE, Log
 
 from sightline.agent.models import Price
 from sightline.report import phrases
-from sightline.report.advice import MOST
+from sightline.report.advice import MOST, advice_on
 from sightline.report.phrases import say, told
 from sightline.report.session_report import report_of
 from sightline.report.totals import report_over
-from sightline.report.values import Advice, SessionReport
+from sightline.report.values import Advice, SessionReport, Spent
 
 
 def report(log: Log, **options: object) -> SessionReport:
@@ -50,10 +51,22 @@ def test_the_greatest_saving_comes_first() -> None:
         assert found.facts["tokens"] == sum(each.tokens for each in made.breaks if each.cause == cause)
 
 
-def test_what_saves_little_is_not_said() -> None:
-    """A hundredth of the cost is the least."""
-    log = Log().user("fix it").answer("Which?", usage=(0, 50_000, 0, 9_000)).user("both")
-    assert report(log.answer("Done.", usage=(0, 1_500, 50_000, 9_000))).advice == ()
+@pytest.mark.parametrize(("output", "said"), [(100, 1), (60_000, 0)])
+def test_what_saves_little_is_not_said(output: int, said: int) -> None:
+    """A hundredth of the cost is the least: the same loss in a session that cost little, and in one that cost much."""
+    log = Log().user("fix it").answer("Which?", usage=(0, 20_000, 0, output)).user("both")
+    made = report(log.answer("Done.", usage=(0, 1_500, 18_500, output), after=900))
+    assert len(made.breaks) == 1
+    assert len(made.advice) == said
+
+
+def test_what_the_forecast_does_not_explain_is_not_saved() -> None:
+    """Of sending everything it says less than was spent: then it is compared with that."""
+    made = report(costly(), economies=("safe",))
+    [found] = made.forecasts
+    cheaper = replace(found, full=Spent(cost=made.spent.cost / 2), spent=Spent(cost=made.spent.cost / 4))
+    [advice] = [each for each in advice_on([replace(made, forecasts=(cheaper,))]) if each.kind == "sightline"]
+    assert advice.saved == pytest.approx(made.spent.cost / 4)
 
 
 def test_money_is_said_where_every_price_is_known() -> None:

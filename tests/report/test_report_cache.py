@@ -3,8 +3,10 @@
 import pytest
 from report_logs import Log
 
+from sightline import Budget, MemoryStore, Session, Settings
 from sightline.agent.models import Price
 from sightline.report.session_report import report_of
+from sightline.report.talk import conversation_of
 from sightline.report.values import SessionReport
 from sightline.values.profiles import PROFILES
 
@@ -59,11 +61,34 @@ def test_what_was_spent_is_what_the_provider_reported() -> None:
     assert made.is_reported
     assert (spent.calls, spent.input, spent.cached, spent.written, spent.output) == (2, 40_500, 20_000, 20_500, 20)
     assert spent.cost == pytest.approx(20_000 * 0.1 + 20_500 * 1.25 + 20 * 5)
+    assert (spent.read_cost, spent.write_cost, spent.output_cost) == pytest.approx((2_000, 25_625, 100))
     assert (spent.money, made.unpriced) == (None, ("claude-x",))
     log = Log().user("fix it").answer("Done.", usage=(1_000, 20_000, 5_000, 10))
     priced = report_of(log.conversation, economies=(), price_of=lambda _: Price(2, 0.2, 2.5, 10))
     assert priced.spent.money == pytest.approx((1_000 * 2 + 20_000 * 2.5 + 5_000 * 0.2 + 10 * 10) / 1e6)
     assert priced.unpriced == ()
+
+
+def test_a_sweep_of_our_own_is_the_cause_of_its_loss() -> None:
+    """A session of Sightline says in its log when it shortened what came before."""
+    store, before = MemoryStore("own"), 0
+    session = Session(store, settings=Settings(profile="anthropic"))
+    swept = []
+    for number in range(40):
+        session.user(f"question {number} " + "word " * 200)
+        payload = session.compose(Budget(6_000))
+        is_swept = bool(payload.plan.reason)
+        found = 0 if is_swept else min(before, payload.tokens)
+        usage = {"input_tokens": 0, "cache_read_input_tokens": found, "output_tokens": 5}
+        usage["cache_creation_input_tokens"] = payload.tokens - found
+        content = [{"type": "text", "text": "answer " * 50}]
+        session.reply({"type": "message", "role": "assistant", "model": "claude-x", "content": content, "usage": usage})
+        swept += [number + 1] * is_swept
+        before = payload.tokens
+    assert swept
+    made = report_of(conversation_of(store), economies=())
+    assert [(each.cause, each.call) for each in made.breaks] == [("sweep", number) for number in swept]
+    assert not [each for each in made.advice if each.kind.startswith("break")]
 
 
 def test_calls_beside_the_conversation_are_told_apart() -> None:

@@ -57,6 +57,21 @@ def test_the_forecast_of_sending_everything_is_what_was_reported() -> None:
     assert found.full.output == made.spent.output
 
 
+def test_a_miss_of_the_cache_that_was_reported_is_in_the_forecast_too() -> None:
+    """Whatever was sent would have been processed again."""
+    counts = [20_000 + round(1.5 * size) for size in sizes(talk())]
+    log, before = Log(), 0
+    for number, count in enumerate(counts):
+        found = 0 if number == 6 else before
+        log.user(f"question {number}: {'some words to read ' * 40}")
+        log.answer(f"answer {number}: {'and some to answer ' * 30}", usage=(0, count - found, found, 20))
+        before = count
+    made = report_of(log.conversation, economies=("safe",))
+    [lost] = made.breaks
+    assert lost.cost > 0.2 * made.spent.cost
+    assert made.forecasts[0].full.cost == pytest.approx(made.spent.cost, rel=0.02)
+
+
 def test_a_pause_costs_in_the_forecast_too() -> None:
     """The same talk without and with pauses, of which no log says what the provider counted."""
 

@@ -169,8 +169,9 @@ class _Assembly:
                 turns = self._turns(Message(Role.SYSTEM, (Text(text),)), line, time) if text else ()
                 yield Step((line._replace(use=Use.MESSAGE if text else use),), tuple(turns))
                 return
-            case "turn_context", {"model": str(self._model)}:
-                pass
+            case "turn_context", {"model": str(model)}:
+                yield from self.end()  # what was answered before it is the other model's
+                self._model = model
             case "event_msg", {"type": "token_count"}:
                 self._usage = self._outline.usages.get(line.number, self._usage)
             case "compacted", _:

@@ -12,7 +12,7 @@ from sightline.errors import BadInput
 from sightline.imports.conversation import Compaction, Line, Step, Turn, Use, summed
 from sightline.imports.source import Source
 from sightline.log import entries as log
-from sightline.log.annotations import CompactNote, ToolsNote, UncompactNote
+from sightline.log.annotations import CompactNote, ReceiptNote, ToolsNote, UncompactNote
 from sightline.log.columns import LABELLED, ORPHAN
 from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Span
@@ -45,6 +45,7 @@ class SightlineLog:
 
     def __init__(self, source: Source) -> None:
         self._source, self.name = source, source.name
+        self.swept: set[str] = set()  # uuids of answers whose prompt we had shortened; known after `steps`
 
     @cached_property
     def profile(self) -> str:
@@ -101,6 +102,7 @@ class SightlineLog:
 
     def steps(self, after: int = 0) -> Iterator[Step]:
         summaries = _Summaries(self._source.lines()) if self.with_summaries else None
+        is_swept = False
         for line in self._source.lines():
             if line.number > after:
                 entry = _entry(line)
@@ -108,10 +110,24 @@ class SightlineLog:
                 if found is not None:
                     yield Step((line._replace(type="summary", use=Use.SUMMARY),), (), found)
                     continue
+                if entry is not None and entry.subtype == log.RECEIPT:
+                    is_swept = _is_swept(entry)
+                elif entry is not None and is_swept and log.kind_of(entry) is Kind.ASSISTANT:
+                    self.swept.add(entry.uuid)
+                    is_swept = False
                 kind = "unreadable" if entry is None else entry.subtype or entry.type
                 turns = tuple(_turns(entry)) if entry is not None and self.is_active(line.number) else ()
                 use = Use.MESSAGE if turns else _use_of(entry, is_active=self.is_active(line.number))
                 yield Step((line._replace(type=kind, use=use),), turns)
+
+
+def _is_swept(receipt: log.Entry) -> bool:
+    """Whether a payload changed what came before, not because the provider had forgotten it anyway."""
+    try:
+        reason = log.decode_data(receipt, ReceiptNote).reason
+    except BadInput:  # a receipt of another form
+        return False
+    return reason.startswith("sweep") and "cold" not in reason
 
 
 class _Summaries:

@@ -15,11 +15,16 @@ _SHARE = 0.05  # of the prompt before, likewise
 PriceOf = Callable[[str], Price | None]
 
 
-def usage_cost(usage: Usage, profile: Profile) -> float:
-    """Return what a call cost, in uncached input tokens, its answer included."""
+def spent_by(usage: Usage, profile: Profile, price: Price | None, calls: int = 1) -> Spent:
+    """Return what calls cost, in uncached input tokens and in money, their answers included."""
     fresh = max(usage.input_tokens - usage.cached_tokens - usage.written_tokens, 0)
-    input_cost = fresh + usage.cached_tokens * profile.prices.read + usage.written_tokens * profile.prices.write
-    return input_cost + usage.output_tokens * OUTPUT
+    read, write = usage.cached_tokens * profile.prices.read, usage.written_tokens * profile.prices.write
+    output = float(usage.output_tokens * OUTPUT)
+    return Spent(
+        calls=calls, input=usage.input_tokens, cached=usage.cached_tokens, written=usage.written_tokens,
+        output=usage.output_tokens, cost=fresh + read + write + output, read_cost=read, write_cost=write,
+        output_cost=output, money=money_of(usage, price),
+    )  # fmt: skip
 
 
 def money_of(usage: Usage, price: Price | None) -> float | None:
@@ -35,10 +40,7 @@ def spent_on(talk: Talk, profile: Profile, price_of: PriceOf) -> Spent:
     """Return the sum over the conversation's calls, as its provider reported them."""
     total = Spent(money=0.0)
     for _, _, model, usage in talk.usages():
-        total = plus(total, Spent(
-            calls=1, input=usage.input_tokens, cached=usage.cached_tokens, written=usage.written_tokens,
-            output=usage.output_tokens, cost=usage_cost(usage, profile), money=money_of(usage, price_of(model)),
-        ))  # fmt: skip
+        total = plus(total, spent_by(usage, profile, price_of(model)))
     return total
 
 
@@ -51,6 +53,9 @@ def plus(one: Spent, other: Spent) -> Spent:
         written=one.written + other.written,
         output=one.output + other.output,
         cost=one.cost + other.cost,
+        read_cost=one.read_cost + other.read_cost,
+        write_cost=one.write_cost + other.write_cost,
+        output_cost=one.output_cost + other.output_cost,
         money=None if one.money is None or other.money is None else one.money + other.money,
     )
 
@@ -85,6 +90,8 @@ def _cause(
 ) -> str:  # fmt: skip
     if any(before < cut.at <= index for cut in talk.cuts):
         return "compaction"
+    if index in talk.swept:
+        return "sweep"
     if is_other_model:
         return "model"
     return "pause" if seconds > profile.cache_seconds else "other"

@@ -13,7 +13,7 @@ from sightline.plan.budget import Budget
 from sightline.replay.pace import Pace
 from sightline.replay.replay import Step, replay
 from sightline.replay.rereads import ASKING
-from sightline.report.cache import PriceOf, money_of, plus, usage_cost
+from sightline.report.cache import PriceOf, plus, spent_by
 from sightline.report.contents import Piece
 from sightline.report.talk import Talk
 from sightline.report.values import Forecast, Spent
@@ -147,7 +147,4 @@ class _Tally:
         cached = min(cached, tokens) if cached >= self._profile.cache_minimum else 0
         written = tokens - cached if self._writes else 0
         usage = Usage(tokens, output, cached, written)
-        return plus(total, Spent(
-            calls=1, input=tokens, cached=cached, written=written, output=output,
-            cost=usage_cost(usage, self._profile), money=money_of(usage, self._price_of(model)),
-        ))  # fmt: skip
+        return plus(total, spent_by(usage, self._profile, self._price_of(model)))

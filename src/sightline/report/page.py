@@ -84,6 +84,16 @@ def notes(report: Report, locale: str) -> Iterator[str]:
         yield say("refused", locale, count=len(report.refused))
 
 
+def cost_parts(report: Report, locale: str) -> str:
+    """Return what the cost is made of, in a sentence."""
+    spent, whole = report.spent, report.spent.cost or 1
+    known = spent.read_cost + spent.write_cost + spent.output_cost
+    return say(
+        "cost parts", locale, read=spent.read_cost / whole, write=spent.write_cost / whole,
+        fresh=(spent.cost - known) / whole, output=spent.output_cost / whole,
+    )  # fmt: skip
+
+
 def day(milliseconds: int) -> str:
     """Return the day of a time, in UTC."""
     return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d}"
@@ -174,7 +184,7 @@ def _shares(report: Report, locale: str) -> Iterator[str]:
 
 
 def _caching(report: Report, locale: str) -> Iterator[str]:
-    yield _heading("caching", locale)
+    yield _heading("caching", locale) + f"<p>{escape(cost_parts(report, locale))}</p>\n"
     if not report.breaks:
         yield _paragraph(say("caching none", locale))
         return

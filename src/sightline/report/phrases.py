@@ -77,12 +77,18 @@ say = Phrases({
         "No call had to process again what a call before had sent.",
         "没有调用需要重新处理先前已发送的内容。",
     ),
+    "cost parts": (
+        "Of the cost, {read:.0%} is for reading from the cache, {write:.0%} for writing to it, {fresh:.0%} for input "
+        "beside it and {output:.0%} for answers.",
+        "费用构成：缓存读取 {read:.0%}，写入缓存 {write:.0%}，其余输入 {fresh:.0%}，回答 {output:.0%}。",
+    ),
     "cause": ("cause", "原因"),
     "times": ("times", "次数"),
     "processed again": ("processed again", "重新处理"),
     "cause pause": ("pause longer than the cache", "停顿超过缓存有效期"),
     "cause model": ("another model", "更换模型"),
     "cause compaction": ("compaction", "压缩"),
+    "cause sweep": ("Sightline shortened older items", "Sightline 缩短了较早的内容"),
     "cause other": ("not known: changed prompt or tools, or evicted", "未知：提示或工具变化，或缓存被清除"),
     # reading again
     "reading": ("What was read twice", "重复读取"),

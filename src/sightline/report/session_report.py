@@ -9,7 +9,7 @@ from sightline.agent.models.catalog import price_of as known_price
 from sightline.agent.models.catalog import window_of
 from sightline.imports.conversation import Conversation, check_speaks
 from sightline.report.advice import advice_on
-from sightline.report.cache import PriceOf, breaks_of, spent_on, usage_cost
+from sightline.report.cache import PriceOf, breaks_of, spent_by, spent_on
 from sightline.report.contents import pieces_of, read_again, shares_of
 from sightline.report.forecast import ECONOMIES, forecast, scale_of
 from sightline.report.losses import losses_of
@@ -56,7 +56,7 @@ def _report(
     scale = scale_of(talk, pieces)
     shares = shares_of(talk, [piece._replace(tokens=round(piece.tokens * scale.factor)) for piece in pieces])
     broken = [*breaks_of(talk, profile)]
-    misses = {index: found.share for index, found in broken if found.cause != "compaction"}
+    misses = {index: found.share for index, found in broken if found.cause not in ("compaction", "sweep")}
     misses = misses or _long_pauses(talk, profile)
     models = Counter(model for _, _, model, _ in talk.usages()) or Counter(filter(None, [talk.recording.model]))
     room = _window(talk, window, models)
@@ -119,11 +119,7 @@ def _counted(talk: Talk, profile: Profile, kinds: tuple[Share, ...]) -> Spent:
     """Return what sending everything would use, without a replay: each text is new once, and then in the cache."""
     sent, new = sum(kind.sent for kind in kinds), sum(min(kind.tokens, kind.sent) for kind in kinds)
     output = sum(kind.tokens for kind in kinds if kind.name in ("assistant", "call"))
-    usage = Usage(sent, output, sent - new, new)
-    return Spent(
-        calls=len(talk.answers), input=sent, cached=sent - new, written=new, output=output,
-        cost=usage_cost(usage, profile),
-    )  # fmt: skip
+    return spent_by(Usage(sent, output, sent - new, new), profile, None, len(talk.answers))
 
 
 def _elsewhere(talk: Talk, spent: Spent) -> int:

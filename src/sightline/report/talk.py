@@ -40,6 +40,8 @@ class Talk:
                 at.setdefault(turn.uuid, len(turns))
                 turns.append(turn)
         self.recording: Recording = recording_of(turns, conversation)
+        swept = conversation.swept if isinstance(conversation, SightlineLog) else ()
+        self.swept = {at[uuid] for uuid in swept if uuid in at}  # indexes of answers to a prompt that a sweep changed
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -16,6 +16,9 @@ class Spent(Struct, frozen=True, kw_only=True):
     written: int = 0  # of the input: written to the cache
     output: int = 0
     cost: float = 0.0
+    read_cost: float = 0.0  # of the cost: reading from the cache
+    write_cost: float = 0.0  # writing to it
+    output_cost: float = 0.0
     money: float | None = None
 
 
@@ -32,7 +35,7 @@ class Break(Struct, frozen=True):
     """A call whose provider could not use the cache for what the call before it had sent."""
 
     call: int
-    cause: str  # "pause", "model", "compaction", "other"
+    cause: str  # "pause", "model", "compaction", "sweep", "other"
     tokens: int  # that were sent before and had to be processed again
     cost: float  # more than if they had been in the cache
     seconds: int = 0  # since the call before
