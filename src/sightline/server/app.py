@@ -1,12 +1,14 @@
-"""The server as an ASGI application: the proxy's paths, the REST interface, and what stands before both."""
+"""The server as an ASGI application: the proxy's paths, the REST interface, the inspector, and what guards them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from sightline.inspector.pages import PREFIX, give_page, is_browser
 from sightline.server.config import Config
 from sightline.server.model_request import FORMATS
 from sightline.server.proxy import Proxy
+from sightline.server.replies import provider_of
 from sightline.server.totals import Totals
 from sightline.server.turns import Turns
 from sightline.server.upstream import Upstream
@@ -31,6 +33,7 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
     """
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
+    from starlette.responses import RedirectResponse
     from starlette.routing import Route
 
     from sightline.server.metrics import PATH_PATTERN, Measure, Metrics
@@ -48,8 +51,14 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
         request.scope[PATH_PATTERN] = request.url.path
         return await proxy.call_model(request, FORMATS[request.url.path])
 
+    async def show_page(request: "Request") -> "Response":
+        request.scope[PATH_PATTERN] = PREFIX
+        return await give_page(request)
+
     async def pass_on(request: "Request") -> "Response":
-        return await proxy.pass_on(request, _provider(request))
+        if request.url.path in ("/", PREFIX.rstrip("/")) and is_browser(request):
+            return RedirectResponse(PREFIX)
+        return await proxy.pass_on(request, provider_of(request.url.path, request.headers))
 
     @asynccontextmanager
     async def lifespan(_app: "Starlette") -> AsyncIterator[None]:
@@ -57,6 +66,7 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
             yield
         finally:
             sessions.hub.close()
+            await proxy.close()
             await upstream.close()
             turns.close()
             await sessions.close()
@@ -64,16 +74,10 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
     routes = [
         *rest_routes(sessions, metrics=metrics, model=model, offered=config.offered),
         *(Route(path, call_model, methods=["POST"]) for path in FORMATS),
+        Route(PREFIX + "{file:path}", show_page, methods=["GET"]),
         Route("/{path:path}", pass_on, methods=_METHODS),  # Claude Code begins with HEAD /
     ]
     guard = Middleware(Guard, max_body=config.max_body, larger=LARGER, token_hash=config.token_hash, hosts=config.hosts)
     app = Starlette(routes=routes, lifespan=lifespan, middleware=[guard, Middleware(Measure, metrics=metrics)])
     app.state.totals, app.state.hub = totals, sessions.hub
     return app
-
-
-def _provider(request: "Request") -> str:
-    """Return whose request this is: by its path, or by the headers that only one provider's clients send."""
-    path, headers = request.url.path, request.headers
-    is_anthropic = path.startswith("/v1/messages") or "anthropic-version" in headers or "x-api-key" in headers
-    return "anthropic" if is_anthropic else "openai"

@@ -155,6 +155,7 @@ OPERATIONS: tuple[Operation, ...] = (
         f"{_ITEM}/expand", "expandItem", "Bring an item back to the conversation", rest_items.expand_item,
         values.Lines, body=values.Expansion,
     ),
+    _get(f"{_ONE}/pins", "listPins", "The items that somebody pinned", rest_items.list_pins, values.Pins, **_B),
     _get(
         f"{_ONE}/constraints", "listConstraints", "What the user laid down for the work",
         rest_items.list_constraints, values.Constraints, **_B,

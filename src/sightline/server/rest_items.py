@@ -20,12 +20,13 @@ from sightline.server.rest_values import (
     ItemPage,
     ItemsQuery,
     Lines,
+    Pins,
     Recall,
     SearchQuery,
     WindowFacts,
     Windows,
 )
-from sightline.session.inspection import ShownWindow, item_page, level_texts, shown_windows
+from sightline.session.inspection import ShownWindow, item_page, level_texts, pinned_items, shown_windows
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Call, Item, arguments, plain_text
@@ -96,6 +97,17 @@ async def get_item(asked: Asked) -> ItemDetails:
                 parts=[msgspec.to_builtins(part) for part in item.parts],
                 compacted_by=hides.boundary if hides is not None else None,
             )
+
+        return await asyncio.to_thread(read, session.session)
+
+
+async def list_pins(asked: Asked) -> Pins:
+    """Return the items that are always shown in full because somebody pinned them."""
+    async with asked.session() as session:
+
+        def read(session: Session) -> Pins:
+            pinned = [(item, info, _text(item)) for item, info in pinned_items(session)]
+            return Pins([_facts(item, info, text[:_BEGINNING], len(text)) for item, info, text in pinned])
 
         return await asyncio.to_thread(read, session.session)
 

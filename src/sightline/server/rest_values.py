@@ -205,6 +205,12 @@ class ItemPage(Struct, frozen=True):
     next: int | None
 
 
+class Pins(Struct, frozen=True):
+    """The items that somebody pinned, in order."""
+
+    items: list[ItemFacts]
+
+
 class ItemDetails(Struct, frozen=True):
     """One item in full: its parts as the log has them, and its text at each level of detail."""
 

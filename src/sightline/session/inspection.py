@@ -79,6 +79,14 @@ def item_page(session: Session, start: int, limit: int) -> ItemPage:
         return ItemPage([(journal.reader.item(row), info) for row, info in zip(some, infos, strict=True)], len(rows))
 
 
+def pinned_items(session: Session) -> list[tuple[Item, ItemInfo]]:
+    """Return the items that somebody pinned, in order."""
+    with session._lock:
+        journal = session._journal
+        rows = sorted(row for row, mark in journal.timeline.marked(journal.path).items() if mark == "pin")
+        return [(journal.reader.item(row), info) for row, info in zip(rows, session.items._describe(rows), strict=True)]
+
+
 def level_texts(session: Session, item_id: str) -> dict[str, str]:
     """Return an item's text at each level of detail that it has. Raises UnknownItem."""
     with session._lock:

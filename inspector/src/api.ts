@@ -1,0 +1,149 @@
+// The REST interface of the server: one way to ask it, one kind of error, one stream of events.
+
+/** What a request failed with: what to tell people, and what they can do. */
+export class ApiError extends Error {
+  constructor(readonly status: number, readonly type: string, message: string, readonly advice: string) {
+    super(message);
+  }
+}
+
+const KEPT = "sightline-token"; // for this tab only; never in an address, never in a cookie
+
+let onTokenNeeded: () => void = () => undefined;
+
+/** Have this called whenever the server wants a token that the page does not have. */
+export function whenTokenNeeded(call: () => void): void {
+  onTokenNeeded = call;
+}
+
+export function setToken(token: string): void {
+  sessionStorage.setItem(KEPT, token);
+}
+
+function headers(): Record<string, string> {
+  const token = sessionStorage.getItem(KEPT);
+  return token ? { "X-Sightline-Token": token } : {};
+}
+
+// The pages are below /inspector/, the interface beside it.
+const BASE = new URL("../", new URL(".", location.href));
+
+function address(path: string): URL {
+  return new URL(path.replace(/^\//, ""), BASE);
+}
+
+async function failure(response: Response): Promise<ApiError> {
+  try {
+    const { error } = await response.json();
+    return new ApiError(response.status, error.type, error.message, error.what_to_do ?? "");
+  } catch {
+    return new ApiError(response.status, "failed", `${response.status} ${response.statusText}`, "");
+  }
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(address(path), { ...init, headers: { ...headers(), ...init.headers }, credentials: "omit" });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError(0, "unreachable", "unreachable", "");
+  }
+  if (response.status === 401) onTokenNeeded();
+  if (!response.ok) throw await failure(response);
+  return response;
+}
+
+/** Read something. */
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await (await send(path, { signal })).json()) as T;
+}
+
+/** Do something. The body is JSON, which no form of another page can send. */
+export async function post<T>(path: string, body: unknown = {}, signal?: AbortSignal): Promise<T> {
+  const init = { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" }, signal };
+  return (await (await send(path, init)).json()) as T;
+}
+
+/** Send bytes as they are. */
+export async function upload<T>(path: string, body: Blob, type: string, signal?: AbortSignal): Promise<T> {
+  return (await (await send(path, { method: "POST", body, headers: { "Content-Type": type }, signal })).json()) as T;
+}
+
+/** Parameters for the end of a path; what is undefined or empty is left out. */
+export function query(values: Record<string, string | number | boolean | null | undefined>): string {
+  const parts = Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  return parts.length ? `?${new URLSearchParams(parts.map(([name, value]) => [name, String(value)]))}` : "";
+}
+
+export interface ServerEvent {
+  kind: string;
+  session: string;
+  branch: string;
+  data: Record<string, unknown>;
+}
+
+const RETRY = 2000; // milliseconds until a lost stream is asked for again
+
+/** Follow what happens until `signal` ends. EventSource cannot send a token, so the stream is read by hand. */
+export async function follow(
+  signal: AbortSignal, onEvent: (event: ServerEvent) => void, onState: (connected: boolean) => void,
+): Promise<void> {
+  let last = "";
+  while (!signal.aborted) {
+    try {
+      const more: Record<string, string> = last ? { "Last-Event-ID": last } : {};
+      const response = await send("/api/events", { signal, headers: { Accept: "text/event-stream", ...more } });
+      onState(true);
+      last = await read(response, last, onEvent);
+    } catch {
+      // What was lost is asked for again below; a page that is closed has ended its signal.
+    }
+    onState(false);
+    await pause(RETRY, signal);
+  }
+}
+
+/** Ask for an answer that comes as a stream of events, and call back at each. */
+export async function stream(
+  path: string, body: unknown, signal: AbortSignal, onEvent: (kind: string, data: Record<string, unknown>) => void,
+): Promise<void> {
+  const head = { "Content-Type": "application/json", Accept: "text/event-stream" };
+  const response = await send(path, { method: "POST", body: JSON.stringify(body), headers: head, signal });
+  await readEvents(response, (event) => onEvent(event.kind, event.data));
+}
+
+async function read(response: Response, last: string, onEvent: (event: ServerEvent) => void): Promise<string> {
+  let newest = last;
+  const ended = readEvents(response, ({ id, data }) => {
+    newest = id || newest;
+    onEvent({ kind: "", session: "", branch: "", data: {}, ...data });
+  });
+  await ended.catch(() => undefined); // a stream that was cut is asked for again, after the newest event
+  return newest;
+}
+
+/** Read server-sent events until they end. */
+async function readEvents(response: Response, onEvent: (event: { id: string; kind: string; data: Record<string, unknown> }) => void): Promise<void> {
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let waiting = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    waiting += value;
+    const blocks = waiting.split("\n\n");
+    waiting = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const lines = block.split("\n");
+      const field = (name: string) => lines.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1).trim()).join("\n");
+      if (field("data")) onEvent({ id: field("id"), kind: field("event"), data: JSON.parse(field("data")) });
+    }
+  }
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}

@@ -1,0 +1,158 @@
+// The frame of all pages: what is chosen above, the view below.
+import { useEffect, useState } from "preact/hooks";
+import { setToken, whenTokenNeeded } from "./api";
+import { CallView } from "./call";
+import { ChangesView } from "./changes";
+import { ChatView } from "./chat";
+import { ContextView } from "./context";
+import { below, linkTo, useConnection, useEvents, useLoad, useRoute, VIEWS, type Route, type View } from "./hooks";
+import { ItemsView } from "./items";
+import { language, say, setLanguage } from "./phrases";
+import { SessionsView } from "./sessions";
+import { oneLine } from "./text";
+import { setTheme, theme, type Theme } from "./theme";
+import { TokensView } from "./tokens";
+import { TryView } from "./try";
+import type { ServerInfo, SessionDetails } from "./types";
+import { Busy, Dialog, Failure } from "./ui";
+import { WindowsView } from "./windows";
+
+export function App() {
+  const route = useRoute();
+  const [lang, setLang] = useState(language());
+  const [asksToken, setAsksToken] = useState(false);
+  const server = useLoad<ServerInfo>("/api/server");
+  useEffect(() => whenTokenNeeded(() => setAsksToken(true)), []);
+  useEffect(() => {
+    document.documentElement.lang = lang;
+    document.title = say("title");
+  }, [lang]);
+  const changeLanguage = () => {
+    setLanguage(lang === "en" ? "zh" : "en");
+    setLang(language());
+  };
+  return (
+    <div class="frame" key={lang}>
+      <a class="skip" href="#main" onClick={focusMain}>{say("skip")}</a>
+      <Head route={route} onLanguage={changeLanguage} />
+      {route.session === null ? (
+        <main id="main" tabIndex={-1}><SessionsView server={server.data} /></main>
+      ) : (
+        <SessionFrame key={route.session} route={route} server={server.data} />
+      )}
+      {asksToken ? <TokenDialog /> : null}
+    </div>
+  );
+}
+
+function focusMain(event: Event) {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+function Head({ route, onLanguage }: { route: Route; onLanguage: () => void }) {
+  const [chosen, setChosen] = useState<Theme>(theme());
+  const connected = useConnection();
+  const next: Record<Theme, Theme> = { auto: "dark", dark: "light", light: "auto" };
+  const turn = () => {
+    setTheme(next[chosen]);
+    setChosen(next[chosen]);
+  };
+  return (
+    <header class="head">
+      <a class="brand" href="#/" aria-current={route.session === null ? "page" : undefined}>
+        <svg viewBox="0 0 32 32" aria-hidden="true"><path d="M3 16c5-9 21-9 26 0-5 9-21 9-26 0z" /><circle cx="16" cy="16" r="4.5" /></svg>
+        <span>Sightline</span>
+      </a>
+      <a class="crumb" href="#/">{say("sessions")}</a>
+      <span class="grow" />
+      {connected ? null : <span class="offline" role="status">{say("no events")}</span>}
+      <button class="plain" onClick={turn} title={say("theme title")}>{say(`theme ${chosen}`)}</button>
+      <button class="plain" onClick={onLanguage} lang={language() === "en" ? "zh" : "en"}>{language() === "en" ? "中文" : "English"}</button>
+    </header>
+  );
+}
+
+function SessionFrame({ route, server }: { route: Route; server: ServerInfo | undefined }) {
+  const session = route.session!;
+  const branch = route.options.get("branch") ?? "";
+  const details = useLoad<SessionDetails>(below(session, "", branch));
+  useEvents(session, ["append", "payload", "compaction", "mark", "import", "listed"], details.reload);
+  const facts = details.data?.facts;
+  const place = { session, branch, details: details.data, server };
+  return (
+    <>
+      <nav class="session-head" aria-label={say("session")}>
+        <div class="session-name">
+          <h1 title={facts ? oneLine(facts.title) : session}>{facts ? oneLine(facts.title, 120) || facts.name : session}</h1>
+          {facts?.live ? <span class="live">{say("live")}</span> : null}
+          {facts && facts.branches.length > 1 ? <Branches route={route} names={facts.branches} current={branch || facts.branch} /> : null}
+        </div>
+        <div class="tabs">
+          {VIEWS.map((view) => (
+            <a key={view} href={linkTo(session, view, view === "call" || view === "try" ? route.arg : "", { branch })} aria-current={view === route.view ? "page" : undefined}>
+              {say(`view ${view}`)}
+            </a>
+          ))}
+        </div>
+      </nav>
+      <main id="main" tabIndex={-1}>
+        {details.error && !facts ? <Failure error={details.error} retry={details.reload} /> : facts ? show(route, place) : <Busy />}
+      </main>
+    </>
+  );
+}
+
+/** What every view of a session gets. */
+export interface Place {
+  session: string;
+  branch: string;
+  details: SessionDetails | undefined;
+  server: ServerInfo | undefined;
+}
+
+function show(route: Route, place: Place) {
+  const views: Record<View, () => preact.JSX.Element> = {
+    context: () => <ContextView {...place} />,
+    call: () => <CallView {...place} number={Number(route.arg) || 0} compare={Number(route.options.get("with")) || 0} />,
+    items: () => <ItemsView {...place} item={route.arg} />,
+    tokens: () => <TokensView {...place} />,
+    changes: () => <ChangesView {...place} />,
+    try: () => <TryView {...place} number={Number(route.arg) || 0} />,
+    windows: () => <WindowsView {...place} />,
+    chat: () => <ChatView {...place} />,
+  };
+  return views[route.view]();
+}
+
+function Branches({ route, names, current }: { route: Route; names: string[]; current: string }) {
+  const go = (event: Event) => {
+    location.hash = linkTo(route.session!, route.view, "", { branch: (event.currentTarget as HTMLSelectElement).value });
+  };
+  return (
+    <label class="choice">
+      <span>{say("branch")}</span>
+      <select value={current} onChange={go}>{names.map((name) => <option key={name} value={name}>{name}</option>)}</select>
+    </label>
+  );
+}
+
+function TokenDialog() {
+  const [value, setValue] = useState("");
+  const use = (event: Event) => {
+    event.preventDefault();
+    setToken(value.trim());
+    location.reload();
+  };
+  return (
+    <Dialog title={say("token title")}>
+      <form onSubmit={use}>
+        <p>{say("token why")}</p>
+        <label class="field"><span>{say("token")}</span>
+          <input type="password" autocomplete="off" value={value} onInput={(event) => setValue((event.currentTarget as HTMLInputElement).value)} />
+        </label>
+        <button class="primary" disabled={!value.trim()}>{say("token use")}</button>
+      </form>
+    </Dialog>
+  );
+}

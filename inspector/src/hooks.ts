@@ -1,0 +1,146 @@
+// What components share: reading something, following events, the address of the page.
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { ApiError, follow, get, type ServerEvent } from "./api";
+
+export interface Loaded<T> {
+  data: T | undefined;
+  error: ApiError | undefined;
+  busy: boolean;
+  reload: () => void;
+}
+
+/** Read a path, again whenever it changes. What was read before stays while the same thing is read again. */
+export function useLoad<T>(path: string | null): Loaded<T> {
+  const [state, setState] = useState<{ path: string | null; data?: T; error?: ApiError; busy: boolean }>({ path: null, busy: true });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    if (path === null) return undefined;
+    const stop = new AbortController();
+    setState((old) => (old.path === path ? { ...old, busy: true } : { path, busy: true }));
+    get<T>(path, stop.signal).then(
+      (data) => setState({ path, data, busy: false }),
+      (error) => {
+        if (!stop.signal.aborted) setState((old) => ({ path, data: old.data, error: asApiError(error), busy: false }));
+      },
+    );
+    return () => stop.abort();
+  }, [path, turn]);
+  const reload = useCallback(() => setTurn((old) => old + 1), []);
+  const current = state.path === path;
+  return { data: current ? state.data : undefined, error: current ? state.error : undefined, busy: !current || state.busy, reload };
+}
+
+export function asApiError(error: unknown): ApiError {
+  return error instanceof ApiError ? error : new ApiError(0, "failed", String(error), "");
+}
+
+type Listener = (event: ServerEvent) => void;
+const listeners = new Set<Listener>();
+const states = new Set<(connected: boolean) => void>();
+
+/** Follow the server's events for as long as the page is open. */
+export function startEvents(): void {
+  const stop = new AbortController();
+  addEventListener("pagehide", () => stop.abort());
+  void follow(stop.signal, (event) => listeners.forEach((tell) => tell(event)), (on) => states.forEach((tell) => tell(on)));
+}
+
+const SETTLE = 150; // milliseconds: events come in groups, and each group is answered once
+
+/** Call back when something happened in a session (in any, without one), once for each group of events. */
+export function useEvents(session: string | null, kinds: readonly string[], call: (event: ServerEvent) => void): void {
+  const latest = useRef(call);
+  latest.current = call;
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const listener: Listener = (event) => {
+      const ours = session === null || event.session === session || event.session === "";
+      if (event.kind !== "reset" && (!ours || !kinds.includes(event.kind))) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => latest.current(event), SETTLE);
+    };
+    listeners.add(listener);
+    return () => (clearTimeout(timer), void listeners.delete(listener));
+  }, [session, kinds.join()]);
+}
+
+/** Whether events arrive now. */
+export function useConnection(): boolean {
+  const [connected, setConnected] = useState(true);
+  useEffect(() => {
+    states.add(setConnected);
+    return () => void states.delete(setConnected);
+  }, []);
+  return connected;
+}
+
+export const VIEWS = ["context", "call", "items", "tokens", "changes", "try", "windows", "chat"] as const;
+export type View = (typeof VIEWS)[number];
+
+export interface Route {
+  session: string | null;
+  view: View;
+  arg: string; // a call's number, an item's id
+  options: URLSearchParams;
+}
+
+/** Read the part of the address after #: /s/SESSION/VIEW/ARG?branch=… */
+export function readRoute(): Route {
+  const [path = "", query = ""] = location.hash.slice(1).split("?");
+  const [first, session, view, arg] = path.split("/").filter(Boolean).map(decode);
+  const known = VIEWS.find((each) => each === view) ?? "context";
+  return { session: first === "s" && session ? session : null, view: known, arg: arg ?? "", options: new URLSearchParams(query) };
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** The address of a view of a session, for links. */
+export function linkTo(session: string, view: View, arg: string | number = "", options: Record<string, string | number | null> = {}): string {
+  const given = Object.entries(options).filter(([, value]) => value !== null && value !== "");
+  const query = given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
+  return `#/s/${encodeURIComponent(session)}/${view}${arg === "" ? "" : `/${encodeURIComponent(arg)}`}${query}`;
+}
+
+export function useRoute(): Route {
+  const [route, setRoute] = useState(readRoute);
+  useEffect(() => {
+    const read = () => setRoute(readRoute());
+    addEventListener("hashchange", read);
+    return () => removeEventListener("hashchange", read);
+  }, []);
+  return route;
+}
+
+/** The path of something below a session, on a branch. */
+export function below(session: string, rest: string, branch: string): string {
+  const path = `/api/sessions/${encodeURIComponent(session)}${rest}`;
+  if (!branch) return path;
+  return `${path}${path.includes("?") ? "&" : "?"}branch=${encodeURIComponent(branch)}`;
+}
+
+/** A value that is one moment old: what changes quickly is used when it has come to rest. */
+export function useSettled<T>(value: T, milliseconds: number): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), milliseconds);
+    return () => clearTimeout(timer);
+  }, [value, milliseconds]);
+  return settled;
+}
+
+/** Whether the page is as narrow as a phone, or as another width. */
+export function useNarrow(width = 720): boolean {
+  const [narrow, setNarrow] = useState(() => innerWidth < width);
+  useEffect(() => {
+    const look = () => setNarrow(innerWidth < width);
+    addEventListener("resize", look);
+    return () => removeEventListener("resize", look);
+  }, [width]);
+  return narrow;
+}

@@ -1,0 +1,85 @@
+// Text of others, made safe to look at, and numbers as people read them.
+import { language } from "./phrases";
+
+// Control characters have pictures in Unicode. A character that changes the direction of text, or that nobody sees,
+// is shown by its number, so that no text looks different from what the model got.
+const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/gu;
+
+/** Return a text in which every control character can be seen. Newlines and tabs stay. */
+export function visible(text: string): string {
+  return text.replace(/\r\n/g, "\n").replace(HIDDEN, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    if (code === 0x7f) return "\u2421";
+    return `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+  });
+}
+
+/** Return the beginning of a text as one line. */
+export function oneLine(text: string, length = 240): string {
+  return visible(text.slice(0, length * 2).replace(/\s+/g, " ").trim()).slice(0, length);
+}
+
+const numbers = new Map<string, Intl.NumberFormat>();
+
+function format(key: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
+  const name = `${language()} ${key}`;
+  let found = numbers.get(name);
+  if (!found) numbers.set(name, (found = new Intl.NumberFormat(language(), options)));
+  return found;
+}
+
+/** 12,345 */
+export function whole(value: number | null | undefined): string {
+  return value === null || value === undefined ? "–" : format("whole", { maximumFractionDigits: 0 }).format(value);
+}
+
+/** 12.3k: for axes and narrow places */
+export function short(value: number): string {
+  if (Math.abs(value) < 1000) return String(Math.round(value));
+  if (Math.abs(value) < 999_500) return `${trim(value / 1000)}k`;
+  return `${trim(value / 1_000_000)}M`;
+}
+
+function trim(value: number): string {
+  return value >= 100 ? String(Math.round(value)) : value.toFixed(1).replace(/\.0$/, "");
+}
+
+/** 42 % */
+export function percent(share: number): string {
+  return format("percent", { style: "percent", maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share);
+}
+
+/** $0.0123; a dash where no price is known */
+export function dollars(value: number | null | undefined): string {
+  if (value === null || value === undefined) return "–";
+  const digits = value === 0 || Math.abs(value) >= 1 ? 2 : Math.abs(value) >= 0.01 ? 3 : 5;
+  return `$${value.toFixed(digits)}`;
+}
+
+/** 1.4 MB */
+export function bytes(value: number | null | undefined): string {
+  if (value === null || value === undefined) return "–";
+  if (value < 1000) return `${value} B`;
+  return value < 1_000_000 ? `${trim(value / 1000)} kB` : `${trim(value / 1_000_000)} MB`;
+}
+
+/** "3 minutes ago", in the language of the page */
+export function ago(seconds: number | null | undefined): string {
+  if (!seconds) return "–";
+  const past = seconds - Date.now() / 1000;
+  const units: [Intl.RelativeTimeFormatUnit, number][] = [
+    ["year", 31_536_000], ["month", 2_592_000], ["day", 86_400], ["hour", 3600], ["minute", 60],
+  ];
+  const words = new Intl.RelativeTimeFormat(language(), { numeric: "auto", style: "short" });
+  for (const [unit, size] of units) if (Math.abs(past) >= size) return words.format(Math.round(past / size), unit);
+  return words.format(0, "minute");
+}
+
+/** 2026-11-17 03:02:11, in the time of this machine */
+export function when(timestamp: string): string {
+  const date = new Date(timestamp);
+  if (!timestamp || Number.isNaN(date.getTime())) return "";
+  return date.toLocaleString(language() === "zh" ? "zh-CN" : "sv-SE", { hour12: false });
+}

@@ -1,0 +1,140 @@
+// Where the tokens are, and what was read again.
+import type { EChartsCoreOption } from "./echarts";
+import { useState } from "preact/hooks";
+import { query } from "./api";
+import type { Place } from "./app";
+import { Chart, tooltip } from "./chart";
+import { below, linkTo, useEvents, useLoad } from "./hooks";
+import { kindName, levelName, say } from "./phrases";
+import { oneLine, percent, whole } from "./text";
+import { colour } from "./theme";
+import type { TokenNode, TokenTree } from "./types";
+import { AsTable, Busy, Choice, Empty, Failure, Panel, Share, Stat } from "./ui";
+
+const WAYS = ["kind,tool,file", "tool,file", "file", "level,kind,tool"] as const;
+type Way = (typeof WAYS)[number];
+
+export function TokensView({ session, branch, details }: Place) {
+  const [by, setBy] = useState<Way>("kind,tool,file");
+  const [call, setCall] = useState("");
+  const calls = details!.facts.calls;
+  const tree = useLoad<TokenTree>(below(session, `/tokens${query({ by, call })}`, branch));
+  useEvents(session, ["append", "payload", "compaction"], tree.reload);
+  const choices = (
+    <div class="toolbar-inline">
+      <Choice label={say("divide by")} value={by} values={WAYS} onChange={setBy} name={(each) => each.split(",").map((part) => say(`by ${part as "kind"}`)).join(" › ")} />
+      {calls ? (
+        <label class="choice"><span>{say("what")}</span>
+          <select value={call} onChange={(event) => setCall((event.currentTarget as HTMLSelectElement).value)}>
+            <option value="">{say("whole session")}</option>
+            {lastCalls(calls).map((number) => <option key={number} value={number}>{say("call n", { number })}</option>)}
+          </select>
+        </label>
+      ) : null}
+    </div>
+  );
+  return (
+    <div class="page">
+      <Panel title={say("where tokens are")} side={choices} class="grow-panel">
+        {tree.error && !tree.data ? <Failure error={tree.error} retry={tree.reload} /> : null}
+        {!tree.data && !tree.error ? <Busy /> : null}
+        {tree.data && !tree.data.total ? <Empty title={say("no tokens")} /> : null}
+        {tree.data?.total ? <Map tree={tree.data} /> : null}
+      </Panel>
+      {tree.data ? <Rereads tree={tree.data} session={session} branch={branch} /> : null}
+    </div>
+  );
+}
+
+/** The newest calls, and of many the older ones in even steps: a list of thousands helps nobody. */
+function lastCalls(total: number): number[] {
+  const step = Math.max(1, Math.ceil((total - 20) / 80));
+  return Array.from({ length: total }, (_, index) => total - index).filter((number) => number > total - 20 || (total - number) % step === 0);
+}
+
+function nodeName(node: TokenNode): string {
+  if (node.by === "rest") return say("the rest");
+  if (node.by === "kind") return kindName(node.name);
+  if (node.by === "level") return levelName(node.name);
+  return oneLine(node.name, 120) || say("no name");
+}
+
+function Map({ tree }: { tree: TokenTree }) {
+  const rows = flatten(tree.root, []).sort((a, b) => b.node.tokens - a.node.tokens).slice(0, 200);
+  return (
+    <>
+      <Chart class="treemap" label={say("treemap label", { total: whole(tree.total) })} option={() => option(tree)} deps={[tree]} />
+      <AsTable caption={say("where tokens are")} head={[say("name"), say("tokens"), say("share"), say("column items"), say("read again")]}
+        rows={rows.map(({ node, path }) => [path.join(" › "), whole(node.tokens), percent(node.tokens / tree.total), whole(node.items), whole(node.reread_tokens)])} />
+    </>
+  );
+}
+
+function flatten(node: TokenNode, path: string[]): { node: TokenNode; path: string[] }[] {
+  return node.children.flatMap((child) => {
+    const here = [...path, nodeName(child)];
+    return [{ node: child, path: here }, ...flatten(child, here)];
+  });
+}
+
+const PALETTE = ["result", "assistant", "user", "call", "summary", "recall", "window", "system", "tools", "thinking"];
+
+function option(tree: TokenTree): EChartsCoreOption {
+  const data = (node: TokenNode, place: number, tint: string): Record<string, unknown> => {
+    const own = node.by === "kind" ? colour(`kind-${node.name}`) || tint : tint || colour(`kind-${PALETTE[place % PALETTE.length]}`);
+    return { name: nodeName(node), value: node.tokens, node, itemStyle: { color: own }, children: node.children.map((child, index) => data(child, index, own)) };
+  };
+  const label = { show: true, fontSize: 12, color: colour("on-kind"), overflow: "truncate", formatter: (row: { name: string; value: number }) => `${row.name}\n${whole(row.value)}` };
+  return {
+    tooltip: { ...tooltip(), formatter: (row: { name: string; value: number; data: { node?: TokenNode } }) => told(row.name, row.value, row.data.node, tree.total) },
+    series: [{
+      type: "treemap", data: tree.root.children.map((child, index) => data(child, index, "")), left: 0, right: 0, top: 0, bottom: 30, leafDepth: 3, roam: false, nodeClick: "zoomToNode",
+      label, upperLabel: { show: true, height: 20, color: colour("on-kind"), fontSize: 11.5, fontWeight: 600, overflow: "truncate", formatter: (row: { name: string; value: number }) => `${row.name}  ${whole(row.value)}` },
+      itemStyle: { borderColor: colour("panel"), borderWidth: 1, gapWidth: 1 },
+      levels: [
+        { itemStyle: { borderWidth: 0, gapWidth: 3 }, upperLabel: { show: false } },
+        { itemStyle: { borderColorSaturation: 0.5, borderWidth: 2, gapWidth: 2 } },
+        { itemStyle: { borderColorSaturation: 0.4, borderWidth: 1, gapWidth: 1 }, colorAlpha: [0.72, 0.95] },
+        { itemStyle: { gapWidth: 1 }, colorAlpha: [0.6, 0.85] },
+      ],
+      breadcrumb: { bottom: 2, height: 22, itemStyle: { color: colour("panel"), borderColor: colour("border-strong"), textStyle: { color: colour("text"), fontSize: 12 } }, emphasis: { itemStyle: { color: colour("hover"), textStyle: { color: colour("text") } } } },
+      name: say("all"),
+    }],
+  };
+}
+
+function told(name: string, tokens: number, node: TokenNode | undefined, total: number): string {
+  const lines = [name, `${whole(tokens)} ${say("tokens")} · ${percent(tokens / total)}`];
+  if (node) lines.push(say("n items", { count: whole(node.items) }));
+  if (node?.reread_tokens) lines.push(`${say("read again")}: ${whole(node.reread_tokens)}`);
+  return lines.join("\n");
+}
+
+function Rereads({ tree, session, branch }: { tree: TokenTree; session: string; branch: string }) {
+  const { rereads } = tree;
+  const most = Math.max(...rereads.files.map((file) => file.tokens), 1);
+  return (
+    <Panel title={say("what was read again")}>
+      {rereads.results === 0 && !rereads.files.length ? <p class="muted">{say("nothing read again")}</p> : (
+        <>
+          <dl class="stats small">
+            <Stat label={say("results read again")} value={whole(rereads.results)} />
+            <Stat label={say("their tokens")} value={whole(rereads.tokens)} note={percent(rereads.tokens / Math.max(1, tree.total))} />
+            <Stat label={say("faults")} value={whole(rereads.faults)} note={say("faults note")} />
+          </dl>
+          <ul class="rows">
+            {rereads.files.slice(0, 100).map((file) => (
+              <li key={file.name} class="reread">
+                <code class="cut" title={oneLine(file.name, 300)}>{oneLine(file.name, 200)}</code>
+                <Share share={file.tokens / most} kind="result" />
+                <span class="number">{say("n times", { count: whole(file.times) })}</span>
+                <span class="number">{whole(file.tokens)}</span>
+                <span class="ids">{file.items.slice(0, 8).map((item) => <a key={item} href={linkTo(session, "items", item, { branch })}>#{item}</a>)}</span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,185 @@
+"""`sightline inspect`: the inspector in a browser, over the sessions of this machine and the files that are named."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sightline.cli.options import Place, place, shared_options
+from sightline.cli.render import error_console, print_text
+from sightline.cli.serve import PORT, announce_token, make_listener, running
+from sightline.errors import BadInput, SightlineError
+
+if TYPE_CHECKING:
+    from sightline.agent.models import Model
+    from sightline.server.config import Config
+
+SAMPLE_WINDOW, SAMPLE_OUTPUT = 16_000, 1_000  # tokens: small enough that the samples have something to shorten
+
+
+@click.command(name="inspect", short_help="See in a browser what the model saw.")
+@click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--host", default="127.0.0.1", show_default=True, help="Any other address needs a token, shown once.")
+@click.option("--port", type=click.IntRange(0, 65535), help=f"0: a free one.  [default: {PORT}, or a free one]")
+@click.option("--no-browser", is_flag=True, help="Print the address only.")
+@click.option("--model", "model_name", metavar="NAME", help="The model of the chat.  [default: that of sightline chat]")
+@click.option("--samples", is_flag=True, help="Also show the sample sessions that come with Sightline.")
+@click.option("--chat", "with_chat", is_flag=True, help="Chat in this terminal meanwhile; leaving the chat ends both.")
+@shared_options(hidden=True)
+def inspect(
+    files: tuple[Path, ...],
+    host: str,
+    port: int | None,
+    no_browser: bool,
+    model_name: str | None,
+    samples: bool,
+    with_chat: bool,
+) -> None:
+    """See in a browser what is in the context window, what fell out, why, what it cost, and how to get it back.
+
+    Shown are the sessions of all projects, and those of Claude Code and Codex that are found on this machine. FILES are
+    logs, or folders of logs, at other places. No key and no agent of ours is needed; with a model, the page can chat.
+
+    \b
+    Examples:
+      sightline inspect
+      sightline inspect ~/Downloads/session.jsonl
+      sightline inspect --samples --no-browser
+    """
+    here = place()
+    if samples:
+        keep_samples(here)
+    config = _config(here, host, files)
+    chosen = port if port is not None else _free_port(host)
+    model = _find_model(here, model_name)
+    opens = not no_browser and _has_browser()
+    if with_chat:
+        _chat_beside(here, config, host, chosen, model, opens)
+        return
+    listener, _ = make_listener(config, host, chosen, model)
+    listener.on_start = lambda bound: _announce(here, f"http://{_in_address(host)}:{bound}", model, opens)
+    listener.run()
+
+
+def _config(here: Place, host: str, files: Sequence[Path]) -> "Config":
+    from sightline.server.config import Config, usual_upstreams
+    from sightline.server.safety import is_loopback
+
+    return Config(
+        folder=Path(here.project).resolve(), root=Path(here.root) if here.root else None, host=host,
+        upstreams=usual_upstreams(os.environ), token_hash=announce_token(here, host), everywhere=is_loopback(host),
+        offered=tuple(file.resolve() for file in files),
+    )  # fmt: skip
+
+
+def _announce(here: Place, address: str, model: "Model | None", opens: bool) -> None:
+    out, page = error_console(), f"{address}/inspector/"
+    print_text(out, here.words("inspect at", address=page), "bold")
+    if model is None:
+        print_text(out, here.words("inspect no model"), "dim")
+    if opens:
+        webbrowser.open(page)
+
+
+def _in_address(host: str) -> str:
+    """Return a host as an address has it; one that means every address is opened by this machine's own."""
+    if host in ("0.0.0.0", "::", ""):
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host
+
+
+def _free_port(host: str) -> int:
+    """Return the usual port, or 0 for any free one if another program has it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((host, PORT))
+        except OSError:
+            return 0
+    return PORT
+
+
+def _has_browser() -> bool:
+    """Whether a window can be opened here: not over ssh, and not where only a browser in the terminal is found."""
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return False
+    try:
+        return not isinstance(webbrowser.get(), webbrowser.GenericBrowser) or bool(os.environ.get("BROWSER"))
+    except webbrowser.Error:
+        return False
+
+
+def _find_model(here: Place, name: str | None) -> "Model | None":
+    """Return the model that `sightline chat` would ask; None without one, because all else works without."""
+    try:
+        from sightline.agent.config import read_config
+        from sightline.agent.models.context_window import with_window
+        from sightline.agent.models.discovery import found, named, retrying_model
+    except ImportError:
+        return None
+
+    async def find() -> "Model":
+        config = read_config(here.project, os.environ)
+        endpoint = (
+            named(name, config, os.environ, here.home)
+            if name
+            else (await found(config, os.environ, here.home)).endpoint
+        )
+        return retrying_model([await with_window(endpoint)], here.words.language, warn=lambda _: None)
+
+    try:
+        return asyncio.run(find())
+    except SightlineError:
+        if name:
+            raise
+        return None
+
+
+def _chat_beside(here: Place, config: "Config", host: str, port: int, model: "Model | None", opens: bool) -> None:
+    """Serve while the chat runs in this terminal. If the chat cannot start, serve until Ctrl-C."""
+    with running(config, host, port, model) as (address, _):
+        _announce(here, address, model, opens)
+        options = [*(["--root", here.root] if here.root else []), "--lang", here.words.language]
+        command = [sys.executable, "-m", "sightline", "--project", here.project, *options, "chat"]
+        if subprocess.run(command, check=False).returncode:
+            print_text(error_console(), here.words("inspect goes on"), "dim")
+            _wait_for_ever()
+
+
+def _wait_for_ever() -> None:
+    import threading
+
+    threading.Event().wait()  # Ctrl-C ends it
+
+
+def keep_samples(here: Place) -> None:
+    """Keep the sample sessions, composed at a small budget, as a project of their own, unless they are there."""
+    from sightline import samples
+    from sightline.log.stores.session_folder import Folder
+    from sightline.plan.budget import Budget
+    from sightline.replay.formats import recorded
+    from sightline.replay.replay import replay
+    from sightline.session.session import Session
+
+    project = Path(samples.__file__).parent
+    stores = Folder(project, here.root)
+    for name in samples.names():
+        session_id = name.replace("_", "-")
+        if stores.has(session_id):
+            continue
+        sample = samples.load(name)
+        recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})
+        try:
+            with Session.new(project, stores=stores, session_id=session_id) as session:
+                for _ in replay(session, recording, Budget(SAMPLE_WINDOW, SAMPLE_OUTPUT)):
+                    pass
+        except OSError as error:
+            raise BadInput(f"the samples cannot be kept in {here.home}: {error.strerror}") from error

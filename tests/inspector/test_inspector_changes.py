@@ -1,0 +1,126 @@
+"""Parts 5 to 7: what compactions hid, what can be changed, what if; windows; the chat."""
+
+import re
+
+from inspected_page import InspectedPage
+from inspector_server import InspectorServer
+from playwright.sync_api import Browser, expect
+
+
+def test_losses_pins_and_constraints_are_shown(page: InspectedPage) -> None:
+    """A compaction says what the model no longer sees; pins and what the user laid down stand below."""
+    shown = page.open("#/s/work/changes")
+    compaction = shown.locator(".compaction").first
+    expect(compaction).to_contain_text("No longer visible to the model")
+    expect(compaction).to_contain_text("names")
+    compaction.get_by_role("button", name="Show the summary").click()
+    expect(compaction.locator("pre")).to_be_visible()
+    expect(shown.locator(".panel", has_text="Pinned").last).to_contain_text("You are a careful engineer.")
+    expect(shown.locator(".panel", has_text="What the user laid down").last).to_contain_text("never touch port 8001")
+    page.shoot("5-compactions")
+
+
+def test_compact_now_and_undo(changing: InspectedPage) -> None:
+    """One button compacts, another undoes it; the page shows both at once."""
+    shown = changing.open("#/s/work/changes")
+    expect(shown.locator(".compaction")).to_have_count(1)
+    shown.get_by_role("button", name="Compact now").click()
+    expect(shown.locator(".compaction")).to_have_count(2)
+    shown.get_by_role("button", name="Undo the last").click()
+    expect(shown.locator(".compaction").first).to_contain_text("undone")
+
+
+def test_an_item_is_pinned_collapsed_expanded_and_forked(changing: InspectedPage) -> None:
+    """What a person does with an item holds: the pin is shown, and a fork begins a branch that is opened."""
+    shown = changing.open("#/s/work/items/12")
+    item = shown.get_by_role("article", name="Item 12")
+    item.get_by_role("button", name="Pin", exact=True).click()
+    expect(item.get_by_role("button", name="Unpin")).to_be_visible()
+    expect(changing.option("#12")).to_contain_text("pinned")
+    item.get_by_role("button", name="Unpin").click()
+    item.get_by_role("button", name="Collapse").click()
+    item.get_by_role("button", name="Expand").click()
+    expect(item.locator(".action-error")).to_have_count(0)
+    item.get_by_role("button", name="Fork here").click()
+    expect(shown).to_have_url(re.compile("branch="))
+    expect(shown.get_by_label("Branch")).to_be_visible()
+
+
+def test_an_item_comes_back_from_a_compaction(changing: InspectedPage) -> None:
+    """One item that a summary covers is brought back alone."""
+    shown = changing.open("#/s/work/items/12")
+    shown.get_by_role("button", name="Bring back from the compaction").click()
+    expect(shown.get_by_role("status").filter(has_text="from the next call on")).to_be_visible()
+
+
+def test_the_same_call_at_another_budget(page: InspectedPage) -> None:
+    """The slider recomposes a call at once; nothing is sent to a model and nothing is written."""
+    shown = page.open("#/s/work/try/9")
+    before = page.server.calls("work")
+    shortened = shown.locator(".stat", has_text="Shortened").locator("b")
+    slider = shown.get_by_role("slider")
+    with shown.expect_response("**/preview"):
+        slider.fill("120")
+    expect(shown.locator(".slider")).to_contain_text("63,000")
+    expect(shortened).to_have_text("0")
+    with shown.expect_response("**/preview"):
+        slider.fill("38")
+    expect(shown.locator(".slider")).to_contain_text("3,700")
+    expect(shortened).not_to_have_text("0")
+    page.shoot("5-what-if")
+    with shown.expect_response("**/preview") as strategy:
+        shown.get_by_label("Strategy").select_option("sliding")
+    with shown.expect_response("**/preview") as economy:
+        shown.get_by_label("Strategy").select_option("focus")
+        shown.get_by_label("Economy").select_option("thrifty")
+    assert (strategy.value.json()["strategy"], economy.value.json()["strategy"]) == ("sliding", "focus")
+    assert {path.split()[0] for path in page.requests if "/preview" not in path} == {"GET"}
+    assert page.server.calls("work") == before
+
+
+def test_a_budget_that_cannot_be_kept_says_so(page: InspectedPage) -> None:
+    """If what is pinned does not fit, the page says what to do, and the last picture stays."""
+    shown = page.open("#/s/work/try/9")
+    shown.get_by_role("slider").press("Home")
+    shown.locator(".slider", has_text="1,000").wait_for()
+    expect(shown.locator(".failure, .stats").first).to_be_visible()
+    page.errors.clear()  # the browser notes an answer 422
+
+
+def test_a_window_is_used_beside_what_the_model_sees(changing: InspectedPage) -> None:
+    """Forms and buttons act on the app; both sides change at once, and markup in a text stays text."""
+    shown = changing.open("#/s/work/windows")
+    people, model = (
+        shown.get_by_role("region", name="For people"),
+        shown.get_by_role("region", name="What the model sees"),
+    )
+    expect(people).to_contain_text("Read <b>all</b> parts")
+    people.get_by_label("text").fill("Buy milk")
+    people.get_by_role("button", name="Add an item").click()
+    expect(people.get_by_role("listitem").filter(has_text="Buy milk")).to_be_visible()
+    expect(model).to_contain_text("Buy milk")
+    people.get_by_role("button", name="delete 1").click()
+    expect(people.get_by_role("listitem").filter(has_text="Read <b>all</b> parts")).to_have_count(0)
+    expect(people.get_by_role("status")).to_contain_text("deleted")
+    changing.shoot("6-windows")
+
+
+def test_the_chat_changes_the_context_while_it_talks(changing: InspectedPage) -> None:
+    """A question is answered word by word, and what is in the window is read anew."""
+    shown = changing.open("#/s/work/chat")
+    before = shown.locator(".live-context > p").first.inner_text()
+    shown.get_by_label("Message").fill("Which port do we keep?")
+    shown.get_by_role("button", name="Send").click()
+    expect(shown.get_by_role("log")).to_contain_text("Which port do we keep?")
+    expect(shown.get_by_role("log")).to_contain_text("Answer 1: the port stays as it is")
+    expect(shown.locator(".live-context > p").first).not_to_have_text(before)
+    expect(shown.get_by_role("button", name="Send")).to_be_visible()
+    changing.shoot("7-chat")
+
+
+def test_without_a_model_the_chat_says_how_to_get_one(browser: Browser, looked_at: InspectorServer) -> None:
+    """No key is needed for anything else, and the page names the commands."""
+    with InspectorServer(looked_at.folder) as server, InspectedPage(browser, server) as page:
+        shown = page.open("#/s/work/chat")
+        expect(shown.get_by_text("This server has no model")).to_be_visible()
+        expect(shown.get_by_text("sightline inspect --model")).to_be_visible()

@@ -1,0 +1,92 @@
+"""Part 1: the list of sessions, used as a person does."""
+
+import re
+from pathlib import Path
+
+from inspected_page import InspectedPage
+from inspected_project import write_claude_log
+from playwright.sync_api import expect
+
+
+def test_a_session_is_found_and_opened(page: InspectedPage) -> None:
+    """Words of the title find a session, its row shows the counts, and a click opens it."""
+    shown = page.open()
+    expect(page.rows).to_have_count(3)
+    page.shoot("1-sessions")
+    shown.get_by_role("searchbox").fill("port 8001")
+    expect(page.rows).to_have_count(1)
+    row = page.option("Question 1: never touch port 8001")
+    for fact in ("8", "$0.08", "Sightline"):  # turns, cost, source
+        expect(row).to_contain_text(fact)
+    row.click()
+    expect(shown.get_by_role("heading", level=1)).to_contain_text("Question 1")
+    assert "/s/work/context" in shown.url
+
+
+def test_what_is_not_found_says_what_to_do(page: InspectedPage) -> None:
+    """An empty list names the way out."""
+    shown = page.open()
+    shown.get_by_role("searchbox").fill("nothing is called like this")
+    expect(shown.get_by_text("No session matches")).to_be_visible()
+    expect(shown.get_by_text("Use fewer words")).to_be_visible()
+
+
+def test_the_list_is_sorted_and_filtered(page: InspectedPage) -> None:
+    """A click on a column sorts by it, another turns it round; a source shows its sessions only."""
+    shown = page.open()
+    shown.get_by_role("button", name="Tokens").click()
+    expect(page.rows.first).to_contain_text("Question 1: never touch")
+    shown.get_by_role("button", name="Tokens").click()
+    expect(page.rows.last).to_contain_text("Question 1: never touch")
+    shown.get_by_label("Source").select_option("claude-code")
+    expect(page.rows).to_have_count(1)
+    expect(page.rows).to_contain_text("not imported")
+
+
+def test_the_keyboard_is_enough(page: InspectedPage) -> None:
+    """Tab reaches the list, arrow keys choose, Enter opens; the focus is seen."""
+    shown = page.open()
+    shown.get_by_role("listbox", name="Sessions").focus()
+    shown.keyboard.press("End")
+    expect(page.rows.last).to_have_attribute("aria-selected", "true")
+    shown.keyboard.press("ArrowUp")
+    shown.keyboard.press("Enter")
+    expect(shown.get_by_role("heading", level=1)).to_be_visible()
+    shown.keyboard.press("Tab")
+    assert shown.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+def test_a_file_that_is_offered_is_imported_when_it_is_opened(changing: InspectedPage) -> None:
+    """A log of Claude Code becomes a session and is shown."""
+    shown = changing.open()
+    changing.option("Imported question 1").click()
+    expect(shown).to_have_url(re.compile("imported/context"))
+    expect(shown.get_by_role("heading", level=1)).to_contain_text("Imported question 1")
+
+
+def test_files_are_imported_by_hand(changing: InspectedPage, tmp_path: Path) -> None:
+    """A file that is chosen is sent, imported and opened; one that holds nothing says so."""
+    shown = changing.open()
+    bad, good = tmp_path / "bad.jsonl", tmp_path / "mine.jsonl"
+    bad.write_text("this is no log\n", encoding="utf-8")
+    shown.locator("input[type=file]").set_input_files(bad)
+    expect(shown.locator(".imports")).to_contain_text("bad.jsonl")
+    expect(shown.locator(".imports .bad, .imports .muted")).to_have_count(1)
+    write_claude_log(good)
+    shown.locator("input[type=file]").set_input_files(good)
+    expect(shown.get_by_role("heading", level=1)).to_contain_text("Imported question 1")
+    changing.errors.clear()  # the browser notes the answer to the bad file
+
+
+def test_files_are_imported_by_dropping_them(changing: InspectedPage, tmp_path: Path) -> None:
+    """A file that is held over the page is announced, and imported when it is dropped."""
+    shown = changing.open()
+    write_claude_log(tmp_path / "log.jsonl")
+    text = (tmp_path / "log.jsonl").read_text(encoding="utf-8")
+    transfer = shown.evaluate_handle(
+        "(text) => { const t = new DataTransfer(); t.items.add(new File([text], 'dropped.jsonl')); return t; }", text
+    )
+    shown.dispatch_event("body", "dragenter", {"dataTransfer": transfer})
+    expect(shown.get_by_text("Drop log files")).to_be_visible()
+    shown.dispatch_event("body", "drop", {"dataTransfer": transfer})
+    expect(shown.get_by_role("heading", level=1)).to_contain_text("Imported question 1")
