@@ -17,7 +17,7 @@ from time import perf_counter
 
 from rich.console import Console
 
-from benchmarks import adding, durability, report, speed, windows
+from benchmarks import adding, durability, proxy, report, speed, windows
 from benchmarks.environment import PACKAGES, ROOT, Missing, Peers
 from benchmarks.measure import Row, seconds_text
 from benchmarks.sessions import Stored, stored
@@ -80,6 +80,7 @@ def measured(root: Path, sizes: tuple[int, ...], peers: Peers, say: Callable[[st
     rows += adding.adding(root)
     say("memory of a process")
     rows += durability.memory(root)
+    rows += proxy.compare_proxies(root, say, proxy.FULL if len(sizes) == len(SIZES) else proxy.QUICK)
     noise.append(speed.machine())
     logs, built = _logs(root, sizes, say)
     say("sweeping")

@@ -27,6 +27,7 @@ PROJECT = "/shop"
 _BLOCK = re.compile(r"(```console\n)(.*?)(```\n)", re.DOTALL)
 _RANDOM_ID = re.compile(r"(?<![\w-])(?=[\w-]*[A-Z])[\w-]{21}(?![\w-])")  # one that was drawn while the commands ran
 _NOW = re.compile(r"(?m)^20\d\d-\d\d-\d\d \d\d:\d\d  ")  # when a command did something
+_DAYS = re.compile(r"From 20\d\d-\d\d-\d\d to 20\d\d-\d\d-\d\d")  # of a session that was made while they ran
 _WRITTEN = 1_767_225_600  # the session's time on disk: the first second of 2026
 _MORE = "…\n"
 
@@ -62,6 +63,7 @@ def _output(command: str, root: Path) -> str:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     output = _NOW.sub("2026-01-02 10:00  ", _RANDOM_ID.sub("V1StGXR8_Z5jdHi6B-myT", result.output))
+    output = _DAYS.sub("From 2026-01-02 to 2026-01-02", output)
     lines = output.splitlines(keepends=True)
     shown = [re.sub(r" +\n", "\n", line) for line in (lines[: int(head)] if head else lines)]
     return "".join(shown) + (_MORE if len(shown) < len(lines) else "")

@@ -2,6 +2,7 @@
 import type { EChartsCoreOption, EChartsType } from "./echarts";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Place } from "./app";
+import { AdvicePanel } from "./advice";
 import { Chart, tooltip } from "./chart";
 import { query } from "./api";
 import { below, linkTo, useEvents, useLoad } from "./hooks";
@@ -39,6 +40,7 @@ export function ContextView({ session, branch, details }: Place) {
         </Empty>
       ) : null}
       {calls.length ? <Window session={session} branch={branch} calls={calls} total={timeline.data!.total} every={every} /> : null}
+      {calls.length ? <AdvicePanel session={session} branch={branch} /> : null}
     </div>
   );
 }

@@ -41,7 +41,10 @@ def test_an_import_tells_what_it_read_and_can_be_looked_at(run: Run) -> None:
     by_line("s1.jsonl", CLAUDE)
     told = run("import", "s1.jsonl").stdout
     assert "s1.jsonl (Claude Code) is now session claude-s1: 3 lines, 2 messages." in told
-    assert "lines by type: user 1, assistant 1, ai-title 1" in told
+    rows = [line.split() for line in told.splitlines()]
+    assert ["line", "type", "lines", "messages", "metadata"] in rows
+    assert [row for row in rows if row[:1] in (["user"], ["ai-title"])] == [["user", "1", "1"], ["ai-title", "1", "1"]]
+    assert ["all,", "each", "kept", "3", "2", "1"] in rows
     assert "10 read (6 from the cache, 0 written to it), 5 answered" in told
     assert "nothing is new" in run("import", "s1.jsonl").stdout
     assert json.loads(run("context", "claude-s1", "--json").stdout)["session"] == "claude-s1"

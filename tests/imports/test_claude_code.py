@@ -97,6 +97,16 @@ def test_parallel_calls_are_one_message_with_both_results() -> None:
         assert session.open_calls == []
 
 
+def test_a_result_that_was_written_before_its_call_comes_after_it() -> None:
+    """Lines of one message may follow its result in the file, also where its first line is empty."""
+    empty = said("a1", "u1", "", "m1")
+    empty["message"]["content"] = []
+    lines = [user("u1", None, "fix it"), empty, user("r1", "a2", result("c1")), said("a2", "a1", call("c1"), "m1")]
+    stores = MemoryStores()
+    imported(lines, stores)
+    assert [kind for kind, *_ in texts(stores, "claude-s1")] == ["USER", "ASSISTANT", "CALL", "RESULT"]
+
+
 def test_usage_is_counted_once_for_each_model_call() -> None:
     """Each line of a message repeats its usage; the last one has the final count."""
     done = imported(PARALLEL, MemoryStores())

@@ -82,7 +82,7 @@ def served(folder: Path, lines: Sequence[str], **options: Any) -> Iterator[Place
     with Stub([answer(line) for line in lines]) as stub, ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         model = OpenAiModel(Endpoint("scripted", base_url=f"{stub.url}/v1", window=32_000))
         service = BAAgentService(model, store, sessions=folder / "sessions", project=folder / "files", **options)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
             yield Place(service, store, f"http://127.0.0.1:{server.server_port}", stub)
         finally:

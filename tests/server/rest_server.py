@@ -53,7 +53,7 @@ class RestServer:
         self._thread.start()
         assert self._started.wait(60)
         self.url = f"http://127.0.0.1:{self.listener.port}"
-        self.client = httpx2.Client(base_url=self.url, timeout=60, trust_env=False)
+        self.client = httpx2.Client(base_url=self.url, timeout=60, trust_env=False, verify=False)
         return self
 
     def __exit__(

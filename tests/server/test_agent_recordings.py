@@ -50,7 +50,7 @@ def test_recorded_requests_go_through_the_proxy(agent: str, small: bool, tmp_pat
     with (
         Upstream(replay(agent), **({"window": window} if window else {})) as upstream,
         open_place("proxied", upstream, tmp_path, window=window) as url,
-        httpx2.Client(base_url=url, timeout=60) as client,
+        httpx2.Client(base_url=url, timeout=60, verify=False) as client,
     ):
         for step in steps:
             response = client.post(step.path, content=step.raw, headers={**step.headers, "x-api-key": "any"})

@@ -154,7 +154,9 @@ def test_what_happens_is_streamed(project: Path) -> None:
         ready = threading.Event()
 
         def follow() -> None:
-            with httpx2.stream("GET", f"{server.url}/api/events", timeout=60, trust_env=False) as response:
+            with httpx2.stream(
+                "GET", f"{server.url}/api/events", timeout=60, trust_env=False, verify=False
+            ) as response:
                 assert response.headers["content-type"].startswith("text/event-stream")
                 for line in lines_of(response):
                     ready.set()

@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import socket
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import anthropic
@@ -49,6 +51,50 @@ def test_an_upstream_that_is_not_there_or_breaks_off(wire: str, tmp_path: Path) 
         assert (refused.status_code, "address" in refused.json()["error"]["message"]) == (502, True)
 
 
+class Closing(Thread):
+    """An upstream that keeps a connection open after an answer, and closes it when the next request has come.
+
+    So it looks to a client if the upstream closes an idle connection while a request is on its way.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self.asked: list[int] = []  # by the number of the connection
+
+    def run(self) -> None:
+        """Answer the first request of each connection."""
+        for number in range(2):
+            connection, _ = self._socket.accept()
+            with connection, connection.makefile("rb") as file:
+                while self._read(file):
+                    self.asked.append(number)
+                    if self.asked[-2:] == [0, 0]:
+                        break
+                    body = json.dumps({"object": "list", "data": [{"id": f"from {number}"}]}).encode()
+                    connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+        self._socket.close()
+
+    def _read(self, file: Any) -> bool:
+        lines = list(iter(file.readline, b"\r\n"))[:1] if file.peek(1) else []
+        return bool(lines)
+
+
+def test_a_kept_connection_that_closes_costs_no_request(tmp_path: Path) -> None:
+    """The client cannot know of it: the request is sent once more by a new connection."""
+    upstream = Closing()
+    upstream.start()
+    with Through(tmp_path, []) as through:
+        assert through.server is not None
+        through.server.stop()
+        through.start(upstreams={"anthropic": upstream.url, "openai": f"{upstream.url}/v1"})
+        answers = [httpx2.get(f"{through.url}/v1/models", trust_env=False, verify=False).json() for _ in range(2)]
+    upstream.join(30)
+    assert [each["data"][0]["id"] for each in answers] == ["from 0", "from 1"]
+    assert upstream.asked == [0, 0, 1]
+
+
 @pytest.mark.parametrize("broken", [cut, garble, unended, hang])
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_stream_that_stops_is_logged_as_stopped(wire: str, broken: Any, tmp_path: Path) -> None:
@@ -59,7 +105,7 @@ def test_a_stream_that_stops_is_logged_as_stopped(wire: str, broken: Any, tmp_pa
         seen = b""
         try:
             with httpx2.stream("POST", through.url + PATHS[wire], content=json.dumps(talk.body()), headers=told,
-                               timeout=2, trust_env=False) as response:  # fmt: skip
+                               timeout=2, trust_env=False, verify=False) as response:  # fmt: skip
                 for chunk in response.iter_bytes():
                     seen += chunk
         except httpx2.HTTPError:

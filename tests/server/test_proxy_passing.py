@@ -9,6 +9,8 @@ import pytest
 from through_proxy import HEADERS, MODELS, PATHS, Talk, Through
 from upstream_script import Failure, answer, call, fail, slow, think, zip_body
 
+from sightline.server.upstream import passed_back
+
 WIRES = list(PATHS)
 
 
@@ -84,7 +86,7 @@ def test_headers_query_and_unknown_fields_pass(wire: str, tmp_path: Path) -> Non
         body["messages" if wire != "responses" else "input"] = [{"role": "user", "content": "Hello"}]
         headers = HEADERS[wire] | {"anthropic-beta": "one,two", "x-other": "kept", "content-type": "application/json"}
         url = f"{through.url}{PATHS[wire]}?beta=true&x=%2F"
-        response = httpx2.post(url, content=json.dumps(body), headers=headers, trust_env=False)
+        response = httpx2.post(url, content=json.dumps(body), headers=headers, trust_env=False, verify=False)
         assert response.status_code == 400
         asked = through.upstream.asked[-1]
         assert (asked.query, json.loads(asked.raw)) == ("beta=true&x=%2F", body)
@@ -164,15 +166,25 @@ def test_other_paths_pass(tmp_path: Path) -> None:
     """With method, body, query and the bytes of the path."""
     with Through(tmp_path, []) as through:
         for wire in ("anthropic", "chat"):
-            models = httpx2.get(f"{through.url}/v1/models", headers=HEADERS[wire], trust_env=False).json()
+            models = httpx2.get(f"{through.url}/v1/models", headers=HEADERS[wire], trust_env=False, verify=False).json()
             assert MODELS[wire] in [each["id"] for each in models["data"]]
         told = {"model": MODELS["anthropic"], "messages": [{"role": "user", "content": "Hello"}]}
         url = f"{through.url}/v1/messages/count_tokens"
-        counted = httpx2.post(url, json=told, headers=HEADERS["anthropic"], trust_env=False)
+        counted = httpx2.post(url, json=told, headers=HEADERS["anthropic"], trust_env=False, verify=False)
         assert counted.json()["input_tokens"] > 0
         url = f"{through.url}/v1/files/a%2Fb%3Fc?purpose=x%20y"
-        refused = httpx2.request("DELETE", url, content=b"\x00\xff", headers=HEADERS["chat"], trust_env=False)
+        refused = httpx2.request(
+            "DELETE", url, content=b"\x00\xff", headers=HEADERS["chat"], trust_env=False, verify=False
+        )
         asked = through.upstream.asked[-1]
         assert refused.status_code == 404
         assert (asked.method, asked.path, asked.query) == ("DELETE", "/v1/files/a/b%3Fc", "purpose=x%20y")
         assert asked.raw == b"\x00\xff"
+
+
+def test_headers_that_come_several_times_stay_several() -> None:
+    """Cookies are not joined into one, and headers of one connection are left out."""
+    got = httpx2.Headers([("set-cookie", "a=1"), ("Set-Cookie", "b=2"), ("connection", "close"), ("x-other", "yes")])
+    passed = passed_back(got, x_sightline_session="one")
+    assert passed.getlist("set-cookie") == ["a=1", "b=2"]
+    assert dict(passed.items()).keys() == {"set-cookie", "x-other", "x-sightline-session"}

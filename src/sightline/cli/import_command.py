@@ -1,15 +1,27 @@
 """`sightline import`: conversations that other programs recorded become sessions of the project."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.cells import cell_len
 
 from sightline.cli.options import FormatChoice, Place, place, profile_option, with_json
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import error_console, print_json, print_stderr, printable, progress
+from sightline.cli.render import (
+    Column,
+    console,
+    error_console,
+    print_json,
+    print_stderr,
+    print_table,
+    printable,
+    progress,
+)
 from sightline.errors import BadInput
+from sightline.imports.conversation import Use
 from sightline.imports.detection import AUTO, conversations
 from sightline.imports.importer import Imported, import_into
 from sightline.imports.source import files_in
@@ -36,9 +48,9 @@ def import_(
     PATH is a log of Claude Code or Codex, messages in the form of OpenAI, Anthropic or LangChain (a JSON list, an
     object with "messages", one message per line, or one conversation per line), or a log of Sightline; each may be
     compressed as .gz. A folder is searched for such files; - reads standard input. Every line is kept, also those that
-    are no messages: `sightline sessions export --format source` writes them again. Importing a file again changes
-    nothing, or adds what is new in it. A session is as old as its last message. The exit code is 1 if a file that was
-    named cannot be imported.
+    are no messages: a table shows what was made of the lines of each type, and `sightline sessions export --format
+    source` writes all of them again. Importing a file again changes nothing, or adds what is new in it. A session is as
+    old as its last message. The exit code is 1 if a file that was named cannot be imported.
 
     \b
     Examples:
@@ -67,6 +79,7 @@ def import_(
             "refused": [{"file": name, "error": error} for name, error in refused],
         })  # fmt: skip
     else:
+        _print_lines(here.words, done)
         _print_refused(here.words, refused)
     if failed:
         click.get_current_context().exit(1)
@@ -122,11 +135,34 @@ def _print_imported(words: Phrases, done: Imported) -> None:
     key = {"new": "imported", "grown": "import grown", "unchanged": "import unchanged"}[done.state]
     facts: dict[str, Any] = done._asdict()
     click.echo(words(key, **facts | {"name": printable(done.name)}))
-    if done.types:
-        counted = ", ".join(f"{printable(kind)} {count:,}" for kind, count in done.types.items())
-        click.echo("  " + words("import types", types=counted))
     if done.usage is not None and done.state != "unchanged":
         click.echo("  " + _usage(words, done.usage))
+
+
+def _print_lines(words: Phrases, done: Sequence[Imported]) -> None:
+    """Print what was made of the lines of each type, over all files; nothing if no line was new."""
+    counted: Counter[tuple[str, Use]] = Counter()
+    for each in done:
+        counted.update({(kind, use): count for kind, uses in each.uses.items() for use, count in uses.items()})
+    types: Counter[str] = Counter()
+    by_use: Counter[Use] = Counter()
+    for (kind, use), count in counted.items():
+        types[kind] += count
+        by_use[use] += count
+    if not types:
+        return
+    shown = [use for use in Use if by_use[use]]
+    longest = max(cell_len(text) for text in (words("all types"), *map(printable, types)))
+    columns = [Column(words("line type"), min(longest, 32)), Column(words("lines"), 7, right=True)]
+    titles = {use: words(f"use {use}") for use in shown}
+    columns += [Column(titles[use], max(cell_len(titles[use]), len(f"{by_use[use]:,}")), right=True) for use in shown]
+    rows = [
+        (printable(kind), f"{count:,}", *(f"{counted[kind, use]:,}" if counted[kind, use] else "" for use in shown))
+        for kind, count in types.most_common()
+    ]
+    total = (words("all types"), f"{types.total():,}", *(f"{by_use[use]:,}" for use in shown))
+    click.echo()
+    print_table(console(), columns, [*rows, total])
 
 
 def _usage(words: Phrases, usage: Usage) -> str:

@@ -17,6 +17,7 @@ from sightline.cli.model import model
 from sightline.cli.options import DEBUG, shared_options
 from sightline.cli.render import print_stderr
 from sightline.cli.replay import replay
+from sightline.cli.report import report
 from sightline.cli.serve import serve, wrap
 from sightline.cli.sessions import sessions
 from sightline.cli.strategies import strategies
@@ -73,6 +74,7 @@ for command in (
     inspect,
     import_,
     replay,
+    report,
     strategies,
     apps,
     verify,

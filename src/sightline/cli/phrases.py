@@ -318,13 +318,36 @@ _PHRASES = {
         "{name} ({kind}) has been imported before as session {session}: nothing is new.",
         "{name}（{kind}）此前已导入为会话 {session}：没有新内容。",
     ),
-    "import types": ("lines by type: {types}", "各类型的行数：{types}"),
+    "line type": ("line type", "行的类型"),
+    "lines": ("lines", "行数"),
+    "all types": ("all, each kept", "合计（全部保留）"),
+    "use message": ("messages", "消息"),
+    "use summary": ("summaries", "摘要"),
+    "use aside": ("not current", "非当前"),
+    "use metadata": ("metadata", "元数据"),
+    "use unknown": ("unknown", "未知"),
+    "use unreadable": ("no JSON", "非 JSON"),
     "import usage": (
         "tokens of the recorded calls: {input:,} read ({cached:,} from the cache, {written:,} written to it), "
         "{output:,} answered",
         "所记录调用的 token：输入 {input:,}（其中缓存读取 {cached:,}，写入缓存 {written:,}），输出 {output:,}",
     ),
     "import refused": ("Not imported: {name}: {error}", "未导入：{name}：{error}"),
+    # report
+    "reporting": ("reading sessions", "正在读取会话"),
+    "report written": ("The page is in {file}.", "页面已写入 {file}。"),
+    "report empty": (
+        "no sessions there; name a folder with logs of Claude Code, Codex or Sightline",
+        "那里没有会话；请指定含有 Claude Code、Codex 或 Sightline 日志的文件夹",
+    ),
+    "report no folders": (
+        "no logs in ~/.claude/projects or ~/.codex/sessions; name a folder, or try `sightline report SESSION`",
+        "~/.claude/projects 和 ~/.codex/sessions 中没有日志；请指定文件夹，或试试 `sightline report 会话`",
+    ),
+    "report refused": (
+        "no session could be read; the first file, {name}: {why}",
+        "没有可读取的会话；第一个文件 {name}：{why}",
+    ),
     # replay
     "what is shown": (
         "Each row is one call to the model. Before each call, Sightline chooses what fits a context window of "
@@ -334,7 +357,8 @@ _PHRASES = {
         "change makes the provider read the rest of the prompt anew.",
         "每一行是对模型的一次调用。调用之前，Sightline 选出能放进 {window:,} 个 token 上下文窗口的内容；"
         "被缩短的内容带有 #12 这样的编号，原文都在日志里。多数调用只在前一次之后追加，"
-        "服务商几乎全部从缓存读取（缓存一列），价格只有十分之一。黄色的行缩短了较早的内容：次数少，一次缩短多项，因为每次改变都要让服务商重新读取其后的提示。",
+        "服务商几乎全部从缓存读取（缓存一列），价格只有十分之一。黄色的行缩短了较早的内容：次数少，一次缩短多项，"
+        "因为每次改变都要让服务商重新读取其后的提示。",
     ),
     "no such file": (
         "{file} is no file, and no session of this project has an id that begins so: `sightline sessions` lists them",
@@ -584,6 +608,7 @@ _PHRASES = {
         "上游 {address} 就是本服务自己：请在此处取消 ANTHROPIC_BASE_URL 和 OPENAI_BASE_URL，或用 --upstream 指定服务商",
     ),
     "wrap sweeps": ("times that older parts were shortened", "缩短较早内容的次数"),
+    "wrap read again": ("results read again after they were shortened", "缩短后又重新读取的结果"),
     "wrap recalled": ("calls to bring something back", "取回内容的调用"),
     "wrap lost": ("requests that could not be logged", "未能记录的请求"),
     "wrap next": (

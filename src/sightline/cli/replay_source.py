@@ -60,7 +60,7 @@ class Replay(NamedTuple):
 def read_source(here: Place, given: ReplayOptions) -> Replay:
     """Read what the command line names. Raises UsageError, BadInput."""
     if given.file is not None and given.sample is None:
-        found = _conversation(_named_file(here, given.file), given)
+        found = _conversation(named_file(here, given.file), given)
         recording = read_conversation(found)
         if not recording.messages:
             check_speaks(found)
@@ -73,7 +73,7 @@ def read_source(here: Place, given: ReplayOptions) -> Replay:
     raise click.UsageError("name a FILE or SESSION to replay, or --sample for one that is shipped (--list-samples)")
 
 
-def _named_file(here: Place, given: str) -> str:
+def named_file(here: Place, given: str) -> str:
     """Return the file that is named, or else the log of the session that is. Raises BadInput if there is neither."""
     if given == "-" or Path(given).exists():
         return given
@@ -93,18 +93,21 @@ def _conversation(file: str, given: ReplayOptions) -> Conversation:
 
 def find_price(given: ReplayOptions, source: Replay) -> Price | None:
     """Return the prices that the command line says, or those of the model that answered. Raises UsageError."""
-    if given.price is None:
-        return price_of(source.recording.model)
-    if (known := price_of(given.price)) is not None:
+    return price_of(source.recording.model) if given.price is None else given_price(given.price, source.profile)
+
+
+def given_price(given: str, profile: str) -> Price:
+    """Return the prices that --price says: three numbers, or those of a model. Raises UsageError."""
+    if (known := price_of(given)) is not None:
         return known
     try:
-        fresh, output, cached = map(float, given.price.split("/"))
+        fresh, output, cached = map(float, given.split("/"))
     except ValueError:
         models = ", ".join(PRICES)
         raise click.UsageError(
-            f"--price {given.price}: three numbers such as 2/10/0.2 (input, output, cached), or one of {models}"
+            f"--price {given}: three numbers such as 2/10/0.2 (input, output, cached), or one of {models}"
         ) from None
-    return Price(fresh, cached, fresh * PROFILES[source.profile].prices.write, output)
+    return Price(fresh, cached, fresh * PROFILES[profile or Settings().profile].prices.write, output)
 
 
 def _budget(given: ReplayOptions, window: int, output: int) -> Budget:

@@ -235,6 +235,7 @@ def _print_totals(here: Place, totals: "Totals") -> None:
         ("wrap billed", words("wrap billed value", input=totals.input, cached=totals.cached, output=totals.output)),
         *([("wrap cost", _cost(words, totals))] if totals.sweeps else []),
         ("wrap sweeps", f"{totals.sweeps:,}"),
+        ("wrap read again", f"{totals.read_again:,}"),
         ("wrap recalled", f"{totals.recalled:,}"),
         ("wrap lost", f"{totals.unlogged:,}"),
     )

@@ -13,7 +13,7 @@ import msgspec
 
 from sightline.errors import BadInput
 from sightline.imports.claude_tree import LINKED, Tree
-from sightline.imports.conversation import Compaction, Line, Step, Turn, summed
+from sightline.imports.conversation import Compaction, Line, Step, Turn, Use, summed
 from sightline.imports.harness_text import divided
 from sightline.imports.recorded_log import RecordedLog
 from sightline.values.items import Message, Role, Text, Usage
@@ -21,9 +21,14 @@ from sightline.wire import anthropic
 
 TYPES = LINKED | {
     "summary", "custom-title", "ai-title", "file-history-snapshot", "file-history-delta", "last-prompt",
-    "queue-operation", "content-replacement", "permission-mode", "mode", "cost-state", "tag", "pr-link",
+    "continued-in", "marble-origami-commit", "marble-origami-snapshot", "marble-origami-reset", "queue-operation",
+    "content-replacement", "fork-context-ref", "frame-link", "artifact-comment-monitor", "ended-by-model", "tag",
+    "relocated", "agent-name", "agent-color", "agent-setting", "pr-link", "artifact-autoreact-ledger",
+    "bridge-session", "history-suppression", "attribution-snapshot", "mode", "permission-mode", "isolation-latch",
+    "atis-latch", "worktree-state", "cost-state", "observer-ref", "task-summary", "speculation-accept", "turn_end",
+    "agent_metadata",
 }  # fmt: skip
-"""Types by which such a log is recognised. Others are kept too."""
+"""The types of lines that are known, by which such a log is recognised. Others are kept too."""
 
 _MOST_LINES = 64  # of a step that says nothing: so many are kept in memory at most
 
@@ -90,31 +95,36 @@ class _Assembly:
 
     def add(self, line: Line, value: Any, *, is_active: bool) -> Iterator[Step]:
         """Add a line; `is_active`: it belongs to the conversation. Yield the steps that end before it."""
+        use = _use_of(value)
         match value if is_active else None:
             case {"type": "assistant", "message": {"content": content} as message}:
-                if not self._blocks or message.get("id") is None or message.get("id") != self._message_id():
+                if not self._first or message.get("id") is None or message.get("id") != self._message_id():
                     yield from self.end()
                     self._first = value
+                use = Use.MESSAGE
                 self._blocks += [{"type": "text", "text": content}] if isinstance(content, str) else content or []
             case {"type": "user", "isCompactSummary": True, "message": {"content": content}}:
                 yield from self.end(keep_boundary=True)
-                self._lines.append(line)
-                yield self._compacted(value, content)
+                yield self._compacted(line, value, content)
                 return
             case {"type": "user", "message": {"content": content}}:
                 results = isinstance(content, list) and all(_is_result(block) for block in content)
-                if not (results and self._blocks):
+                if not (results and self._first):
                     yield from self.end()
-                self._after += _user_turns(value, content)
+                turns = [*_user_turns(value, content)]
+                use = Use.MESSAGE if turns else Use.METADATA if _says_nothing(value, content) else Use.UNKNOWN
+                self._after += turns
             case {"type": "attachment", "attachment": {} as attachment}:
-                self._after += _attached(value, attachment)
+                turns = [*_attached(value, attachment)]
+                use = Use.MESSAGE if turns else use
+                self._after += turns
             case {"type": "system", "subtype": "compact_boundary"}:
                 yield from self.end()
                 self._boundary = value
             case _:
-                if len(self._lines) >= _MOST_LINES and not self._blocks and not self._after:
+                if len(self._lines) >= _MOST_LINES and not self._first and not self._after:
                     yield from self.end(keep_boundary=True)
-        self._lines.append(line)
+        self._lines.append(line._replace(use=use))
 
     def end(self, *, keep_boundary: bool = False) -> Iterator[Step]:
         """Yield the step of the lines so far."""
@@ -135,10 +145,14 @@ class _Assembly:
         try:
             read = anthropic.read_reply({"model": message.get("model"), "content": self._blocks})
         except BadInput:
+            self._lines = [
+                line._replace(use=Use.UNKNOWN) if line.type == "assistant" and line.use is Use.MESSAGE else line
+                for line in self._lines
+            ]
             return  # the lines are kept
         yield _turn(self._first, msgspec.structs.replace(read, usage=self._tree.usages.get(str(message.get("id")))))
 
-    def _compacted(self, value: dict[str, Any], content: Any) -> Step:
+    def _compacted(self, line: Line, value: dict[str, Any], content: Any) -> Step:
         """Return the step of a summary. Without its boundary it replaces everything before it, as with one."""
         facts = (self._boundary or {}).get("compactMetadata") or {}
         text = content if isinstance(content, str) else "\n".join(block.get("text") or "" for block in content)
@@ -153,9 +167,29 @@ class _Assembly:
             uuid=value.get("uuid") or "",
             timestamp=value.get("timestamp") or "",
         )
-        step = Step(tuple(self._lines), (), compaction if text.strip() else None)
+        use = Use.SUMMARY if text.strip() else Use.METADATA
+        lines = (*self._lines, line._replace(use=use))
+        step = Step(lines, (), compaction if text.strip() else None)
         self._lines, self._boundary = [], None
         return step
+
+
+def _use_of(value: Any) -> Use:
+    """Return what becomes of a line that says nothing in the conversation."""
+    match value:
+        case None:
+            return Use.UNREADABLE
+        case {"type": "user" | "assistant", "message": _}:
+            return Use.ASIDE
+        case {"type": str(kind)} if kind in TYPES:
+            return Use.METADATA
+        case _:
+            return Use.UNKNOWN
+
+
+def _says_nothing(value: dict[str, Any], content: Any) -> bool:
+    """Whether a user's line is not meant for the model, or is empty."""
+    return not content or bool(value.get("isVisibleInTranscriptOnly"))
 
 
 def _is_result(block: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.imports.conversation import Compaction, Line, Step, Turn, summed
+from sightline.imports.conversation import Compaction, Line, Step, Turn, Use, summed
 from sightline.imports.harness_text import divided, is_harness_text
 from sightline.imports.recorded_log import RecordedLog
 from sightline.imports.source import value_of
@@ -32,6 +32,7 @@ _ITEMS = _OUTPUTS | {
     "tool_search_output", "web_search_call", "image_generation_call", "agent_message",
 }  # fmt: skip
 """Items that the model sees. Others, such as snapshots and encrypted compactions, are only kept."""
+_KEPT_ITEMS = frozenset({"compaction", "compaction_summary", "context_compaction", "ghost_snapshot"})
 
 _MOST_LINES = 64  # of a step that says nothing: so many are kept in memory at most
 
@@ -95,6 +96,21 @@ def _unwrapped(value: Any) -> tuple[str, Json]:
             return ("unreadable" if value is None else "unknown"), {}
 
 
+def _use_of(value: Any) -> Use:
+    """Return what becomes of a line that says nothing in the conversation."""
+    kind, payload = _unwrapped(value)
+    match kind, payload.get("type"):
+        case "unreadable", _:
+            return Use.UNREADABLE
+        case "response_item", str(item) if item in _ITEMS:
+            return Use.ASIDE
+        case "response_item", item if item not in _KEPT_ITEMS:
+            return Use.UNKNOWN
+        case _:
+            known = kind in TYPES or kind in _KEPT_ITEMS or (isinstance(value, dict) and "record_type" in value)
+            return Use.METADATA if known else Use.UNKNOWN
+
+
 def _time(value: Any) -> str:
     return str(value.get("timestamp") or "") if isinstance(value, dict) else ""
 
@@ -138,20 +154,20 @@ class _Assembly:
     def __init__(self, outline: _Outline) -> None:
         self._outline = outline
         self._lines: list[Line] = []
-        self._items: list[Json] = []
+        self._items: list[tuple[int, Json]] = []  # with the place of its line
         self._usage: Usage | None = None
         self._time = self._model = self._cwd = self._branch = ""
 
     def add(self, line: Line, value: Any, *, is_active: bool) -> Iterator[Step]:
         """Add a line, unless it was taken back (`is_active`). Yield the steps that end before it or with it."""
-        (kind, payload), time = _unwrapped(value), _time(value)
+        (kind, payload), time, use = _unwrapped(value), _time(value), _use_of(value)
         match kind if is_active else "", payload:
             case "session_meta", _ if line.number == self._outline.first_meta:
                 self._cwd, self._branch = _text(payload.get("cwd")), _text((payload.get("git") or {}).get("branch"))
                 given = payload.get("base_instructions") or payload.get("instructions")
                 text = given.get("text") if isinstance(given, dict) else given
                 turns = self._turns(Message(Role.SYSTEM, (Text(text),)), line, time) if text else ()
-                yield Step((line,), tuple(turns))
+                yield Step((line._replace(use=Use.MESSAGE if text else use),), tuple(turns))
                 return
             case "turn_context", {"model": str(self._model)}:
                 pass
@@ -159,27 +175,29 @@ class _Assembly:
                 self._usage = self._outline.usages.get(line.number, self._usage)
             case "compacted", _:
                 yield from self.end()
-                yield Step((line,), (), _compaction(payload, time))
+                compaction = _compaction(payload, time)
+                yield Step((line._replace(use=Use.SUMMARY if compaction else use),), (), compaction)
                 return
             case "response_item", {"type": "message", "role": "user" | "developer" | "system"}:
                 yield from self.end()
-                yield Step((line,), tuple(self._said(payload, line, time)))
+                said = tuple(self._said(payload, line, time))
+                yield Step((line._replace(use=Use.MESSAGE if said else Use.UNKNOWN),), said)
                 return
             case "response_item", {"type": str(item)} if item in _ITEMS:
-                answered = any(each.get("type") in _OUTPUTS for each in self._items)
+                answered = any(each.get("type") in _OUTPUTS for _, each in self._items)
                 if item not in _OUTPUTS and (answered or self._usage is not None):
                     yield from self.end()
-                self._items.append(payload)
-                self._time = self._time or time
+                self._items.append((len(self._lines), payload))
+                self._time, use = self._time or time, Use.MESSAGE
             case _:
                 if len(self._lines) >= _MOST_LINES and not self._items:
                     yield from self.end()
-        self._lines.append(line)
+        self._lines.append(line._replace(use=use))
 
     def end(self) -> Iterator[Step]:
         """Yield the step of the lines so far."""
         turns: list[Turn] = []
-        for message in _read([item for each in self._items for item in _usual(each)]):
+        for message in self._messages():
             read = message
             if message.role is Role.ASSISTANT:
                 read = msgspec.structs.replace(message, model=self._model, usage=self._usage)
@@ -188,6 +206,16 @@ class _Assembly:
         if self._lines:
             yield Step(tuple(self._lines), tuple(turns))
         self._lines, self._items, self._usage, self._time = [], [], None, ""
+
+    def _messages(self) -> list[Message]:
+        """Return the messages of the items so far. One that is of no known form is left out, and its line says so."""
+        try:
+            return openai_responses.read([each for _, item in self._items for each in _usual(item)])
+        except BadInput:
+            for place, item in self._items:
+                if not _read([*_usual(item)]):
+                    self._lines[place] = self._lines[place]._replace(use=Use.UNKNOWN)
+            return _read([each for _, item in self._items for each in _usual(item)])
 
     def _said(self, payload: Json, line: Line, time: str) -> Iterator[Turn]:
         number = 0

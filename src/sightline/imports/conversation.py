@@ -2,12 +2,24 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from sightline.errors import BadInput
 from sightline.values.items import Message, Usage
+
+
+class Use(StrEnum):
+    """What an import makes of a line. Every line has exactly one, and every line is kept, whatever it is."""
+
+    MESSAGE = "message"  # it says something in the conversation
+    SUMMARY = "summary"  # it replaces what came before it
+    ASIDE = "aside"  # a message that is not of the conversation: taken back, written twice, or of a side chain
+    METADATA = "metadata"  # of a known type, and no message
+    UNKNOWN = "unknown"  # of a type or form that is not known here
+    UNREADABLE = "unreadable"  # no JSON
 
 
 class Line(NamedTuple):
@@ -17,6 +29,7 @@ class Line(NamedTuple):
     data: bytes
     type: str = ""  # for counting: the types that the format itself has
     is_torn: bool = False  # the last line, which is no JSON and has no end: it may still be written
+    use: Use = Use.METADATA  # what the import makes of it, once its step is known
 
 
 class Turn(Struct, frozen=True, kw_only=True):

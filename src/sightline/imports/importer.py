@@ -1,6 +1,6 @@
 """Imports conversations into sessions: a line at a time, nothing twice, and whatever is new if a source has grown."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import datetime
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from sightline import wire
 from sightline.errors import BadInput, SessionNotFound
-from sightline.imports.conversation import Compaction, Conversation, Step, Turn, check_speaks
+from sightline.imports.conversation import Compaction, Conversation, Step, Turn, Use, check_speaks
 from sightline.imports.originals import ImportNote, SourceNote, import_notes, note_of
 from sightline.log import entries
 from sightline.log.annotations import CompactNote, ToolsNote
@@ -45,6 +45,7 @@ class Imported(NamedTuple):
     added: int  # lines that were new
     messages: int  # added to the conversation
     types: dict[str, int]  # how many of the new lines are of each type
+    uses: dict[str, dict[Use, int]]  # of each type, how many became what
     usage: Usage | None  # of the whole source
 
 
@@ -67,7 +68,7 @@ def import_into(
     key, known = _known(stores, conversation)
     kind, name, usage = conversation.kind, conversation.name, conversation.usage
     if known is not None and known.complete:
-        return Imported(key, kind, name, "unchanged", known.lines, 0, 0, {}, usage)
+        return Imported(key, kind, name, "unchanged", known.lines, 0, 0, {}, {}, usage)
     if known is None:
         check_speaks(conversation)
         journal = begin_journal(stores, project, key, settings or _settings(project, conversation), options)
@@ -80,7 +81,8 @@ def import_into(
         # Before the journal is closed, because what it keeps beside the log then belongs to this time of the log.
         _date(stores, key, max(writer.newest or conversation.modified, before))
     state, types = "new" if known is None else "grown", dict(writer.types.most_common())
-    return Imported(key, kind, name, state, writer.lines, sum(types.values()), writer.messages, types, usage)
+    uses = {kind: dict(writer.uses[kind]) for kind in types}
+    return Imported(key, kind, name, state, writer.lines, sum(types.values()), writer.messages, types, uses, usage)
 
 
 def _settings(project: str | Path, conversation: Conversation) -> Settings:
@@ -167,6 +169,7 @@ class _Writer:
         self._torn = b""
         self.messages = self._size = self._last = 0
         self.types: Counter[str] = Counter()  # of the lines that were new
+        self.uses: defaultdict[str, Counter[Use]] = defaultdict(Counter)
         self._steps: list[Step] = []
         self._spoken = len(journal.timeline) > 0  # somebody else than the system
         self.newest = 0.0  # when the newest message that was written now was said, in seconds since 1970; 0: not known
@@ -221,6 +224,7 @@ class _Writer:
                     self._digest.update(line.data + b"\n")
                     self._last = line.number
                 self.types[line.type] += 1
+                self.uses[line.type][line.use] += 1
                 yield note_of(line, made if self._conversation.is_active(line.number) else ())
 
     def _progress(self) -> ImportNote:

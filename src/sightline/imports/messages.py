@@ -11,7 +11,7 @@ import msgspec
 
 from sightline import wire
 from sightline.errors import BadInput
-from sightline.imports.conversation import Line, Step, Turn, summed
+from sightline.imports.conversation import Line, Step, Turn, Use, summed
 from sightline.imports.source import Source, value_of
 from sightline.values.items import Message, Usage
 from sightline.wire import anthropic, langchain, registry
@@ -113,7 +113,7 @@ class MessageList:
                 if run and _begins_step(run[-1][1], value):
                     yield self._step(run)
                     run = []
-                run.append((line._replace(type=_type_of(value)), value))
+                run.append((line._replace(type=_type_of(value), use=Use.MESSAGE), value))
         if run:
             yield self._step(run)
 

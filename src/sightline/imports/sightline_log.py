@@ -9,14 +9,14 @@ import msgspec
 
 from sightline import wire
 from sightline.errors import BadInput
-from sightline.imports.conversation import Line, Step, Turn, summed
+from sightline.imports.conversation import Compaction, Line, Step, Turn, Use, summed
 from sightline.imports.source import Source
 from sightline.log import entries as log
-from sightline.log.annotations import ToolsNote
+from sightline.log.annotations import CompactNote, ToolsNote, UncompactNote
 from sightline.log.columns import LABELLED, ORPHAN
 from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Span
-from sightline.values.items import Kind, Message, Opaque, Role, Usage
+from sightline.values.items import Kind, Message, Opaque, Role, Usage, plain_text
 from sightline.values.profiles import PROFILES
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
@@ -40,6 +40,8 @@ class SightlineLog:
     modified = 0.0
     is_list = False
     envelope: dict[str, Any] | None = None
+
+    with_summaries = False  # whether its steps also tell of compactions; a copy has what was said instead
 
     def __init__(self, source: Source) -> None:
         self._source, self.name = source, source.name
@@ -98,12 +100,50 @@ class SightlineLog:
         return number in self._shown[0]
 
     def steps(self, after: int = 0) -> Iterator[Step]:
+        summaries = _Summaries(self._source.lines()) if self.with_summaries else None
         for line in self._source.lines():
             if line.number > after:
                 entry = _entry(line)
-                typed = line._replace(type="unreadable" if entry is None else entry.subtype or entry.type)
-                turns = _turns(entry) if entry is not None and self.is_active(line.number) else ()
-                yield Step((typed,), tuple(turns))
+                found = summaries.read(entry, is_active=self.is_active(line.number)) if summaries and entry else None
+                if found is not None:
+                    yield Step((line._replace(type="summary", use=Use.SUMMARY),), (), found)
+                    continue
+                kind = "unreadable" if entry is None else entry.subtype or entry.type
+                turns = tuple(_turns(entry)) if entry is not None and self.is_active(line.number) else ()
+                use = Use.MESSAGE if turns else _use_of(entry, is_active=self.is_active(line.number))
+                yield Step((line._replace(type=kind, use=use),), turns)
+
+
+class _Summaries:
+    """Finds the compactions of a log that were not undone."""
+
+    def __init__(self, lines: Iterator[Line]) -> None:
+        notes = (_entry(line) for line in lines if b'"subtype":"uncompact"' in line.data)
+        self._undone = {log.decode_data(note, UncompactNote).boundary for note in notes if note is not None}
+        self._uuids: list[str] = []  # of what was said, in order
+        self._covered = CompactNote()
+        self._holds = True
+
+    def read(self, entry: log.Entry, *, is_active: bool) -> Compaction | None:
+        """Return the compaction whose summary an entry is; None if it is none."""
+        if entry.subtype == log.BOUNDARY:
+            self._covered = log.decode_data(entry, CompactNote)
+            self._holds = entry.seq not in self._undone
+        kind = log.kind_of(entry)
+        if is_active and kind in _ROLES:
+            self._uuids.append(entry.uuid)
+        if kind is not Kind.SUMMARY or not is_active:
+            return None
+        facts, last = entry.compact_metadata, self._covered.uuids[1] if self._covered.uuids else ""
+        after = self._uuids.index(last) + 1 if last in self._uuids else len(self._uuids)
+        text = plain_text(log.parts_of(entry))
+        if not self._holds or not text.strip():
+            return None
+        return Compaction(
+            summary=text, trigger=facts.trigger if facts else "auto", pre_tokens=facts.pre_tokens if facts else 0,
+            post_tokens=facts.post_tokens if facts else None, uuid=entry.uuid, timestamp=entry.timestamp,
+            kept_from=self._uuids[after] if after < len(self._uuids) else "",
+        )  # fmt: skip
 
 
 def _entry(line: Line) -> log.Entry | None:
@@ -111,6 +151,13 @@ def _entry(line: Line) -> log.Entry | None:
         return log.decode(line.data)
     except log.UNREADABLE:
         return None
+
+
+def _use_of(entry: log.Entry | None, *, is_active: bool) -> Use:
+    """Return what becomes of an entry that says nothing in the conversation."""
+    if entry is None:
+        return Use.UNREADABLE
+    return Use.METADATA if is_active or log.kind_of(entry) not in _ROLES else Use.ASIDE
 
 
 def _turns(entry: log.Entry) -> Iterator[Turn]:

@@ -70,11 +70,13 @@ class HistoryNote(Struct, omit_defaults=True):
     """The entries after it are messages of a list that another program holds.
 
     Each link is one message: the digest of the list up to it, and how many entries it has. A `reply` is the model's: a
-    digest of the list that it answers and of what it says, and its item.
+    digest of the list that it answers and of what it says, and its item. `after` is an item: the other program began a
+    new list there with a summary of its own, and everything up to this item is not part of the new list.
     """
 
     links: list[tuple[str, Count]] = []
     reply: tuple[str, str] | None = None
+    after: str = ""
 
 
 class CompactNote(Struct, omit_defaults=True):

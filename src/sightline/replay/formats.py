@@ -1,18 +1,20 @@
 """Makes recordings of conversations that the readers of `sightline.imports` find, or of JSON values."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.imports.conversation import Conversation
+from sightline.imports.conversation import Conversation, Turn
 from sightline.imports.detection import AUTO, conversations
 from sightline.imports.messages import ACCEPTED, MessageList
 from sightline.imports.source import Source
+from sightline.values.clock import milliseconds
 from sightline.values.items import Message
 from sightline.wire.common import describe
 
-__all__ = ["AUTO", "Recording", "read_conversation", "read_recording", "recorded"]
+__all__ = ["AUTO", "Recording", "read_conversation", "read_recording", "recorded", "recording_of"]
 
 
 class Recording(msgspec.Struct, frozen=True):
@@ -25,6 +27,7 @@ class Recording(msgspec.Struct, frozen=True):
     tools: tuple[Any, ...] = ()
     by_program: frozenset[int] = frozenset()
     profile: str = ""  # of the provider that it was recorded with; empty if that is not known
+    times: tuple[int, ...] = ()  # when each message was said, in milliseconds since 1970; 0: not known
 
     @property
     def model(self) -> str:
@@ -34,9 +37,25 @@ class Recording(msgspec.Struct, frozen=True):
 
 def read_conversation(conversation: Conversation) -> Recording:
     """Read a whole conversation: everything that was said, without the summaries that replaced it. Raises BadInput."""
-    turns = [turn for step in conversation.steps() for turn in step.turns]
-    by_program = frozenset(index for index, turn in enumerate(turns) if turn.by_program)
-    return Recording(tuple(turn.message for turn in turns), conversation.tools, by_program, conversation.profile)
+    return recording_of([turn for step in conversation.steps() for turn in step.turns], conversation)
+
+
+def recording_of(turns: Sequence[Turn], conversation: Conversation) -> Recording:
+    """Return the recording of the turns of a conversation."""
+    return Recording(
+        tuple(turn.message for turn in turns),
+        conversation.tools,
+        frozenset(index for index, turn in enumerate(turns) if turn.by_program),
+        conversation.profile,
+        tuple(_moment(turn.timestamp) for turn in turns),
+    )
+
+
+def _moment(timestamp: str) -> int:
+    try:
+        return milliseconds(timestamp)
+    except (ValueError, OverflowError):
+        return 0
 
 
 def read_recording(data: bytes, format: str = AUTO) -> Recording:  # noqa: A002 - the command line's word for it

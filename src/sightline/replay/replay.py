@@ -12,6 +12,7 @@ from sightline.log.columns import HEAD
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
 from sightline.replay.formats import Recording
+from sightline.replay.pace import Pace
 from sightline.replay.rereads import ASKING, Reread, Rereads
 from sightline.session.session import Session
 from sightline.values.items import Call, Kind, Lod, Message, Result, Role, plain_text
@@ -154,11 +155,11 @@ class Totals(NamedTuple):
 # ---------------------------------------------------------------------- replaying
 
 
-def replay(session: Session, recording: Recording, budget: Budget) -> Iterator[Step]:
+def replay(session: Session, recording: Recording, budget: Budget, pace: Pace | None = None) -> Iterator[Step]:
     """Add a recording's messages to a new session, and compose before each answer of the model.
 
     If the recording does not end with an answer, compose once more at the end. Assistant messages that directly follow
-    each other are one answer.
+    each other are one answer. `pace` is the session's clock, if it is to see the pauses of the recording.
 
     Raises:
         PinnedOverflow: what may not be reduced is larger than the budget.
@@ -167,6 +168,8 @@ def replay(session: Session, recording: Recording, budget: Budget) -> Iterator[S
     new: list[NewInput] = []
     answering = False
     for index, message in enumerate(recording.messages):
+        if pace is not None:
+            pace.go_to(index)
         if message.role is Role.ASSISTANT and not answering:
             later = islice(recording.messages, index, None)
             answers = [*takewhile(lambda each: each.role is Role.ASSISTANT, later)]
@@ -227,7 +230,7 @@ class _Tracker:
         reused = reused_tokens(self._before, payload, self.profile)
         full = payload.plan.fixed - self._own_tools + self._full_body
         levels, changes = self._compare(payload.plan, new_messages)
-        reread = self._rereads.find(answers, payload, self._number)
+        reread = self._rereads.find(answers, (*payload.system, *payload.body, *payload.tail), self._number)
         written = sum(map(self._output_tokens, answers))
         step = Step(
             number=self._number,

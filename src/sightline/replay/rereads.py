@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from sightline.shorten.identifiers import values_in
 from sightline.values.items import Call, Message, Role, plain_text
-from sightline.wire.payload import Payload
 
 ASKING = 120  # tokens of the call that reads something again
 _FRESH = 20  # calls for which what was read again stays readable
@@ -33,8 +32,8 @@ class Rereads:
         """Note a message that was said."""
         self._texts.append("" if message.role is Role.SYSTEM else _text(message))
 
-    def find(self, answers: Iterable[Message], payload: Payload, call: int) -> Reread:
-        """Return what the answers to this payload used that it does not show, though an earlier message does.
+    def find(self, answers: Iterable[Message], payload: Iterable[Message], call: int) -> Reread:
+        """Return what the answers to these messages used that they do not show, though an earlier message does.
 
         That are values in the arguments of calls (paths, names, ids, numbers) and the lines that an edit replaces.
         `call` is the number of the call. What was read again a few calls ago is still there.
@@ -42,7 +41,7 @@ class Rereads:
         needed = list(dict.fromkeys(piece for answer in answers for piece in _needed(answer)))
         if not needed:
             return Reread()
-        shown = "\n".join(map(_text, (*payload.system, *payload.body, *payload.tail)))
+        shown = "\n".join(map(_text, payload))
         sources = {self._last_with(piece) for piece in needed if piece not in shown} - {-1}
         lost = [each for each in sources if call - self._latest.get(each, -_FRESH) >= _FRESH]
         self._latest.update(dict.fromkeys(lost, call))

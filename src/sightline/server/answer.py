@@ -80,11 +80,12 @@ def _event(value: Json, *, named: bool = True) -> bytes:
 def show_error(shown: Filter, wire: str, body: bytes) -> bytes:
     """Return the end of a stream whose next call failed with this body of an error."""
     shown.begin_next(frozenset())
-    raw = _error_event(wire, body)
+    raw = error_event(wire, body)
     return shown.show(_value(raw), raw) + shown.end()
 
 
-def _error_event(wire: str, body: bytes) -> bytes:
+def error_event(wire: str, body: bytes) -> bytes:
+    """Return the event that tells this body of an error inside a stream."""
     try:
         told = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -8,6 +8,7 @@ from sightline.inspector.pages import PREFIX, give_page, is_browser
 from sightline.server.config import Config
 from sightline.server.model_request import FORMATS
 from sightline.server.proxy import Proxy
+from sightline.server.replies import provider_of
 from sightline.server.totals import Totals
 from sightline.server.turns import Turns
 from sightline.server.upstream import Upstream
@@ -57,7 +58,7 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
     async def pass_on(request: "Request") -> "Response":
         if request.url.path in ("/", PREFIX.rstrip("/")) and is_browser(request):
             return RedirectResponse(PREFIX)
-        return await proxy.pass_on(request, _provider(request))
+        return await proxy.pass_on(request, provider_of(request.url.path, request.headers))
 
     @asynccontextmanager
     async def lifespan(_app: "Starlette") -> AsyncIterator[None]:
@@ -65,6 +66,7 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
             yield
         finally:
             sessions.hub.close()
+            await proxy.close()
             await upstream.close()
             turns.close()
             await sessions.close()
@@ -79,10 +81,3 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
     app = Starlette(routes=routes, lifespan=lifespan, middleware=[guard, Middleware(Measure, metrics=metrics)])
     app.state.totals, app.state.hub = totals, sessions.hub
     return app
-
-
-def _provider(request: "Request") -> str:
-    """Return whose request this is: by its path, or by the headers that only one provider's clients send."""
-    path, headers = request.url.path, request.headers
-    is_anthropic = path.startswith("/v1/messages") or "anthropic-version" in headers or "x-api-key" in headers
-    return "anthropic" if is_anthropic else "openai"

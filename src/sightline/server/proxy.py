@@ -10,21 +10,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
-
 from sightline.agent.models.errors import overflow_tokens
-from sightline.errors import BadInput
-from sightline.server.answer import EventReader, Filter, filter_of, show_error
 from sightline.server.events import Event, Hub
+from sightline.server.exchange import Exchange
 from sightline.server.metrics import Metrics
 from sightline.server.model_request import FORMATS, Format, Json, ModelRequest, parse
-from sightline.server.replies import StreamedAnswer, error_response, merged, own_calls
+from sightline.server.recent_requests import RecentRequests
+from sightline.server.replies import error_response
 from sightline.server.totals import Totals
 from sightline.server.turns import Prepared, Turns
 from sightline.server.upstream import Upstream, passed_back
 from sightline.session.worker import Worker
-from sightline.values.finish import finish
-from sightline.wire import read_reply
 
 if TYPE_CHECKING:
     import httpx2
@@ -33,8 +29,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-ROUNDS = 8  # calls of the model for one request; at the last one it has no tools
-_MOST_WORKERS = 10_000
+_MOST_WORKERS = 1000  # conversations whose requests wait for each other, those used last
 _log = logging.getLogger("sightline.server")
 
 
@@ -45,44 +40,72 @@ class Proxy:
         self._turns, self._upstream, self._totals = turns, upstream, totals
         self._metrics, self._hub = metrics, hub
         self._workers: dict[str, Worker] = {}
+        self._recent = RecentRequests()
+        self._logs: set[asyncio.Task[Prepared]] = set()  # requests that are logged after they were sent
 
     async def call_model(self, request: "Request", format: Format) -> "Response":  # noqa: A002
         """Answer a request for a model."""
         body = await request.body()
         address = self._upstream.address(format.provider, _raw_path(request), request.url.query)
-        call = _Call(self, request.headers.items(), address, format)
+        call = ModelCall(self, request.headers.items(), address, format)
         if "content-encoding" in request.headers:  # compressed: nobody here reads it
             return await call.pass_on(request.method, body)
+        headers = dict(request.headers)
         try:
-            asked = await asyncio.to_thread(parse, format, body, dict(request.headers))
-            name = await asyncio.to_thread(asked.name)
+            asked = self._recent.match(format, body, headers)
+            if asked is None:
+                asked = await asyncio.to_thread(lambda: self._turns.find(parse(format, body, headers)))
+            elif asked.kept_upstream:
+                asked = self._turns.find(asked)
         except Exception:  # whatever it is: the provider says what is wrong with it
             return await call.pass_on(request.method, body)
-        if asked.is_kept_upstream:
-            return await call.pass_on(request.method, body)
+        if self._turns.passes(asked):
+            return await call.answer(asked, None)
         try:
-            prepared = await self.run(name, lambda: self._turns.prepare(asked, name))
-        except Exception as error:  # a full disk, say: the agent goes on without us
-            _log.warning("a request of %s is not logged: %s", name, type(error).__name__, exc_info=True)
-            self._totals.unlogged += 1
+            prepared = await self.log_request(asked)
+        except Exception:  # a full disk, say: the agent goes on without us
             return await call.pass_on(request.method, body)
-        if prepared.begins:
-            self._hub.publish(Event("session_created", name))
         return await call.answer(asked, prepared)
+
+    async def log_request(self, asked: ModelRequest, *, passed: bool = False) -> Prepared:
+        """Log a request, and compose what is sent if that is something else. Raises what `Turns.prepare` does."""
+        try:
+            prepared = await self.run(asked.name, lambda: self._turns.prepare(asked, passed=passed))
+        except Exception as error:
+            _log.warning("a request of %s is not logged: %s", asked.name, type(error).__name__, exc_info=True)
+            self._totals.unlogged += 1
+            self._recent.forget(asked.name)
+            raise
+        self._recent.keep(asked, None if prepared.composed else prepared.sent)
+        if prepared.begins:
+            self._hub.publish(Event("session_created", prepared.name))
+        return prepared
+
+    def begin_log(self, asked: ModelRequest) -> "asyncio.Task[Prepared]":
+        """Begin to log a request that was sent as it came."""
+        task = asyncio.create_task(self.log_request(asked, passed=True))
+        self._logs.add(task)
+        task.add_done_callback(self._logs.discard)
+        return task
+
+    async def close(self) -> None:
+        """Wait until everything is logged that was sent."""
+        await asyncio.gather(*self._logs, return_exceptions=True)
 
     async def pass_on(self, request: "Request", provider: str) -> "Response":
         """Pass on a request that is not for a model, and its answer."""
         address = self._upstream.address(provider, _raw_path(request), request.url.query)
-        call = _Call(
+        call = ModelCall(
             self, request.headers.items(), address, FORMATS["/v1/messages"] if provider == "anthropic" else None
         )
         return await call.pass_on(request.method, await request.body())
 
     async def run(self, name: str, work: Callable[[], R]) -> R:
         """Do something with a conversation, after all that was begun before."""
+        known = self._workers.pop(name, None)
+        worker = self._workers[name] = known or Worker()
         while len(self._workers) > _MOST_WORKERS:
             del self._workers[next(iter(self._workers))]
-        worker = self._workers.setdefault(name, Worker())
         return await worker.run(work)
 
     def report(self, prepared: Prepared, reply: Json, item: str, *, stopped: bool) -> None:
@@ -114,12 +137,13 @@ class Proxy:
         return self._totals
 
 
-class _Call:
+class ModelCall:
     """One request of a client, with all the calls of the model that it takes."""
 
     def __init__(self, proxy: Proxy, headers: Any, address: str, format: Format | None) -> None:  # noqa: A002
         self._proxy, self._headers, self._address = proxy, list(headers), address
         self._format = format
+        self._logging: asyncio.Task[Prepared] | None = None  # of the request, after it was sent
 
     # ------------------------------------------------------------------ as it is
 
@@ -140,12 +164,14 @@ class _Call:
 
         return StreamingResponse(stream(), status_code=response.status_code, headers=passed_back(response.headers))
 
-    async def _open(self, stack: AsyncExitStack, method: str, body: bytes) -> "httpx2.Response | Response":
+    async def _open(
+        self, stack: AsyncExitStack, method: str, body: bytes, on_sent: Callable[[], None] | None = None
+    ) -> "httpx2.Response | Response":
         """Begin a request. Return the response whose body still comes, or our own error if there is none."""
         import httpx2
 
         try:
-            sent = self._proxy.upstream.send(method, self._address, self._headers, body)
+            sent = self._proxy.upstream.send(method, self._address, self._headers, body, on_sent)
             return await stack.enter_async_context(sent)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             return self.failure(error)
@@ -164,8 +190,11 @@ class _Call:
 
     # ------------------------------------------------------------------ with a log
 
-    async def answer(self, asked: ModelRequest, prepared: Prepared) -> "Response":
-        """Call the model, and answer calls of our tools until it answers the client."""
+    async def answer(self, asked: ModelRequest, prepared: Prepared | None) -> "Response":
+        """Call the model, and answer calls of our tools until it answers the client.
+
+        `prepared`: what is sent, and where it is logged. None: it is sent as it came, and logged after that.
+        """
         import httpx2
         from starlette.responses import StreamingResponse
 
@@ -173,15 +202,15 @@ class _Call:
             prepared, response = await self.begin(stack, asked, prepared)
             if not isinstance(response, httpx2.Response):
                 return response
-            exchange = _Exchange(self._proxy, self, asked, prepared, stack.pop_all())
-        headers = passed_back(response.headers) | {"x-sightline-session": prepared.name}
+            exchange = Exchange(self._proxy, self, asked, prepared, stack.pop_all())
+        headers = passed_back(response.headers, x_sightline_session=asked.name)
         if "text/event-stream" not in response.headers.get("content-type", ""):
             return await exchange.whole(response, headers)
         return StreamingResponse(exchange.stream(response), status_code=response.status_code, headers=headers)
 
     async def begin(
-        self, stack: AsyncExitStack, asked: ModelRequest, prepared: Prepared
-    ) -> "tuple[Prepared, httpx2.Response | Response]":
+        self, stack: AsyncExitStack, asked: ModelRequest, prepared: Prepared | None
+    ) -> "tuple[Prepared | None, httpx2.Response | Response]":
         """Begin a call of the model. If it is refused as too long, it is made shorter and sent again, once.
 
         Return what was sent at last, and the response whose body still comes, or an error for the client.
@@ -189,7 +218,11 @@ class _Call:
         import httpx2
         from starlette.responses import Response
 
-        response = await self._open(stack, "POST", prepared.body)
+        if prepared is None:
+            response = await self._open(stack, "POST", asked.body, lambda: self._begin_log(asked))
+            self._begin_log(asked)
+        else:
+            response = await self._open(stack, "POST", prepared.body)
         for is_last in (False, True):
             if not isinstance(response, httpx2.Response) or response.status_code < 400:
                 break
@@ -205,165 +238,28 @@ class _Call:
             response = await self._open(stack, "POST", prepared.body)
         return prepared, response
 
-    async def shorten(self, asked: ModelRequest, prepared: Prepared, status: int, told: str) -> Prepared | None:
+    def _begin_log(self, asked: ModelRequest) -> None:
+        if self._logging is None:
+            self._logging = self._proxy.begin_log(asked)
+
+    async def logged(self, prepared: Prepared | None) -> Prepared:
+        """Return where the request is logged, when it is. Raises what `Turns.prepare` does."""
+        if prepared is None:
+            assert self._logging is not None
+            prepared = await asyncio.shield(self._logging)
+        return prepared
+
+    async def shorten(self, asked: ModelRequest, sent: Prepared | None, status: int, told: str) -> Prepared | None:
         """Compose again what the provider refused as too long; None: it was refused for another reason."""
-        if (counted := overflow_tokens(status, told)) is None:
+        if (counted := overflow_tokens(status, told)) is None or asked.kept_upstream:
             return None
         try:
+            prepared = await self.logged(sent)
             work = lambda: self._proxy.turns.refused(asked, prepared, told, counted)  # noqa: E731
-            return await self._proxy.run(prepared.name, work)
+            return await self._proxy.run(asked.name, work)
         except Exception as error:  # the client is told what the provider said
-            _log.warning("%s cannot be made shorter: %s", prepared.name, error)
+            _log.warning("%s cannot be made shorter: %s", asked.name, error)
             return None
-
-
-class _Exchange:
-    """The answer to one request: one or several calls of the model, logged one by one."""
-
-    def __init__(
-        self, proxy: Proxy, call: _Call, asked: ModelRequest, prepared: Prepared, stack: AsyncExitStack
-    ) -> None:
-        self._proxy, self._call, self._asked, self._stack = proxy, call, asked, stack
-        self._prepared, self._own = prepared, prepared.own  # tools of ours that were offered in any of the calls
-        self._replies: list[Json] = []
-        self._item, self._is_unlogged = "", False
-        self._format = asked.format
-
-    # ------------------------------------------------------------------ streamed
-
-    async def stream(self, response: "httpx2.Response") -> AsyncIterator[bytes]:
-        """Yield the answer as it comes. Its last event is yielded when the answer is in the log."""
-        import httpx2
-
-        shown = filter_of(self._format.wire, self._prepared.own)
-        async with self._stack:
-            following: httpx2.Response | Response | None = response
-            number = 0
-            try:
-                while isinstance(following, httpx2.Response):
-                    number += 1
-                    reader, reply = EventReader(), StreamedAnswer()
-                    try:
-                        async for chunk in following.aiter_bytes():
-                            for raw, value in reader.feed(chunk):
-                                if out := self._show(shown, reply, value, raw):
-                                    yield out
-                        for raw, value in reader.rest():
-                            if out := self._show(shown, reply, value, raw):
-                                yield out
-                    finally:  # also if the client has gone, or the upstream breaks off
-                        await finish(self._log(reply))
-                    if reply.refusal and number == 1:
-                        following = await self._after_refusal(reply.refusal)
-                    else:
-                        following = await self._next_call(number) if reply.finished else None
-                    if isinstance(following, httpx2.Response):
-                        shown.begin_next(self._prepared.own)
-            finally:
-                await finish(self._expect())
-            yield shown.end() if following is None else show_error(shown, self._format.wire, bytes(following.body))
-
-    def _show(self, shown: Filter, reply: "StreamedAnswer", value: Json | None, raw: bytes) -> bytes:
-        if value is not None:
-            reply.add(value)
-        return shown.show(value, raw)
-
-    async def _after_refusal(self, told: str) -> "httpx2.Response | None":
-        """Begin again after a stream that only says that the request is too long; None: it says something else."""
-        import httpx2
-
-        again = await self._call.shorten(self._asked, self._prepared, 400, told)
-        if again is None:
-            return None
-        self._prepared, response = await self._call.begin(self._stack, self._asked, again)
-        self._own |= self._prepared.own
-        return response if isinstance(response, httpx2.Response) else None
-
-    # ------------------------------------------------------------------ whole
-
-    async def whole(self, response: "httpx2.Response", headers: dict[str, str]) -> "Response":
-        """Return the answer."""
-        import httpx2
-        from starlette.responses import Response
-
-        async with self._stack:
-            following: httpx2.Response | Response | None = response
-            number = 0
-            try:
-                while isinstance(following, httpx2.Response):
-                    number += 1
-                    try:
-                        body = await following.aread()
-                    except httpx2.HTTPError as error:
-                        return self._call.failure(error)
-                    try:
-                        reply = msgspec.json.decode(body)
-                        read_reply(reply)
-                    except Exception:  # nothing that could be logged
-                        return Response(body, status_code=following.status_code, headers=headers)
-                    await finish(self._log_reply(reply))
-                    following = await self._next_call(number)
-            finally:
-                await finish(self._expect())
-            if following is not None:
-                return following
-            if len(self._replies) > 1 or own_calls(self._format.wire, self._replies[0], self._own)[0]:
-                body = msgspec.json.encode(merged(self._format.wire, self._replies, self._own))
-            return Response(body, status_code=response.status_code, headers=headers)
-
-    # ------------------------------------------------------------------ both
-
-    async def _next_call(self, number: int) -> "httpx2.Response | Response | None":
-        """Begin the next call if the last reply calls tools of ours, and none of the client's. None: it is the answer.
-
-        If it fails, the client gets an error: half an answer would look like a whole one.
-        """
-        ours, others = own_calls(self._format.wire, self._replies[-1], self._own) if self._replies else (0, 0)
-        if not ours or others or number >= ROUNDS:
-            return None
-        try:
-            if self._is_unlogged:
-                raise BadInput("its call could not be logged")
-            last = number == ROUNDS - 1
-            work = lambda: self._proxy.turns.next_round(self._asked, self._prepared, last=last)  # noqa: E731
-            self._prepared = await self._proxy.run(self._prepared.name, work)
-        except Exception as error:
-            _log.warning("no further call for %s: %s", self._prepared.name, error)
-            why = "what the model asked to read again cannot be brought back: is the disk full?"
-            return error_response(self._format, 503, why)
-        self._proxy.report_recall()
-        self._prepared, response = await self._call.begin(self._stack, self._asked, self._prepared)
-        self._own |= self._prepared.own
-        return response
-
-    async def _log(self, streamed: "StreamedAnswer") -> None:
-        """Log a streamed reply: whole, or marked as stopped if its end did not come."""
-        reply = streamed.reply()
-        if reply is not None:
-            await self._log_reply(reply, stopped=not streamed.finished)
-
-    async def _log_reply(self, reply: Json, *, stopped: bool = False) -> None:
-        self._replies.append(reply)
-        item = ""
-        try:
-            work = lambda: self._proxy.turns.reply(self._format, self._prepared, reply, stopped=stopped)  # noqa: E731
-            item, self._prepared = await self._proxy.run(self._prepared.name, work)
-            self._item = item or self._item
-        except Exception as error:
-            _log.warning("an answer in %s is not logged: %s", self._prepared.name, error, exc_info=True)
-            self._proxy.totals.unlogged += 1
-            self._is_unlogged = True
-        self._proxy.report(self._prepared, reply, item, stopped=stopped)
-
-    async def _expect(self) -> None:
-        if not self._replies:
-            return
-        shown = merged(self._format.wire, self._replies, self._own)
-        try:
-            work = lambda: self._proxy.turns.expect(self._format, self._prepared, shown, self._item)  # noqa: E731
-            await self._proxy.run(self._prepared.name, work)
-        except Exception as error:
-            _log.warning("an answer in %s will not be known again: %s", self._prepared.name, error, exc_info=True)
 
 
 def _raw_path(request: "Request") -> str:

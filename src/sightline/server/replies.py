@@ -122,11 +122,26 @@ class StreamedAnswer(StreamedReply):
             return None
 
 
+_ANTHROPIC_TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",
+                    413: "request_too_large"}  # fmt: skip
+
+
+def provider_of(path: str, headers: Collection[str]) -> str:
+    """Return whose request this is: by its path, or by the headers that only one provider's clients send."""
+    is_anthropic = path.startswith("/v1/messages") or "anthropic-version" in headers or "x-api-key" in headers
+    return "anthropic" if is_anthropic else "openai"
+
+
+def error_body(provider: str, status: int, message: str, *, code: str = "sightline") -> Json:
+    """Return an error of our own in a provider's shape."""
+    if provider == "anthropic":
+        return {"type": "error", "error": {"type": _ANTHROPIC_TYPES.get(status, "api_error"), "message": message}}
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
 def error_response(format: Format | None, status: int, message: str) -> "Response":  # noqa: A002
-    """Return an error of our own in the provider's shape."""
+    """Return an error of our own in the shape of this format's provider."""
     from starlette.responses import JSONResponse
 
-    if format is not None and format.provider == "anthropic":
-        return JSONResponse({"type": "error", "error": {"type": "api_error", "message": message}}, status_code=status)
-    error = {"message": message, "type": "server_error", "param": None, "code": "sightline"}
-    return JSONResponse({"error": error}, status_code=status)
+    return JSONResponse(error_body(format.provider if format else "openai", status, message), status_code=status)

@@ -17,9 +17,11 @@ A server on any other address asks for a token. It is accepted in three places:
   that no log and no provider gets the token.
 
 `/healthz`, `/readyz` and the inspector's pages need no token: they say nothing about sessions. Bodies have a limit,
-also those that do not say how long they are.
+also those that do not say how long they are. Who sends a model's request and is not let in gets an error of the
+provider's shape.
 """
 
+import asyncio
 import os
 import secrets
 from collections.abc import Collection, Iterable, Mapping
@@ -36,6 +38,7 @@ import msgspec
 from sightline.errors import BadInput
 from sightline.inspector.pages import PREFIX
 from sightline.log.stores.disk import make_directory
+from sightline.server.replies import error_body, provider_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -48,6 +51,10 @@ _OWN_PATHS = frozenset({"/metrics", "/health"})  # like those below /api: nothin
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _SAME_SITE = frozenset({"same-origin", "none"})  # "none": the user typed the address
 _HASHED = "sha256:"
+# Of the body of a request that is refused, so much is still read and thrown away: many clients send all of it before
+# they read an answer, and see a broken connection instead of the answer if nobody takes the rest.
+_MOST_THROWN_AWAY = 64 * 1024 * 1024
+_THROWING_SECONDS = 10
 
 
 # ---------------------------------------------------------------------- the token
@@ -181,7 +188,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         if (refusal := self._check(scope)) is not None:
-            await _refuse(send, refusal)
+            await _refuse(scope, receive, send, refusal)
             return
         await self._pass_on(scope, receive, send)
 
@@ -213,12 +220,12 @@ class Guard:
         return any(compare_digest(hash_token(each), self._hash) for each in shown if each)
 
     async def _pass_on(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        read, started, refused, most = 0, False, False, self._limit(scope)
+        read, started, refused, more, most = 0, False, False, True, self._limit(scope)
 
         async def counted() -> "Message":
-            nonlocal read
+            nonlocal read, more
             message = await receive()
-            read += len(message.get("body", b""))
+            read, more = read + len(message.get("body", b"")), bool(message.get("more_body"))
             if read > most:
                 raise BodyTooLarge
             return message
@@ -238,7 +245,7 @@ class Guard:
                 raise
             refused = True
         if refused:
-            await _refuse(send, _TOO_LARGE)
+            await _refuse(scope, receive, send, _TOO_LARGE, has_more=more)
 
 
 class _Headers:
@@ -246,6 +253,10 @@ class _Headers:
 
     def __init__(self, scope: "Scope") -> None:
         self._headers: list[tuple[bytes, bytes]] = list(scope.get("headers", ()))
+
+    @property
+    def names(self) -> set[str]:
+        return {name.decode("latin-1").lower() for name, _ in self._headers}
 
     def all(self, name: bytes) -> list[str]:
         return [value.decode("latin-1") for key, value in self._headers if key.lower() == name]
@@ -301,17 +312,34 @@ def _is_own_origin(headers: _Headers, host: str) -> bool:
     return all(site in _SAME_SITE for site in headers.all(b"sec-fetch-site"))
 
 
-async def _refuse(send: "Send", refusal: Refusal) -> None:
-    body = msgspec.json.encode({"error": _told(refusal)})
-    headers = [
+async def _refuse(scope: "Scope", receive: "Receive", send: "Send", refusal: Refusal, *, has_more: bool = True) -> None:
+    """Answer a request that is not let in. `has_more`: not all of its body was read."""
+    headers = _Headers(scope)
+    if has_more and not headers.first(b"expect"):  # who expects to be told sends no body before
+        await _throw_body_away(receive)
+    body = msgspec.json.encode(_told(scope["path"], headers, refusal))
+    told = [
         (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), (b"connection", b"close"),
         (b"cache-control", b"no-store"),
     ]  # fmt: skip
     if refusal.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+        told.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": told})
     await send({"type": "http.response.body", "body": body})
 
 
-def _told(refusal: Refusal) -> Mapping[str, str]:
-    return {"type": refusal.type, "message": refusal.message, "what_to_do": refusal.what_to_do}
+async def _throw_body_away(receive: "Receive") -> None:
+    """Read the rest of a body, unless it is very long or comes slowly."""
+    left = _MOST_THROWN_AWAY
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_THROWING_SECONDS):
+            while left > 0 and (message := await receive()).get("more_body"):
+                left -= len(message["body"])
+
+
+def _told(path: str, headers: _Headers, refusal: Refusal) -> Mapping[str, object]:
+    """Return the body of a refusal: in the provider's shape if the path is a provider's."""
+    if path.startswith("/v1/"):
+        provider = provider_of(path, headers.names)
+        return error_body(provider, refusal.status, f"{refusal.message}: {refusal.what_to_do}", code=refusal.type)
+    return {"error": {"type": refusal.type, "message": refusal.message, "what_to_do": refusal.what_to_do}}

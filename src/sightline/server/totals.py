@@ -22,6 +22,7 @@ class Totals(Struct):
     cost: float = 0.0  # of the input, in tokens that are not cached
     full_cost: float = 0.0  # of what the agents sent, by the same prices
     sweeps: int = 0
+    read_again: int = 0  # results that the agents had before, and that were shortened since
     recalled: int = 0  # calls of the model that our tools made necessary
     unlogged: int = 0
     _before: dict[str, int] = {}  # conversation → tokens of its last request
@@ -39,6 +40,7 @@ class Totals(Struct):
         self.offered += prepared.offered
         self.sent += prepared.sent
         self.sweeps += bool(prepared.swept)
+        self.read_again += prepared.read_again
         self.full_cost += call_cost(prepared.offered, min(before, prepared.offered), prices)
         if usage is not None:
             self.input += usage.input_tokens

@@ -4,22 +4,31 @@ Everything here runs in threads, for one conversation one thing after another.
 """
 
 import re
+from collections import OrderedDict
+from contextlib import suppress
+from heapq import nlargest
 from itertools import count
+from threading import Lock
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from sightline.agent.models.catalog import window_of
-from sightline.errors import SessionNotFound
+from sightline.compaction.prompt import summary_in
+from sightline.errors import BadInput, SessionNotFound
+from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.server.config import Config
-from sightline.server.model_request import Format, Json, ModelRequest
+from sightline.server.model_request import Format, Json, ModelRequest, name_of
 from sightline.session.conversations import Conversations
 from sightline.session.history import History, ListPlace
 from sightline.session.session import Session
+from sightline.values.phrases import say
 from sightline.values.profiles import profile
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
+from sightline.values.tokens import counter
 from sightline.wire import read_reply, registry
 from sightline.wire.payload import Payload
 
@@ -30,6 +39,12 @@ _ANSWER_SHARE = 4  # of a window that the user has set: at most the fourth part 
 _MARKER = "cache_control"
 _OPENAI = "://api.openai.com/"
 _ANY = Budget(1 << 40)
+_SAMPLES, _SAMPLE = 32, 256  # pieces of a body that are counted to estimate it, and their bytes
+_MOST_OPEN = 256  # sessions: each holds one file
+_MOST_PLACES = 10_000  # replies whose place is known by their id
+_MOST_OTHERS = 16  # conversations of an agent's session that are looked at for the one that a request goes on from
+_LEAST_SUMMARY = 40  # characters: shorter ones may be found in any text
+_SURE_SHARE = 0.6  # of the room: an estimate below it is sure enough
 
 
 class Prepared(NamedTuple):
@@ -43,8 +58,19 @@ class Prepared(NamedTuple):
     sent: int
     swept: str = ""  # why items were shortened; empty: none were at this call
     composed: bool = False
+    read_again: int = 0  # results in it that the agent had before, and that were shortened since
     number: int = 0  # no other request has it
+    after: str = ""  # the item after which its list begins, see `History.after`
     begins: bool = False  # it is the first request of its conversation
+
+
+class _Head(NamedTuple):
+    """What a request says before its messages."""
+
+    system: Any
+    messages: list[bytes]
+    tools: list[Any]
+    recall: bool  # whether our tools are among them
 
 
 class Turns:
@@ -54,11 +80,17 @@ class Turns:
         self._config = config
         self._conversations = {
             provider: Conversations(
-                lambda name, provider=provider: _open(config, name, provider)  # type: ignore[misc]
+                lambda name, provider=provider: _open(config, name, provider),  # type: ignore[misc]
+                most_open=_MOST_OPEN,
             )
             for provider in config.upstreams
         }
+        self._folder = Folder(config.folder, config.root)
+        self._told: WeakKeyDictionary[Session, _Head] = WeakKeyDictionary()  # what each session knows of the head
         self._windows: dict[str, int] = {}  # model → its context window, learned from a refusal
+        self._places: OrderedDict[str, tuple[str, ListPlace]] = OrderedDict()  # id of a reply → conversation, place
+        self._begun_again: dict[str, str] = {}  # conversation that goes on from a summary → the one that has it
+        self._finds = Lock()
         self._numbers = count(1)
         self._taken: dict[tuple[str, ListPlace], int] = {}  # list that is being answered → the request that it is for
 
@@ -67,29 +99,88 @@ class Turns:
         for conversations in self._conversations.values():
             conversations.close()
 
-    def prepare(self, asked: ModelRequest, name: str) -> Prepared:
-        """Log what is new in a request, and return what is sent.
+    def find(self, asked: ModelRequest) -> ModelRequest:
+        """Return a request with the name of the session that has its conversation.
+
+        It is another than the request says where the provider has the earlier part, or where the agent has replaced
+        the history by a summary: then its list begins with another message.
+        """
+        if kept := asked.kept_upstream:
+            name, _ = self._places.get(kept, (name_of(asked.format, asked.session, kept.encode()), None))
+            return asked._replace(name=name, pieces=None)
+        with self._finds:
+            if asked.name not in self._begun_again and asked.session and not self._folder.has(asked.name):
+                self._begun_again[asked.name] = self._find_summarized(asked) or asked.name
+        return asked._replace(name=self._begun_again.get(asked.name, asked.name))
+
+    def _find_summarized(self, asked: ModelRequest) -> str:
+        """Return the conversation whose agent goes on from a summary with this request; empty: there is none.
+
+        It belongs to the same session of the agent. It has this opening already, or its last reply is the summary.
+        """
+        logs = [*self._folder.path.glob(f"{asked.stem}*.jsonl")]
+        others = [log.stem for log in nlargest(_MOST_OTHERS, logs, key=lambda log: log.stat().st_mtime)]
+        for name in others:
+            with self._conversations[asked.format.provider].use(name) as history:
+                if history.knows(asked.listed[asked.first : asked.opening]):
+                    return name
+        said = asked.opening_text
+        for name in others if asked.tools else ():
+            with self._conversations[asked.format.provider].use(name) as history, suppress(BadInput):
+                if _has_summary(said, history.last_reply()):
+                    history.begin_again(say("summary follows", history.session.settings.locale), _ANY)
+                    return name
+        return ""
+
+    def passes(self, asked: ModelRequest) -> bool:
+        """Whether a request goes up as it came for sure, so that it can be logged afterwards. Quick, for an event loop.
+
+        Where the window is the model's own, an estimate is enough: what is too long is refused, made shorter and sent
+        again.
+        """
+        if asked.kept_upstream:
+            return True
+        if self._config.economy != "off":
+            return False
+        most = asked.most_tokens
+        if most is None:
+            if self._folder.has(asked.name):  # it may have been shortened before
+                return False
+            most = len(asked.body)
+        if (budget := self._budget(asked, None)) is None:
+            return True
+        room = _room(budget, asked.format.provider)
+        is_own = self._config.window is None and asked.most_tokens is None
+        return most <= room or (is_own and _estimate(asked.body) <= _SURE_SHARE * room)
+
+    def prepare(self, asked: ModelRequest, *, passed: bool = False) -> Prepared:
+        """Log what is new in a request, and return what is sent. `passed`: it was sent as it came already.
 
         Raises:
             SightlineError: it cannot be read or does not fit; then it is passed on as it is.
         """
+        name = asked.name
         with self._conversations[asked.format.provider].use(name) as history:
             begins = not history.session.size
-            session, place = history.follow(asked.messages, in_place=True), history.place
+            if kept := asked.kept_upstream:
+                _, answered = self._places.get(kept, ("", history.end))
+                place = history.go_on(answered, asked.messages, in_place=True)
+            else:
+                history.follow(asked.messages, in_place=True)
+                place = history.place
+            session = history.session
             if (name, place) in self._taken:  # the same request is being answered: this one gets an answer of its own
                 place = history.branch_off(place)
                 session = history.session
             number = next(self._numbers)
-            if system := asked.system_text():
-                session.system(system, replace=True)
             budget, is_composed = self._budget(asked, session), session.receipt is not None
-            session.tools(asked.tools, recall=is_composed and asked.takes_tools)
-            tokens = session.items.tokens()
-            if not is_composed and (
-                budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
-            ):
-                return Prepared(name, place, asked.body, frozenset(), tokens, tokens, number=number, begins=begins)
-            before = Prepared(name, place, b"", OWN, 0, 0, number=number, begins=begins)
+            self._set_head(session, asked, recall=is_composed and not passed)
+            tokens = session.items.tokens(after := history.after)
+            fits = budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
+            if passed or (not is_composed and fits):
+                own = frozenset[str]()
+                return Prepared(name, place, asked.body, own, tokens, tokens, number=number, after=after, begins=begins)
+            before = Prepared(name, place, b"", OWN, tokens, 0, number=number, after=after, begins=begins)
             return self._compose(session, before, asked, budget or _ANY)
 
     def refused(self, asked: ModelRequest, before: Prepared, told: str, counted: int) -> Prepared:
@@ -140,7 +231,15 @@ class Turns:
             if self._taken.get((prepared.name, prepared.place)) == prepared.number:
                 del self._taken[prepared.name, prepared.place]
             if item:
-                history.expect(prepared.place, read_reply(shown).parts, item)
+                place = history.expect(prepared.place, read_reply(shown).parts, item)
+                self._note_place(shown.get("id"), prepared.name, place)
+
+    def _note_place(self, reply: object, name: str, place: ListPlace) -> None:
+        """Note where a reply is, because a request may go on from it by its id."""
+        if isinstance(reply, str):
+            self._places[reply] = name, place
+            while len(self._places) > _MOST_PLACES:
+                self._places.popitem(last=False)
 
     def _take(self, history: History, prepared: Prepared, *, keeps: bool = True) -> tuple[Session, Prepared]:
         """Return the session that a request writes to: a branch of its own, if another one like it was answered.
@@ -155,7 +254,17 @@ class Turns:
             self._taken[prepared.name, prepared.place] = prepared.number
         return history.session_at(prepared.place), prepared
 
-    def _budget(self, asked: ModelRequest, session: Session) -> Budget | None:
+    def _set_head(self, session: Session, asked: ModelRequest, *, recall: bool) -> None:
+        """Tell the session the system prompt and the tools of a request, if they are others than those of before."""
+        head = _Head(asked.fields.get(asked.format.system), asked.head, asked.tools, recall and asked.takes_tools)
+        if self._told.get(session) == head:
+            return
+        if system := asked.system_text():
+            session.system(system, replace=True)
+        session.tools(asked.tools, recall=head.recall)
+        self._told[session] = head
+
+    def _budget(self, asked: ModelRequest, session: Session | None) -> Budget | None:
         """Return the budget of a request; None if nobody knows the model's context window.
 
         One that a refusal has told is known as long as the server runs. After that it is the last one of the session.
@@ -163,7 +272,9 @@ class Turns:
         if (window := self._config.window) is not None:
             return Budget(window, min(asked.output or _ANSWER, window // _ANSWER_SHARE))
         known = self._windows.get(asked.model) or window_of(asked.model)
-        return Budget(known, min(asked.output or _ANSWER, known // 2)) if known else session.budget
+        if known:
+            return Budget(known, min(asked.output or _ANSWER, known // 2))
+        return session.budget if session is not None else None
 
     def _takes_key(self, format: Format) -> bool:  # noqa: A002
         """Whether the upstream takes a key for its cache. Of those that speak chat completions, some refuse it."""
@@ -172,19 +283,41 @@ class Turns:
     def _compose(
         self, session: Session, before: Prepared, asked: ModelRequest, budget: Budget, *, recall: bool = True
     ) -> Prepared:
-        session.tools(asked.tools, recall=recall and asked.takes_tools)
+        self._set_head(session, asked, recall=recall)
         is_first = session.receipt is None
         payload = session.compose(budget)
         own = OWN & {tool.name for tool in payload.tools if tool in RECALL_TOOLS}
         body = _body(asked, payload, own, before.name if self._takes_key(asked.format) else "")
-        offered = session.items.tokens()
+        offered = session.items.tokens(before.after)
         swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < offered else "")
-        return before._replace(body=body, own=own, offered=offered, sent=payload.tokens, swept=swept, composed=True)
+        again = len(session.receipt.faults) if session.receipt else 0
+        return before._replace(
+            body=body, own=own, offered=offered, sent=payload.tokens, swept=swept, composed=True, read_again=again
+        )
+
+
+def _has_summary(said: str, reply: str) -> bool:
+    """Whether a text has the summary that this reply is. Agents put words of their own around it, and change blanks."""
+    summary = " ".join(summary_in(reply).split())
+    return len(summary) >= _LEAST_SUMMARY and summary in " ".join(said.split())
 
 
 def _fits(tokens: int, budget: Budget, session: Session) -> bool:
     """Whether everything stays below the trigger in full, so that nothing has to be shortened."""
-    return tokens <= budget.trigger * budget.limit(margin=profile(session.settings.profile).margin)
+    return tokens <= _room(budget, session.settings.profile)
+
+
+def _room(budget: Budget, profile_name: str) -> float:
+    """Return the tokens up to which nothing is shortened."""
+    return budget.trigger * budget.limit(margin=profile(profile_name).margin)
+
+
+def _estimate(body: bytes) -> float:
+    """Return about how many tokens a body has: pieces of it are counted."""
+    step = max(len(body) // _SAMPLES, _SAMPLE)
+    pieces = [body[at : at + _SAMPLE] for at in range(0, len(body), step)]
+    counted = counter().count("\n".join(piece.decode("utf-8", "replace") for piece in pieces))
+    return counted * len(body) / sum(map(len, pieces))
 
 
 def _open(config: Config, name: str, provider: str) -> Session:
@@ -202,8 +335,8 @@ def _body(asked: ModelRequest, payload: Payload, own: frozenset[str], cache_key:
     marked = sum(map(_count_markers, (fields.get(asked.format.system), asked.tools, [fields])))
     messages = payload.messages_json(wire, breakpoints=4 - marked)
     if asked.head:
-        head = msgspec.json.encode(asked.head)
-        messages = head[:-1] + b"," + messages[1:] if len(messages) > 2 else head
+        head = b"[" + b",".join(asked.head)
+        messages = head + b"," + messages[1:] if len(messages) > 2 else head + b"]"
     fields[asked.format.messages] = msgspec.Raw(messages)
     if own:
         offered = [tool for tool in RECALL_TOOLS if tool.name in own]

@@ -1,13 +1,15 @@
 """Where requests go: the providers' servers, or what the user put in their place."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import TYPE_CHECKING, Any
 
 from sightline.server.config import Config
 
 if TYPE_CHECKING:
     import httpx2
+    from starlette.datastructures import Headers
 
 CONNECT_SECONDS = 10.0
 _MOST_CONNECTIONS = 1000
@@ -29,9 +31,12 @@ class Upstream:
         self._bases = {name: address.rstrip("/") for name, address in config.upstreams.items()}
         timeout = httpx2.Timeout(config.timeout, connect=CONNECT_SECONDS)
         limits = httpx2.Limits(max_connections=_MOST_CONNECTIONS, max_keepalive_connections=100)
+        # Without TLS nobody is trusted, because reading this machine's authorities takes a twentieth of a second.
+        is_plain = all(base.startswith("http://") for base in self._bases.values())
         self._client = httpx2.AsyncClient(
-            timeout=timeout, limits=limits, follow_redirects=False, transport=transport, trust_env=transport is None
-        )
+            timeout=timeout, limits=limits, follow_redirects=False, transport=transport, trust_env=transport is None,
+            verify=SSLContext(PROTOCOL_TLS_CLIENT) if is_plain else True,
+        )  # fmt: skip
 
     def address(self, provider: str, path: str, query: str) -> str:
         """Return the address of a path as clients ask for it. OpenAI's base has the /v1 already."""
@@ -42,29 +47,60 @@ class Upstream:
 
     @asynccontextmanager
     async def send(
-        self, method: str, address: str, headers: Iterable[tuple[str, str]], body: bytes
+        self,
+        method: str,
+        address: str,
+        headers: Iterable[tuple[str, str]],
+        body: bytes,
+        on_sent: Callable[[], None] | None = None,
     ) -> "AsyncIterator[httpx2.Response]":
-        """Send a request, and give the response while its body still comes. Raises httpx2.HTTPError."""
+        """Send a request, and give the response while its body still comes. Raises httpx2.HTTPError.
+
+        `on_sent` is called when the body has gone up.
+        """
         dropped = _HOP - {"content-encoding"}  # the body goes up as it came
         passed = [(name, value) for name, value in headers if name.lower() not in dropped and not _is_ours(name)]
         # Not compressed, because answers are read on their way.
         request = self._client.build_request(
             method, address, headers=[*passed, ("accept-encoding", "identity")], content=body
         )
-        response = await self._client.send(request, stream=True)
+        response = await self._send(request, on_sent)
         try:
             yield response
         finally:
             await response.aclose()
+
+    async def _send(self, request: "httpx2.Request", on_sent: Callable[[], None] | None) -> "httpx2.Response":
+        """Begin a request. It is sent once more if it met a kept connection that the upstream was just closing."""
+        import httpx2
+
+        events: list[str] = []
+
+        async def note(event: str, _facts: object) -> None:
+            events.append(event)
+            if on_sent is not None and event.endswith("send_request_body.complete"):
+                on_sent()
+
+        request.extensions = {**request.extensions, "trace": note}
+        try:
+            return await self._client.send(request, stream=True)
+        except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError):
+            if not events or any(event.startswith("connection.connect") for event in events):
+                raise
+            return await self._client.send(request, stream=True)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
 
 
-def passed_back(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of a response that a client gets."""
-    return {name: value for name, value in headers.items() if name.lower() not in _HOP}
+def passed_back(headers: "httpx2.Headers", **more: str) -> "Headers":
+    """Return the headers of a response that a client gets, and more of ours. Some come several times."""
+    from starlette.datastructures import Headers
+
+    passed = [(name.lower(), value) for name, value in headers.raw if name.lower().decode("latin-1") not in _HOP]
+    ours = [(name.replace("_", "-").encode(), value.encode()) for name, value in more.items()]
+    return Headers(raw=[*passed, *ours])
 
 
 def _is_ours(name: str) -> bool:

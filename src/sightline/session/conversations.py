@@ -77,7 +77,9 @@ class Conversations:
         finally:
             with self._lock:
                 entry.users -= 1
-                self._close_oldest()
+                oldest = self._take_oldest()
+            for each in oldest:  # not inside the lock, because closing takes a while
+                self._close(each)
 
     def close(self) -> None:
         """Close the sessions that were opened here. One that was passed in stays open."""
@@ -112,11 +114,12 @@ class Conversations:
         except SessionNotFound:
             return Session.new(project, stores=stores, session_id=session_id, settings=self._settings)
 
-    def _close_oldest(self) -> None:
-        for name in [name for name, entry in self._entries.items() if not entry.users]:
-            if len(self._entries) <= self._most_open:
-                return
-            self._close(self._entries.pop(name))
+    def _take_oldest(self) -> list[_Entry]:
+        """Take out those that were not used for the longest time, if too many are open."""
+        if (more := len(self._entries) - self._most_open) <= 0:
+            return []
+        idle = [name for name, entry in self._entries.items() if not entry.users]
+        return [self._entries.pop(name) for name in idle[:more]]
 
     def _close(self, entry: _Entry) -> None:
         if entry.history is not None:

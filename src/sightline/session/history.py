@@ -7,7 +7,6 @@ branch. A list that does not go on from what the log has is a branch: it shares 
 """
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from itertools import takewhile
 from threading import RLock
 from typing import Any, NamedTuple
@@ -18,15 +17,17 @@ from sightline.errors import BadInput, UnknownItem
 from sightline.log import entries
 from sightline.log.annotations import HistoryNote
 from sightline.log.conflict import retry_on_conflict
+from sightline.plan.budget import Budget
 from sightline.session import accept
+from sightline.session.message_list import START, Seen, count_shared, digest_of, link, reply_key, value_of, view_of
 from sightline.session.session import Session
-from sightline.values.items import Blob, Call, Message, Part, Result, Role, Text, plain_text
+from sightline.values.items import Blob, Call, Message, Part, Role, Text
 from sightline.values.lock import locked
-from sightline.wire import common, read_messages, view
+from sightline.wire import read_messages
 
 _ATTEMPTS = 3  # at appending while other processes append to the same session
 _MOST_OPEN = 4  # branches besides the current one whose sessions stay open
-_START = b""  # the digest of a list without messages
+_LEAST_COVERED = 4  # items that a summary of another program stands for, at least
 
 
 class _Place(NamedTuple):
@@ -43,16 +44,6 @@ class ListPlace(NamedTuple):
     chain: bytes
 
 
-class _Seen(NamedTuple):
-    """A message of the list as it was given last."""
-
-    copy: Any  # what was read of it
-    chain: bytes  # digest of the list up to it
-    digest: bytes  # of the one neutral message that it is; empty if it is several
-    calls: frozenset[str]
-    results: frozenset[str]
-
-
 class History:
     """One list of messages and the session that follows it. May be used by several threads.
 
@@ -63,12 +54,13 @@ class History:
         """`wire`: the name of the format of the messages; without it each is read in its own, as by `extend`."""
         self.session, self._first, self._wire = session, session, wire
         self._lock = RLock()
-        self._seen: list[_Seen] = []
+        self._seen: list[Seen] = []
         self._given: list[Any] = []
         self._at: dict[str, int] = {}  # item → the message of the list that it is
         self._places: dict[bytes, list[_Place]] = {}  # digest of a list → where its last message is
         self._ends: dict[str, bytes] = {}  # branch → the list that it has, or the key of the reply after it
-        self._replies: dict[bytes, _Place] = {}  # key of a reply → where it is. See `_reply_key`
+        self._replies: dict[bytes, _Place] = {}  # key of a reply → where it is. See `reply_key`
+        self._begins: list[str] = []  # items after which the other program began a new list, with a summary of its own
         self._others: dict[str, Session] = {}  # branch → its session, the one that was used last at the end
         self._read_places()
 
@@ -76,8 +68,8 @@ class History:
     def follow(self, messages: Sequence[Any], *, in_place: bool = False, replies: int = 0) -> Session:
         """Append what is new in this list, and return the session to compose from: its branch is this list's.
 
-        `in_place` as for `Session.extend`. `replies`: the last ones are the model's reply to the last payload, so that
-        the usage it reports corrects how tokens are counted.
+        A message may also be given as JSON, in bytes. `in_place` as for `Session.extend`. `replies`: the last ones are
+        the model's reply to the last payload, so that the usage it reports corrects how tokens are counted.
 
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing is appended then.
@@ -87,7 +79,7 @@ class History:
     @property
     def place(self) -> ListPlace:
         """Where the list is that was given last."""
-        return ListPlace(self.session.branch, self._seen[-1].chain if self._seen else _START)
+        return ListPlace(self.session.branch, self._seen[-1].chain if self._seen else START)
 
     @locked
     def session_at(self, place: ListPlace) -> Session:
@@ -113,20 +105,74 @@ class History:
         return ListPlace(self.session.branch, place.chain)
 
     @locked
-    def expect(self, place: ListPlace, shown: Sequence[Part], item: str) -> None:
+    def expect(self, place: ListPlace, shown: Sequence[Part], item: str) -> ListPlace:
         """Say what the reply to a list looks like to the other program, and the last item of it in the log.
 
         When the list comes back with a reply that says this, it is known: its text may differ in blanks, and what is
-        neither text nor call may be missing.
+        neither text nor call may be missing. Return the place after the reply, for `go_on`.
         """
         if not any(isinstance(part, Call | Text | Blob) for part in shown):
-            return
-        key = _reply_key(place.chain, shown)
+            return place
+        key = reply_key(place.chain, shown)
         session = self.session_at(place)
         note = HistoryNote(reply=(key.hex(), item))
         retry_on_conflict(lambda: session.extend([], note=note), session.refresh)
         self._replies[key] = _Place(item, place.branch)
         self._ends[place.branch] = key
+        return ListPlace(place.branch, key)
+
+    @property
+    def end(self) -> ListPlace:
+        """The end of the branch that was used last."""
+        return ListPlace(self.session.branch, self._end_of(self.session.branch))
+
+    @locked
+    def go_on(self, place: ListPlace, messages: Sequence[Any], *, in_place: bool = False) -> ListPlace:
+        """Append messages after a reply, without the list before it. Return where they are. Raises as `follow` does."""
+        self._seen, self._given = [], []
+        read = self._read(messages, 0)
+        self._open(place.branch)
+        if self._ends.get(place.branch) != place.chain and (known := self._replies.get(place.chain)):
+            self._switch(self.session.fork(known.item))  # others went on from there
+            self._ends[self.session.branch] = place.chain
+        linked = link(messages, read, self._ends.get(self.session.branch, START))
+        self._append(linked, read, in_place, is_reply=False)
+        return self.end
+
+    @locked
+    def last_reply(self) -> str:
+        """Return the text of the reply that the list was given last ends with; empty: it was not answered."""
+        known = self._replies.get(self._ends.get(self.session.branch, START))
+        return self.session.items.text(known.item) if known and self._has(known) else ""
+
+    @locked
+    def knows(self, messages: Sequence[Any]) -> bool:
+        """Whether a list that begins with these messages was given before."""
+        return bool(messages) and link(messages, self._read(messages, 0), START)[-1].chain in self._places
+
+    @locked
+    def begin_again(self, summary: str, budget: Budget) -> None:
+        """Begin a new list after the one that was given last, because the other program replaces that by a summary.
+
+        It is a branch. What was said before is covered by this summary, and can be brought back. Raises BadInput if
+        there is too little to cover.
+        """
+        items = [item.id for item in self.session.items]
+        if len(items) < _LEAST_COVERED:
+            raise BadInput("there is too little to cover by a summary")
+        session = self.session.fork(items[-1])
+        session.summaries.cover(items[0], items[-1], summary, budget=budget)
+        after = [item.id for item in session.items][-1]
+        session.extend([], note=HistoryNote(after=after))
+        self._switch(session)
+        self._begins.append(after)
+        self._ends[session.branch] = START
+        self._seen, self._given, self._at = [], [], {}
+
+    @property
+    def after(self) -> str:
+        """The item after which the list begins that was given last; empty: with the first one."""
+        return next((item for item in reversed(self._begins) if self._has(_Place(item, ""))), "")
 
     @locked
     def original(self, message: Message) -> Any | None:
@@ -149,7 +195,7 @@ class History:
     def _follow(self, messages: list[Any], in_place: bool, replies: int) -> Session:
         same = self._count_same(messages)
         read = self._read(messages, same)
-        seen = [*self._seen[:same], *self._link(messages, same, read)]
+        seen = [*self._seen[:same], *link(messages[same:], read, self._seen[same - 1].chain if same else START)]
         known = same
         while known < len(seen):
             count = 1 if seen[known].chain in self._places else self._count_replied(seen, known, read[known - same :])
@@ -163,11 +209,11 @@ class History:
         self._remember(messages, seen, min(same, start))
         return self.session
 
-    def _count_replied(self, seen: Sequence[_Seen], first: int, read: Sequence[list[Message]]) -> int:
+    def _count_replied(self, seen: Sequence[Seen], first: int, read: Sequence[list[Message]]) -> int:
         """Count the messages from this one on that are together a reply that the log has. They are known from now."""
         run = list(takewhile(lambda own: own and all(one.role is Role.ASSISTANT for one in own), read))
-        chain = seen[first - 1].chain if first else _START
-        key = _reply_key(chain, [part for own in run for one in own for part in one.parts])
+        chain = seen[first - 1].chain if first else START
+        key = reply_key(chain, [part for own in run for one in own for part in one.parts])
         if not run or (place := self._replies.get(key)) is None:
             return 0
         for each in seen[first : first + len(run)]:
@@ -179,7 +225,7 @@ class History:
     def _count_same(self, messages: Sequence[Any]) -> int:
         """Count the first messages that are as they were given last. A message that changed in place is another."""
         for at, (seen, given) in enumerate(zip(self._seen, messages, strict=False)):
-            if view(given) != seen.copy:
+            if given is not seen.copy and view_of(given) != seen.copy:
                 return at
         return min(len(self._seen), len(messages))
 
@@ -187,38 +233,27 @@ class History:
         try:
             return [accept.read_with(self._read_one, message) for message in messages[first:end]]
         except BadInput:
-            accept.read_with(lambda every: read_messages(every, self._wire), messages)  # it says which one is bad
+            every = [value_of(message) for message in messages]
+            accept.read_with(lambda values: read_messages(values, self._wire), every)  # it says which one is bad
             raise
 
     def _read_one(self, message: Any) -> list[Message]:
-        return read_messages([message], self._wire)
+        return read_messages([value_of(message)], self._wire)
 
-    def _link(self, messages: Sequence[Any], first: int, read: Sequence[list[Message]]) -> list[_Seen]:
-        chain = self._seen[first - 1].chain if first else _START
-        linked = []
-        for given, neutral in zip(messages[first:], read, strict=True):
-            digest = digest_of(neutral)
-            chain = blake2b(chain + digest, digest_size=16).digest()
-            parts = [part for message in neutral for part in message.parts]
-            calls = frozenset(part.id for part in parts if isinstance(part, Call))
-            results = frozenset(part.id for part in parts if isinstance(part, Result))
-            copy = common.plain(view(given), "message")
-            linked.append(_Seen(copy, chain, digest if len(neutral) == 1 else b"", calls, results))
-        return linked
-
-    def _remember(self, messages: list[Any], seen: list[_Seen], first: int) -> None:
+    def _remember(self, messages: list[Any], seen: list[Seen], first: int) -> None:
         """Note what was given, from the first message on that is new or has another place."""
-        for item in [item for item, at in self._at.items() if at >= first] if first < len(self._seen) else ():
-            del self._at[item]
+        while self._at and next(reversed(self._at.values())) >= first:  # they are in the order of the list
+            self._at.popitem()
         for at, each in enumerate(seen[first:], first):
             for place in self._places.get(each.chain, ()):
                 if self._has(place):
+                    self._at.pop(place.item, None)
                     self._at[place.item] = at
         self._given, self._seen = messages, seen
 
     # ------------------------------------------------------------------ the log
 
-    def _append(self, seen: Sequence[_Seen], read: Sequence[list[Message]], in_place: bool, is_reply: bool) -> None:
+    def _append(self, seen: Sequence[Seen], read: Sequence[list[Message]], in_place: bool, is_reply: bool) -> None:
         note = HistoryNote([(each.chain.hex(), len(own)) for each, own in zip(seen, read, strict=True)])
         neutral = [message for own in read for message in own]
         ids = self.session.extend(neutral, in_place=in_place, is_reply=is_reply, note=note)
@@ -235,7 +270,7 @@ class History:
 
     def _read_places(self) -> None:
         """Read where the log has which messages of the list."""
-        self._places, self._ends, self._replies = {}, {}, {}
+        self._places, self._ends, self._replies, self._begins = {}, {}, {}, []
         for seq, branch, value in self.session.annotations(entries.HISTORY):
             try:
                 note = msgspec.convert(value, HistoryNote)
@@ -245,6 +280,9 @@ class History:
             if note.reply:
                 key = bytes.fromhex(note.reply[0])
                 self._replies[key], self._ends[branch] = _Place(note.reply[1], branch), key
+            if note.after:
+                self._begins.append(note.after)
+                self._ends[branch] = START
             end = seq  # the entries follow the note one by one
             for chain, count in links:
                 end += count
@@ -258,14 +296,14 @@ class History:
 
     # ------------------------------------------------------------------ branches
 
-    def _go_to(self, seen: Sequence[_Seen], known: int) -> int:
+    def _go_to(self, seen: Sequence[Seen], known: int) -> int:
         """Go to a branch that has the beginning of this list and nothing of it after that. Return how many it has."""
-        chain = seen[known - 1].chain if known else _START
+        chain = seen[known - 1].chain if known else START
         branches = [self.session.branch, *self._ends]
         if (branch := next((each for each in branches if self._end_of(each) == chain), None)) is not None:
             self._open(branch)
             return known
-        known = _cut(seen, known)
+        known = count_shared(seen, known)
         while known and not self._places[seen[known - 1].chain][-1].item:  # a message without any content
             known -= 1
         if known:
@@ -274,14 +312,14 @@ class History:
             self._switch(self.session.fork(place.item))
         else:
             self._switch(self.session.fork(self._item_before()))
-        self._ends[self.session.branch] = seen[known - 1].chain if known else _START
+        self._ends[self.session.branch] = seen[known - 1].chain if known else START
         return known
 
     def _end_of(self, branch: str) -> bytes:
         """Return the digest of the list that a branch has. One that another program began has that of its beginning."""
         if branch not in self._ends and branch == self.session.branch:
             has = [chain for chain, places in self._places.items() if any(map(self._has, places))]
-            self._ends[branch] = has[-1] if has else _START
+            self._ends[branch] = has[-1] if has else START
         return self._ends[branch]
 
     def _item_before(self) -> str | int:
@@ -313,28 +351,3 @@ class History:
             self._others[session.branch] = session
         for branch in [each for each in self._others if each != session.branch][: -_MOST_OPEN or None]:
             self._others.pop(branch).close()
-
-
-def digest_of(messages: Sequence[Message]) -> bytes:
-    """Return a digest of what messages say. Cache markers and ids of providers are not part of it."""
-    said = msgspec.json.encode([(message.role, message.parts) for message in messages])
-    return blake2b(said, digest_size=16).digest()
-
-
-def _reply_key(chain: bytes, parts: Sequence[Part]) -> bytes:
-    """Return a digest of a list and of a reply to it: its text without blanks, and the ids of its calls."""
-    calls = sorted(part.id for part in parts if isinstance(part, Call))
-    said = "".join("".join(plain_text((part,)).split()) for part in parts if isinstance(part, Text | Blob))
-    return blake2b(chain + msgspec.json.encode((said, calls)), digest_size=16).digest()
-
-
-def _cut(seen: Sequence[_Seen], count: int) -> int:
-    """Return how many of the first `count` messages a branch can share: calls and results are not separated."""
-    answered: set[str] = set()
-    for at in range(count - 1, -1, -1):
-        if seen[at].calls:
-            return count if seen[at].calls <= answered else at
-        if not seen[at].results:
-            return count
-        answered |= seen[at].results
-    return count

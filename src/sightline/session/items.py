@@ -52,7 +52,7 @@ class Items:
 
     def __init__(self, journal: Journal, recall: Recall, composer: Composer, lock: RLock) -> None:
         self._journal, self._recall, self._composer, self._lock = journal, recall, composer, lock
-        self._summed: tuple[tuple[int, str], int, int] = ((-1, ""), 0, 0)  # branch and profile, rows, their tokens
+        self._summed: tuple[tuple[int, str, str], int, int] = ((-1, "", ""), 0, 0)  # of what, rows, tokens
 
     def __len__(self) -> int:
         return sum(1 for _ in self._rows())
@@ -90,20 +90,24 @@ class Items:
         return self._describe(list(self._rows()))
 
     @locked
-    def tokens(self) -> int:
+    def tokens(self, after: str = "") -> int:
         """Return the tokens of all that was said on this branch in full, with framing, system prompt and tools.
 
-        What the engine added is not counted: recalled passages and summaries.
+        What the engine added is not counted: recalled passages and summaries. `after`: only what follows this item.
         """
         journal, timeline, profile = self._journal, self._journal.timeline, self._journal.reader.profile
         key, first, tokens = self._summed
-        if key != (journal.branch, profile.name):
-            first = tokens = 0
+        if key != (journal.branch, profile.name, after):
+            first, tokens = (self.row(after) + 1 if after else 0), 0
         for row in timeline.rows_on(journal.path, range(first, len(timeline))):
             kind = timeline.kind[row]
             if kind not in _ADDED and not timeline.state[row] & HEAD:
                 tokens += timeline.full[row] + (profile.call_tokens if kind == Kind.CALL else profile.message_tokens)
-        self._summed = (journal.branch, profile.name), len(timeline), tokens  # what is new is added the next time
+        self._summed = (
+            (journal.branch, profile.name, after),
+            len(timeline),
+            tokens,
+        )  # what is new is added the next time
         head = sum(timeline.full[row] + profile.message_tokens for row in timeline.head_rows(journal.path))
         return tokens + head + journal.tools.tokens + profile.request_tokens
 

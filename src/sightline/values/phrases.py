@@ -90,6 +90,10 @@ _ENGINE = {
         "[到此为止的对话总结；未包含的内容都有保留：recall(query) 可查找]",
     ),
     "summary only": ("[summary of the conversation up to here]", "[到此为止的对话总结]"),
+    "summary follows": (
+        "The agent has replaced what was said before this by a summary of its own. It follows in the next message.",
+        "智能体已用自己的总结替换了此前的内容。总结在下一条消息中。",
+    ),
     "task goal": ("[the current task's goal]", "[当前任务目标]"),
     "state": ("[what is known so far]", "[目前已知]"),
     "recalled lines": ("[#{id} lines {first}–{last}]", "[#{id} 第 {first}–{last} 行]"),

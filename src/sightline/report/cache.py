@@ -1,0 +1,90 @@
+"""What a provider's cache did, by the usage that it reported: what was read from it, written to it, and lost."""
+
+from collections.abc import Callable, Iterator
+
+from sightline.agent.models import Price
+from sightline.replay.replay import OUTPUT
+from sightline.report.talk import Talk
+from sightline.report.values import Break, Spent
+from sightline.values.items import Usage
+from sightline.values.profiles import Profile
+
+_LEAST = 1_024  # tokens that a call must have lost: providers cache in blocks
+_SHARE = 0.05  # of the prompt before, likewise
+
+PriceOf = Callable[[str], Price | None]
+
+
+def usage_cost(usage: Usage, profile: Profile) -> float:
+    """Return what a call cost, in uncached input tokens, its answer included."""
+    fresh = max(usage.input_tokens - usage.cached_tokens - usage.written_tokens, 0)
+    input_cost = fresh + usage.cached_tokens * profile.prices.read + usage.written_tokens * profile.prices.write
+    return input_cost + usage.output_tokens * OUTPUT
+
+
+def money_of(usage: Usage, price: Price | None) -> float | None:
+    """Return what a call cost in money; None if its model has no known price."""
+    if price is None:
+        return None
+    fresh = max(usage.input_tokens - usage.cached_tokens - usage.written_tokens, 0)
+    amounts = (fresh * price.input, usage.cached_tokens * price.cached, usage.written_tokens * price.written)
+    return (sum(amounts) + usage.output_tokens * price.output) / 1_000_000
+
+
+def spent_on(talk: Talk, profile: Profile, price_of: PriceOf) -> Spent:
+    """Return the sum over the conversation's calls, as its provider reported them."""
+    total = Spent(money=0.0)
+    for _, _, model, usage in talk.usages():
+        total = plus(total, Spent(
+            calls=1, input=usage.input_tokens, cached=usage.cached_tokens, written=usage.written_tokens,
+            output=usage.output_tokens, cost=usage_cost(usage, profile), money=money_of(usage, price_of(model)),
+        ))  # fmt: skip
+    return total
+
+
+def plus(one: Spent, other: Spent) -> Spent:
+    """Return the sum of two. Money is known if that of both is."""
+    return Spent(
+        calls=one.calls + other.calls,
+        input=one.input + other.input,
+        cached=one.cached + other.cached,
+        written=one.written + other.written,
+        output=one.output + other.output,
+        cost=one.cost + other.cost,
+        money=None if one.money is None or other.money is None else one.money + other.money,
+    )
+
+
+def breaks_of(talk: Talk, profile: Profile) -> Iterator[tuple[int, Break]]:
+    """Yield each call that could not use what the call before it had left in the cache, with its answer's index.
+
+    A call's prompt begins with that of the call before, unless a compaction came between. So what it read from the
+    cache should be at least that much; what is missing was processed again.
+    """
+    write = profile.prices.write if any(usage.written_tokens for *_, usage in talk.usages()) else 1.0
+    before: tuple[int, str, Usage] | None = None
+    for number, index, model, usage in talk.usages():
+        if before is not None:
+            at, last_model, last = before
+            lost = min(last.input_tokens, usage.input_tokens) - usage.cached_tokens
+            if lost >= max(_LEAST, _SHARE * last.input_tokens) and last.input_tokens >= profile.cache_minimum:
+                seconds = _seconds_between(talk, at, index)
+                cause = _cause(talk, at, index, seconds, profile, is_other_model=model != last_model)
+                share = lost / last.input_tokens
+                yield index, Break(number, cause, lost, lost * (write - profile.prices.read), seconds, min(share, 1.0))
+        before = index, model, usage
+
+
+def _seconds_between(talk: Talk, one: int, other: int) -> int:
+    times = talk.recording.times
+    return (times[other] - times[one]) // 1000 if times[one] and times[other] else 0
+
+
+def _cause(
+    talk: Talk, before: int, index: int, seconds: int, profile: Profile, *, is_other_model: bool
+) -> str:  # fmt: skip
+    if any(before < cut.at <= index for cut in talk.cuts):
+        return "compaction"
+    if is_other_model:
+        return "model"
+    return "pause" if seconds > profile.cache_seconds else "other"

@@ -1,0 +1,74 @@
+"""What compactions removed, and what of it later answers needed."""
+
+from collections.abc import Iterator
+from itertools import takewhile
+
+from sightline.compaction.loss import loss, outputs, readable_text
+from sightline.imports.harness_text import is_harness_text
+from sightline.replay.rereads import Rereads
+from sightline.report.talk import Cut, Talk
+from sightline.report.values import Lost
+from sightline.values.items import Message, Role, Text, plain_text
+from sightline.values.tokens import TokenCounter
+
+_NAMED = 5  # constraints
+
+
+def losses_of(talk: Talk, counter: TokenCounter) -> Iterator[Lost]:
+    """Yield what each compaction removed. All of it is in the log, and none of it in what the model saw."""
+    for number, cut in enumerate(talk.cuts):
+        start = talk.cuts[number - 1].first if number else 0
+        end = talk.cuts[number + 1].at if number + 1 < len(talk.cuts) else len(talk.messages)
+        before = [*_summary(talk, number - 1), *talk.messages[start : cut.first]]
+        found = loss(
+            map(readable_text, before),
+            [plain_text(message.parts) for message in before if _is_users(message)],
+            "\n".join([cut.compaction.summary, *map(readable_text, talk.messages[cut.first : cut.at])]),
+            outputs=[*outputs(before)],
+        )
+        needed, tokens = _needed(talk, cut, end, counter)
+        counted = sum(
+            counter.count(readable_text(message)) for message in (*before, *talk.messages[cut.first : cut.at])
+        )
+        yield Lost(
+            call=talk.call_before(cut.at) + 1,
+            trigger=cut.compaction.trigger,
+            tokens=cut.compaction.pre_tokens or counted,
+            summary=counter.count(cut.compaction.summary),
+            constraints=found.constraints.count,
+            paths=found.paths.count,
+            identifiers=found.identifiers.count,
+            numbers=found.numbers.count,
+            errors=found.errors.count,
+            named=found.constraints.named[:_NAMED],
+            needed=needed,
+            needed_tokens=tokens,
+        )
+
+
+def _summary(talk: Talk, number: int) -> Iterator[Message]:
+    if number >= 0:
+        yield Message(Role.USER, (Text(talk.cuts[number].compaction.summary),))
+
+
+def _is_users(message: Message) -> bool:
+    return message.role is Role.USER and not is_harness_text(plain_text(message.parts))
+
+
+def _needed(talk: Talk, cut: Cut, end: int, counter: TokenCounter) -> tuple[int, int]:
+    """Return how many answers until the next compaction used what was no longer shown, and its tokens."""
+    rereads = Rereads(counter.count)
+    for message in talk.messages[: cut.first]:
+        rereads.add(message)
+    summary = Message(Role.USER, (Text(cut.compaction.summary),))
+    shown = [summary, *talk.messages[cut.first : cut.at]]
+    shown += (message for message in talk.messages[: cut.first] if message.role is Role.SYSTEM)
+    count = tokens = 0
+    answers = {index for index in talk.answers if cut.at <= index < end}
+    for index in range(cut.at, end):
+        if index in answers:
+            said = [*takewhile(lambda each: each.role is Role.ASSISTANT, talk.messages[index:end])]
+            found = rereads.find(said, shown, talk.call_before(index) + 1)
+            count, tokens = count + bool(found.messages), tokens + found.tokens
+        shown.append(talk.messages[index])
+    return count, tokens

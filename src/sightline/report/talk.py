@@ -1,0 +1,90 @@
+"""Reads a conversation as a report needs it: its messages with their times, its calls, and where it was compacted."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+
+from msgspec import Struct
+
+from sightline.imports.conversation import Compaction, Conversation, Turn
+from sightline.imports.sightline_log import SightlineLog
+from sightline.imports.source import Source
+from sightline.log.stores import Store
+from sightline.replay.formats import Recording, recording_of
+from sightline.values.items import Call, Message, Role, Usage
+
+
+class Cut(Struct, frozen=True):
+    """A compaction: the messages before `first` are replaced from message `at` on."""
+
+    at: int
+    first: int
+    compaction: Compaction
+
+
+class Talk:
+    """One conversation, in memory."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        """Raises BadInput if a message cannot be read."""
+        if isinstance(conversation, SightlineLog):
+            conversation.with_summaries = True
+        self.name, self.kind, self.usage = conversation.name, conversation.kind, conversation.usage
+        turns: list[Turn] = []
+        self.cuts: list[Cut] = []
+        at: dict[str, int] = {}  # uuid → index of the turn
+        for step in conversation.steps():
+            if (found := step.compaction) is not None and turns:
+                self.cuts.append(Cut(len(turns), at.get(found.kept_from, len(turns)), found))
+            for turn in step.turns:
+                at.setdefault(turn.uuid, len(turns))
+                turns.append(turn)
+        self.recording: Recording = recording_of(turns, conversation)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return self.recording.messages
+
+    @cached_property
+    def answers(self) -> list[int]:
+        """The indexes of the messages that answer a call of the model. Several in a row answer one."""
+        roles = [message.role for message in self.messages]
+        return [
+            index
+            for index, role in enumerate(roles)
+            if role is Role.ASSISTANT and (not index or roles[index - 1] is not Role.ASSISTANT)
+        ]
+
+    @cached_property
+    def tool_calls(self) -> dict[str, Call]:
+        """The tool calls by their ids."""
+        return {part.id: part for message in self.messages for part in message.parts if isinstance(part, Call)}
+
+    def usages(self) -> Iterator[tuple[int, int, str, Usage]]:
+        """Yield of each call with reported usage its number, the index of its answer, its model and the usage."""
+        for index, message in enumerate(self.messages):
+            if message.usage is not None and message.usage.input_tokens:
+                yield self.call_before(index) + 1, index, message.model, message.usage
+
+    def call_before(self, index: int) -> int:
+        """Return how many calls were made before the one that this message answers."""
+        return max(bisect_right(self.answers, index) - 1, 0)
+
+    def sent_with(self, index: int) -> int:
+        """Return how many calls had this message in their prompt: those until a compaction replaced it."""
+        ends = (cut.at for cut in self.cuts if cut.at > index and cut.first > index)
+        return self.calls_between(index, min(ends, default=len(self.messages)))
+
+    def calls_between(self, index: int, end: int) -> int:
+        """Return how many calls were made after a message and before another."""
+        return bisect_right(self.answers, end - 1) - bisect_right(self.answers, index)
+
+    def segment_of(self, index: int) -> int:
+        """Return how many compactions were before a message."""
+        return sum(cut.at <= index for cut in self.cuts)
+
+
+def conversation_of(store: Store) -> Conversation:
+    """Return the conversation of a session's log, wherever it is stored."""
+    store.refresh()
+    return SightlineLog(Source(store.session_id, data=b"\n".join(line.data for line in store.scan()) + b"\n"))

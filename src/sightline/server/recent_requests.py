@@ -1,0 +1,109 @@
+"""The last requests of the agents, to take the next one of each apart without reading again what it repeats.
+
+An agent sends its whole history at each call. What comes first is mostly the same, byte for byte. Equal bytes are only
+a quick way: whether a message is known is decided by what it says (`History`).
+"""
+
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from sightline.server.model_request import Format, ModelRequest, Pieces, is_answer, session_of, split
+
+_MOST = 256
+_MOST_BYTES = 256 * 1024 * 1024
+_COPIES = 2  # of a request: its body, and its messages one by one
+_FRAME = 16  # tokens around a message and its parts, at most, besides its own text
+_MEDIA = (b'"image', b'"input_image', b'"document"', b'"file', b'"input_file', b'"input_audio', b'"container_upload')
+
+
+class _Known(NamedTuple):
+    request: ModelRequest
+    pieces: Pieces
+    ends: Sequence[int]  # where each of its messages ends in its body
+    tokens: int | None  # as counted; None: not known, or it is not sent as it came
+
+
+class RecentRequests:
+    """Remembers the last request of each conversation. Used by one thread."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, _Known] = OrderedDict()  # by the conversation's name
+        self._bytes = 0
+
+    def match(self, format: Format, body: bytes, headers: Mapping[str, str]) -> ModelRequest | None:  # noqa: A002
+        """Take a request apart that goes on from one of the last ones; None: it is not known here.
+
+        Raises:
+            msgspec.DecodeError: what is new in it is no JSON.
+        """
+        found, count = None, 0
+        for known in self._known.values():
+            request = known.request
+            opening = known.ends[request.opening - 1]
+            if request.format is format and body.startswith(memoryview(request.body)[:opening]):
+                same = _count_same(known, body)
+                if same > count:
+                    found, count = known, same
+        return _go_on(found, body, count, headers) if found is not None else None
+
+    def keep(self, request: ModelRequest, tokens: int | None) -> None:
+        """Remember a request. `tokens`: how many it has, if it was sent as it came."""
+        self.forget(request.name)
+        if (pieces := request.pieces) is None:
+            return
+        lengths = (len(message) + len(pieces.separator) for message in request.listed)
+        ends = [end - len(pieces.separator) for end in accumulate(lengths, initial=len(pieces.before))][1:]
+        self._known[request.name] = _Known(request, pieces, ends, tokens)
+        self._bytes += _COPIES * len(request.body)
+        while self._known and (len(self._known) > _MOST or self._bytes > _MOST_BYTES):
+            self.forget(next(iter(self._known)))
+
+    def forget(self, name: str) -> None:
+        """Forget the last request of a conversation."""
+        if (known := self._known.pop(name, None)) is not None:
+            self._bytes -= _COPIES * len(known.request.body)
+
+
+def _count_same(known: _Known, body: bytes) -> int:
+    """Count the first messages that are the same in this body, byte for byte. Those of the opening are."""
+    was, ends = memoryview(known.request.body), known.ends
+    low, step = len(ends) - 1, 1
+    while not body.startswith(was[: ends[low]]):  # mostly one of the last
+        low, step = max(0, low - step), 2 * step
+    high = min(len(ends), low + step)
+    return bisect_left(range(low + 1, high), True, key=lambda at: not body.startswith(was[: ends[at]])) + low + 1
+
+
+def _go_on(known: _Known, body: bytes, count: int, headers: Mapping[str, str]) -> ModelRequest | None:
+    before, pieces, end = known.request, known.pieces, known.ends[count - 1]
+    separator = body[end : body.find(b"{", end)]
+    new: list[bytes] = []
+    if separator.strip() == b",":
+        start = b'{"%s":[' % before.format.messages.encode()
+        new, around = split(before.format, start + body[end + len(separator) :])
+        if around is None or around.before != start or (len(new) > 1 and around.separator != separator):
+            return None
+        after, fields_after = around.after, around.fields_after
+    else:
+        separator, after, fields_after = pieces.separator, body[end:], pieces.fields_after
+    if count > 1 and separator != pieces.separator:
+        return None
+    if count == before.opening and new and not is_answer(new[0]):  # it has another opening, so another name
+        return None
+    is_same_after = after == pieces.after
+    if is_same_after:
+        fields_after = pieces.fields_after
+    elif not new:
+        return None
+    around = Pieces(pieces.before, separator, after, pieces.fields_before, fields_after)
+    fields = before.fields if is_same_after else around.fields
+    if session_of(fields, headers) != before.session:
+        return None
+    has_media = any(kind in message for message in new for kind in _MEDIA)
+    size = sum(len(message) + _FRAME for message in new) + (0 if is_same_after else len(after))
+    most = None if known.tokens is None or has_media else known.tokens + size
+    listed = [*before.listed[:count], *new]
+    return before._replace(body=body, fields=fields, listed=listed, pieces=around, most_tokens=most)

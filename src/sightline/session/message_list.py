@@ -1,0 +1,77 @@
+"""A list of messages that another program holds: what is remembered of each message, and digests to know it again."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+
+from sightline.errors import BadInput
+from sightline.values.items import Blob, Call, Message, Part, Result, Text, plain_text
+from sightline.wire import common, view
+
+START = b""  # the digest of a list without messages
+
+
+class Seen(NamedTuple):
+    """A message of the list as it was given last."""
+
+    copy: Any  # what was read of it
+    chain: bytes  # digest of the list up to it
+    digest: bytes  # of the one neutral message that it is; empty if it is several
+    calls: frozenset[str]
+    results: frozenset[str]
+
+
+def link(messages: Sequence[Any], read: Sequence[list[Message]], chain: bytes) -> list[Seen]:
+    """Return what is remembered of messages that follow a list with this digest. `read`: each as neutral messages."""
+    linked = []
+    for given, neutral in zip(messages, read, strict=True):
+        digest = digest_of(neutral)
+        chain = blake2b(chain + digest, digest_size=16).digest()
+        parts = [part for message in neutral for part in message.parts]
+        calls = frozenset(part.id for part in parts if isinstance(part, Call))
+        results = frozenset(part.id for part in parts if isinstance(part, Result))
+        copy = given if isinstance(given, bytes) else common.plain(view(given), "message")
+        linked.append(Seen(copy, chain, digest if len(neutral) == 1 else b"", calls, results))
+    return linked
+
+
+def value_of(message: Any) -> Any:
+    """Return a message as it can be read. Raises BadInput."""
+    if not isinstance(message, bytes):
+        return message
+    try:
+        return msgspec.json.decode(message)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadInput(f"a message is no JSON: {error}") from error
+
+
+def view_of(message: Any) -> Any:
+    """Return what a message is compared by."""
+    return message if isinstance(message, bytes) else view(message)
+
+
+def digest_of(messages: Sequence[Message]) -> bytes:
+    """Return a digest of what messages say. Cache markers and ids of providers are not part of it."""
+    said = msgspec.json.encode([(message.role, message.parts) for message in messages])
+    return blake2b(said, digest_size=16).digest()
+
+
+def reply_key(chain: bytes, parts: Sequence[Part]) -> bytes:
+    """Return a digest of a list and of a reply to it: its text without blanks, and the ids of its calls."""
+    calls = sorted(part.id for part in parts if isinstance(part, Call))
+    said = "".join("".join(plain_text((part,)).split()) for part in parts if isinstance(part, Text | Blob))
+    return blake2b(chain + msgspec.json.encode((said, calls)), digest_size=16).digest()
+
+
+def count_shared(seen: Sequence[Seen], count: int) -> int:
+    """Return how many of the first `count` messages a branch can share: calls and results are not separated."""
+    answered: set[str] = set()
+    for at in range(count - 1, -1, -1):
+        if seen[at].calls:
+            return count if seen[at].calls <= answered else at
+        if not seen[at].results:
+            return count
+        answered |= seen[at].results
+    return count

@@ -1,0 +1,76 @@
+"""What a provider's cache did: read from the usage that it reported."""
+
+import pytest
+from report_logs import Log
+
+from sightline.agent.models import Price
+from sightline.report.session_report import report_of
+from sightline.report.values import SessionReport
+from sightline.values.profiles import PROFILES
+
+PRICES = PROFILES["anthropic"].prices
+
+
+def report(log: Log) -> SessionReport:
+    return report_of(log.conversation, economies=())
+
+
+def second_call(cached: int, *, after: float = 10, model: str = "claude-x") -> SessionReport:
+    """A session of two calls: the first leaves 20,000 tokens in the cache, the second finds `cached` of them."""
+    log = Log().user("fix it").answer("Which one?", usage=(0, 20_000, 0, 10))
+    log.user("both").answer("Done.", usage=(0, 20_500 - cached, cached, 10), after=after, model=model)
+    return report(log)
+
+
+def test_a_call_that_finds_everything_breaks_nothing() -> None:
+    """What is new is written, which is no loss."""
+    assert second_call(20_000).breaks == ()
+
+
+@pytest.mark.parametrize(
+    ("after", "model", "cause"),
+    [(301, "claude-x", "pause"), (299, "claude-x", "other"), (10, "claude-y", "model")],
+)
+def test_what_was_lost_has_a_cause_and_a_price(after: float, model: str, cause: str) -> None:
+    """A pause longer than the cache lives, another model, or what no log explains: the same tokens, the same price."""
+    [found] = second_call(5_000, after=after, model=model).breaks
+    assert (found.call, found.cause, found.tokens) == (2, cause, 15_000)
+    assert found.cost == pytest.approx(15_000 * (PRICES.write - PRICES.read))
+    assert found.share == pytest.approx(0.75)
+
+
+def test_a_compaction_is_the_cause_of_the_loss_after_it() -> None:
+    """However long it took."""
+    log = Log().user("fix it").answer("Working.", usage=(0, 20_000, 0, 10)).compact("The user wants it fixed.")
+    log.user("go on").answer("Done.", usage=(0, 5_000, 0, 10), after=900)
+    made = report(log)
+    assert [(each.cause, each.tokens) for each in made.breaks] == [("compaction", 5_000)]
+
+
+def test_a_few_tokens_are_no_loss() -> None:
+    """Providers cache in blocks, so a little is always missing."""
+    assert second_call(19_100).breaks == ()
+
+
+def test_what_was_spent_is_what_the_provider_reported() -> None:
+    """Each message once, by its relative prices; in money where the price of the model is known."""
+    made = second_call(20_000)
+    spent = made.spent
+    assert made.is_reported
+    assert (spent.calls, spent.input, spent.cached, spent.written, spent.output) == (2, 40_500, 20_000, 20_500, 20)
+    assert spent.cost == pytest.approx(20_000 * 0.1 + 20_500 * 1.25 + 20 * 5)
+    assert (spent.money, made.unpriced) == (None, ("claude-x",))
+    log = Log().user("fix it").answer("Done.", usage=(1_000, 20_000, 5_000, 10))
+    priced = report_of(log.conversation, economies=(), price_of=lambda _: Price(2, 0.2, 2.5, 10))
+    assert priced.spent.money == pytest.approx((1_000 * 2 + 20_000 * 2.5 + 5_000 * 0.2 + 10 * 10) / 1e6)
+    assert priced.unpriced == ()
+
+
+def test_calls_beside_the_conversation_are_told_apart() -> None:
+    """Those of subagents and of turns taken back cost too, and have their own sum."""
+    log = Log().user("fix it").answer("Done.", usage=(0, 20_000, 0, 10))
+    side = Log().user("look", isSidechain=True).answer("Found.", usage=(0, 7_000, 0, 10)).lines
+    log.lines += [{**line, "uuid": f"x{at}", "parentUuid": f"x{at - 1}" if at else None, "isSidechain": True,
+                   "message": {**line["message"], "id": f"side{at}"}} for at, line in enumerate(side)]  # fmt: skip
+    made = report(log)
+    assert (made.calls, made.spent.input, made.spent_elsewhere) == (1, 20_000, 7_000)

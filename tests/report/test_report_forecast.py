@@ -1,0 +1,97 @@
+"""What Sightline would have sent: in the provider's tokens, with its pauses, and with what would be read again."""
+
+import pytest
+from report_logs import FILE, Log
+
+from sightline.report.contents import pieces_of
+from sightline.report.forecast import scale_of
+from sightline.report.session_report import report_of
+from sightline.report.talk import Talk
+from sightline.report.values import Forecast, SessionReport
+from sightline.values.profiles import PROFILES
+from sightline.values.tokens import counter
+
+PROFILE = PROFILES["anthropic"]
+
+
+def sizes(log: Log) -> list[int]:
+    """Our tokens before each answer."""
+    talk = Talk(log.conversation)
+    pieces = [*pieces_of(talk, counter(), PROFILE)]
+    return [sum(piece.tokens for piece in pieces if piece.at < answer) for answer in talk.answers]
+
+
+def talk(rounds: int = 8, after: float = 10, usages: list[int] | None = None) -> Log:
+    """A talk of so many rounds, with what the provider counted of each prompt, all of it cached by the call before."""
+    log, before = Log(), 0
+    for number in range(rounds):
+        log.user(f"question {number}: {'some words to read ' * 40}")
+        used = None
+        if usages is not None:
+            used = (0, usages[number] - before, before, 20)
+            before = usages[number]
+        log.answer(f"answer {number}: {'and some to answer ' * 30}", usage=used, after=after)
+    return log
+
+
+def reported(log: Log, factor: float, unlogged: int, **more: float) -> Log:
+    counts = [unlogged + round(factor * size) for size in sizes(log)]
+    return talk(usages=counts, **more)
+
+
+def test_the_scale_is_found_from_the_reported_usage() -> None:
+    """How many tokens the provider counts for one of ours, and how many no log shows."""
+    log = reported(talk(), 1.5, 20_000)
+    talked = Talk(log.conversation)
+    scale = scale_of(talked, [*pieces_of(talked, counter(), PROFILE)])
+    assert scale.factor == pytest.approx(1.5, abs=0.01)
+    assert scale.unlogged == pytest.approx(20_000, abs=50)
+
+
+def test_the_forecast_of_sending_everything_is_what_was_reported() -> None:
+    """So the two can be compared: same calls, same prices, same pauses."""
+    made = report_of(reported(talk(), 1.5, 20_000).conversation, economies=("safe",))
+    [found] = made.forecasts
+    assert found.full.calls == made.spent.calls == 8
+    assert found.full.cost == pytest.approx(made.spent.cost, rel=0.02)
+    assert found.full.output == made.spent.output
+
+
+def test_a_pause_costs_in_the_forecast_too() -> None:
+    """The same talk without and with pauses, of which no log says what the provider counted."""
+
+    def full(after: float) -> float:
+        [found] = report_of(talk(40, after=after).conversation, economies=("safe",)).forecasts
+        return found.full.cost
+
+    assert full(after=400) > 1.5 * full(after=10)
+
+
+def test_without_usage_everything_is_a_forecast() -> None:
+    """What was spent is that of sending everything, and says that it was not reported."""
+    made = report_of(talk().conversation, economies=("safe",))
+    assert not made.is_reported
+    assert made.spent == made.forecasts[0].full
+    assert report_of(talk().conversation, economies=()).forecasts == ()
+
+
+def edited(window: int) -> tuple[SessionReport, Forecast]:
+    """A file is read, much else is said, and a line of the file is edited."""
+    log = Log().user("look").read("c1").answer("I see.")
+    for number in range(30):
+        log.user(f"tell me more {number} {'of many other things ' * 60}").answer("so it is " * 60)
+    edit = {"file_path": "/w/shop.py", "old_string": FILE.splitlines()[7], "new_string": "pass"}
+    log.user("go on").call("c2", "Edit", edit, "ok").answer("Done.")
+    made = report_of(log.conversation, economies=("safe",), window=window)
+    return made, made.forecasts[0]
+
+
+def test_what_would_be_read_again_is_paid_for() -> None:
+    """In a small window the file is not shown any more: the forecast counts the reading, and its price."""
+    _, large = edited(200_000)
+    _, small = edited(4_000)
+    assert (large.rereads, large.reread_cost) == (0, 0.0)
+    assert small.rereads >= 1
+    assert small.spent.calls == large.spent.calls + small.rereads
+    assert 0 < small.reread_cost < small.spent.cost
+    assert small.largest < large.largest

@@ -1,0 +1,88 @@
+"""The page of a report: it holds everything, loads nothing, and what was recorded is only text."""
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+from html.parser import HTMLParser
+
+import pytest
+from report_logs import FILE, Log
+
+from sightline.report.page import page
+from sightline.report.session_report import report_of
+from sightline.report.totals import report_over
+from sightline.report.values import Refused, Report
+
+HOSTILE = "</td></table><script>alert(1)</script><img src=x onerror=alert(1)>&amp;'\""
+_CLOSED = {"meta", "br", "rect", "line"}
+
+
+class Read(HTMLParser):
+    """The elements of a page, whether each is closed, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags, self.attributes, self.text, self.open = list[str](), list[tuple[str, str]](), "", list[str]()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in _CLOSED:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in _CLOSED:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def hostile() -> Report:
+    """Two sessions whose tools, files, models and instructions are markup."""
+    log = Log().user(f"Fix it. Never write {HOSTILE} anywhere.").read("c1", file=f"/w/{HOSTILE}.py")
+    log.read("c2", file=f"/w/{HOSTILE}.py").call("c3", HOSTILE, {"x": 1}, "word " * 4_000)
+    log.answer("I see.", usage=(0, 20_000, 0, 5), model=HOSTILE).user("go on")
+    log.answer("Hm.", usage=(0, 20_000, 0, 5), after=900, model=HOSTILE).compact("Fix it.")
+    log.user("go on").call("c4", "Edit", {"file_path": "/w/a.py", "old_string": FILE.splitlines()[3]}, "ok").answer(
+        "Done."
+    )
+    one = report_of(log.conversation, economies=("safe",))
+    return report_over([one, one], [Refused(HOSTILE, HOSTILE)])
+
+
+@pytest.mark.parametrize("locale", ["en", "zh"])
+def test_what_was_recorded_is_only_text(locale: str) -> None:
+    """Names of tools, files and models and the user's words: no element and no attribute comes of them."""
+    read = Read("".join(page(hostile(), locale)))
+    assert not read.open
+    assert not {"script", "img", "iframe", "object", "embed", "link", "a", "form"} & {*read.tags}
+    assert not [name for name, _ in read.attributes if name.startswith("on") or name in ("style", "src", "href")]
+    assert "<script>alert(1)</script>" in read.text
+
+
+def test_the_page_loads_nothing() -> None:
+    """Its policy allows its own style, known by its digest, and nothing else; no address stands in it."""
+    text = "".join(page(hostile()))
+    [style] = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    assert f"content=\"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'\"" in text
+    assert not re.search(r"https?:|//\w|url\(|@import", text.replace("/w/", ""))
+    assert "prefers-color-scheme: dark" in style
+
+
+def test_the_page_has_every_part() -> None:
+    """The figures of each are those of the report."""
+    made = hostile()
+    text = Read("".join(page(made, version="9.9"))).text
+    for heading in (
+        "What would save most", "What was spent", "By kind", "By tool", "By file", "What caching cost",
+        "What was read twice", "What compaction lost", "(forecast)", "By session", "in the order of time",
+    ):  # fmt: skip
+        assert heading in text
+    assert f"{made.spent.input:,}" in text
+    assert f"{made.forecasts[0].spent.input:,}" in text
+    assert f"{made.tools[0].sent:,}" in text
+    assert "Files that are no sessions or cannot be read: 1." in text
+    assert "9.9" in text

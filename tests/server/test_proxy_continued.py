@@ -1,0 +1,179 @@
+"""Conversations that go on without their beginning: the agent has summarised it, or the provider keeps it."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from agent_recordings import COMPACTED, load, replay
+from place import open_place
+from through_proxy import LISTS, Talk, Through, asked_names, page, said, text_of
+from upstream import Upstream
+from upstream_script import answer, call
+
+from sightline.session.session import Session
+from sightline.values.items import Kind
+
+WIRES = ("anthropic", "chat", "responses")
+SUMMARY = "Four files were read. The valves of b are still to be opened, one after the other."
+
+
+class Agent(Talk):
+    """An agent that names its session, and can replace its history by a summary."""
+
+    sessions: tuple[str, ...] = ()  # in which the proxy has its requests
+
+    def ask(self, **changed: Any) -> dict[str, Any]:
+        """See `Talk.ask`."""
+        response = self.through.post(self.wire, self.body(**changed), **{"x-session-id": "one session of an agent"})
+        assert response.status_code == 200, response.text
+        self.sessions += (response.headers["x-sightline-session"],)
+        self.list += said(self.wire, response.json())
+        return dict(response.json())
+
+    def compact(self) -> None:
+        """Ask for a summary, and begin anew with it, as coding agents do."""
+        summary = self.say("Write a summary.").removeprefix("<summary>").removesuffix("</summary>")
+        self.list = [{"role": "user", "content": f"This goes on from an earlier talk:\n\n{summary}\n\nGo on."}]
+
+
+def script(wire: str) -> Any:
+    """Reads a file, gives a summary when asked, and answers."""
+
+    def respond(asked: Any) -> Any:
+        last = str(asked.body[LISTS[wire]][-1])
+        if "Write a summary" in last:
+            return answer(f"<summary>{SUMMARY} {len(asked.raw)}</summary>")
+        return answer(call("read", {"path": last[-20:]})) if "Read" in last else answer("Done.")
+
+    return respond
+
+
+def after_compaction(session: Session) -> list[str]:
+    """The texts after the newest summary."""
+    items = [(item.kind, session.items.text(item.id)) for item in session.items]
+    newest = max(at for at, (kind, _) in enumerate(items) if kind is Kind.SUMMARY)
+    return [text for _, text in items[newest + 1 :]]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_agents_own_compaction_is_kept_as_one(wire: str, restart: bool, tmp_path: Path) -> None:
+    """The history after it is a branch of the same session, in which a summary covers what was before."""
+    with Through(tmp_path, script(wire)) as through:
+        agent = Agent(through, wire)
+        agent.say("Read the files.")
+        for _ in range(2):
+            agent.compact()
+            before = agent.list[0]["content"]
+            for words in ("", "More"):
+                if restart:
+                    through.restart()
+                assert (agent.say(words) if words else text_of(wire, agent.ask())) == "Done."
+            with through.session() as session:
+                assert after_compaction(session) == [before, "Done.", "More", "Done."]
+        assert through.upstream.invalid == []
+        assert {*agent.sessions} == {*through.names}
+        assert len(through.names) == 1
+        with through.session() as session:
+            assert len([*session.summaries]) == 2
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_was_before_the_agents_compaction_can_be_brought_back(wire: str, tmp_path: Path) -> None:
+    """In a conversation that was shortened before, our tools stay, and the new history is sent in full."""
+    with Through(tmp_path, script(wire), window=12_000) as through:
+        agent = Agent(through, wire, read=lambda path: page(path, 150))
+        for number in range(3):
+            agent.say(f"Read file {number}.")
+        agent.compact()
+        agent.ask()
+        last = through.upstream.calls[-1]
+        assert agent.list[0]["content"] in str(last.body[LISTS[wire]][-1]).replace("\\n", "\n")
+        assert {"expand", "recall"} <= {*asked_names(last)}
+        assert len(last.raw) < 4000
+        assert through.upstream.invalid == []
+        with through.session() as session:
+            assert session.items.tokens() > 5 * session.items.tokens(session.items.table()[-3].id)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_side_requests_of_one_session_are_conversations_of_their_own(wire: str, tmp_path: Path) -> None:
+    """A title, or a sub-agent, has the session's id, and says nothing of a summary."""
+    with Through(tmp_path, script(wire)) as through:
+        agent = Agent(through, wire)
+        agent.say("Read the files.")
+        agent.compact()
+        title = Agent(through, wire)
+        title.fields.pop("tools")
+        title.say(f"Make a title of: {SUMMARY}")
+        Agent(through, wire).say("You are a sub-agent.")
+        assert len(through.names) == 3
+
+
+def test_claude_codes_compaction_is_kept_as_one(tmp_path: Path) -> None:
+    """Its recorded requests are one session: the ones after its summary are a branch."""
+    steps = load(COMPACTED)
+    with (
+        Upstream(replay(COMPACTED)) as upstream,
+        open_place("proxied", upstream, tmp_path) as url,
+        httpx2.Client(base_url=url, timeout=60) as client,
+    ):
+        told = []
+        for step in steps:
+            response = client.post(step.path, content=step.raw, headers={**step.headers, "x-api-key": "any"})
+            told.append(response.headers["x-sightline-session"])
+    assert len({*told}) == 1
+
+
+# ------------------------------------------------------------------ kept by the provider
+
+
+def post(through: Through, listed: Any, **fields: Any) -> Any:
+    body = {"model": "gpt-5.2", "input": listed, "store": True} | fields
+    response = through.post("responses", body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def test_what_the_provider_keeps_is_logged_where_it_goes_on(tmp_path: Path) -> None:
+    """Requests with the id of an earlier response pass as they are, and are in the session of that response."""
+    with Through(tmp_path, lambda asked: answer(f"Answer to {asked.body['input']}.")) as through:
+        first = post(through, "One")
+        second = post(through, "Two", previous_response_id=first["id"])
+        post(through, "Three", previous_response_id=second["id"])
+        post(through, "Another two", previous_response_id=first["id"])
+        assert [asked.body["input"] for asked in through.upstream.calls] == ["One", "Two", "Three", "Another two"]
+        assert len(through.names) == 1
+        with through.session() as session:
+            assert len(session.branches) == 2
+        assert through.texts(branch="")[::2] == ["One", "Two", "Three"]
+        assert through.texts()[::2] == ["One", "Another two"]
+
+
+def test_what_the_provider_keeps_is_logged_after_a_restart(tmp_path: Path) -> None:
+    """Nobody knows any more where the earlier response was: it goes on in a session of its own, and nothing is lost."""
+    with Through(tmp_path, lambda asked: answer(f"Answer to {asked.body['input']}.")) as through:
+        first = post(through, "One")
+        through.restart()
+        second = post(through, "Two", previous_response_id=first["id"])
+        post(through, "Three", previous_response_id=second["id"])
+        texts = sorted(through.texts(name)[::2] for name in through.names)
+        assert texts == [["One"], ["Two", "Three"]]
+
+
+def test_a_conversation_of_the_provider_is_one_session(tmp_path: Path) -> None:
+    """All requests with the id of a conversation belong together, also after a restart."""
+    sent: list[Any] = []
+
+    def respond(asked: Any) -> Any:
+        sent.append(asked.body["input"])
+        return answer(f"Answer {len(sent)}.")
+
+    with Through(tmp_path, respond) as through:
+        for number, told in enumerate(["conv_1", {"id": "conv_1"}, "conv_1"]):
+            response = through.post("responses", {"model": "gpt-5.2", "input": f"Say {number}", "conversation": told})
+            if response.status_code != 200:  # the scripted upstream may know no conversations
+                pytest.fail(response.text)
+            through.restart()
+        assert through.texts() == ["Say 0", "Answer 1.", "Say 1", "Answer 2.", "Say 2", "Answer 3."]
