@@ -17,7 +17,7 @@ from time import perf_counter
 
 from rich.console import Console
 
-from benchmarks import adding, durability, proxy, report, speed, windows
+from benchmarks import adding, durability, inspector, proxy, report, speed, windows
 from benchmarks.environment import PACKAGES, ROOT, Missing, Peers
 from benchmarks.measure import Row, seconds_text
 from benchmarks.sessions import Stored, stored
@@ -86,6 +86,8 @@ def measured(root: Path, sizes: tuple[int, ...], peers: Peers, say: Callable[[st
     say("sweeping")
     rows += speed.sweeping(logs[-1])
     rows += durability.resuming(logs[-1], peers, say)
+    say("opening the inspector")
+    rows += inspector.opening(logs[-1])
     noise.append(speed.machine())
     rows += speed.composing(logs, peers, say)
     return [*rows, *built, *noise, speed.machine()]

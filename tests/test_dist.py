@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FIRST = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[0]
+PAGE = "sightline/inspector/pages/index.html"
 # What the README's first example takes for granted: tools, a function that runs them, and an SDK's client.
 GIVEN = """
 from types import SimpleNamespace as Names
@@ -69,7 +70,7 @@ def test_the_archives_hold_what_is_needed_and_no_data(built: Path) -> None:
         names = archive.namelist()
         [metadata] = [name for name in names if name.endswith("METADATA")]
         told = email.message_from_bytes(archive.read(metadata))
-    assert {"sightline/py.typed", "sightline/samples/login_bug.json"} <= set(names)
+    assert {"sightline/py.typed", "sightline/samples/login_bug.json", PAGE} <= set(names)
     assert {name.split("/")[0] for name in names} == {"sightline", metadata.split("/")[0]}
     assert (told["Name"], told["Version"]) == ("sightline", sightline.__version__)
     assert told["Requires-Python"] == ">=3.11"
@@ -81,7 +82,9 @@ def test_the_archives_hold_what_is_needed_and_no_data(built: Path) -> None:
     tops = {path.parts[0] for path in held if path.parts}
     assert {"src", "tests", "examples", "docs", "tools", "Makefile", "constraints.txt", "pyproject.toml"} <= tops
     assert not tops & {".venv", ".cache", ".ci", "dist", "site", "shared"}
-    assert max(member.size for member in held.values()) < 300_000
+    assert Path("src", PAGE) in held
+    assert not [path for path in held if "node_modules" in path.parts]
+    assert max(member.size for path, member in held.items() if "pages" not in path.parts) < 300_000
 
 
 def test_the_readme_names_every_extra() -> None:
@@ -110,6 +113,17 @@ def test_the_core_is_enough_for_the_first_example(built: Path, tmp_path: Path) -
         assert "Traceback" not in refused.stderr
     agent = run(tmp_path, python, "-c", AGENT)
     assert "pip install 'sightline[agent]'" in agent.stdout + agent.stderr
+
+
+def test_an_installed_wheel_has_the_inspector(built: Path, tmp_path: Path) -> None:
+    """The pages are inside, so a machine without Node shows them."""
+    [wheel] = built.glob("*.whl")
+    programs = environment(tmp_path / "inspector", f"sightline[cli,server] @ {wheel.as_uri()}")
+    read = "from sightline.inspector.pages import read_pages; print(*sorted(read_pages()))"
+    shown = run(tmp_path, str(programs / "python"), "-c", read)
+    assert "index.html" in shown.stdout, shown.stderr
+    assert ".js" in shown.stdout
+    assert "FILES" in run(tmp_path, str(programs / "sightline"), "inspect", "--help").stdout
 
 
 @pytest.mark.soak

@@ -2,6 +2,7 @@
 import type { EChartsCoreOption, EChartsType } from "./echarts";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Place } from "./app";
+import { AdvicePanel } from "./advice";
 import { Chart, tooltip } from "./chart";
 import { query } from "./api";
 import { below, linkTo, useEvents, useLoad } from "./hooks";
@@ -39,6 +40,7 @@ export function ContextView({ session, branch, details }: Place) {
         </Empty>
       ) : null}
       {calls.length ? <Window session={session} branch={branch} calls={calls} total={timeline.data!.total} every={every} /> : null}
+      {calls.length ? <AdvicePanel session={session} branch={branch} /> : null}
     </div>
   );
 }
@@ -116,10 +118,11 @@ function levelsText(call: CallRow, kind: string): string {
 
 /** One call in words: what the pointer or the arrow keys are at. */
 function Chosen({ call, session, branch }: { call: CallRow; session: string; branch: string }) {
+  const tokens = call.total + missing(call);
   return (
     <p class="chosen" aria-live="polite">
       <a class="button" href={linkTo(session, "call", call.number, { branch })}>{say("open call", { number: call.number })}</a>
-      <span><b>{whole(call.total)}</b> {say("tokens")}{call.limit ? ` · ${say("of limit", { share: percent(call.total / call.limit), limit: whole(call.limit) })}` : ""}</span>
+      <span><b>{whole(tokens)}</b> {say("tokens")}{call.limit ? ` · ${say("of limit", { share: percent(tokens / call.limit), limit: whole(call.limit) })}` : ""}</span>
       {call.cached ? <span>{say("n cached", { count: whole(call.cached) })}{call.cached_from === "forecast" ? ` (${say("forecast")})` : ""}</span> : null}
       {call.cost !== null ? <span>{dollars(call.cost)}</span> : null}
       {call.marks.length ? <span class="mark-words">{marksText(call)}</span> : null}
@@ -189,7 +192,7 @@ function option(calls: CallRow[], kinds: string[]): EChartsCoreOption {
 /** What the pointer is at, in words. */
 function explain(call: CallRow | undefined): string {
   if (!call) return "";
-  const lines = [`${say("call")} ${call.number}${call.model ? ` · ${oneLine(call.model, 40)}` : ""}`, `${whole(call.total)} ${say("tokens")}${call.limit ? ` / ${whole(call.limit)}` : ""}`];
+  const lines = [`${say("call")} ${call.number}${call.model ? ` · ${oneLine(call.model, 40)}` : ""}`, `${whole(call.total + missing(call))} ${say("tokens")}${call.limit ? ` / ${whole(call.limit)}` : ""}`];
   for (const kind of KINDS) {
     const levels = call.tokens[kind];
     if (levels && LEVELS.some((level) => levels[level])) lines.push(`  ${kindName(kind)}: ${levelsText(call, kind)}`);

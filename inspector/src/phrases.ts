@@ -120,6 +120,13 @@ const PHRASES = {
   "no calls": ["No call of the model is in this session", "此会话没有模型调用"],
   "no calls advice": ["What was said is in the list of items. What the next call would hold can be tried.", "内容可在条目列表中查看；也可以试看下一次调用会包含什么。"],
 
+  "advice": ["What would save most", "最能节省的做法"],
+  "no advice": ["Nothing: this session wastes little.", "没有：此会话浪费很少。"],
+  "all advice": ["Show all {count}", "显示全部 {count} 条"],
+  "forecast it": ["Forecast with Sightline", "用 Sightline 预测"],
+  "forecast about": ["Replay the session as Sightline would have sent it. This takes some seconds; nothing is sent.", "按 Sightline 的方式重放此会话。需要几秒钟；不发送任何内容。"],
+  "forecasting": ["Replaying the session…", "正在重放会话…"],
+
   // one call
   "payload": ["The payload, item by item", "逐项显示的请求内容"],
   "item": ["Item", "条目"],

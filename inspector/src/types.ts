@@ -286,6 +286,10 @@ export interface Acted {
   ways: string[];
 }
 
+export interface Report {
+  recommendations: { kind: string; saving: string; found: string; what_to_do: string; share: number; is_forecast: boolean }[];
+}
+
 export interface ImportState {
   id: string;
   name: string;

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from sightline.testing import ScriptedModel
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+LOG = "agent-log.jsonl"
 ANSWERS = [f"Answer {number}: the port stays as it is, because you said so." for number in range(1, 40)]
 
 
@@ -58,21 +59,25 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InspectorServer]:
-    """A server whose sessions are only looked at."""
-    folder = tmp_path_factory.mktemp("looked-at")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sessions of `make_project`, which no test changes."""
+    folder = tmp_path_factory.mktemp("project")
     make_project(folder)
-    with InspectorServer(folder, model=ScriptedModel(ANSWERS), offered=(folder / "agent-log.jsonl",)) as server:
+    return folder
+
+
+@pytest.fixture(scope="session")
+def looked_at(project: Path) -> Iterator[InspectorServer]:
+    """A server whose sessions are only looked at."""
+    with InspectorServer(project, model=ScriptedModel(ANSWERS), offered=(project / LOG,)) as server:
         yield server
 
 
 @pytest.fixture
-def changed(tmp_path: Path) -> Iterator[InspectorServer]:
-    """A server of its own, for a test that changes a session."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    make_project(folder)
-    with InspectorServer(folder, model=ScriptedModel(ANSWERS), offered=(folder / "agent-log.jsonl",)) as server:
+def changed(project: Path, tmp_path: Path) -> Iterator[InspectorServer]:
+    """A server of a copy of the sessions, for a test that changes one."""
+    root = shutil.copytree(project / "home", tmp_path / "copy")
+    with InspectorServer(project, root, model=ScriptedModel(ANSWERS), offered=(project / LOG,)) as server:
         yield server
 
 

@@ -86,12 +86,14 @@ class InspectedPage:
         found: list[str] = self.page.evaluate(LAYOUT)
         return found
 
-    def violations(self) -> list[str]:
-        """What axe-core finds that keeps people out, serious or worse."""
+    def violations(self, *rules: str) -> list[str]:
+        """What axe-core finds that keeps people out, serious or worse: by all of its rules, or by these."""
         # The policy of the page forbids scripts of others, so it is put into the page by the debugger.
         self.page.evaluate(AXE.read_text(encoding="utf-8") + "\n;0")
         found: list[dict[str, Any]] = self.page.evaluate(
-            "() => axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations)"
+            """(rules) => axe.run(document, {resultTypes: ['violations'], ...(rules.length ? {runOnly: rules} : {})})
+            .then((r) => r.violations)""",
+            list(rules),
         )
         return [
             f"{each['id']}: {each['help']}: {[node['html'][:160] for node in each['nodes'][:3]]}"

@@ -14,9 +14,9 @@ from sightline.server.listener import Listener
 class InspectorServer:
     """A server of one folder's sessions on a free port."""
 
-    def __init__(self, folder: Path, *, model: Any = None, **settings: Any) -> None:
-        self.folder = folder
-        config = Config(folder=folder, root=folder / "home", **settings)
+    def __init__(self, folder: Path, root: Path | None = None, *, model: Any = None, **settings: Any) -> None:
+        self.folder, self.root = folder, root or folder / "home"
+        config = Config(folder=folder, root=self.root, **settings)
         app = create_app(config, model=model)
         self.listener = Listener(app, on_stop=app.state.hub.close)
         self._started = threading.Event()
@@ -32,7 +32,7 @@ class InspectorServer:
 
     def calls(self, session_id: str) -> int:
         """How many payloads a session has sent."""
-        with Session.inspect(session_id, self.folder, root=self.folder / "home") as session:
+        with Session.inspect(session_id, self.folder, root=self.root) as session:
             return session.receipt.number if session.receipt is not None else 0
 
     def __exit__(

@@ -47,6 +47,19 @@ def test_the_chart_is_also_a_table(page: InspectedPage) -> None:
     assert table.get_by_role("row").count() >= 17
 
 
+def test_what_would_save_most_is_said_first(page: InspectedPage) -> None:
+    """The first recommendations of the report stand below the chart; a forecast is made when it is asked for."""
+    shown = page.open("#/s/work/context")
+    advice = shown.locator(".panel", has_text="What would save most")
+    expect(advice.get_by_role("listitem").first).to_be_visible()
+    assert advice.get_by_role("listitem").count() <= 3
+    assert not page.asked("forecast=true")
+    with shown.expect_response(re.compile("forecast=true")) as answer:
+        advice.get_by_role("button", name="Forecast with Sightline").click()
+    assert answer.value.ok
+    page.settle()
+
+
 def test_one_call_item_by_item(page: InspectedPage) -> None:
     """Each line has its kind, level and tokens; the short text stands beside the full one."""
     shown = page.open("#/s/work/call/8")

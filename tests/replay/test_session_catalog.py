@@ -187,6 +187,13 @@ def test_whatever_a_file_holds_it_is_looked_at(tmp_path: Path) -> None:
         "e.json": ("", ""),
     }  # fmt: skip
     assert look_at(tmp_path / "none.json").source == ""
+    lines = (
+        claude_log(tmp_path / "agent-1.jsonl", "Look into it")
+        .read_text()
+        .replace('"uuid"', '"isSidechain": true, "uuid"')
+    )
+    (tmp_path / "agent-1.jsonl").write_text(lines)
+    assert look_at(tmp_path / "agent-1.jsonl")[:2] == ("claude-code", "Look into it")
 
 
 def test_sessions_in_other_stores_are_listed(home: Path) -> None:

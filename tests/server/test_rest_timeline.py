@@ -9,6 +9,7 @@ from rest_server import ROOM, RestServer, converse
 
 from sightline import Session
 from sightline.agent.models.catalog import PRICES
+from sightline.server import rest_report
 from sightline.testing import reply_of
 
 TALK = "/api/sessions/talk"
@@ -129,3 +130,23 @@ def test_a_call_that_waits_for_its_reply_is_listed(server: RestServer, project: 
         assert (last["number"], last["reply"]) == (3, None)
         reply = session.reply("Yes.")
         assert server.get("/api/sessions/waits/timeline?start=2")["calls"][0]["reply"] == reply
+
+
+def test_a_session_has_its_report(server: RestServer, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With advice in both languages; it is made once as long as nothing is added."""
+    made: list[bool] = []
+    real = rest_report.report_of
+    monkeypatch.setattr(rest_report, "report_of", lambda *given, **more: made.append(True) or real(*given, **more))
+    report = server.get(f"{TALK}/report")["report"]
+    assert (report["calls"], report["turns"], report["forecasts"]) == (12, 6, [])
+    whole = server.get(f"{TALK}/report?forecast=true")
+    assert {each["economy"] for each in whole["report"]["forecasts"]}
+    assert len(whole["recommendations"]) == len(whole["report"]["advice"])
+    told = server.get(f"{TALK}/report?forecast=true&lang=zh")["recommendations"]
+    assert [each["kind"] for each in told] == [each["kind"] for each in whole["recommendations"]]
+    assert len(made) == 2
+    with Session.resume("talk", project) as session:
+        session.user("More")
+    assert server.get(f"{TALK}/report")["report"]["turns"] == 7
+    server.post("/api/sessions", {"id": "empty"}, 201)
+    assert server.get("/api/sessions/empty/report", 400)["error"]["type"] == "bad_input"

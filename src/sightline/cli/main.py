@@ -61,8 +61,7 @@ def app() -> None:
     Examples:
       sightline chat                   talk to a model in the terminal
       sightline replay --sample        watch a sample session, call by call
-      sightline context                show what the newest session would send now
-      sightline inspect                see all of it in a browser
+      sightline inspect                see in a browser what the model saw
     """
 
 

@@ -77,7 +77,8 @@ def look_at(path: Path) -> FirstLook:
     except (OSError, BadInput):
         return FirstLook()
     source = next((name for recognises, name in _RECOGNISE if any(map(recognises, values))), MESSAGES)
-    messages = [message for value in values for message in _messages(value)]
+    main = [value for value in values if not (isinstance(value, dict) and value.get("isSidechain"))]
+    messages = _messages(main) or _messages(values)  # the log of a subagent has nothing else
     if not messages:
         return FirstLook()
     users = [content for role, content in messages if role == "user"]
@@ -100,10 +101,14 @@ def _first_values(path: Path) -> Iterator[Any]:
             return
 
 
-def _messages(value: Any) -> Iterator[tuple[str, Any]]:
+def _messages(values: list[Any]) -> list[tuple[str, Any]]:
+    return [message for value in values for message in _messages_in(value)]
+
+
+def _messages_in(value: Any) -> Iterator[tuple[str, Any]]:
     """Yield role and content of the messages in a line: of an agent's log, a message, or a list of messages."""
     match value:
-        case {"isMeta": True} | {"isSidechain": True} | {"isCompactSummary": True}:
+        case {"isMeta": True} | {"isCompactSummary": True}:
             return
         case {"payload": {"type": "message", "role": str(role), "content": str() | list() as content}}:
             yield role, content
@@ -113,7 +118,7 @@ def _messages(value: Any) -> Iterator[tuple[str, Any]]:
             yield role, content
         case {"messages": list(inner)} | {"input": list(inner)} | list(inner):
             for each in inner[:_LOOKED_AT]:
-                yield from _messages(each) if isinstance(each, dict) else ()
+                yield from _messages_in(each) if isinstance(each, dict) else ()
 
 
 def _text(value: Any, key: str) -> str:

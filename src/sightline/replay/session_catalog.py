@@ -22,7 +22,17 @@ from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.side_files import read_whole, replace_whole
 from sightline.replay.imported_files import ImportedFiles
 from sightline.replay.log_count import Counted, LogCount
-from sightline.replay.offered_files import SIGHTLINE, SOURCES, FirstLook, Offered, find_offered, home_folders, look_at
+from sightline.replay.offered_files import (
+    CLAUDE_CODE,
+    CODEX,
+    SIGHTLINE,
+    SOURCES,
+    FirstLook,
+    Offered,
+    find_offered,
+    home_folders,
+    look_at,
+)
 from sightline.replay.places import Place, Places
 from sightline.values.items import Usage
 
@@ -31,7 +41,7 @@ _HEAD = 1 << 17  # bytes of a log in which its title is looked for
 _MOST_HEADS = 2_000  # logs and files whose beginning is read for one list
 _PAGE_BYTES = 1 << 26  # of logs that are counted for one page, before it is shown with what is known
 _KEPT = "session-list.msgpack"
-_PROXY_NAMES = "proxy-"  # how the names of the proxy's conversations begin
+_NAMES = {"proxy-": PROXY, "claude-": CLAUDE_CODE, "codex-": CODEX}  # how the ids of such sessions begin
 
 
 class Listed(Struct, frozen=True):
@@ -313,7 +323,8 @@ def _read_kept(file: Path) -> dict[str, _Kept]:
 
 
 def _listed(place: Place, session_id: str, counted: Counted, error: str = "") -> Listed:
-    source = SOURCES.get(counted.kind) or (PROXY if session_id.startswith(_PROXY_NAMES) else SIGHTLINE)
+    named = next((source for begin, source in _NAMES.items() if session_id.startswith(begin)), SIGHTLINE)
+    source = SOURCES.get(counted.kind) or named  # a log says its kind only after its first lines
     return Listed(
         place.full_id(session_id), session_id, "session", source, counted.title, counted.project, counted.created,
         ready=True, counted=counted, error=error,

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 from sightline import __version__
 from sightline.apps.registry import SHIPPED
 from sightline.server import rest_call_values as calls
-from sightline.server import rest_calls, rest_chat, rest_items, rest_list, rest_sessions, rest_timeline
+from sightline.server import rest_calls, rest_chat, rest_items, rest_list, rest_report, rest_sessions, rest_timeline
 from sightline.server import rest_list_values as lists
 from sightline.server import rest_values as values
 from sightline.server.events import as_sse
@@ -178,6 +178,10 @@ OPERATIONS: tuple[Operation, ...] = (
         calls.TokenTreeFacts, query=calls.TokensQuery,
     ),
     _get(
+        f"{_ONE}/report", "getReport", "Where the tokens went, what it cost, and what would save most",
+        rest_report.get_report, rest_report.ReportFacts, query=values.ReportQuery,
+    ),
+    _get(
         f"{_ONE}/calls", "listCalls", "List model calls and what was decided for each", rest_timeline.list_calls,
         values.CallPage, query=values.PageQuery,
     ),
@@ -241,7 +245,7 @@ def rest_routes(
     imports = Imports(listing.catalog.imported, sessions.hub)
     sessions.on_close(listing.close)
     sessions.on_close(imports.close)
-    server = Served(sessions, sessions.hub, counts, model, frozenset(apps), set(), listing, imports)
+    server = Served(sessions, sessions.hub, counts, model, frozenset(apps), set(), listing, imports, {})
     by_path: dict[str, list[Operation]] = {}
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, []).append(operation)

@@ -22,6 +22,7 @@ from sightline.session.inspection import catch_up
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
+    from sightline.report.values import SessionReport
     from sightline.server.imports import Imports
     from sightline.server.session_list import SessionList
 
@@ -53,6 +54,7 @@ class Served(NamedTuple):
     answering: set[tuple[str, str]]  # sessions and branches in which the model answers now
     listing: "SessionList"
     imports: "Imports"
+    reports: "dict[tuple[str, int, bool], SessionReport]"  # by session, entries, and whether there is a forecast
 
 
 class Asked(NamedTuple):

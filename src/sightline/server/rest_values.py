@@ -79,6 +79,14 @@ class ExportQuery(Struct, frozen=True):
     lang: Literal["en", "zh"] = "en"
 
 
+class ReportQuery(Struct, frozen=True):
+    """Whether to forecast what Sightline would have sent, and the language of the advice."""
+
+    branch: Branch | None = None
+    forecast: Annotated[bool, Meta(description="replay the session, which takes longer")] = False
+    lang: Literal["en", "zh"] = "en"
+
+
 class EventsQuery(Struct, frozen=True):
     """Whose events; without a session, of all."""
 

@@ -60,8 +60,8 @@ class Prepared(NamedTuple):
     composed: bool = False
     read_again: int = 0  # results in it that the agent had before, and that were shortened since
     number: int = 0  # no other request has it
-    begins: bool = False  # it is the first request of its conversation
     after: str = ""  # the item after which its list begins, see `History.after`
+    begins: bool = False  # it is the first request of its conversation
 
 
 class _Head(NamedTuple):

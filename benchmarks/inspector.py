@@ -1,0 +1,49 @@
+"""The inspector in a browser: how long until a long session is seen."""
+
+import os
+import shutil
+from time import perf_counter
+
+from benchmarks.measure import Row, seconds_text
+from benchmarks.sessions import Stored
+
+TARGET = 2.0  # seconds
+VIEWS = {"items": ".list-row .kind", "context": ".timeline canvas", "call": ".list-row .kind"}
+
+
+def opening(log: Stored) -> list[Row]:
+    """Measure from asking for a view to its first row or bar: in a server that was just started, then again."""
+    topic = f"the inspector on {log.messages:,} messages"
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    if program is None:
+        return [Row(topic, "opening", "not measured", note="no browser: make browser")]
+    return [
+        _row(topic, f"{view}: {when}", seconds)
+        for view in VIEWS
+        for when, seconds in zip(("first", "again"), _opened(log, view, program), strict=True)
+    ]
+
+
+def _row(topic: str, what: str, seconds: float) -> Row:
+    return Row(topic, what, seconds_text(seconds), seconds, f"< {TARGET:.0f} s", seconds < TARGET)
+
+
+def _opened(log: Stored, view: str, program: str) -> list[float]:
+    from playwright.sync_api import sync_playwright
+
+    from sightline.cli.serve import running
+    from sightline.server.config import Config
+
+    root = ["--no-sandbox"] if os.geteuid() == 0 else []
+    taken = []
+    with sync_playwright() as playwright, running(Config(folder=log.root, root=log.root)) as (address, _):
+        browser = playwright.chromium.launch(executable_path=program, args=root)
+        for _ in range(2):
+            page = browser.new_page()
+            begun = perf_counter()
+            page.goto(f"{address}/inspector/#/s/{log.path.stem}/{view}")
+            page.locator(VIEWS[view]).first.wait_for(timeout=120_000)
+            taken.append(perf_counter() - begun)
+            page.close()
+        browser.close()
+    return taken

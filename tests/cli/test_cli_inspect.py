@@ -1,0 +1,100 @@
+"""`sightline inspect` and the address that `sightline serve` prints: started as a person starts them."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from sightline.cli import inspect_command
+from sightline.cli.serve import PORT
+
+
+@contextmanager
+def started(folder: Path, *command: str) -> Iterator[tuple[str, str]]:
+    """Run the program until the block ends. Gives the inspector's address, and what was printed until then."""
+    program = [sys.executable, "-m", "sightline", "--project", str(folder), "--root", str(folder / "home"), *command]
+    with subprocess.Popen(program, stderr=subprocess.PIPE, text=True) as child:
+        printed = ""
+        assert child.stderr is not None
+        while not (found := re.search(r"http://\S+/inspector/", printed)):
+            line = child.stderr.readline()
+            assert line, printed
+            printed += line
+        try:
+            yield found.group(), printed
+        finally:
+            child.send_signal(signal.SIGINT)
+            child.communicate(timeout=60)
+
+
+def test_inspect_shows_the_samples_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The address that is printed serves the page and lists the sample sessions; they are kept once."""
+    for name in ("HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "nobody"))
+    with started(tmp_path, "inspect", "--samples", "--no-browser", "--port", "0") as (address, printed):
+        assert "Ctrl-C ends it" in printed
+        assert "<title>Sightline inspector</title>" in httpx2.get(address, trust_env=False).text
+        listed = httpx2.get(address.replace("inspector/", "api/sessions"), trust_env=False).json()
+        assert {row["name"] for row in listed["sessions"]} == {
+            "data-report", "login-bug", "long-chat", "ops-incident", "travel-zh",
+        }  # fmt: skip
+    written = sorted(path.stat().st_mtime_ns for path in (tmp_path / "home").rglob("*.jsonl"))
+    with started(tmp_path, "inspect", "--samples", "--no-browser", "--port", "0"):
+        pass
+    assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "home").rglob("*.jsonl")) == written
+
+
+def test_a_named_file_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log at any place is in the list, to be imported when it is opened."""
+    for name in ("HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "nobody"))
+    log = tmp_path / "mine.jsonl"
+    message = {"role": "user", "content": "My own question"}
+    entry = {"type": "user", "uuid": "u1", "parentUuid": None, "sessionId": "s1", "cwd": "/w", "version": "2.0.1"}
+    entry |= {"timestamp": "2026-11-01T10:00:00.000Z", "message": message}
+    log.write_text(json.dumps(entry) + "\n", encoding="utf-8")
+    with started(tmp_path, "inspect", "--no-browser", "--port", "0", str(log)) as (address, _):
+        listed = httpx2.get(address.replace("inspector/", "api/sessions"), trust_env=False).json()
+    assert [(row["title"], row["state"]) for row in listed["sessions"]] == [("My own question", "file")]
+
+
+def test_serve_prints_the_address_of_the_inspector(tmp_path: Path) -> None:
+    """Who runs the proxy learns where to look."""
+    with started(tmp_path, "serve", "--port", "0") as (address, printed):
+        assert "See what the models saw" in printed
+        assert httpx2.get(address, trust_env=False).status_code == 200
+
+
+def test_a_port_that_is_taken_is_no_obstacle() -> None:
+    """If another program has the usual port, any free one is used."""
+    with socket.socket() as taken:
+        try:
+            taken.bind(("127.0.0.1", PORT))
+            taken.listen()
+        except OSError:
+            pass  # another program of this machine has it already: as good
+        assert inspect_command._free_port("127.0.0.1") == 0
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"), [({}, False), ({"DISPLAY": ":0"}, True), ({"WAYLAND_DISPLAY": "w"}, True)]
+)
+def test_a_browser_is_opened_only_where_there_is_a_screen(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: bool
+) -> None:
+    """Over ssh or in a container the address is printed, and no browser of the terminal takes it over."""
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(inspect_command.webbrowser, "get", lambda: object())
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert inspect_command._has_browser() is expected

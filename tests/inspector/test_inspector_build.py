@@ -1,0 +1,91 @@
+"""How the pages are built: what the lock file says, what is built when, and what is not in the repository."""
+
+import importlib.util
+import json
+import re
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+SOURCE = ROOT / "inspector"
+
+
+@pytest.fixture
+def hook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """The build hook, over a source of its own; what it would run is noted in `ran`."""
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (tmp_path / "inspector").mkdir()
+    (tmp_path / "inspector" / "package.json").write_text("{}", encoding="utf-8")
+    pages = tmp_path / "pages"
+    monkeypatch.setattr(module, "SOURCE", tmp_path / "inspector")
+    monkeypatch.setattr(module, "PAGES", pages)
+    monkeypatch.setattr(module, "STAMP", pages / ".source")
+    ran: list[tuple[str, ...]] = []
+
+    def note(*command: str) -> None:
+        ran.append(command)
+        pages.mkdir(exist_ok=True)
+        (pages / "index.html").write_text("", encoding="utf-8")
+
+    monkeypatch.setattr(module, "_run", note)
+    module.ran = ran  # type: ignore[attr-defined]
+    return module
+
+
+def test_the_lock_file_names_no_registry() -> None:
+    """Who installs chooses where from: no address of a package is locked, but each one's hash is."""
+    text = (SOURCE / "package-lock.json").read_text(encoding="utf-8")
+    packages = {name: facts for name, facts in json.loads(text)["packages"].items() if name}
+    assert '"resolved"' not in text
+    assert not re.search(r"https?://(registry|npm)\.", text)
+    assert all("integrity" in facts for facts in packages.values())
+    assert "omit-lockfile-registry-resolved=true" in (SOURCE / ".npmrc").read_text(encoding="utf-8")
+
+
+def test_nothing_that_is_built_is_in_the_repository() -> None:
+    """Neither the pages nor the packages that build them are committed."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert "inspector/package.json" in listed
+    assert not [name for name in listed if "node_modules/" in name or name.startswith("src/sightline/inspector/pages/")]
+
+
+def test_pages_are_built_once_for_a_source(hook: ModuleType) -> None:
+    """The same source is not built twice; a changed one is."""
+    hook.build()
+    install, build = hook.ran
+    assert "ci" in install
+    assert "--ignore-scripts" in install
+    assert "build" in build
+    hook.build()
+    assert len(hook.ran) == 2
+    (hook.SOURCE / "main.tsx").write_text("more", encoding="utf-8")
+    hook.build()
+    assert len(hook.ran) == 4
+
+
+def test_a_source_archive_with_pages_needs_no_node(hook: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Built pages are used as they are, on a machine without Node too; without them, the wheel of Node is asked for."""
+    monkeypatch.setattr(hook.shutil, "which", lambda _name: None)
+    asks = hook.CustomBuildHook.dependencies
+    assert asks(None) == [hook.NODE_WHEEL]
+    hook.PAGES.mkdir()
+    (hook.PAGES / "index.html").write_text("", encoding="utf-8")
+    (hook.SOURCE / "package.json").unlink()
+    assert asks(None) == []
+    hook.build()
+    assert hook.ran == []
+
+
+def test_without_any_node_the_message_says_what_to_install(hook: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The build ends with the command to run."""
+    monkeypatch.setattr(hook.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(hook, "find_spec", lambda _name: None)
+    with pytest.raises(SystemExit, match="pip install"):
+        hook.build()
