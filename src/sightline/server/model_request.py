@@ -112,6 +112,8 @@ class ModelRequest(NamedTuple):
     @property
     def kept_upstream(self) -> str:
         """The id under which the provider has the earlier part of the conversation; empty: the request has all."""
+        if self.format.wire != "responses":  # elsewhere these are fields that nobody knows
+            return ""
         if isinstance(previous := self.fields.get("previous_response_id"), str):
             return previous
         conversation = self.fields.get("conversation")
