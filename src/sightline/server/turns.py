@@ -20,7 +20,7 @@ from sightline.errors import BadInput, SessionNotFound
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.server.config import Config
-from sightline.server.model_request import Format, Json, ModelRequest, name_of
+from sightline.server.model_request import Format, Json, ModelRequest, has_media, name_of
 from sightline.session.conversations import Conversations
 from sightline.session.history import History, ListPlace
 from sightline.session.session import Session
@@ -155,6 +155,8 @@ class Turns:
         most = asked.most_tokens
         if most is None:
             if self._folder.has(asked.name):  # it may have been shortened before
+                return False
+            if self._config.window is not None and has_media(asked.body):  # more tokens than their address has bytes
                 return False
             most = len(asked.body)
         if (budget := self._budget(asked, None)) is None:
