@@ -20,6 +20,9 @@ Json = dict[str, Any]
 # Headers by which agents name their session, the most specific first.
 _SESSION_HEADERS = ("thread-id", "x-claude-code-session-id", "session-id", "x-session-id", "x-conversation-id")
 _HEAD_ROLES = ("system", "developer")
+# What may have more tokens than bytes. The last two are letters that no encoder escapes, so they may spell the others.
+_MEDIA = (b'"image', b'"input_image', b'"document"', b'"file', b'"input_file', b'"input_audio', b'"container_upload',
+          rb"\u006", rb"\u007")  # fmt: skip
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
@@ -112,6 +115,8 @@ class ModelRequest(NamedTuple):
     @property
     def kept_upstream(self) -> str:
         """The id under which the provider has the earlier part of the conversation; empty: the request has all."""
+        if self.format.wire != "responses":  # elsewhere these are fields that nobody knows
+            return ""
         if isinstance(previous := self.fields.get("previous_response_id"), str):
             return previous
         conversation = self.fields.get("conversation")
@@ -227,6 +232,11 @@ def is_answer(message: bytes) -> bool:
     """Whether a message is an answer of a model, or part of one."""
     kind = _kind(message)
     return kind.role == "assistant" or kind.type not in ("message", None)
+
+
+def has_media(raw: bytes) -> bool:
+    """Whether this JSON may have images, documents or the like, whose tokens its bytes do not tell."""
+    return any(kind in raw for kind in _MEDIA)
 
 
 def _find_opening(format: Format, listed: Sequence[bytes]) -> tuple[int, int]:  # noqa: A002

@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from sightline.server.model_request import Format, ModelRequest, Pieces, is_answer, session_of, split
+from sightline.server.model_request import Format, ModelRequest, Pieces, has_media, is_answer, session_of, split
 
 _MOST = 256
 _MOST_BYTES = 256 * 1024 * 1024
 _COPIES = 2  # of a request: its body, and its messages one by one
 _FRAME = 16  # tokens around a message and its parts, at most, besides its own text
-_MEDIA = (b'"image', b'"input_image', b'"document"', b'"file', b'"input_file', b'"input_audio', b'"container_upload')
 
 
 class _Known(NamedTuple):
@@ -102,8 +101,7 @@ def _go_on(known: _Known, body: bytes, count: int, headers: Mapping[str, str]) -
     fields = before.fields if is_same_after else around.fields
     if session_of(fields, headers) != before.session:
         return None
-    has_media = any(kind in message for message in new for kind in _MEDIA)
     size = sum(len(message) + _FRAME for message in new) + (0 if is_same_after else len(after))
-    most = None if known.tokens is None or has_media else known.tokens + size
+    most = None if known.tokens is None or any(map(has_media, new)) else known.tokens + size
     listed = [*before.listed[:count], *new]
     return before._replace(body=body, fields=fields, listed=listed, pieces=around, most_tokens=most)

@@ -20,7 +20,7 @@ from sightline.errors import BadInput, SessionNotFound
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.server.config import Config
-from sightline.server.model_request import Format, Json, ModelRequest, name_of
+from sightline.server.model_request import Format, Json, ModelRequest, has_media, name_of
 from sightline.session.conversations import Conversations
 from sightline.session.history import History, ListPlace
 from sightline.session.session import Session
@@ -34,6 +34,17 @@ from sightline.wire.payload import Payload
 
 OWN = frozenset(tool.name for tool in RECALL_TOOLS)
 _NUMBER = re.compile(r"\d[\d,]{2,12}")
+# How providers name their limit beside what they counted: the room of the answer is a number in the same sentence.
+_LIMITS = tuple(
+    re.compile(pattern + r"(\d[\d,]{2,12})", re.IGNORECASE)
+    for pattern in (
+        r"maximum (?:context|model) length (?:is|of) ",
+        r"(?:>|\\u003e) ?",
+        r"context (?:size|length|window|limit)(?: is| of)? \(?",
+        r"tokens allowed \(",
+        r"for model with ",
+    )
+)
 _ANSWER = 4_000  # tokens kept for the answer if the agent does not say how many it may have
 _ANSWER_SHARE = 4  # of a window that the user has set: at most the fourth part is kept for the answer
 _MARKER = "cache_control"
@@ -146,6 +157,8 @@ class Turns:
         if most is None:
             if self._folder.has(asked.name):  # it may have been shortened before
                 return False
+            if self._config.window is not None and has_media(asked.body):  # more tokens than their address has bytes
+                return False
             most = len(asked.body)
         if (budget := self._budget(asked, None)) is None:
             return True
@@ -192,7 +205,13 @@ class Turns:
                 session.overflowed(counted or None)
             else:
                 self._windows[asked.model] = _told_window(told, counted or before.sent)
-            return self._compose(session, before, asked, self._budget(asked, session) or _ANY)
+            budget = self._budget(asked, session) or _ANY
+            again = self._compose(session, before, asked, budget)
+            expected = again.sent * counted // max(before.sent, 1)  # by the provider's count
+            if not before.composed and expected > budget.window - budget.output:
+                session.overflowed(expected)
+                again = self._compose(session, before, asked, budget)
+            return again
 
     def reply(
         self,
@@ -355,6 +374,9 @@ def _count_markers(value: Any) -> int:
 
 
 def _told_window(told: str, counted: int) -> int:
-    """Return the context window that an error names: the largest number in it below what was counted."""
+    """Return the context window that an error names; else the largest number in it below what was counted."""
+    named = next((found for pattern in _LIMITS if (found := pattern.search(told))), None)
+    if named is not None and (limit := int(named[1].replace(",", ""))) >= 1000:
+        return limit
     numbers = [int(found.replace(",", "")) for found in _NUMBER.findall(told)]
     return max((number for number in numbers if 1000 <= number < counted), default=max(1000, counted * 9 // 10))
