@@ -19,7 +19,7 @@ from upstream import Asked, Upstream
 from upstream_script import Answer, answer, hang, slow
 
 WIRES = list(PATHS)
-OPEN_SESSIONS = 2 * 64  # of each of two providers
+OPEN_SESSIONS = 2 * 256  # of each of two providers
 SAME = 16 * 1024 * 1024  # bytes: what the memory of a process may differ by although it keeps nothing
 
 

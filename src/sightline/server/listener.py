@@ -28,6 +28,7 @@ _LOG_SECONDS = 5  # more, that abandoned ones may need to log what they have
 # request and the end of its connection would meet on the way.
 _KEEP_SECONDS = 75
 _SWITCH_SECONDS = 0.001  # after which a thread that logs lets the streams go on; Python's own is five times as long
+_MOST_FILES = 8192  # open at once: two for each stream, one for each open session
 _STATUS = 503
 _WHY = "the proxy was stopped before the answer was whole: start it, and send the request again"
 
@@ -138,6 +139,7 @@ class Listener(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start as uvicorn does, then say so."""
         sys.setswitchinterval(_SWITCH_SECONDS)
+        _allow_files(_MOST_FILES)
         await super().startup(sockets)
         if self.started:
             self.on_start(self.port)
@@ -150,3 +152,15 @@ class Listener(uvicorn.Server):
             await super().shutdown(sockets)
         finally:
             abandon.cancel()
+
+
+def _allow_files(most: int) -> None:
+    """Let this process open so many files, if the system allows it; usually it may open 1,024."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
