@@ -104,7 +104,7 @@ def _print_shares(out: Console, made: Report, locale: str) -> None:
 
 def _end(name: str, out: Console) -> str:
     """Return the end of a long name, because the end of a path says more than its beginning."""
-    most = max(out.width - 60, 24)
+    most = max(out.width - 68, 24)  # what the other columns of the widest table leave
     return name if len(name) <= most else "…" + name[1 - most :]
 
 
