@@ -12,7 +12,7 @@ from sightline.server.rest_list_values import SessionFacts, SessionPage, Session
 from sightline.server.sessions import OpenSessions
 
 LIVE_SECONDS = 60.0
-_AT_ONCE = 1 << 25  # bytes that are counted in one go, so that others need not wait long for the list
+_AT_ONCE = 1 << 22  # bytes that are counted in one go, so that others need not wait long for the list
 
 
 class SessionList:
