@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from sightline import __version__
 from sightline.errors import BadSessionId, SightlineError
 from sightline.log.stores import check_session_id
+from sightline.log.stores.disk import make_directory
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.side_files import read_whole, replace_whole
 from sightline.replay.imported_files import ImportedFiles
@@ -41,6 +42,7 @@ PROXY = "proxy"
 _HEAD = 1 << 15  # bytes of a log in which its title is looked for
 _MOST_HEADS = 200  # logs, and files, whose beginning is read for one list; others are read in the background
 _PAGE_BYTES = 1 << 26  # of logs that are counted for one page, before it is shown with what is known
+_ROW_BYTES = 1 << 23  # of one log that are counted before it is described
 _KEPT = "session-list.msgpack"
 _NAMES = {"proxy-": PROXY, "claude-": CLAUDE_CODE, "codex-": CODEX}  # how the ids of such sessions begin
 
@@ -182,7 +184,7 @@ class SessionCatalog:
             return Page(page, len(found), pending, dict(sources.most_common()), dict(projects.most_common()))
 
     def row(self, full_id: str) -> Listed | None:
-        """Return the row of one session, counted whole; None if there is none."""
+        """Return the row of one session; None if there is none. One that is very long may not be counted whole."""
         place, session_id = self.places.find(full_id)
         with self._lock:
             if not isinstance(place.stores, Folder):
@@ -190,8 +192,8 @@ class SessionCatalog:
             log = next((log for log in self._found_in(place) if log.session_id == session_id), None)
             if log is None:
                 return None
-            while not log.is_ready:
-                self._read(log, _PAGE_BYTES)
+            if not log.is_ready:
+                self._read(log, _ROW_BYTES)
             offered = self._offered_now() if place.key == self.places.imported.key else {}
             return self._row(log, self._origins(offered))
 
@@ -216,6 +218,8 @@ class SessionCatalog:
         with self._lock:
             if self._is_new:
                 logs = {path: log.kept() for path, log in self._logs.items() if log.is_ready}
+                with suppress(OSError):  # a newcomer has no such folder yet
+                    make_directory(self._file.parent)
                 replace_whole(self._file, msgspec.msgpack.encode(_AllKept(__version__, logs, self._before.looks)))
                 self._is_new = False
 
