@@ -41,7 +41,7 @@ from sightline.values.items import Usage
 PROXY = "proxy"
 _HEAD = 1 << 15  # bytes of a log in which its title is looked for
 _MOST_HEADS = 200  # logs, and files, whose beginning is read for one list; others are read in the background
-_PAGE_BYTES = 1 << 26  # of logs that are counted for one page, before it is shown with what is known
+_PAGE_BYTES = 1 << 24  # of logs that are counted for one page, before it is shown with what is known
 _ROW_BYTES = 1 << 23  # of one log that are counted before it is described
 _KEPT = "session-list.msgpack"
 _NAMES = {"proxy-": PROXY, "claude-": CLAUDE_CODE, "codex-": CODEX}  # how the ids of such sessions begin
