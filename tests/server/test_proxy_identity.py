@@ -11,6 +11,9 @@ from through_proxy import LISTS, OWN, PATHS, Talk, Through, asked_names, calls, 
 from upstream import Asked
 from upstream_script import Answer, answer, call, think
 
+from sightline.server.model_request import FORMATS, parse
+from sightline.server.recent_requests import RecentRequests
+
 WIRES = list(PATHS)
 WINDOW = 3000
 
@@ -189,3 +192,31 @@ def test_a_list_that_comes_first_over_budget(wire: str, tmp_path: Path) -> None:
         assert text_of(wire, talk.ask()).startswith("Answer")
         assert through.upstream.invalid == []
         assert page("file1", 3)[:10] in str(through.texts())
+
+
+@pytest.mark.parametrize("wire", ["chat", "responses"])
+def test_requests_of_a_system_prompt_alone_are_conversations_of_their_own(wire: str, tmp_path: Path) -> None:
+    """Each by what it says: no request gets the answers to others, and one that comes again is a branch."""
+    long = "The valve of the second pump opens at noon. " * 40
+    with Through(tmp_path, lambda asked: answer(f"{len(asked.raw)} {long}"), window=3_000) as through:
+        for number in (*range(8), 0):
+            talk = Talk(through, wire)
+            talk.list.append({"role": "system", "content": f"Write poem number {number}."})
+            body = json.dumps(talk.body()).encode()
+            assert through.post(wire, body).status_code == 200
+            assert through.upstream.asked[-1].raw == body
+        assert sorted(through.texts(name)[0] for name in through.names) == [
+            f"Write poem number {number}." for number in range(8)
+        ]
+        assert {len(through.texts(name)) for name in through.names} == {2}
+
+
+def test_a_system_prompt_alone_is_another_opening_than_one_with_an_answer() -> None:
+    """So that a request has the same name whether it was compared with the last one or read anew."""
+    format, recent = FORMATS["/v1/chat/completions"], RecentRequests()  # noqa: A001
+    first = {"messages": [{"role": "system", "content": "Greet."}]}
+    recent.keep(parse(format, json.dumps(first).encode(), {}), 9)
+    first["messages"] += [{"role": "assistant", "content": "Hello."}, {"role": "user", "content": "Hi."}]
+    body = json.dumps(first).encode()
+    matched, read = recent.match(format, body, {}), parse(format, body, {})
+    assert (matched or read).name == read.name

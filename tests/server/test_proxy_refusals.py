@@ -1,6 +1,7 @@
 """What the proxy learns from a refusal, and what it sends without one."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ REFUSALS = {
     "anthropic, with its answer": "input length and `max_tokens` exceed context limit: 47500 + 8192 > 48000, decrease "
     "input length or `max_tokens` and try again",
     "anthropic": "prompt is too long: 51000 tokens > 48000 maximum",
-    "openai, with its answer": "This model's maximum context length is 48000 tokens. However, you requested 55692 tokens "
-    "(47500 in the messages, 8192 in the completion). Please reduce the length of the messages or completion.",
+    "openai, with its answer": "This model's maximum context length is 48000 tokens. However, you requested 55692 "
+    "tokens (47500 in the messages, 8192 in the completion). Please reduce the length of the messages or completion.",
     "openai": "This model's maximum context length is 48000 tokens. However, your messages resulted in 51000 tokens.",
     "vllm": "'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 48000 "
     "tokens and your request has 47500 input tokens (8192 > 48000 - 47500).",
@@ -65,7 +66,7 @@ def test_a_refused_request_fits_at_its_second_sending_however_the_provider_count
             talk.list += [*said(wire, response.json()), {"role": "user", "content": f"{at} " + WORDS * 80}]
         refused = [asked.overflow for asked in through.upstream.asked]
         assert any(refused)
-        assert not any(first and second for first, second in zip(refused, refused[1:], strict=False))
+        assert not any(first and second for first, second in pairwise(refused))
 
 
 def image(wire: str, where: str) -> list[Any]:
@@ -85,7 +86,7 @@ def image(wire: str, where: str) -> list[Any]:
 def test_images_that_are_only_named_count_in_a_window_that_was_set(
     wire: str, step: int, escaped: bool, tmp_path: Path
 ) -> None:
-    """They have far more tokens than their addresses have bytes, so a request with them is counted before it is sent."""
+    """They have more tokens than their addresses have bytes, so a request with them is counted before it is sent."""
     with Through(tmp_path, lambda _: answer("Yes."), window=6_000) as through:
         talk, every = Talk(through, wire), []
         for at in range(12):

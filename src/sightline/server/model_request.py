@@ -234,6 +234,11 @@ def is_answer(message: bytes) -> bool:
     return kind.role == "assistant" or kind.type not in ("message", None)
 
 
+def is_head(message: bytes) -> bool:
+    """Whether a message may be part of the system prompt."""
+    return _kind(message).role in _HEAD_ROLES
+
+
 def has_media(raw: bytes) -> bool:
     """Whether this JSON may have images, documents or the like, whose tokens its bytes do not tell."""
     return any(kind in raw for kind in _MEDIA)
@@ -243,7 +248,8 @@ def _find_opening(format: Format, listed: Sequence[bytes]) -> tuple[int, int]:  
     """Count the messages that are the system prompt, and those before the first answer of a model."""
     first = 0
     if format.wire != "anthropic":
-        first = next((at for at, each in enumerate(listed) if _kind(each).role not in _HEAD_ROLES), len(listed))
+        # One message is left at least: it is what the request is about, and all that tells it from others.
+        first = next((at for at, each in enumerate(listed) if not is_head(each)), len(listed) - 1)
     opening = first
     while opening < len(listed) and not is_answer(listed[opening]):
         opening += 1

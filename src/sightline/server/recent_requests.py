@@ -10,7 +10,16 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from sightline.server.model_request import Format, ModelRequest, Pieces, has_media, is_answer, session_of, split
+from sightline.server.model_request import (
+    Format,
+    ModelRequest,
+    Pieces,
+    has_media,
+    is_answer,
+    is_head,
+    session_of,
+    split,
+)
 
 _MOST = 256
 _MOST_BYTES = 256 * 1024 * 1024
@@ -90,7 +99,8 @@ def _go_on(known: _Known, body: bytes, count: int, headers: Mapping[str, str]) -
         separator, after, fields_after = pieces.separator, body[end:], pieces.fields_after
     if count > 1 and separator != pieces.separator:
         return None
-    if count == before.opening and new and not is_answer(new[0]):  # it has another opening, so another name
+    is_other = new and (not is_answer(new[0]) or is_head(before.listed[before.first]))
+    if count == before.opening and is_other:  # it has another opening, so another name
         return None
     is_same_after = after == pieces.after
     if is_same_after:
