@@ -24,7 +24,7 @@ run: $(READY) ## set everything up, replay a sample agent session, then chat whe
 	@if [ -t 0 ] && [ -t 1 ]; then $(BIN)/sightline chat; else echo "In a terminal this goes on with: sightline chat"; fi
 
 test: check ## every promise at small size, what CI runs
-	$(BIN)/python -m pytest -n 2 -m "not soak"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
 selftest: $(READY) ## eight checks of the context parts, one line each
 	@$(BIN)/python tools/selftest.py
