@@ -34,7 +34,7 @@ browser: ## find the browser of the inspector's tests, or install Debian's as ro
 	|| { echo "The tests of the inspector need Chromium: install it, or run make browser as root on Debian."; exit 1; }
 
 test: check pages ## every promise at small size, what CI runs
-	$(BIN)/python -m pytest -n 2 -m "not soak"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
 selftest: $(READY) ## eight checks of the context parts, one line each
 	@$(BIN)/python tools/selftest.py

@@ -1,5 +1,6 @@
 """Conversations that go on without their beginning: the agent has summarised it, or the provider keeps it."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ class Agent(Talk):
         """See `Talk.ask`."""
         response = self.through.post(self.wire, self.body(**changed), **{"x-session-id": "one session of an agent"})
         assert response.status_code == 200, response.text
-        self.sessions += (response.headers["x-sightline-session"],)
+        if name := response.headers.get("x-sightline-session"):  # else it goes up before that is known
+            self.sessions += (name,)
         self.list += said(self.wire, response.json())
         return dict(response.json())
 
@@ -122,8 +124,9 @@ def test_claude_codes_compaction_is_kept_as_one(tmp_path: Path) -> None:
         told = []
         for step in steps:
             response = client.post(step.path, content=step.raw, headers={**step.headers, "x-api-key": "any"})
-            told.append(response.headers["x-sightline-session"])
-    assert len({*told}) == 1
+            told.append(response.headers.get("x-sightline-session"))
+    assert len({*told} - {None}) == 1
+    assert told.count(None) <= 2  # the first one, and the first after the summary
 
 
 # ------------------------------------------------------------------ kept by the provider
@@ -152,14 +155,17 @@ def test_what_the_provider_keeps_is_logged_where_it_goes_on(tmp_path: Path) -> N
 
 
 def test_what_the_provider_keeps_is_logged_after_a_restart(tmp_path: Path) -> None:
-    """Nobody knows any more where the earlier response was: it goes on in a session of its own, and nothing is lost."""
+    """The response is found in the logs by its id. One that is nowhere begins a session, and nothing is lost."""
     with Through(tmp_path, lambda asked: answer(f"Answer to {asked.body['input']}.")) as through:
         first = post(through, "One")
         through.restart()
         second = post(through, "Two", previous_response_id=first["id"])
         post(through, "Three", previous_response_id=second["id"])
-        texts = sorted(through.texts(name)[::2] for name in through.names)
-        assert texts == [["One"], ["Two", "Three"]]
+        assert [through.texts(name)[::2] for name in through.names] == [["One", "Two", "Three"]]
+        shutil.rmtree(tmp_path / "logs")
+        through.restart()
+        post(through, "Four", previous_response_id=second["id"])
+        assert [through.texts(name)[::2] for name in through.names] == [["Four"]]
 
 
 def test_a_conversation_of_the_provider_is_one_session(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ def test_a_body_at_the_limit_passes_and_one_above_it_is_refused(wire: str, tmp_p
         assert error["type"] == ("request_too_large" if wire == "anthropic" else "invalid_request_error")
         assert (refused.json().get("type") == "error") == (wire == "anthropic")
         assert len(through.upstream.asked) == 1
+        counted = httpx2.get(f"{through.url}/metrics", trust_env=False, verify=False).text
+        assert 'status="413"' in counted
         talk.list[0]["content"] = "Short"
         assert text_of(wire, talk.ask()) == "Yes."  # the next one is answered
 

@@ -114,4 +114,5 @@ def test_fields_of_responses_mean_nothing_elsewhere(tmp_path: Path) -> None:
             talk.list.append({"role": "user", "content": words})
             through.post("chat", talk.body(conversation="any", previous_response_id="any"))  # the upstream refuses it
             talk.list.append({"role": "assistant", "content": "Yes."})
+        through.restart()  # what was refused is logged after that
         assert through.texts() == ["One", "Yes.", "Two", "Yes.", "Three"]

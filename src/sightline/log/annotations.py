@@ -70,12 +70,14 @@ class HistoryNote(Struct, omit_defaults=True):
     """The entries after it are messages of a list that another program holds.
 
     Each link is one message: the digest of the list up to it, and how many entries it has. A `reply` is the model's: a
-    digest of the list that it answers and of what it says, and its item. `after` is an item: the other program began a
-    new list there with a summary of its own, and everything up to this item is not part of the new list.
+    digest of the list that it answers and of what it says, its item, and the id by which the provider knows it. `base`
+    is the reply after which the messages were said without the list before it. `after` is an item: the other program
+    began a new list there with a summary of its own, and everything up to this item is not part of the new list.
     """
 
     links: list[tuple[str, Count]] = []
-    reply: tuple[str, str] | None = None
+    reply: tuple[str, ...] | None = None
+    base: str | None = None
     after: str = ""
 
 

@@ -78,6 +78,6 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
         Route("/{path:path}", pass_on, methods=_METHODS),  # Claude Code begins with HEAD /
     ]
     guard = Middleware(Guard, max_body=config.max_body, larger=LARGER, token_hash=config.token_hash, hosts=config.hosts)
-    app = Starlette(routes=routes, lifespan=lifespan, middleware=[guard, Middleware(Measure, metrics=metrics)])
+    app = Starlette(routes=routes, lifespan=lifespan, middleware=[Middleware(Measure, metrics=metrics), guard])
     app.state.totals, app.state.hub = totals, sessions.hub
     return app

@@ -26,6 +26,9 @@ _MEDIA = (b'"image', b'"input_image', b'"document"', b'"file', b'"input_file', b
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
+STEM = "proxy-"  # how the names of all conversations begin
+
+
 class Format(NamedTuple):
     """Where the parts of a request are in a provider's format."""
 
@@ -113,12 +116,18 @@ class ModelRequest(NamedTuple):
         return choice == "required" or (isinstance(choice, dict) and choice.get("type") == "any")
 
     @property
+    def previous_reply(self) -> str:
+        """The id of the reply after which the request goes on, if its provider keeps what was before; else empty."""
+        previous = self.fields.get("previous_response_id")
+        return previous if isinstance(previous, str) and self.format.wire == "responses" else ""
+
+    @property
     def kept_upstream(self) -> str:
         """The id under which the provider has the earlier part of the conversation; empty: the request has all."""
         if self.format.wire != "responses":  # elsewhere these are fields that nobody knows
             return ""
-        if isinstance(previous := self.fields.get("previous_response_id"), str):
-            return previous
+        if self.previous_reply:
+            return self.previous_reply
         conversation = self.fields.get("conversation")
         found = conversation.get("id") if isinstance(conversation, dict) else conversation
         return found if isinstance(found, str) else ""
@@ -270,4 +279,4 @@ def name_of(format: Format, session: str, opening: bytes) -> str:  # noqa: A002
     """Return the name of the conversation in an agent's session that has this opening."""
     told = f"{format.wire}\0{session}\0".encode("utf-8", "surrogatepass")
     stem, rest = blake2b(told, digest_size=5), blake2b(told + opening, digest_size=8)
-    return f"proxy-{stem.hexdigest()}-{rest.hexdigest()}"
+    return f"{STEM}{stem.hexdigest()}-{rest.hexdigest()}"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+_LOG_SECONDS = 5  # that logging may take when the server stops
 _MOST_WORKERS = 1000  # conversations whose requests wait for each other, those used last
 _log = logging.getLogger("sightline.server")
 
@@ -54,9 +55,7 @@ class Proxy:
         try:
             asked = self._recent.match(format, body, headers)
             if asked is None:
-                asked = await asyncio.to_thread(lambda: self._turns.find(parse(format, body, headers)))
-            elif asked.kept_upstream:
-                asked = self._turns.find(asked)
+                asked = self._turns.names.with_name(await asyncio.to_thread(parse, format, body, headers))
         except Exception:  # whatever it is: the provider says what is wrong with it
             return await call.pass_on(request.method, body)
         if self._turns.passes(asked):
@@ -69,8 +68,13 @@ class Proxy:
 
     async def log_request(self, asked: ModelRequest, *, passed: bool = False) -> Prepared:
         """Log a request, and compose what is sent if that is something else. Raises what `Turns.prepare` does."""
+
+        def log() -> tuple[ModelRequest, Prepared]:
+            found = self._turns.names.find(asked)
+            return found, self._turns.prepare(found, passed=passed)
+
         try:
-            prepared = await self.run(asked.name, lambda: self._turns.prepare(asked, passed=passed))
+            asked, prepared = await self.run(asked.name, log)
         except Exception as error:
             _log.warning("a request of %s is not logged: %s", asked.name, type(error).__name__, exc_info=True)
             self._totals.unlogged += 1
@@ -89,8 +93,9 @@ class Proxy:
         return task
 
     async def close(self) -> None:
-        """Wait until everything is logged that was sent."""
-        await asyncio.gather(*self._logs, return_exceptions=True)
+        """Wait a while until everything is logged that was sent."""
+        if self._logs:
+            await asyncio.wait(self._logs, timeout=_LOG_SECONDS)
 
     async def pass_on(self, request: "Request", provider: str) -> "Response":
         """Pass on a request that is not for a model, and its answer."""
@@ -202,7 +207,8 @@ class ModelCall:
             if not isinstance(response, httpx2.Response):
                 return response
             exchange = Exchange(self._proxy, self, asked, prepared, stack.pop_all())
-        headers = passed_back(response.headers, x_sightline_session=asked.name)
+        name = prepared.name if prepared else self._proxy.turns.names.name_at_once(asked)
+        headers = passed_back(response.headers, **({"x_sightline_session": name} if name else {}))
         if "text/event-stream" not in response.headers.get("content-type", ""):
             return await exchange.whole(response, headers)
         return StreamingResponse(exchange.stream(response), status_code=response.status_code, headers=headers)

@@ -4,27 +4,22 @@ Everything here runs in threads, for one conversation one thing after another.
 """
 
 import re
-from collections import OrderedDict
-from contextlib import suppress
-from heapq import nlargest
 from itertools import count
-from threading import Lock
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
 
 from sightline.agent.models.catalog import window_of
-from sightline.compaction.prompt import summary_in
-from sightline.errors import BadInput, SessionNotFound
+from sightline.errors import SessionNotFound
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.server.config import Config
-from sightline.server.model_request import Format, Json, ModelRequest, has_media, name_of
+from sightline.server.conversation_names import ConversationNames
+from sightline.server.model_request import Format, Json, ModelRequest, has_media
 from sightline.session.conversations import Conversations
 from sightline.session.history import History, ListPlace
 from sightline.session.session import Session
-from sightline.values.phrases import say
 from sightline.values.profiles import profile
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
@@ -52,9 +47,6 @@ _OPENAI = "://api.openai.com/"
 _ANY = Budget(1 << 40)
 _SAMPLES, _SAMPLE = 32, 256  # pieces of a body that are counted to estimate it, and their bytes
 _MOST_OPEN = 256  # sessions: each holds one file
-_MOST_PLACES = 10_000  # replies whose place is known by their id
-_MOST_OTHERS = 16  # conversations of an agent's session that are looked at for the one that a request goes on from
-_LEAST_SUMMARY = 40  # characters: shorter ones may be found in any text
 _SURE_SHARE = 0.6  # of the room: an estimate below it is sure enough
 
 
@@ -97,11 +89,10 @@ class Turns:
             for provider in config.upstreams
         }
         self._folder = Folder(config.folder, config.root)
+        self.names = ConversationNames(self._folder, self._conversations)
         self._told: WeakKeyDictionary[Session, _Head] = WeakKeyDictionary()  # what each session knows of the head
+        self._shortened: set[str] = set()  # sessions of agents in which something was
         self._windows: dict[str, int] = {}  # model → its context window, learned from a refusal
-        self._places: OrderedDict[str, tuple[str, ListPlace]] = OrderedDict()  # id of a reply → conversation, place
-        self._begun_again: dict[str, str] = {}  # conversation that goes on from a summary → the one that has it
-        self._finds = Lock()
         self._numbers = count(1)
         self._taken: dict[tuple[str, ListPlace], int] = {}  # list that is being answered → the request that it is for
 
@@ -109,39 +100,6 @@ class Turns:
         """Close all sessions."""
         for conversations in self._conversations.values():
             conversations.close()
-
-    def find(self, asked: ModelRequest) -> ModelRequest:
-        """Return a request with the name of the session that has its conversation.
-
-        It is another than the request says where the provider has the earlier part, or where the agent has replaced
-        the history by a summary: then its list begins with another message.
-        """
-        if kept := asked.kept_upstream:
-            name, _ = self._places.get(kept, (name_of(asked.format, asked.session, kept.encode()), None))
-            return asked._replace(name=name, pieces=None)
-        with self._finds:
-            if asked.name not in self._begun_again and asked.session and not self._folder.has(asked.name):
-                self._begun_again[asked.name] = self._find_summarized(asked) or asked.name
-        return asked._replace(name=self._begun_again.get(asked.name, asked.name))
-
-    def _find_summarized(self, asked: ModelRequest) -> str:
-        """Return the conversation whose agent goes on from a summary with this request; empty: there is none.
-
-        It belongs to the same session of the agent. It has this opening already, or its last reply is the summary.
-        """
-        logs = [*self._folder.path.glob(f"{asked.stem}*.jsonl")]
-        others = [log.stem for log in nlargest(_MOST_OTHERS, logs, key=lambda log: log.stat().st_mtime)]
-        for name in others:
-            with self._conversations[asked.format.provider].use(name) as history:
-                if history.knows(asked.listed[asked.first : asked.opening]):
-                    return name
-        said = asked.opening_text
-        for name in others if asked.tools else ():
-            with self._conversations[asked.format.provider].use(name) as history, suppress(BadInput):
-                if _has_summary(said, history.last_reply()):
-                    history.begin_again(say("summary follows", history.session.settings.locale), _ANY)
-                    return name
-        return ""
 
     def passes(self, asked: ModelRequest) -> bool:
         """Whether a request goes up as it came for sure, so that it can be logged afterwards. Quick, for an event loop.
@@ -155,8 +113,8 @@ class Turns:
             return False
         most = asked.most_tokens
         if most is None:
-            if self._folder.has(asked.name):  # it may have been shortened before
-                return False
+            if self._folder.has(asked.name) or (asked.session and asked.stem in self._shortened):
+                return False  # it may have been shortened before, or go on from a summary of one that was
             if self._config.window is not None and has_media(asked.body):  # more tokens than their address has bytes
                 return False
             most = len(asked.body)
@@ -175,9 +133,8 @@ class Turns:
         name = asked.name
         with self._conversations[asked.format.provider].use(name) as history:
             begins = not history.session.size
-            if kept := asked.kept_upstream:
-                _, answered = self._places.get(kept, ("", history.end))
-                place = history.go_on(answered, asked.messages, in_place=True)
+            if asked.kept_upstream:
+                place = history.go_on(asked.previous_reply, asked.messages, in_place=True)
             else:
                 history.follow(asked.messages, in_place=True)
                 place = history.place
@@ -251,15 +208,9 @@ class Turns:
             if self._taken.get((prepared.name, prepared.place)) == prepared.number:
                 del self._taken[prepared.name, prepared.place]
             if item:
-                place = history.expect(prepared.place, read_reply(shown).parts, item)
-                self._note_place(shown.get("id"), prepared.name, place)
-
-    def _note_place(self, reply: object, name: str, place: ListPlace) -> None:
-        """Note where a reply is, because a request may go on from it by its id."""
-        if isinstance(reply, str):
-            self._places[reply] = name, place
-            while len(self._places) > _MOST_PLACES:
-                self._places.popitem(last=False)
+                reply_id = str(shown.get("id") or "") if format.wire == "responses" else ""
+                history.expect(prepared.place, read_reply(shown).parts, item, reply_id)
+                self.names.note_reply(reply_id, prepared.name)
 
     def _take(self, history: History, prepared: Prepared, *, keeps: bool = True) -> tuple[Session, Prepared]:
         """Return the session that a request writes to: a branch of its own, if another one like it was answered.
@@ -304,6 +255,7 @@ class Turns:
         self, session: Session, before: Prepared, asked: ModelRequest, budget: Budget, *, recall: bool = True
     ) -> Prepared:
         self._set_head(session, asked, recall=recall)
+        self._shortened.add(asked.stem)
         is_first = session.receipt is None
         payload = session.compose(budget)
         own = OWN & {tool.name for tool in payload.tools if tool in RECALL_TOOLS}
@@ -314,12 +266,6 @@ class Turns:
         return before._replace(
             body=body, own=own, offered=offered, sent=payload.tokens, swept=swept, composed=True, read_again=again
         )
-
-
-def _has_summary(said: str, reply: str) -> bool:
-    """Whether a text has the summary that this reply is. Agents put words of their own around it, and change blanks."""
-    summary = " ".join(summary_in(reply).split())
-    return len(summary) >= _LEAST_SUMMARY and summary in " ".join(said.split())
 
 
 def _fits(tokens: int, budget: Budget, session: Session) -> bool:

@@ -82,6 +82,7 @@ class AsyncItems(_Collection[Items, Item]):
     info = _awaitable(Items.info)
     table = _awaitable(Items.table)
     tokens = _awaitable(Items.tokens)
+    system = _awaitable(Items.system)
     constraints = _awaitable(Items.constraints)
     expand = _awaitable(Items.expand)
     answer = _awaitable(Items.answer)

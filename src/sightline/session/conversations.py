@@ -19,6 +19,7 @@ Sessions = Session | AsyncSession | Stores | str | Path | Callable[[str], Sessio
 for one conversation."""
 
 _MOST_OPEN = 64  # sessions whose files are open at once
+_MOST_HELD = 256 * 1024 * 1024  # bytes of messages that open histories hold, to know them again
 
 
 class _Entry:
@@ -26,6 +27,7 @@ class _Entry:
 
     def __init__(self) -> None:
         self.lock, self.users = RLock(), 0
+        self.held = 0  # bytes, see `History.held`
         self.history: History | None = None
 
 
@@ -77,6 +79,7 @@ class Conversations:
         finally:
             with self._lock:
                 entry.users -= 1
+                entry.held = entry.history.held if entry.history is not None else 0
                 oldest = self._take_oldest()
             for each in oldest:  # not inside the lock, because closing takes a while
                 self._close(each)
@@ -115,11 +118,14 @@ class Conversations:
             return Session.new(project, stores=stores, session_id=session_id, settings=self._settings)
 
     def _take_oldest(self) -> list[_Entry]:
-        """Take out those that were not used for the longest time, if too many are open."""
-        if (more := len(self._entries) - self._most_open) <= 0:
-            return []
-        idle = [name for name, entry in self._entries.items() if not entry.users]
-        return [self._entries.pop(name) for name in idle[:more]]
+        """Take out those that were not used for the longest time, if too many are open, or hold too much."""
+        taken, held = [], sum(entry.held for entry in self._entries.values())
+        for name in [name for name, entry in self._entries.items() if not entry.users][:-1]:
+            if len(self._entries) <= self._most_open and held <= _MOST_HELD:
+                break
+            taken.append(self._entries.pop(name))
+            held -= taken[-1].held
+        return taken
 
     def _close(self, entry: _Entry) -> None:
         if entry.history is not None:

@@ -53,13 +53,15 @@ class History:
     def __init__(self, session: Session, *, wire: str = "") -> None:
         """`wire`: the name of the format of the messages; without it each is read in its own, as by `extend`."""
         self.session, self._first, self._wire = session, session, wire
-        self._lock = RLock()
+        self._lock, self.held = RLock(), 0  # `held`: bytes of the list that was given last, if it was given as bytes
         self._seen: list[Seen] = []
         self._given: list[Any] = []
         self._at: dict[str, int] = {}  # item → the message of the list that it is
         self._places: dict[bytes, list[_Place]] = {}  # digest of a list → where its last message is
         self._ends: dict[str, bytes] = {}  # branch → the list that it has, or the key of the reply after it
         self._replies: dict[bytes, _Place] = {}  # key of a reply → where it is. See `reply_key`
+        self._reply_ids: dict[str, ListPlace] = {}  # id of a reply at its provider → the place after it
+        self._bases: dict[bytes, bytes] = {}  # messages without the list before them → the reply that they follow
         self._begins: list[str] = []  # items after which the other program began a new list, with a summary of its own
         self._others: dict[str, Session] = {}  # branch → its session, the one that was used last at the end
         self._read_places()
@@ -105,21 +107,24 @@ class History:
         return ListPlace(self.session.branch, place.chain)
 
     @locked
-    def expect(self, place: ListPlace, shown: Sequence[Part], item: str) -> ListPlace:
+    def expect(self, place: ListPlace, shown: Sequence[Part], item: str, reply_id: str = "") -> None:
         """Say what the reply to a list looks like to the other program, and the last item of it in the log.
 
         When the list comes back with a reply that says this, it is known: its text may differ in blanks, and what is
-        neither text nor call may be missing. Return the place after the reply, for `go_on`.
+        neither text nor call may be missing. `reply_id`: by which `go_on` finds it.
         """
         if not any(isinstance(part, Call | Text | Blob) for part in shown):
-            return place
+            return
         key = reply_key(place.chain, shown)
         session = self.session_at(place)
-        note = HistoryNote(reply=(key.hex(), item))
+        note = HistoryNote(reply=(key.hex(), item, reply_id) if reply_id else (key.hex(), item))
         retry_on_conflict(lambda: session.extend([], note=note), session.refresh)
-        self._replies[key] = _Place(item, place.branch)
-        self._ends[place.branch] = key
-        return ListPlace(place.branch, key)
+        self._put_reply(key, _Place(item, place.branch), reply_id)
+
+    def _put_reply(self, key: bytes, place: _Place, reply_id: str) -> None:
+        self._replies[key], self._ends[place.branch] = place, key
+        if reply_id:
+            self._reply_ids[reply_id] = ListPlace(place.branch, key)
 
     @property
     def end(self) -> ListPlace:
@@ -127,16 +132,28 @@ class History:
         return ListPlace(self.session.branch, self._end_of(self.session.branch))
 
     @locked
-    def go_on(self, place: ListPlace, messages: Sequence[Any], *, in_place: bool = False) -> ListPlace:
-        """Append messages after a reply, without the list before it. Return where they are. Raises as `follow` does."""
+    def go_on(self, reply_id: str, messages: Sequence[Any], *, in_place: bool = False) -> ListPlace:
+        """Append messages after a reply, without the list before it. Return where they are. Raises as `follow` does.
+
+        Without an id they follow what there is; so they do for a reply that is not known. Messages that still wait for
+        an answer there are the same request, sent again.
+        """
         self._seen, self._given = [], []
-        read = self._read(messages, 0)
+        read, place = (
+            self._read(messages, 0),
+            (self._reply_ids.setdefault(reply_id, self.end) if reply_id else self.end),
+        )
+        sent = link(messages, read, self._bases.get(place.chain, place.chain))[-1].chain
+        if (waiting := next((each for each, end in self._ends.items() if end == sent), None)) is not None:
+            self._open(waiting)
+            return ListPlace(waiting, sent)
         self._open(place.branch)
-        if self._ends.get(place.branch) != place.chain and (known := self._replies.get(place.chain)):
-            self._switch(self.session.fork(known.item))  # others went on from there
-            self._ends[self.session.branch] = place.chain
-        linked = link(messages, read, self._ends.get(self.session.branch, START))
-        self._append(linked, read, in_place, is_reply=False)
+        known = self._replies.get(place.chain)
+        if self._end_of(place.branch) != place.chain and (known or place.chain == START):  # others went on from there
+            self._switch(self.session.fork(known.item if known else 0))
+        linked = link(messages, read, place.chain)
+        self._append(linked, read, in_place, is_reply=False, base=place.chain)
+        self._bases[linked[-1].chain] = place.chain
         return self.end
 
     @locked
@@ -249,12 +266,22 @@ class History:
                 if self._has(place):
                     self._at.pop(place.item, None)
                     self._at[place.item] = at
+        kept = self.held if first == len(self._seen) else sum(_held(each) for each in seen[:first])
+        self.held = kept + sum(_held(each) for each in seen[first:])
         self._given, self._seen = messages, seen
 
     # ------------------------------------------------------------------ the log
 
-    def _append(self, seen: Sequence[Seen], read: Sequence[list[Message]], in_place: bool, is_reply: bool) -> None:
-        note = HistoryNote([(each.chain.hex(), len(own)) for each, own in zip(seen, read, strict=True)])
+    def _append(
+        self,
+        seen: Sequence[Seen],
+        read: Sequence[list[Message]],
+        in_place: bool,
+        is_reply: bool,
+        base: bytes | None = None,
+    ) -> None:
+        links = [(each.chain.hex(), len(own)) for each, own in zip(seen, read, strict=True)]
+        note = HistoryNote(links, base=None if base is None else base.hex())
         neutral = [message for own in read for message in own]
         ids = self.session.extend(neutral, in_place=in_place, is_reply=is_reply, note=note)
         if is_reply:
@@ -271,15 +298,16 @@ class History:
     def _read_places(self) -> None:
         """Read where the log has which messages of the list."""
         self._places, self._ends, self._replies, self._begins = {}, {}, {}, []
+        self._reply_ids, self._bases = {}, {}
         for seq, branch, value in self.session.annotations(entries.HISTORY):
             try:
                 note = msgspec.convert(value, HistoryNote)
                 links = [(bytes.fromhex(chain), count) for chain, count in note.links]
             except (msgspec.ValidationError, ValueError):  # another program wrote it: its messages are not known again
                 continue
-            if note.reply:
-                key = bytes.fromhex(note.reply[0])
-                self._replies[key], self._ends[branch] = _Place(note.reply[1], branch), key
+            if note.reply and len(note.reply) > 1:
+                key, item, *ids = note.reply
+                self._put_reply(bytes.fromhex(key), _Place(item, branch), ids[0] if ids else "")
             if note.after:
                 self._begins.append(note.after)
                 self._ends[branch] = START
@@ -287,6 +315,8 @@ class History:
             for chain, count in links:
                 end += count
                 self._put(chain, str(end) if end > seq else "", branch)
+            if note.base is not None and links:
+                self._bases[links[-1][0]] = bytes.fromhex(note.base)
 
     def _refresh(self) -> None:
         """Read what other processes have appended."""
@@ -351,3 +381,7 @@ class History:
             self._others[session.branch] = session
         for branch in [each for each in self._others if each != session.branch][: -_MOST_OPEN or None]:
             self._others.pop(branch).close()
+
+
+def _held(seen: Seen) -> int:
+    return len(seen.copy) if isinstance(seen.copy, bytes) else 0

@@ -112,6 +112,12 @@ class Items:
         return tokens + head + journal.tools.tokens + profile.request_tokens
 
     @locked
+    def system(self) -> str:
+        """Return the system prompt of the next payload."""
+        journal = self._journal
+        return "\n\n".join(journal.reader.text(row) for row in journal.timeline.head_rows(journal.path))
+
+    @locked
     def constraints(self) -> list[Constraint]:
         """Return what the user laid down on this branch for the work, oldest first, and whether it was revoked."""
         timeline = self._journal.timeline
