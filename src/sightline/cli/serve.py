@@ -76,6 +76,7 @@ def serve(host: str, port: int, window: int | None, economy: str, upstreams: tup
         print_text(out, here.words("serve inspector", address=f"{address}/inspector/"), "dim")
 
     listener.on_start = announce
+    _log_as_json()
     listener.run()
 
 
@@ -106,6 +107,17 @@ def wrap(window: int | None, economy: str, upstreams: tuple[str, ...], command: 
         status = _run_child(_told(command, address), _variables(address))
     _print_totals(here, totals)
     sys.exit(status)
+
+
+def _log_as_json() -> None:
+    """Write the log of the server to standard error: a line for each request and for each thing that went wrong."""
+    import logging
+
+    from sightline.server.metrics import json_log_handler
+
+    log = logging.getLogger("sightline")
+    log.addHandler(json_log_handler())
+    log.setLevel(logging.INFO)
 
 
 def _config(here: Place, host: str, window: int | None, economy: str, upstreams: tuple[str, ...]) -> "Config":
