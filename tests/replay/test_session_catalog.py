@@ -126,10 +126,27 @@ def test_what_is_long_is_counted_later(home: Path, monkeypatch: pytest.MonkeyPat
     catalog = SessionCatalog(Places(home / "one"))
     page = catalog.page(Wanted(sort="turns"))
     assert (page.pending, [row.ready for row in page.rows]) == (1, [False])
+    assert catalog.row("long") is not None
     while catalog.count_more(5000):
         pass
     page = catalog.page(Wanted(sort="turns"))
     assert (page.pending, page.rows[0].ready, page.rows[0].counted.turns) == (0, True, 50)
+
+
+def test_a_first_list_looks_at_the_newest_and_the_rest_follows(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work for one list is bounded; what was looked at is kept for the next run."""
+    monkeypatch.setattr("sightline.replay.session_catalog._MOST_HEADS", 2)
+    for number in range(7):
+        claude_log(home / "claude" / "projects" / "x" / f"{number}.jsonl", f"Question {number}")
+    catalog = SessionCatalog(Places(home / "one", everywhere=True))
+    page = catalog.page(Wanted())
+    assert (len(page.rows), page.pending) == (2, 5)
+    while catalog.count_more(1 << 20):
+        pass
+    assert catalog.page(Wanted()).total == 7
+    monkeypatch.setattr("sightline.replay.session_catalog.look_at", lambda _: pytest.fail("it was looked at again"))
+    again = SessionCatalog(Places(home / "one", everywhere=True)).page(Wanted(words="question 3"))
+    assert ([row.title for row in again.rows], again.pending) == (["Question 3"], 0)
 
 
 def test_files_of_claude_code_are_offered_and_imported_where_they_belong(home: Path) -> None:

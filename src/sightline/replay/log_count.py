@@ -114,7 +114,7 @@ class LogCount:
             opened.seek(self.offset)
             end = self.offset + most
             while self.offset < end:
-                lines = opened.readlines(_PIECE)
+                lines = opened.readlines(min(_PIECE, end - self.offset))
                 if lines and not lines[-1].endswith(b"\n"):  # it may still be written
                     lines.pop()
                 if not lines:

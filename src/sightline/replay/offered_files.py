@@ -34,7 +34,7 @@ class Offered(NamedTuple):
 
 
 class FirstLook(NamedTuple):
-    """What the first lines of a file say."""
+    """What the first lines of a file say. `model` only if an answer comes early."""
 
     source: str = ""  # empty: nobody says anything in it
     title: str = ""
@@ -71,24 +71,36 @@ def find_offered(named: Iterable[Path], folders: Iterable[Path] = ()) -> Iterato
 
 
 def look_at(path: Path) -> FirstLook:
-    """Return what the first lines of a file say. Whatever it is, nothing is raised."""
+    """Return what the first lines of a file say: as many as it takes to know what it is about. Nothing is raised."""
+    look, fallback = FirstLook(MESSAGES), FirstLook(MESSAGES)
+    speaks = False
     try:
-        values = [*_first_values(path)]
+        for value in _first_values(path):
+            is_side = isinstance(value, dict) and bool(value.get("isSidechain"))
+            look = _with_line(look, value)
+            for role, content in _messages_in(value):
+                speaks = True
+                if role == "user" and (words := own_words(content)):
+                    if not is_side:
+                        return look._replace(title=words)
+                    fallback = fallback if fallback.title else look._replace(title=words)  # of a subagent
+                elif role == "user" and not fallback.title and (words := typed_command(content)):
+                    fallback = look._replace(title=words)
     except (OSError, BadInput):
+        pass  # what was read of it counts
+    if not speaks:
         return FirstLook()
-    source = next((name for recognises, name in _RECOGNISE if any(map(recognises, values))), MESSAGES)
-    main = [value for value in values if not (isinstance(value, dict) and value.get("isSidechain"))]
-    messages = _messages(main) or _messages(values)  # the log of a subagent has nothing else
-    if not messages:
-        return FirstLook()
-    users = [content for role, content in messages if role == "user"]
-    titles = (words for find in (own_words, typed_command) for content in users if (words := find(content)))
+    return look._replace(title=fallback.title)
+
+
+def _with_line(look: FirstLook, value: Any) -> FirstLook:
+    """Add what a line says about the file itself."""
     return FirstLook(
-        source,
-        next(titles, ""),
-        next(filter(None, (_text(value, "cwd") for value in values)), ""),
-        next((moment for value in values if (moment := seconds_of(_text(value, "timestamp"))) is not None), None),
-        next(filter(None, (_text(value, "model") for value in values)), ""),
+        next((name for recognises, name in _RECOGNISE if recognises(value)), look.source),
+        look.title,
+        look.project or _text(value, "cwd"),
+        look.created if look.created is not None else seconds_of(_text(value, "timestamp")),
+        look.model or _text(value, "model"),
     )
 
 
@@ -99,10 +111,6 @@ def _first_values(path: Path) -> Iterator[Any]:
         length += len(line.data)
         if length > _LONGEST_LOOK:
             return
-
-
-def _messages(values: list[Any]) -> list[tuple[str, Any]]:
-    return [message for value in values for message in _messages_in(value)]
 
 
 def _messages_in(value: Any) -> Iterator[tuple[str, Any]]:

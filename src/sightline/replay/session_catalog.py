@@ -16,8 +16,10 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from sightline import __version__
 from sightline.errors import BadSessionId, SightlineError
 from sightline.log.stores import check_session_id
+from sightline.log.stores.disk import make_directory
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.side_files import read_whole, replace_whole
 from sightline.replay.imported_files import ImportedFiles
@@ -37,9 +39,10 @@ from sightline.replay.places import Place, Places
 from sightline.values.items import Usage
 
 PROXY = "proxy"
-_HEAD = 1 << 17  # bytes of a log in which its title is looked for
-_MOST_HEADS = 2_000  # logs and files whose beginning is read for one list
-_PAGE_BYTES = 1 << 26  # of logs that are counted for one page, before it is shown with what is known
+_HEAD = 1 << 15  # bytes of a log in which its title is looked for
+_MOST_HEADS = 200  # logs, and files, whose beginning is read for one list; others are read in the background
+_PAGE_BYTES = 1 << 24  # of logs that are counted for one page, before it is shown with what is known
+_ROW_BYTES = 1 << 23  # of one log that are counted before it is described
 _KEPT = "session-list.msgpack"
 _NAMES = {"proxy-": PROXY, "claude-": CLAUDE_CODE, "codex-": CODEX}  # how the ids of such sessions begin
 
@@ -91,6 +94,14 @@ class _Kept(Struct, array_like=True):
     changed: int
     size: int
     counted: Counted
+
+
+class _AllKept(Struct):
+    """What is kept for the next run, by path."""
+
+    version: str = ""
+    logs: dict[str, _Kept] = {}
+    looks: dict[str, tuple[int, FirstLook]] = {}  # the size that a file had then
 
 
 class _Log:
@@ -148,22 +159,19 @@ class SessionCatalog:
         self.places, self._named, self._cost_of = places, offered, cost_of
         self.imported = ImportedFiles(places.imported)
         self._lock = RLock()
-        self._logs: dict[Path, _Log] = {}
-        self._looks: dict[Path, tuple[int, FirstLook]] = {}  # the size that a file had then
+        self._logs: dict[str, _Log] = {}  # by path
         self._file = places.home / _KEPT
-        self._kept: dict[str, _Kept] | None = None
+        self._kept: _AllKept | None = None
         self._is_new = False  # something was counted that is not kept yet
 
     def page(self, wanted: Wanted) -> Page:
         """Return a part of the list."""
         with self._lock:
-            logs = [*self._found()]
-            heads = _MOST_HEADS
-            for log in logs:
-                if not log.looked and heads:
-                    heads -= 1
-                    self._read(log, _HEAD)
-            offered = {str(each.path): each for each in self._offered()}
+            logs, offered = self._logs_now(), self._offered_now()
+            for log in [log for log in logs if not log.looked][:_MOST_HEADS]:
+                self._read(log, _HEAD)
+            unseen = self._unseen(offered)
+            self._look(unseen[:_MOST_HEADS])
             origins = self._origins(offered)
             rows = [self._row(log, origins) for log in logs]
             rows += self._others()
@@ -171,12 +179,12 @@ class SessionCatalog:
             found = sorted(filter(_filter(wanted), rows), key=_order(wanted.sort), reverse=not wanted.ascending)
             page = found[wanted.start : wanted.start + wanted.limit]
             page = self._count_page(page, {log.place.full_id(log.session_id): log for log in logs}, origins)
-            pending = sum(not log.is_ready for log in logs)
+            pending = sum(not log.is_ready for log in logs) + len(unseen[_MOST_HEADS:])
             sources, projects = Counter(row.source for row in rows), Counter(row.project for row in rows)
             return Page(page, len(found), pending, dict(sources.most_common()), dict(projects.most_common()))
 
     def row(self, full_id: str) -> Listed | None:
-        """Return the row of one session, counted whole; None if there is none."""
+        """Return the row of one session; None if there is none. One that is very long may not be counted whole."""
         place, session_id = self.places.find(full_id)
         with self._lock:
             if not isinstance(place.stores, Folder):
@@ -184,35 +192,40 @@ class SessionCatalog:
             log = next((log for log in self._found_in(place) if log.session_id == session_id), None)
             if log is None:
                 return None
-            while not log.is_ready:
-                self._read(log, _PAGE_BYTES)
-            offered = self._offered() if place.key == self.places.imported.key else []
-            return self._row(log, self._origins({str(each.path): each for each in offered}))
+            if not log.is_ready:
+                self._read(log, _ROW_BYTES)
+            offered = self._offered_now() if place.key == self.places.imported.key else {}
+            return self._row(log, self._origins(offered))
 
     def count_more(self, most: int) -> int:
-        """Count about so many bytes of what has not been counted yet. Return how many logs are left."""
+        """Count about so many bytes of what has not been counted yet. Return how many logs and files are left."""
         with self._lock:
-            waiting = [log for log in self._found() if not log.is_ready]
-            for number, log in enumerate(waiting):
-                if most <= 0:
-                    return len(waiting) - number
-                most -= self._read(log, most) + 1
-                if not log.is_ready:
-                    return len(waiting) - number
-            self.keep()
-            return 0
+            unseen = self._unseen(self._offered_now())
+            if unseen:
+                self._look(unseen[:_MOST_HEADS])
+                unseen = unseen[_MOST_HEADS:]
+            waiting = [log for log in self._logs_now() if not log.is_ready]
+            while waiting and most > 0:
+                most -= self._read(waiting[0], most) + 1
+                if waiting[0].is_ready:
+                    del waiting[0]
+            if not waiting and not unseen:
+                self.keep()
+            return len(waiting) + len(unseen)
 
     def keep(self) -> None:
         """Keep what was counted, for the next run. If that is not possible, nothing is kept."""
         with self._lock:
             if self._is_new:
-                kept = {str(path): log.kept() for path, log in self._logs.items() if log.is_ready}
-                replace_whole(self._file, msgspec.msgpack.encode(kept))
+                logs = {path: log.kept() for path, log in self._logs.items() if log.is_ready}
+                with suppress(OSError):  # a newcomer has no such folder yet
+                    make_directory(self._file.parent)
+                replace_whole(self._file, msgspec.msgpack.encode(_AllKept(__version__, logs, self._before.looks)))
                 self._is_new = False
 
     def find_offered(self, path: str) -> Offered | None:
         """Return the file of this path, if it is one that is offered; None if it is not."""
-        return next((each for each in self._offered() if str(each.path) == path), None)
+        return self._offered_now().get(path)
 
     # ------------------------------------------------------------------ private
 
@@ -220,26 +233,30 @@ class SessionCatalog:
         self._is_new = True
         return log.read(most)
 
-    def _found(self) -> Iterator[_Log]:
-        """Yield the logs that there are now."""
-        for place in self.places.all():
-            yield from self._found_in(place)
+    @property
+    def _before(self) -> _AllKept:
+        """What an earlier run kept, and what was looked at since."""
+        if self._kept is None:
+            self._kept = _read_kept(self._file)
+        return self._kept
+
+    def _logs_now(self) -> list[_Log]:
+        """Return the logs that there are now, the one written to last first."""
+        found = [log for place in self.places.all() for log in self._found_in(place)]
+        return sorted(found, key=lambda log: -log.changed)
 
     def _found_in(self, place: Place) -> Iterator[_Log]:
         if not isinstance(place.stores, Folder):
             return
-        if self._kept is None:
-            self._kept = _read_kept(self._file)
         with suppress(OSError), os.scandir(place.stores.path) as names:
             for each in names:
                 name, suffix = os.path.splitext(each.name)  # noqa: PTH122 - a Path for each would take longer
                 with suppress(OSError, BadSessionId):
                     if suffix != ".jsonl" or not each.is_file() or not (status := each.stat()).st_size:
                         continue
-                    path = Path(each.path)
-                    if (log := self._logs.get(path)) is None:
-                        kept = self._kept.get(each.path)
-                        log = self._logs[path] = _Log(place, check_session_id(name), path, kept)
+                    if (log := self._logs.get(each.path)) is None:
+                        kept = self._before.logs.pop(each.path, None)
+                        log = self._logs[each.path] = _Log(place, check_session_id(name), Path(each.path), kept)
                     log.note(status.st_size, status.st_mtime_ns)
                     yield log
 
@@ -260,9 +277,22 @@ class SessionCatalog:
                 row = _listed(place, session_id, counted, error or counted.error)
                 yield replace(row, cost=self._cost_of(counted.usages))
 
-    def _offered(self) -> list[Offered]:
+    def _offered_now(self) -> dict[str, Offered]:
+        """Return the files that are offered now, by path, the one changed last first."""
         folders = home_folders(os.environ, Path.home()) if self.places.everywhere else []
-        return [*find_offered(self._named, folders)]
+        found = sorted(find_offered(self._named, folders), key=lambda each: -each.changed)
+        return {str(each.path): each for each in found}
+
+    def _unseen(self, offered: dict[str, Offered]) -> list[Offered]:
+        """Return the files that must be looked at: new ones, and those that said nothing and have grown."""
+        looks, nothing = self._before.looks, (-1, FirstLook())
+        known = ((each, looks.get(path, nothing)) for path, each in offered.items())
+        return [each for each, (size, look) in known if size < 0 or (size != each.size and not look.title)]
+
+    def _look(self, files: list[Offered]) -> None:
+        for each in files:
+            self._before.looks[str(each.path)] = (each.size, look_at(each.path))
+            self._is_new = True
 
     def _origins(self, offered: dict[str, Offered]) -> dict[str, tuple[Offered, bool]]:
         """Return the file of each imported session that is offered now, and whether it has grown since."""
@@ -285,16 +315,9 @@ class SessionCatalog:
 
     def _files(self, offered: dict[str, Offered], listed: set[str | None]) -> Iterator[Listed]:
         """Yield the files that are not imported, without those in which nobody says anything."""
-        heads = _MOST_HEADS
         for path, each in offered.items():
-            if path in listed:
-                continue
-            size, look = self._looks.get(each.path, (-1, FirstLook()))
-            if heads and (size < 0 or (size != each.size and not look.title)):
-                heads -= 1
-                look = look_at(each.path)
-                self._looks[each.path] = (each.size, look)
-            if look.source:
+            _, look = self._before.looks.get(path, (-1, FirstLook()))
+            if path not in listed and look.source:
                 yield Listed(
                     "", each.path.name, "file", look.source, look.title, look.project, look.created,
                     each.changed / 1e9, each.size, counted=Counted(model=look.model), file=path,
@@ -315,11 +338,12 @@ class SessionCatalog:
         return rows
 
 
-def _read_kept(file: Path) -> dict[str, _Kept]:
-    try:
-        return msgspec.msgpack.decode(read_whole(file) or b"\x80", type=dict[str, _Kept])
-    except msgspec.DecodeError:  # of another version: everything is counted again
-        return {}
+def _read_kept(file: Path) -> _AllKept:
+    with suppress(msgspec.DecodeError):
+        found = msgspec.msgpack.decode(read_whole(file) or b"\x80", type=_AllKept)
+        if found.version == __version__:
+            return found
+    return _AllKept()  # of another version, which may have counted in another way
 
 
 def _listed(place: Place, session_id: str, counted: Counted, error: str = "") -> Listed:

@@ -1,7 +1,8 @@
 """Where the tokens of a session, or of one call, are: by kind, tool and file; and what was read again."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -20,6 +21,7 @@ GROUPS = ("kind", "tool", "file", "level")
 _MOST_CHILDREN = 100  # of a node; the rest is one more
 _MOST_FILES = 200
 _LONGEST = 300  # characters of a name: a command may be a whole script
+_MOST_KNOWN = 8  # trees of a session that are kept, because a page asks for the same again
 
 
 class Node(Struct):
@@ -59,6 +61,9 @@ class TokenTree(Struct, frozen=True):
     rereads: Rereads
 
 
+_known: "WeakKeyDictionary[Session, dict[tuple[Any, ...], TokenTree]]" = WeakKeyDictionary()
+
+
 class _Leaf(NamedTuple):
     """Items that have all names in common."""
 
@@ -78,20 +83,31 @@ def token_tree(session: Session, by: Sequence[str] = ("kind", "tool", "file"), n
     if not by or any(group not in GROUPS for group in by):
         raise BadInput(f"by: tokens are grouped by {', '.join(GROUPS)}, in any order, such as kind,tool,file")
     with session._lock:
-        journal, calls = session._journal, tool_calls(session)
-        again, files = _read_again(journal, calls)
-        if number is None:
-            leaves, faults = _all_leaves(session, journal, calls, again), len(session.items.faults)
-        else:
-            contents = CallContents(session, number)
-            rows = {line.row for line in contents.lines}
-            again &= rows
-            leaves = [*_call_leaves(contents, again)]
-            files = [file for file in files if not rows.isdisjoint(map(session.items.row, file.items))]
-            faults = sum(session.items.row(each) in rows for each in session.items.faults)
-        root = _grown(leaves, by)
-        tokens = sum(journal.timeline.full[row] for row in again)
-        return TokenTree(root.tokens, root, Rereads(len(again), tokens, faults, files[:_MOST_FILES]))
+        journal = session._journal
+        key = (journal.branch, len(journal.timeline), len(journal.timeline.receipt_offset), tuple(by), number)
+        known = _known.setdefault(session, {})
+        if key not in known:
+            while len(known) >= _MOST_KNOWN:
+                del known[next(iter(known))]
+            known[key] = _make_tree(session, by, number)
+        return known[key]
+
+
+def _make_tree(session: Session, by: Sequence[str], number: int | None) -> TokenTree:
+    journal, calls = session._journal, tool_calls(session)
+    again, files = _read_again(journal, calls)
+    if number is None:
+        leaves, faults = _all_leaves(session, journal, calls, again), len(session.items.faults)
+    else:
+        contents = CallContents(session, number)
+        rows = {line.row for line in contents.lines}
+        again &= rows
+        leaves = [*_call_leaves(contents, again)]
+        files = [file for file in files if not rows.isdisjoint(map(session.items.row, file.items))]
+        faults = sum(session.items.row(each) in rows for each in session.items.faults)
+    root = _grown(leaves, by)
+    tokens = sum(journal.timeline.full[row] for row in again)
+    return TokenTree(root.tokens, root, Rereads(len(again), tokens, faults, files[:_MOST_FILES]))
 
 
 def _all_leaves(session: Session, journal: Journal, calls: ToolCalls, again: set[int]) -> list[_Leaf]:

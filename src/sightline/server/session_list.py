@@ -12,7 +12,7 @@ from sightline.server.rest_list_values import SessionFacts, SessionPage, Session
 from sightline.server.sessions import OpenSessions
 
 LIVE_SECONDS = 60.0
-_AT_ONCE = 1 << 25  # bytes that are counted in one go, so that others need not wait long for the list
+_AT_ONCE = 1 << 22  # bytes that are counted in one go, so that others need not wait long for the list
 
 
 class SessionList:
@@ -29,8 +29,8 @@ class SessionList:
             query.q, query.source, query.project, query.sort, query.order == "asc", query.start, query.limit
         )
         page = await asyncio.to_thread(self.catalog.page, wanted)
-        if page.pending and (self._counting is None or self._counting.done()):
-            self._counting = asyncio.get_running_loop().create_task(self._count())
+        if page.pending:
+            self._count_later()
         end = query.start + len(page.rows)
         following = end if page.rows and end < page.total else None
         facts = list(map(self._facts, page.rows))
@@ -39,7 +39,11 @@ class SessionList:
     async def facts(self, session_id: str) -> SessionFacts:
         """Return the facts of one session."""
         row = await asyncio.to_thread(self.catalog.row, session_id)
-        return SessionFacts(session_id, open=True) if row is None else self._facts(row)  # None: nothing is written yet
+        if row is None:  # nothing is written yet
+            return SessionFacts(session_id, open=True)
+        if not row.ready:
+            self._count_later()
+        return self._facts(row)
 
     async def close(self) -> None:
         """End counting, and keep what was counted."""
@@ -47,6 +51,10 @@ class SessionList:
             self._counting.cancel()
             await asyncio.gather(self._counting, return_exceptions=True)
         await asyncio.to_thread(self.catalog.keep)
+
+    def _count_later(self) -> None:
+        if self._counting is None or self._counting.done():
+            self._counting = asyncio.get_running_loop().create_task(self._count())
 
     async def _count(self) -> None:
         while await asyncio.to_thread(self.catalog.count_more, _AT_ONCE):
