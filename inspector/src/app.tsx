@@ -97,11 +97,13 @@ function SessionFrame({ route, server }: { route: Route; server: ServerInfo | un
         </div>
       </nav>
       <main id="main" tabIndex={-1}>
-        {details.error && !facts ? <Failure error={details.error} retry={details.reload} /> : facts ? show(route, place) : <Busy />}
+        {details.error && !facts ? <Failure error={details.error} retry={details.reload} /> : facts || AT_ONCE.includes(route.view) ? show(route, place) : <Busy />}
       </main>
     </>
   );
 }
+
+const AT_ONCE: View[] = ["items", "changes", "windows"]; // they need no counts, so a long session is seen before it is counted
 
 /** What every view of a session gets. */
 export interface Place {

@@ -6,14 +6,15 @@ import { DiffPanel } from "./difference";
 import { below, linkTo, useEvents, useNarrow } from "./hooks";
 import { ItemPane, LongText } from "./item";
 import { LongList, usePages } from "./list";
-import { callCount } from "./kinds";
+import { useTotal } from "./kinds";
 import { kindName, reasonText, say } from "./phrases";
 import { bytes, dollars, oneLine, percent, short, when, whole } from "./text";
 import type { CallPage, CallRow, Change, Line } from "./types";
 import { Busy, Empty, Failure, Kind, Level, Stat, Text } from "./ui";
 
 export function CallView({ session, branch, details, number, compare }: Place & { number: number; compare: number }) {
-  const total = callCount(details!.facts);
+  const total = useTotal(session, branch, details!.facts, "timeline");
+  if (total === undefined) return <div class="page"><Busy /></div>;
   const chosen = number || total;
   if (!total) return <div class="page"><Empty title={say("no calls")}><p>{say("no calls advice")}</p></Empty></div>;
   return <OneCall key={`${chosen} ${branch}`} session={session} branch={branch} number={chosen} total={total} compare={compare} />;

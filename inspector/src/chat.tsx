@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { query, stream } from "./api";
 import type { Place } from "./app";
 import { asApiError, below, linkTo, useEvents, useLoad } from "./hooks";
+import { useTotal } from "./kinds";
 import { levelName, reasonText, say } from "./phrases";
 import { oneLine, percent, visible, whole } from "./text";
 import type { Context, ItemFacts, ItemPage, Line } from "./types";
@@ -26,8 +27,8 @@ interface Turn {
 }
 
 export function ChatView({ session, branch, details, server }: Place) {
-  const total = details!.facts.items;
-  const items = useLoad<ItemPage>(below(session, `/items${query({ start: Math.max(0, total - LAST), limit: LAST, text: "full" })}`, branch));
+  const total = useTotal(session, branch, details!.facts, "items");
+  const items = useLoad<ItemPage>(total === undefined ? null : below(session, `/items${query({ start: Math.max(0, total - LAST), limit: LAST, text: "full" })}`, branch));
   const [turn, setTurn] = useState<Turn>();
   const stop = useRef<AbortController | undefined>(undefined);
   const end = useRef<HTMLDivElement>(null);

@@ -6,7 +6,7 @@ import { AdvicePanel } from "./advice";
 import { Chart, tooltip } from "./chart";
 import { query } from "./api";
 import { below, linkTo, useEvents, useLoad } from "./hooks";
-import { callCount, FADED, KINDS, LEVELS } from "./kinds";
+import { callCount, FADED, KINDS, LEVELS, useTotal } from "./kinds";
 import { kindName, levelName, reasonText, say } from "./phrases";
 import { dollars, oneLine, percent, short, when, whole } from "./text";
 import { colour } from "./theme";
@@ -18,8 +18,9 @@ const LIVE = 3000; // milliseconds between two looks at a session that another p
 
 export function ContextView({ session, branch, details }: Place) {
   const facts = details!.facts;
-  const every = Math.max(1, Math.ceil(callCount(facts) / MOST_BARS));
-  const path = below(session, `/timeline${query({ start: 0, limit: 1000, every })}`, branch);
+  const total = useTotal(session, branch, facts, "timeline");
+  const every = Math.max(1, Math.ceil((total ?? 0) / MOST_BARS));
+  const path = total === undefined ? null : below(session, `/timeline${query({ start: 0, limit: 1000, every })}`, branch);
   const timeline = useLoad<Timeline>(path);
   useEvents(session, ["append", "payload", "compaction", "mark"], timeline.reload);
   useEffect(() => {

@@ -5,7 +5,7 @@ import { query } from "./api";
 import type { Place } from "./app";
 import { Chart, tooltip } from "./chart";
 import { below, linkTo, useEvents, useLoad } from "./hooks";
-import { callCount } from "./kinds";
+import { useTotal } from "./kinds";
 import { kindName, levelName, say } from "./phrases";
 import { oneLine, percent, whole } from "./text";
 import { colour } from "./theme";
@@ -18,7 +18,7 @@ type Way = (typeof WAYS)[number];
 export function TokensView({ session, branch, details }: Place) {
   const [by, setBy] = useState<Way>("kind,tool,file");
   const [call, setCall] = useState("");
-  const calls = callCount(details!.facts);
+  const calls = useTotal(session, branch, details!.facts, "timeline") ?? 0;
   const tree = useLoad<TokenTree>(below(session, `/tokens${query({ by, call })}`, branch));
   useEvents(session, ["append", "payload", "compaction"], tree.reload);
   const choices = (

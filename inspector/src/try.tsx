@@ -5,7 +5,7 @@ import { ApiError, post, query } from "./api";
 import type { Place } from "./app";
 import { Chart, tooltip } from "./chart";
 import { asApiError, below, linkTo, useLoad, useSettled } from "./hooks";
-import { callCount, FADED, KINDS, LEVELS } from "./kinds";
+import { FADED, KINDS, LEVELS, useTotal } from "./kinds";
 import { economyName, kindName, levelName, reasonText, say } from "./phrases";
 import { oneLine, percent, short, whole } from "./text";
 import { colour } from "./theme";
@@ -17,8 +17,12 @@ const STEPS = 200; // of the slider, each the same factor: from 4,000 to 5,000 m
 
 type Tokens = Record<string, Partial<Record<string, number>>>;
 
-export function TryView({ session, branch, details, server, number }: Place & { number: number }) {
-  const total = callCount(details!.facts);
+export function TryView(props: Place & { number: number }) {
+  const total = useTotal(props.session, props.branch, props.details!.facts, "timeline");
+  return total === undefined ? <div class="page"><Busy /></div> : <Try {...props} total={total} />;
+}
+
+function Try({ session, branch, server, number, total }: Place & { number: number; total: number }) {
   const [next, setNext] = useState(!total);
   const call = next ? 0 : Math.min(number || total, total);
   const row = useLoad<Timeline>(call ? below(session, `/timeline${query({ start: call - 1, limit: 1 })}`, branch) : null);
