@@ -66,6 +66,7 @@ const PHRASES = {
   "has grown": ["its file has grown", "文件有新内容"],
   "importing": ["importing…", "导入中…"],
   "import files": ["Import files…", "导入文件…"],
+  "new chat": ["New chat", "新对话"],
   "imports": ["Imports", "导入"],
   "importing n": ["Importing {count}", "正在导入 {count} 个"],
   "imported n": ["Imported {count}", "已导入 {count} 个"],
