@@ -131,6 +131,7 @@ function option(tree: TokenTree): EChartsCoreOption {
   const label = {
     show: true,
     fontSize: 12,
+    lineHeight: 16,
     color: colour("on-kind"),
     overflow: "truncate",
     formatter: (row: { name: string; value: number }) => `${endOf(row.name)}\n${whole(row.value)}`,
