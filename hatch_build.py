@@ -87,9 +87,10 @@ def _hash_source() -> str:
 
 
 def check() -> None:
-    """Check the types of the source."""
-    if not (SOURCE / "node_modules" / "typescript").exists():
+    """Check format and types of the source."""
+    if not (SOURCE / "node_modules" / "prettier").exists():
         run_npm(*_INSTALL)
+    run_node("node_modules/prettier/bin/prettier.cjs", "--check", "--log-level", "warn", ".")
     run_node("node_modules/typescript/bin/tsc", "--noEmit")
 
 

@@ -14,7 +14,11 @@ export function AdvicePanel({ session, branch }: { session: string; branch: stri
   const [all, setAll] = useState(false);
   const report = useLoad<Report>(below(session, `/report${query({ forecast, lang: language() })}`, branch));
   const advice = report.data?.recommendations ?? [];
-  const side = forecast ? null : <button onClick={() => setForecast(true)} title={say("forecast about")}>{say("forecast it")}</button>;
+  const side = forecast ? null : (
+    <button onClick={() => setForecast(true)} title={say("forecast about")}>
+      {say("forecast it")}
+    </button>
+  );
   return (
     <Panel title={say("advice")} side={side}>
       {report.busy && !report.data ? <Busy label={forecast ? say("forecasting") : undefined} /> : null}
@@ -23,13 +27,18 @@ export function AdvicePanel({ session, branch }: { session: string; branch: stri
       <ol class="advice">
         {advice.slice(0, all ? advice.length : FIRST).map((each, index) => (
           <li key={index}>
-            <b>{oneLine(each.saving, 120)}</b>{each.is_forecast ? <span class="tag">{say("forecast")}</span> : null}
+            <b>{oneLine(each.saving, 120)}</b>
+            {each.is_forecast ? <span class="tag">{say("forecast")}</span> : null}
             <p>{visible(each.found)}</p>
             <p class="muted">{visible(each.what_to_do)}</p>
           </li>
         ))}
       </ol>
-      {advice.length > FIRST && !all ? <button class="plain" onClick={() => setAll(true)}>{say("all advice", { count: advice.length })}</button> : null}
+      {advice.length > FIRST && !all ? (
+        <button class="plain" onClick={() => setAll(true)}>
+          {say("all advice", { count: advice.length })}
+        </button>
+      ) : null}
     </Panel>
   );
 }

@@ -2,7 +2,12 @@
 
 /** What a request failed with: what to tell people, and what they can do. */
 export class ApiError extends Error {
-  constructor(readonly status: number, readonly type: string, message: string, readonly advice: string) {
+  constructor(
+    readonly status: number,
+    readonly type: string,
+    message: string,
+    readonly advice: string,
+  ) {
     super(message);
   }
 }
@@ -87,7 +92,9 @@ const RETRY = 2000; // milliseconds until a lost stream is asked for again
 
 /** Follow what happens until `signal` ends. EventSource cannot send a token, so the stream is read by hand. */
 export async function follow(
-  signal: AbortSignal, onEvent: (event: ServerEvent) => void, onState: (connected: boolean) => void,
+  signal: AbortSignal,
+  onEvent: (event: ServerEvent) => void,
+  onState: (connected: boolean) => void,
 ): Promise<void> {
   let last = "";
   while (!signal.aborted) {
@@ -106,7 +113,10 @@ export async function follow(
 
 /** Ask for an answer that comes as a stream of events, and call back at each. */
 export async function stream(
-  path: string, body: unknown, signal: AbortSignal, onEvent: (kind: string, data: Record<string, unknown>) => void,
+  path: string,
+  body: unknown,
+  signal: AbortSignal,
+  onEvent: (kind: string, data: Record<string, unknown>) => void,
 ): Promise<void> {
   const head = { "Content-Type": "application/json", Accept: "text/event-stream" };
   const response = await send(path, { method: "POST", body: JSON.stringify(body), headers: head, signal });
@@ -124,7 +134,10 @@ async function read(response: Response, last: string, onEvent: (event: ServerEve
 }
 
 /** Read server-sent events until they end. */
-async function readEvents(response: Response, onEvent: (event: { id: string; kind: string; data: Record<string, unknown> }) => void): Promise<void> {
+async function readEvents(
+  response: Response,
+  onEvent: (event: { id: string; kind: string; data: Record<string, unknown> }) => void,
+): Promise<void> {
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let waiting = "";
   for (;;) {
@@ -135,7 +148,11 @@ async function readEvents(response: Response, onEvent: (event: { id: string; kin
     waiting = blocks.pop() ?? "";
     for (const block of blocks) {
       const lines = block.split("\n");
-      const field = (name: string) => lines.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1).trim()).join("\n");
+      const field = (name: string) =>
+        lines
+          .filter((line) => line.startsWith(`${name}:`))
+          .map((line) => line.slice(name.length + 1).trim())
+          .join("\n");
       if (field("data")) onEvent({ id: field("id"), kind: field("event"), data: JSON.parse(field("data")) });
     }
   }

@@ -33,10 +33,14 @@ export function App() {
   };
   return (
     <div class="frame" key={lang}>
-      <a class="skip" href="#main" onClick={focusMain}>{say("skip")}</a>
+      <a class="skip" href="#main" onClick={focusMain}>
+        {say("skip")}
+      </a>
       <Head route={route} onLanguage={changeLanguage} />
       {route.session === null ? (
-        <main id="main" tabIndex={-1}><SessionsView server={server.data} /></main>
+        <main id="main" tabIndex={-1}>
+          <SessionsView server={server.data} />
+        </main>
       ) : (
         <SessionFrame key={route.session} route={route} server={server.data} />
       )}
@@ -61,14 +65,27 @@ function Head({ route, onLanguage }: { route: Route; onLanguage: () => void }) {
   return (
     <header class="head">
       <a class="brand" href="#/" aria-current={route.session === null ? "page" : undefined}>
-        <svg viewBox="0 0 32 32" aria-hidden="true"><path d="M3 16c5-9 21-9 26 0-5 9-21 9-26 0z" /><circle cx="16" cy="16" r="4.5" /></svg>
+        <svg viewBox="0 0 32 32" aria-hidden="true">
+          <path d="M3 16c5-9 21-9 26 0-5 9-21 9-26 0z" />
+          <circle cx="16" cy="16" r="4.5" />
+        </svg>
         <span>Sightline</span>
       </a>
-      <a class="crumb" href="#/">{say("sessions")}</a>
+      <a class="crumb" href="#/">
+        {say("sessions")}
+      </a>
       <span class="grow" />
-      {connected ? null : <span class="offline" role="status">{say("no events")}</span>}
-      <button class="plain" onClick={turn} title={say("theme title")}>{say(`theme ${chosen}`)}</button>
-      <button class="plain" onClick={onLanguage} lang={language() === "en" ? "zh" : "en"}>{language() === "en" ? "中文" : "English"}</button>
+      {connected ? null : (
+        <span class="offline" role="status">
+          {say("no events")}
+        </span>
+      )}
+      <button class="plain" onClick={turn} title={say("theme title")}>
+        {say(`theme ${chosen}`)}
+      </button>
+      <button class="plain" onClick={onLanguage} lang={language() === "en" ? "zh" : "en"}>
+        {language() === "en" ? "中文" : "English"}
+      </button>
     </header>
   );
 }
@@ -84,24 +101,40 @@ function SessionFrame({ route, server }: { route: Route; server: ServerInfo | un
     <>
       <nav class="session-head" aria-label={say("session")}>
         <div class="session-name">
-          <h1 title={facts ? oneLine(facts.title) : session}>{facts ? oneLine(facts.title, 200) || facts.name : session}</h1>
+          <h1 title={facts ? oneLine(facts.title) : session}>
+            {facts ? oneLine(facts.title, 200) || facts.name : session}
+          </h1>
           {facts?.live ? <span class="live">{say("live")}</span> : null}
-          {facts && facts.branches.length > 1 ? <Branches route={route} names={facts.branches} current={branch || facts.branch} /> : null}
+          {facts && facts.branches.length > 1 ? (
+            <Branches route={route} names={facts.branches} current={branch || facts.branch} />
+          ) : null}
         </div>
         <div class="tabs">
           {VIEWS.map((view) => (
-            <a key={view} href={linkTo(session, view, view === "call" || view === "try" ? route.arg : "", { branch })} aria-current={view === route.view ? "page" : undefined}>
+            <a
+              key={view}
+              href={linkTo(session, view, view === "call" || view === "try" ? route.arg : "", { branch })}
+              aria-current={view === route.view ? "page" : undefined}
+            >
               {say(`view ${view}`)}
             </a>
           ))}
         </div>
       </nav>
       <main id="main" tabIndex={-1}>
-        {details.error && !facts ? <Failure error={details.error} retry={details.reload} /> : facts ? show(route, place) : <Busy />}
+        {details.error && !facts ? (
+          <Failure error={details.error} retry={details.reload} />
+        ) : facts || AT_ONCE.includes(route.view) ? (
+          show(route, place)
+        ) : (
+          <Busy />
+        )}
       </main>
     </>
   );
 }
+
+const AT_ONCE: View[] = ["items", "changes", "windows"]; // they need no counts, so a long session is seen before it is counted
 
 /** What every view of a session gets. */
 export interface Place {
@@ -114,7 +147,9 @@ export interface Place {
 function show(route: Route, place: Place) {
   const views: Record<View, () => preact.JSX.Element> = {
     context: () => <ContextView {...place} />,
-    call: () => <CallView {...place} number={Number(route.arg) || 0} compare={Number(route.options.get("with")) || 0} />,
+    call: () => (
+      <CallView {...place} number={Number(route.arg) || 0} compare={Number(route.options.get("with")) || 0} />
+    ),
     items: () => <ItemsView {...place} item={route.arg} />,
     tokens: () => <TokensView {...place} />,
     changes: () => <ChangesView {...place} />,
@@ -127,12 +162,20 @@ function show(route: Route, place: Place) {
 
 function Branches({ route, names, current }: { route: Route; names: string[]; current: string }) {
   const go = (event: Event) => {
-    location.hash = linkTo(route.session!, route.view, "", { branch: (event.currentTarget as HTMLSelectElement).value });
+    location.hash = linkTo(route.session!, route.view, "", {
+      branch: (event.currentTarget as HTMLSelectElement).value,
+    });
   };
   return (
     <label class="choice">
       <span>{say("branch")}</span>
-      <select value={current} onChange={go}>{names.map((name) => <option key={name} value={name}>{name}</option>)}</select>
+      <select value={current} onChange={go}>
+        {names.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
     </label>
   );
 }
@@ -148,10 +191,18 @@ function TokenDialog() {
     <Dialog title={say("token title")}>
       <form onSubmit={use}>
         <p>{say("token why")}</p>
-        <label class="field"><span>{say("token")}</span>
-          <input type="password" autocomplete="off" value={value} onInput={(event) => setValue((event.currentTarget as HTMLInputElement).value)} />
+        <label class="field">
+          <span>{say("token")}</span>
+          <input
+            type="password"
+            autocomplete="off"
+            value={value}
+            onInput={(event) => setValue((event.currentTarget as HTMLInputElement).value)}
+          />
         </label>
-        <button class="primary" disabled={!value.trim()}>{say("token use")}</button>
+        <button class="primary" disabled={!value.trim()}>
+          {say("token use")}
+        </button>
       </form>
     </Dialog>
   );

@@ -6,17 +6,39 @@ import { DiffPanel } from "./difference";
 import { below, linkTo, useEvents, useNarrow } from "./hooks";
 import { ItemPane, LongText } from "./item";
 import { LongList, usePages } from "./list";
-import { callCount } from "./kinds";
+import { useTotal } from "./kinds";
 import { kindName, reasonText, say } from "./phrases";
 import { bytes, dollars, oneLine, percent, short, when, whole } from "./text";
 import type { CallPage, CallRow, Change, Line } from "./types";
 import { Busy, Empty, Failure, Kind, Level, Stat, Text } from "./ui";
 
 export function CallView({ session, branch, details, number, compare }: Place & { number: number; compare: number }) {
-  const total = callCount(details!.facts);
+  const total = useTotal(session, branch, details!.facts, "timeline");
+  if (total === undefined)
+    return (
+      <div class="page">
+        <Busy />
+      </div>
+    );
   const chosen = number || total;
-  if (!total) return <div class="page"><Empty title={say("no calls")}><p>{say("no calls advice")}</p></Empty></div>;
-  return <OneCall key={`${chosen} ${branch}`} session={session} branch={branch} number={chosen} total={total} compare={compare} />;
+  if (!total)
+    return (
+      <div class="page">
+        <Empty title={say("no calls")}>
+          <p>{say("no calls advice")}</p>
+        </Empty>
+      </div>
+    );
+  return (
+    <OneCall
+      key={`${chosen} ${branch}`}
+      session={session}
+      branch={branch}
+      number={chosen}
+      total={total}
+      compare={compare}
+    />
+  );
 }
 
 interface Props {
@@ -29,13 +51,26 @@ interface Props {
 
 function OneCall({ session, branch, number, total, compare }: Props) {
   const pages = usePages<Line>(
-    (start, limit) => below(session, `/calls/${number}${query({ start, limit })}`, branch), `${session} ${branch} ${number}`, (answer: CallPage) => ({ rows: answer.lines, total: answer.total }), 200,
+    (start, limit) => below(session, `/calls/${number}${query({ start, limit })}`, branch),
+    `${session} ${branch} ${number}`,
+    (answer: CallPage) => ({ rows: answer.lines, total: answer.total }),
+    200,
   );
   useEvents(session, ["mark"], pages.reload);
   const [selected, setSelected] = useState(-1);
   const page = pages.first as CallPage | undefined;
-  if (pages.error && !page) return <div class="page"><Failure error={pages.error} retry={pages.reload} /></div>;
-  if (!page) return <div class="page"><Busy /></div>;
+  if (pages.error && !page)
+    return (
+      <div class="page">
+        <Failure error={pages.error} retry={pages.reload} />
+      </div>
+    );
+  if (!page)
+    return (
+      <div class="page">
+        <Busy />
+      </div>
+    );
   const line = selected >= 0 ? pages.row(selected) : undefined;
   return (
     <div class="call">
@@ -48,7 +83,11 @@ function OneCall({ session, branch, number, total, compare }: Props) {
             <Lines pages={pages} page={page} selected={selected} onSelect={setSelected} />
           </section>
           <section class="detail" aria-label={say("item")}>
-            {line ? <LineDetail session={session} branch={branch} line={line} reason={page.call.reason} /> : <Overview page={page} session={session} branch={branch} />}
+            {line ? (
+              <LineDetail session={session} branch={branch} line={line} reason={page.call.reason} />
+            ) : (
+              <Overview page={page} session={session} branch={branch} />
+            )}
           </section>
         </div>
       )}
@@ -70,21 +109,53 @@ function CallHead({ page, session, branch, number, total, compare }: Props & { p
     <div class="call-head">
       <div class="toolbar">
         <span class="pager">
-          <a class="button" href={go(Math.max(1, number - 1))} aria-disabled={number <= 1} aria-label={say("previous call")}>←</a>
+          <a
+            class="button"
+            href={go(Math.max(1, number - 1))}
+            aria-disabled={number <= 1}
+            aria-label={say("previous call")}
+          >
+            ←
+          </a>
           <b>{say("call n of", { number: whole(number), total: whole(total) })}</b>
-          <a class="button" href={go(Math.min(total, number + 1))} aria-disabled={number >= total} aria-label={say("next call")}>→</a>
+          <a
+            class="button"
+            href={go(Math.min(total, number + 1))}
+            aria-disabled={number >= total}
+            aria-label={say("next call")}
+          >
+            →
+          </a>
         </span>
-        <span class={`tag ${page.same === false ? "bad" : ""}`} title={say(`same ${page.same} about`)}>{say(`same ${page.same}`)}</span>
-        <span class="muted when">{when(call.timestamp)}{call.model ? ` · ${oneLine(call.model, 40)}` : ""}</span>
+        <span class={`tag ${page.same === false ? "bad" : ""}`} title={say(`same ${page.same} about`)}>
+          {say(`same ${page.same}`)}
+        </span>
+        <span class="muted when">
+          {when(call.timestamp)}
+          {call.model ? ` · ${oneLine(call.model, 40)}` : ""}
+        </span>
         <span class="grow" />
         <form class="compare" onSubmit={onCompare}>
-          <label class="choice"><span>{say("compare with")}</span>
-            <input type="number" min={1} max={total} value={other} onInput={(event) => setOther((event.currentTarget as HTMLInputElement).value)} />
+          <label class="choice">
+            <span>{say("compare with")}</span>
+            <input
+              type="number"
+              min={1}
+              max={total}
+              value={other}
+              onInput={(event) => setOther((event.currentTarget as HTMLInputElement).value)}
+            />
           </label>
           <button disabled={total < 2}>{say("compare")}</button>
-          {compare ? <a class="button" href={linkTo(session, "call", number, { branch })}>{say("stop comparing")}</a> : null}
+          {compare ? (
+            <a class="button" href={linkTo(session, "call", number, { branch })}>
+              {say("stop comparing")}
+            </a>
+          ) : null}
         </form>
-        <a class="button" href={linkTo(session, "try", number, { branch })}>{say("view try")}</a>
+        <a class="button" href={linkTo(session, "try", number, { branch })}>
+          {say("view try")}
+        </a>
       </div>
       <CallStats call={call} page={page} />
     </div>
@@ -92,35 +163,78 @@ function CallHead({ page, session, branch, number, total, compare }: Props & { p
 }
 
 function CallStats({ call, page }: { call: CallRow; page: CallPage }) {
-  const share = call.limit ? say("of limit", { share: percent(call.total / call.limit), limit: short(call.limit) }) : "";
+  const share = call.limit
+    ? say("of limit", { share: percent(call.total / call.limit), limit: short(call.limit) })
+    : "";
   return (
     <dl class="stats">
       <Stat label={say("column tokens")} value={whole(call.total)} note={share} />
       {call.reported !== null ? <Stat label={say("provider counted")} value={whole(call.reported)} /> : null}
-      <Stat label={say("cached")} value={whole(call.cached)} note={call.cached_from ? say(`from ${call.cached_from as "usage"}`) : ""} />
-      <Stat label={say("price of input")} value={call.cost !== null ? dollars(call.cost) : short(call.relative_cost)} note={call.cost === null ? say("fresh worth") : call.cost_from ? say(`from ${call.cost_from as "usage"}`) : ""} />
-      <Stat label={say("request")} value={bytes(page.bytes)} note={say("n messages", { count: whole(page.messages) })} />
-      <Stat label={say("first change")} value={page.change ? say("byte n", { byte: whole(page.change.byte) }) : say("none")} note={page.change ? changeCost(page.change) : say("begins as before")} />
+      <Stat
+        label={say("cached")}
+        value={whole(call.cached)}
+        note={call.cached_from ? say(`from ${call.cached_from as "usage"}`) : ""}
+      />
+      <Stat
+        label={say("price of input")}
+        value={call.cost !== null ? dollars(call.cost) : short(call.relative_cost)}
+        note={call.cost === null ? say("fresh worth") : call.cost_from ? say(`from ${call.cost_from as "usage"}`) : ""}
+      />
+      <Stat
+        label={say("request")}
+        value={bytes(page.bytes)}
+        note={say("n messages", { count: whole(page.messages) })}
+      />
+      <Stat
+        label={say("first change")}
+        value={page.change ? say("byte n", { byte: whole(page.change.byte) }) : say("none")}
+        note={page.change ? changeCost(page.change) : say("begins as before")}
+      />
     </dl>
   );
 }
 
 function changeCost(change: Change): string {
-  return change.cost !== null ? say("paid again", { cost: dollars(change.cost) }) : say("paid again tokens", { count: whole(change.lost_tokens) });
+  return change.cost !== null
+    ? say("paid again", { cost: dollars(change.cost) })
+    : say("paid again tokens", { count: whole(change.lost_tokens) });
 }
 
-function Lines({ pages, page, selected, onSelect }: { pages: ReturnType<typeof usePages<Line>>; page: CallPage; selected: number; onSelect: (index: number) => void }) {
+function Lines({
+  pages,
+  page,
+  selected,
+  onSelect,
+}: {
+  pages: ReturnType<typeof usePages<Line>>;
+  page: CallPage;
+  selected: number;
+  onSelect: (index: number) => void;
+}) {
   const narrow = useNarrow();
   const biggest = Math.max(1, ...page.lines.map((line) => line.tokens));
   const boundary = page.lines.findIndex((line) => !line.cached);
   return (
-    <LongList id="line" label={say("payload")} count={pages.total ?? 0} rowHeight={narrow ? 56 : 48} selected={selected} onSelect={onSelect} onRange={pages.want}
-      row={(index) => <LineRow line={pages.row(index)} biggest={biggest} edge={boundary > 0 && index === boundary} />} />
+    <LongList
+      id="line"
+      label={say("payload")}
+      count={pages.total ?? 0}
+      rowHeight={narrow ? 56 : 48}
+      selected={selected}
+      onSelect={onSelect}
+      onRange={pages.want}
+      row={(index) => <LineRow line={pages.row(index)} biggest={biggest} edge={boundary > 0 && index === boundary} />}
+    />
   );
 }
 
 function LineRow({ line, biggest, edge }: { line: Line | undefined; biggest: number; edge: boolean }) {
-  if (!line) return <div class="row-two waiting"><span class="ghost" /></div>;
+  if (!line)
+    return (
+      <div class="row-two waiting">
+        <span class="ghost" />
+      </div>
+    );
   const about = line.subject || line.text || "";
   return (
     <div class={`row-two ${line.cached ? "is-cached" : ""} ${edge ? "edge" : ""}`}>
@@ -131,22 +245,46 @@ function LineRow({ line, biggest, edge }: { line: Line | undefined; biggest: num
         {line.level === "full" ? null : <Level level={line.level} />}
         <span class="grow" />
         {line.cached ? <span class="cached-note">{say("cached short")}</span> : null}
-        <span class="size" aria-hidden="true"><i class={`kind-${line.kind}`} style={{ width: `${(line.tokens / biggest) * 100}%` }} /></span>
+        <span class="size" aria-hidden="true">
+          <i class={`kind-${line.kind}`} style={{ width: `${(line.tokens / biggest) * 100}%` }} />
+        </span>
         <span class="number">{whole(line.tokens)}</span>
       </span>
-      <span class="row-second cut">{oneLine(about, 160)}{line.why ? <em> · {reasonText(line.why)}</em> : null}</span>
+      <span class="row-second cut">
+        {oneLine(about, 160)}
+        {line.why ? <em> · {reasonText(line.why)}</em> : null}
+      </span>
     </div>
   );
 }
 
 /** A line of the payload. The engine's own texts have no item behind them. */
-function LineDetail({ session, branch, line, reason }: { session: string; branch: string; line: Line; reason: string }) {
+function LineDetail({
+  session,
+  branch,
+  line,
+  reason,
+}: {
+  session: string;
+  branch: string;
+  line: Line;
+  reason: string;
+}) {
   if (line.id) return <ItemPane session={session} branch={branch} id={line.id} line={line} reason={reason} />;
   return (
     <article class="item">
-      <header class="item-head"><h3><Kind kind={line.kind} /></h3><p class="muted">{say("n tokens", { count: whole(line.tokens) })} · {say("own text", { kind: kindName(line.kind) })}</p></header>
+      <header class="item-head">
+        <h3>
+          <Kind kind={line.kind} />
+        </h3>
+        <p class="muted">
+          {say("n tokens", { count: whole(line.tokens) })} · {say("own text", { kind: kindName(line.kind) })}
+        </p>
+      </header>
       <LongText text={line.text ?? ""} />
-      {(line.characters ?? 0) > (line.text?.length ?? 0) ? <p class="muted">{say("beginning only", { count: whole(line.characters ?? 0) })}</p> : null}
+      {(line.characters ?? 0) > (line.text?.length ?? 0) ? (
+        <p class="muted">{say("beginning only", { count: whole(line.characters ?? 0) })}</p>
+      ) : null}
     </article>
   );
 }
@@ -159,14 +297,36 @@ function Overview({ page, session, branch }: { page: CallPage; session: string; 
       {change ? (
         <>
           <h3>{say("prefix changed")}</h3>
-          <p>{say("change told", { byte: whole(change.byte), reason: reasonText(change.reason), kept: whole(change.kept_tokens), lost: whole(change.lost_tokens) })} <b>{changeCost(change)}</b></p>
-          {change.item ? <p><a href={linkTo(session, "items", change.item, { branch })}>{kindName(change.kind)} #{change.item}</a></p> : null}
+          <p>
+            {say("change told", {
+              byte: whole(change.byte),
+              reason: reasonText(change.reason),
+              kept: whole(change.kept_tokens),
+              lost: whole(change.lost_tokens),
+            })}{" "}
+            <b>{changeCost(change)}</b>
+          </p>
+          {change.item ? (
+            <p>
+              <a href={linkTo(session, "items", change.item, { branch })}>
+                {kindName(change.kind)} #{change.item}
+              </a>
+            </p>
+          ) : null}
           <div class="sides">
-            <section aria-label={say("before")}><h4>{say("before")}</h4><Text text={change.before} class="removed" /></section>
-            <section aria-label={say("after")}><h4>{say("after")}</h4><Text text={change.after} class="added" /></section>
+            <section aria-label={say("before")}>
+              <h4>{say("before")}</h4>
+              <Text text={change.before} class="removed" />
+            </section>
+            <section aria-label={say("after")}>
+              <h4>{say("after")}</h4>
+              <Text text={change.after} class="added" />
+            </section>
           </div>
         </>
-      ) : <p>{say("begins as before long")}</p>}
+      ) : (
+        <p>{say("begins as before long")}</p>
+      )}
     </div>
   );
 }

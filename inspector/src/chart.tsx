@@ -39,11 +39,17 @@ export function Chart({ label, option, deps, class: name = "", onReady }: Props)
   return <div ref={box} class={`chart ${name}`} role="img" aria-label={label} />;
 }
 
-export const FONT = 'ui-sans-serif, system-ui, "Segoe UI", Roboto, "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif';
+export const FONT =
+  'ui-sans-serif, system-ui, "Segoe UI", Roboto, "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif';
 
 function common(): EChartsCoreOption {
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  return { animation: !still, animationDuration: 200, animationDurationUpdate: 200, textStyle: { fontFamily: FONT, color: colour("text") } };
+  return {
+    animation: !still,
+    animationDuration: 200,
+    animationDurationUpdate: 200,
+    textStyle: { fontFamily: FONT, color: colour("text") },
+  };
 }
 
 /** How every tooltip looks. */

@@ -24,15 +24,32 @@ export function DiffPanel({ session, branch, a, b }: { session: string; branch: 
         <Stat label={say("unchanged")} value={whole(data.same)} />
       </dl>
       {data.first ? (
-        <Panel title={say("first change at", { byte: whole(data.first.byte) })} side={<span class="muted">{reasonText(data.first.reason)}</span>}>
+        <Panel
+          title={say("first change at", { byte: whole(data.first.byte) })}
+          side={<span class="muted">{reasonText(data.first.reason)}</span>}
+        >
           <div class="sides">
-            <section aria-label={say("call n", { number: a })}><h4>{say("call n", { number: a })}</h4><Text text={data.first.before} class="removed" /></section>
-            <section aria-label={say("call n", { number: b })}><h4>{say("call n", { number: b })}</h4><Text text={data.first.after} class="added" /></section>
+            <section aria-label={say("call n", { number: a })}>
+              <h4>{say("call n", { number: a })}</h4>
+              <Text text={data.first.before} class="removed" />
+            </section>
+            <section aria-label={say("call n", { number: b })}>
+              <h4>{say("call n", { number: b })}</h4>
+              <Text text={data.first.after} class="added" />
+            </section>
           </div>
         </Panel>
       ) : null}
       <Panel title={`${say("other level")} (${whole(data.changed_total)})`}>
-        {data.changed.length ? <ul class="rows">{data.changed.slice(0, MOST).map((each) => <Changed key={each.id} row={each} link={item(each.id)} />)}</ul> : <p class="muted">{say("none")}</p>}
+        {data.changed.length ? (
+          <ul class="rows">
+            {data.changed.slice(0, MOST).map((each) => (
+              <Changed key={each.id} row={each} link={item(each.id)} />
+            ))}
+          </ul>
+        ) : (
+          <p class="muted">{say("none")}</p>
+        )}
       </Panel>
       <div class="sides even">
         <LineList title={`+ ${say("added")} (${whole(data.added_total)})`} lines={data.added} link={item} />
@@ -45,8 +62,16 @@ export function DiffPanel({ session, branch, a, b }: { session: string; branch: 
 function Changed({ row, link }: { row: LevelChange; link: string }) {
   return (
     <li class="change-row">
-      <span class="row-first"><Kind kind={row.kind} /><a class="id" href={link}>#{row.id}</a><code class="cut">{oneLine([row.tool, row.subject].filter(Boolean).join(" "), 120)}</code></span>
-      <span class="change-levels"><Level level={row.level_a} /> {whole(row.tokens_a)} → <Level level={row.level_b} /> {whole(row.tokens_b)}</span>
+      <span class="row-first">
+        <Kind kind={row.kind} />
+        <a class="id" href={link}>
+          #{row.id}
+        </a>
+        <code class="cut">{oneLine([row.tool, row.subject].filter(Boolean).join(" "), 120)}</code>
+      </span>
+      <span class="change-levels">
+        <Level level={row.level_a} /> {whole(row.tokens_a)} → <Level level={row.level_b} /> {whole(row.tokens_b)}
+      </span>
     </li>
   );
 }
@@ -58,12 +83,22 @@ function LineList({ title, lines, link }: { title: string; lines: Line[]; link: 
         <ul class="rows">
           {lines.slice(0, MOST).map((line, index) => (
             <li key={index} class="change-row">
-              <span class="row-first"><Kind kind={line.kind} />{line.id ? <a class="id" href={link(line.id)}>#{line.id}</a> : null}<span class="cut">{oneLine(line.subject || line.text || "", 120)}</span></span>
+              <span class="row-first">
+                <Kind kind={line.kind} />
+                {line.id ? (
+                  <a class="id" href={link(line.id)}>
+                    #{line.id}
+                  </a>
+                ) : null}
+                <span class="cut">{oneLine(line.subject || line.text || "", 120)}</span>
+              </span>
               <span class="number">{whole(line.tokens)}</span>
             </li>
           ))}
         </ul>
-      ) : <p class="muted">{say("none")}</p>}
+      ) : (
+        <p class="muted">{say("none")}</p>
+      )}
     </Panel>
   );
 }

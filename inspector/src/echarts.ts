@@ -4,6 +4,15 @@ import { DataZoomComponent, GridComponent, TooltipComponent } from "echarts/comp
 import { init, use, type EChartsCoreOption, type EChartsType } from "echarts/core";
 import { CanvasRenderer } from "echarts/renderers";
 
-use([BarChart, LineChart, ScatterChart, TreemapChart, GridComponent, TooltipComponent, DataZoomComponent, CanvasRenderer]);
+use([
+  BarChart,
+  LineChart,
+  ScatterChart,
+  TreemapChart,
+  GridComponent,
+  TooltipComponent,
+  DataZoomComponent,
+  CanvasRenderer,
+]);
 
 export { init, type EChartsCoreOption, type EChartsType };

@@ -11,7 +11,10 @@ export interface Loaded<T> {
 
 /** Read a path, again whenever it changes. What was read before stays while the same thing is read again. */
 export function useLoad<T>(path: string | null): Loaded<T> {
-  const [state, setState] = useState<{ path: string | null; data?: T; error?: ApiError; busy: boolean }>({ path: null, busy: true });
+  const [state, setState] = useState<{ path: string | null; data?: T; error?: ApiError; busy: boolean }>({
+    path: null,
+    busy: true,
+  });
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     if (path === null) return undefined;
@@ -27,7 +30,12 @@ export function useLoad<T>(path: string | null): Loaded<T> {
   }, [path, turn]);
   const reload = useCallback(() => setTurn((old) => old + 1), []);
   const current = state.path === path;
-  return { data: current ? state.data : undefined, error: current ? state.error : undefined, busy: !current || state.busy, reload };
+  return {
+    data: current ? state.data : undefined,
+    error: current ? state.error : undefined,
+    busy: !current || state.busy,
+    reload,
+  };
 }
 
 export function asApiError(error: unknown): ApiError {
@@ -42,7 +50,11 @@ const states = new Set<(connected: boolean) => void>();
 export function startEvents(): void {
   const stop = new AbortController();
   addEventListener("pagehide", () => stop.abort());
-  void follow(stop.signal, (event) => listeners.forEach((tell) => tell(event)), (on) => states.forEach((tell) => tell(on)));
+  void follow(
+    stop.signal,
+    (event) => listeners.forEach((tell) => tell(event)),
+    (on) => states.forEach((tell) => tell(on)),
+  );
 }
 
 const SETTLE = 150; // milliseconds: events come in groups, and each group is answered once
@@ -89,7 +101,12 @@ export function readRoute(): Route {
   const [path = "", query = ""] = location.hash.slice(1).split("?");
   const [first, session, view, arg] = path.split("/").filter(Boolean).map(decode);
   const known = VIEWS.find((each) => each === view) ?? "context";
-  return { session: first === "s" && session ? session : null, view: known, arg: arg ?? "", options: new URLSearchParams(query) };
+  return {
+    session: first === "s" && session ? session : null,
+    view: known,
+    arg: arg ?? "",
+    options: new URLSearchParams(query),
+  };
 }
 
 function decode(part: string): string {
@@ -101,7 +118,12 @@ function decode(part: string): string {
 }
 
 /** The address of a view of a session, for links. */
-export function linkTo(session: string, view: View, arg: string | number = "", options: Record<string, string | number | null> = {}): string {
+export function linkTo(
+  session: string,
+  view: View,
+  arg: string | number = "",
+  options: Record<string, string | number | null> = {},
+): string {
   const given = Object.entries(options).filter(([, value]) => value !== null && value !== "");
   const query = given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
   return `#/s/${encodeURIComponent(session)}/${view}${arg === "" ? "" : `/${encodeURIComponent(arg)}`}${query}`;

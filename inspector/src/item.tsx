@@ -24,19 +24,48 @@ export function ItemPane({ session, branch, id, line, reason = "" }: Props) {
   if (item.error && !item.data) return <Failure error={item.error} retry={item.reload} />;
   if (!item.data) return <Busy />;
   const facts = item.data.item;
-  const act = (what: string, body = {}) => post(below(session, `/items/${encodeURIComponent(id)}/${what}`, branch), body);
+  const act = (what: string, body = {}) =>
+    post(below(session, `/items/${encodeURIComponent(id)}/${what}`, branch), body);
   return (
     <article class="item" aria-label={say("item n", { id })}>
       <header class="item-head">
-        <h3><Kind kind={line?.kind ?? facts.kind} /> <span class="id">#{facts.id}</span>{facts.pinned ? <span class="tag on">{say("pinned")}</span> : null}</h3>
+        <h3>
+          <Kind kind={line?.kind ?? facts.kind} /> <span class="id">#{facts.id}</span>
+          {facts.pinned ? <span class="tag on">{say("pinned")}</span> : null}
+        </h3>
         <p class="muted">
-          {line?.tool ? <code>{line.tool}</code> : null} {line?.subject ? <code>{line.subject}</code> : null} {when(facts.timestamp)}
+          {line?.tool ? <code>{line.tool}</code> : null} {line?.subject ? <code>{line.subject}</code> : null}{" "}
+          {when(facts.timestamp)}
         </p>
         <p class="actions">
-          {facts.pinned ? <ActionButton label={say("unpin")} run={() => act("unpin")} done={item.reload} /> : <ActionButton label={say("pin")} run={() => act("pin")} done={item.reload} title={say("pin about")} />}
-          <ActionButton label={say("collapse")} run={() => act("collapse")} done={item.reload} title={say("collapse about")} told={say("from next call")} />
-          <ActionButton label={say("expand")} run={() => act("expand", { now: true })} done={item.reload} title={say("expand about")} told={say("from next call")} />
-          {item.data.compacted_by !== null ? <ActionButton label={say("undo item")} run={() => post(below(session, "/compactions/undo", branch), { item: id })} done={item.reload} title={say("undo item about")} told={say("from next call")} /> : null}
+          {facts.pinned ? (
+            <ActionButton label={say("unpin")} run={() => act("unpin")} done={item.reload} />
+          ) : (
+            <ActionButton label={say("pin")} run={() => act("pin")} done={item.reload} title={say("pin about")} />
+          )}
+          <ActionButton
+            label={say("collapse")}
+            run={() => act("collapse")}
+            done={item.reload}
+            title={say("collapse about")}
+            told={say("from next call")}
+          />
+          <ActionButton
+            label={say("expand")}
+            run={() => act("expand", { now: true })}
+            done={item.reload}
+            title={say("expand about")}
+            told={say("from next call")}
+          />
+          {item.data.compacted_by !== null ? (
+            <ActionButton
+              label={say("undo item")}
+              run={() => post(below(session, "/compactions/undo", branch), { item: id })}
+              done={item.reload}
+              title={say("undo item about")}
+              told={say("from next call")}
+            />
+          ) : null}
           <ForkButton session={session} branch={branch} id={id} />
         </p>
       </header>
@@ -57,11 +86,35 @@ function why(line: Line, reason: string, pinned: boolean): string {
 function LineFacts({ line, reason, pinned }: { line: Line; reason: string; pinned: boolean }) {
   return (
     <dl class="facts">
-      <div><dt>{say("level")}</dt><dd><Level level={line.level} /></dd></div>
-      <div><dt>{say("tokens")}</dt><dd>{whole(line.tokens)}{line.tokens !== line.full_tokens ? ` ${say("of full", { count: whole(line.full_tokens) })}` : ""}</dd></div>
-      <div><dt>{say("price")}</dt><dd>{line.cost !== null && line.cost !== undefined ? dollars(line.cost) : say("n fresh", { count: whole(line.relative_cost ?? 0) })}</dd></div>
-      <div><dt>{say("cached")}</dt><dd>{line.cached ? say("yes") : say("no")}</dd></div>
-      <div><dt>{say("why")}</dt><dd>{why(line, reason, pinned)}</dd></div>
+      <div>
+        <dt>{say("level")}</dt>
+        <dd>
+          <Level level={line.level} />
+        </dd>
+      </div>
+      <div>
+        <dt>{say("tokens")}</dt>
+        <dd>
+          {whole(line.tokens)}
+          {line.tokens !== line.full_tokens ? ` ${say("of full", { count: whole(line.full_tokens) })}` : ""}
+        </dd>
+      </div>
+      <div>
+        <dt>{say("price")}</dt>
+        <dd>
+          {line.cost !== null && line.cost !== undefined
+            ? dollars(line.cost)
+            : say("n fresh", { count: whole(line.relative_cost ?? 0) })}
+        </dd>
+      </div>
+      <div>
+        <dt>{say("cached")}</dt>
+        <dd>{line.cached ? say("yes") : say("no")}</dd>
+      </div>
+      <div>
+        <dt>{say("why")}</dt>
+        <dd>{why(line, reason, pinned)}</dd>
+      </div>
     </dl>
   );
 }
@@ -79,7 +132,11 @@ function Sides({ details, line }: { details: ItemDetails; line?: Line }) {
         <section aria-label={levelName(level)}>
           <h4>
             {levels.length > 1
-              ? levels.map((each) => <button key={each} class="toggle" aria-pressed={each === level} onClick={() => setLevel(each)}>{levelName(each)}</button>)
+              ? levels.map((each) => (
+                  <button key={each} class="toggle" aria-pressed={each === level} onClick={() => setLevel(each)}>
+                    {levelName(each)}
+                  </button>
+                ))
               : levelName(level)}
             {shown === level ? <span class="tag on">{say("model saw this")}</span> : null}
           </h4>
@@ -87,7 +144,11 @@ function Sides({ details, line }: { details: ItemDetails; line?: Line }) {
         </section>
       )}
       <section aria-label={levelName("full")}>
-        <h4>{levelName("full")}<span class="muted">{say("n tokens", { count: whole(details.item.tokens) })}</span>{line && !shown ? <span class="tag on">{say("model saw this")}</span> : null}</h4>
+        <h4>
+          {levelName("full")}
+          <span class="muted">{say("n tokens", { count: whole(details.item.tokens) })}</span>
+          {line && !shown ? <span class="tag on">{say("model saw this")}</span> : null}
+        </h4>
         <LongText text={full} />
       </section>
     </div>
@@ -101,7 +162,9 @@ export function LongText({ text }: { text: string }) {
   return (
     <>
       <Text text={text.length > most ? text.slice(0, most) : text} />
-      {text.length > most ? <button onClick={() => setMost(most * 4)}>{say("show more", { count: whole(text.length - most) })}</button> : null}
+      {text.length > most ? (
+        <button onClick={() => setMost(most * 4)}>{say("show more", { count: whole(text.length - most) })}</button>
+      ) : null}
     </>
   );
 }

@@ -23,65 +23,149 @@ export function ItemsView({ session, branch, item }: Place & { item: string }) {
     <div class="split">
       <section class="side-list" aria-label={say("view items")}>
         <div class="toolbar">
-          <input type="search" class="search" placeholder={say("search items")} aria-label={say("search items")} value={words}
-            onInput={(event) => setWords((event.currentTarget as HTMLInputElement).value)} />
+          <input
+            type="search"
+            class="search"
+            placeholder={say("search items")}
+            aria-label={say("search items")}
+            value={words}
+            onInput={(event) => setWords((event.currentTarget as HTMLInputElement).value)}
+          />
         </div>
-        {q ? <FoundList session={session} branch={branch} q={q} onOpen={setOpened} /> : <All session={session} branch={branch} onOpen={setOpened} opened={opened} />}
+        {q ? (
+          <FoundList session={session} branch={branch} q={q} onOpen={setOpened} />
+        ) : (
+          <All session={session} branch={branch} onOpen={setOpened} opened={opened} />
+        )}
       </section>
       <section class="detail" aria-label={say("item")}>
-        {opened ? <ItemPane session={session} branch={branch} id={opened} /> : <Empty title={say("choose item")}><p>{say("choose item advice")}</p></Empty>}
+        {opened ? (
+          <ItemPane session={session} branch={branch} id={opened} />
+        ) : (
+          <Empty title={say("choose item")}>
+            <p>{say("choose item advice")}</p>
+          </Empty>
+        )}
       </section>
     </div>
   );
 }
 
-function All({ session, branch, onOpen, opened }: { session: string; branch: string; onOpen: (id: string) => void; opened: string }) {
+function All({
+  session,
+  branch,
+  onOpen,
+  opened,
+}: {
+  session: string;
+  branch: string;
+  onOpen: (id: string) => void;
+  opened: string;
+}) {
   const [selected, setSelected] = useState(opened ? -1 : 0);
   const narrow = useNarrow();
   const pages = usePages<ItemFacts>(
-    (start, limit) => below(session, `/items${query({ start, limit })}`, branch), `${session} ${branch}`, (answer: ItemPage) => ({ rows: answer.items, total: answer.total }),
+    (start, limit) => below(session, `/items${query({ start, limit })}`, branch),
+    `${session} ${branch}`,
+    (answer: ItemPage) => ({ rows: answer.items, total: answer.total }),
   );
   useEvents(session, ["append", "mark"], pages.reload);
   if (pages.error && pages.total === undefined) return <Failure error={pages.error} retry={pages.reload} />;
   if (pages.total === undefined) return <Busy />;
-  if (pages.total === 0) return <Empty title={say("no items")}><p>{say("no items advice")}</p></Empty>;
+  if (pages.total === 0)
+    return (
+      <Empty title={say("no items")}>
+        <p>{say("no items advice")}</p>
+      </Empty>
+    );
   const choose = (index: number) => {
     setSelected(index);
     const row = pages.row(index);
     if (row) onOpen(row.id);
   };
   return (
-    <LongList id="item" label={say("view items")} count={pages.total} rowHeight={narrow ? 56 : 48} selected={selected} onSelect={choose} onRange={pages.want}
-      row={(index) => <ItemRow item={pages.row(index)} place={index} />} />
+    <LongList
+      id="item"
+      label={say("view items")}
+      count={pages.total}
+      rowHeight={narrow ? 56 : 48}
+      selected={selected}
+      onSelect={choose}
+      onRange={pages.want}
+      row={(index) => <ItemRow item={pages.row(index)} place={index} />}
+    />
   );
 }
 
 function ItemRow({ item, place }: { item: ItemFacts | undefined; place: number }) {
-  if (!item) return <div class="row-two waiting"><span class="ghost" aria-label={say("row n", { number: whole(place + 1) })} /></div>;
+  if (!item)
+    return (
+      <div class="row-two waiting">
+        <span class="ghost" aria-label={say("row n", { number: whole(place + 1) })} />
+      </div>
+    );
   return (
     <div class="row-two">
-      <span class="row-first"><Kind kind={item.kind} /><span class="id">#{item.id}</span>{item.pinned ? <span class="tag on">{say("pinned")}</span> : null}<span class="grow" /><span class="number">{whole(item.tokens)}</span></span>
+      <span class="row-first">
+        <Kind kind={item.kind} />
+        <span class="id">#{item.id}</span>
+        {item.pinned ? <span class="tag on">{say("pinned")}</span> : null}
+        <span class="grow" />
+        <span class="number">{whole(item.tokens)}</span>
+      </span>
       <span class="row-second cut">{oneLine(item.text, 160)}</span>
     </div>
   );
 }
 
-function FoundList({ session, branch, q, onOpen }: { session: string; branch: string; q: string; onOpen: (id: string) => void }) {
+function FoundList({
+  session,
+  branch,
+  q,
+  onOpen,
+}: {
+  session: string;
+  branch: string;
+  q: string;
+  onOpen: (id: string) => void;
+}) {
   const [state, setState] = useState<Found["found"]>();
   const [selected, setSelected] = useState(-1);
   useEffect(() => {
     const stop = new AbortController();
-    get<Found>(below(session, `/search${query({ q, limit: 50 })}`, branch), stop.signal).then((answer) => setState(answer.found), () => stop.signal.aborted || setState([]));
+    get<Found>(below(session, `/search${query({ q, limit: 50 })}`, branch), stop.signal).then(
+      (answer) => setState(answer.found),
+      () => stop.signal.aborted || setState([]),
+    );
     return () => stop.abort();
   }, [session, branch, q]);
   if (!state) return <Busy />;
-  if (!state.length) return <Empty title={say("nothing found")}><p>{say("nothing found advice")}</p></Empty>;
+  if (!state.length)
+    return (
+      <Empty title={say("nothing found")}>
+        <p>{say("nothing found advice")}</p>
+      </Empty>
+    );
   const choose = (index: number) => {
     setSelected(index);
     onOpen(state[index]!.id);
   };
   return (
-    <LongList id="found" label={say("found items")} count={state.length} rowHeight={48} selected={selected} onSelect={choose}
-      row={(index) => <div class="row-two"><span class="row-first"><span class="id">#{state[index]!.id}</span></span><span class="row-second cut">{oneLine(state[index]!.text, 160)}</span></div>} />
+    <LongList
+      id="found"
+      label={say("found items")}
+      count={state.length}
+      rowHeight={48}
+      selected={selected}
+      onSelect={choose}
+      row={(index) => (
+        <div class="row-two">
+          <span class="row-first">
+            <span class="id">#{state[index]!.id}</span>
+          </span>
+          <span class="row-second cut">{oneLine(state[index]!.text, 160)}</span>
+        </div>
+      )}
+    />
   );
 }

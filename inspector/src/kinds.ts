@@ -1,11 +1,42 @@
 // Kinds of tokens and levels of detail, in the order in which every chart stacks them.
+import { query } from "./api";
+import { below, useLoad } from "./hooks";
 import type { SessionRow } from "./types";
 
-export const KINDS = ["system", "tools", "request", "summary", "preface", "index", "user", "note", "assistant", "thinking", "call", "result", "recall", "window"];
+export const KINDS = [
+  "system",
+  "tools",
+  "request",
+  "summary",
+  "preface",
+  "index",
+  "user",
+  "note",
+  "assistant",
+  "thinking",
+  "call",
+  "result",
+  "recall",
+  "window",
+];
 export const LEVELS = ["full", "summary", "gist"] as const;
 export const FADED = { full: 1, summary: 0.62, gist: 0.34 } as const; // how strong a colour is at a level
 
 /** How many calls a session has: also one that was composed and has no answer yet. */
 export function callCount(facts: SessionRow): number {
   return Math.max(facts.calls, facts.composed);
+}
+
+/** How many calls or items a session has. A very long one that is still being counted is asked for the number. */
+export function useTotal(
+  session: string,
+  branch: string,
+  facts: SessionRow,
+  of: "timeline" | "items",
+): number | undefined {
+  const asked = useLoad<{ total: number }>(
+    facts.ready ? null : below(session, `/${of}${query({ start: 0, limit: 1 })}`, branch),
+  );
+  if (facts.ready) return of === "timeline" ? callCount(facts) : facts.items;
+  return asked.data?.total;
 }

@@ -22,7 +22,18 @@ interface Props {
 }
 
 /** A list of one selected row, used with the arrow keys. */
-export function LongList({ label, count, rowHeight, selected, onSelect, onOpen, onRange, row, id, opensAtClick }: Props) {
+export function LongList({
+  label,
+  count,
+  rowHeight,
+  selected,
+  onSelect,
+  onOpen,
+  onRange,
+  row,
+  id,
+  opensAtClick,
+}: Props) {
   const box = useRef<HTMLDivElement>(null);
   const virtualizer = useVirtualizer(box, count, rowHeight);
   const rows = virtualizer.getVirtualItems();
@@ -37,7 +48,12 @@ export function LongList({ label, count, rowHeight, selected, onSelect, onOpen, 
   const onKeyDown = (event: KeyboardEvent) => {
     const page = Math.max(1, Math.floor((box.current?.clientHeight ?? rowHeight) / rowHeight) - 1);
     const steps: Record<string, number> = {
-      ArrowDown: selected + 1, ArrowUp: selected - 1, PageDown: selected + page, PageUp: selected - page, Home: 0, End: count - 1,
+      ArrowDown: selected + 1,
+      ArrowUp: selected - 1,
+      PageDown: selected + page,
+      PageUp: selected - page,
+      Home: 0,
+      End: count - 1,
     };
     if (event.key in steps) move(steps[event.key]!);
     else if (event.key === "Enter" && selected >= 0) (onOpen ?? onSelect)(selected);
@@ -46,7 +62,15 @@ export function LongList({ label, count, rowHeight, selected, onSelect, onOpen, 
   };
   const active = rows.some((each) => each.index === selected) ? `${id}-${selected}` : undefined;
   return (
-    <div ref={box} class="list" role="listbox" tabIndex={0} aria-label={label} aria-activedescendant={active} onKeyDown={onKeyDown}>
+    <div
+      ref={box}
+      class="list"
+      role="listbox"
+      tabIndex={0}
+      aria-label={label}
+      aria-activedescendant={active}
+      onKeyDown={onKeyDown}
+    >
       <div class="list-inner" role="presentation" style={{ height: `${virtualizer.getTotalSize()}px` }}>
         {rows.map((each) => (
           <div
@@ -114,7 +138,10 @@ interface Shelf<T> {
 
 /** Read a long list page by page, the pages that are wanted only. While it is read again, what was read stays. */
 export function usePages<T>(
-  path: (start: number, limit: number) => string, key: string, pick: (answer: never) => { rows: T[]; total: number }, size = 100,
+  path: (start: number, limit: number) => string,
+  key: string,
+  pick: (answer: never) => { rows: T[]; total: number },
+  size = 100,
 ): Pages<T> {
   const [, redraw] = useReducer<number, void>((turn) => turn + 1, 0);
   const [turn, again] = useReducer<number, void>((old) => old + 1, 0);
@@ -153,7 +180,8 @@ export function usePages<T>(
     return () => store.stop.abort();
   }, [store]);
   return {
-    row: (index) => (store.pages.get(Math.floor(index / size)) ?? old?.pages.get(Math.floor(index / size)))?.[index % size],
+    row: (index) =>
+      (store.pages.get(Math.floor(index / size)) ?? old?.pages.get(Math.floor(index / size)))?.[index % size],
     want,
     total: store.total ?? old?.total,
     first: store.first ?? old?.first,

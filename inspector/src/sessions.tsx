@@ -1,13 +1,14 @@
 // All sessions of all projects and sources: find one, open it, or drop a file to have it imported.
-import { useEffect, useRef, useState } from "preact/hooks";
-import { get, post, query, upload } from "./api";
-import { droppedFiles } from "./drop";
-import { asApiError, linkTo, useEvents, useNarrow, useSettled } from "./hooks";
+import { useState } from "preact/hooks";
+import { post, query } from "./api";
+import { useDrop } from "./drop";
+import { linkTo, useEvents, useNarrow, useSettled } from "./hooks";
+import { FileButton, Imports, useImports } from "./imports";
 import { LongList, usePages } from "./list";
 import { say, sourceName } from "./phrases";
 import { ago, bytes, dollars, oneLine, short, whole } from "./text";
 import type { ImportState, ServerInfo, SessionPage, SessionRow } from "./types";
-import { Busy, Empty, Failure, Text } from "./ui";
+import { ActionButton, Busy, Empty, Failure, Text } from "./ui";
 
 const COLUMNS = ["updated", "turns", "calls", "tokens", "cost", "compactions", "rereads"] as const;
 type Sort = (typeof COLUMNS)[number] | "title";
@@ -23,7 +24,10 @@ export function SessionsView({ server }: { server: ServerInfo | undefined }) {
   const q = useSettled(words, 200);
   const asked = { q, source, project, sort: sort.by, order: sort.down ? "desc" : "asc" };
   const pages = usePages<SessionRow>(
-    (start, limit) => `/api/sessions${query({ ...asked, start, limit })}`, JSON.stringify(asked), (answer: SessionPage) => ({ rows: answer.sessions, total: answer.total }), 50,
+    (start, limit) => `/api/sessions${query({ ...asked, start, limit })}`,
+    JSON.stringify(asked),
+    (answer: SessionPage) => ({ rows: answer.sessions, total: answer.total }),
+    50,
   );
   useEvents(null, EVENTS, pages.reload);
   const imports = useImports(pages.reload);
@@ -41,13 +45,36 @@ export function SessionsView({ server }: { server: ServerInfo | undefined }) {
     <div class={`sessions ${dropping ? "dropping" : ""}`}>
       <h1 class="unseen">{say("sessions")}</h1>
       <div class="toolbar">
-        <input type="search" class="search" placeholder={say("search sessions")} aria-label={say("search sessions")} value={words}
-          onInput={(event) => setWords((event.currentTarget as HTMLInputElement).value)} />
-        <Filter label={say("source")} all={say("all sources")} value={source} counts={first?.sources} name={sourceName} onChange={setSource} />
-        <Filter label={say("project")} all={say("all projects")} value={project} counts={first?.projects} name={shortPath} onChange={setProject} />
+        <input
+          type="search"
+          class="search"
+          placeholder={say("search sessions")}
+          aria-label={say("search sessions")}
+          value={words}
+          onInput={(event) => setWords((event.currentTarget as HTMLInputElement).value)}
+        />
+        <Filter
+          label={say("source")}
+          all={say("all sources")}
+          value={source}
+          counts={first?.sources}
+          name={sourceName}
+          onChange={setSource}
+        />
+        <Filter
+          label={say("project")}
+          all={say("all projects")}
+          value={project}
+          counts={first?.projects}
+          name={shortPath}
+          onChange={setProject}
+        />
         <FileButton onFiles={imports.addFiles} />
+        {server?.model ? <ActionButton label={say("new chat")} run={beginChat} /> : null}
         <span class="grow" />
-        <span class="muted" role="status">{status(pages.total, first)}</span>
+        <span class="muted" role="status">
+          {status(pages.total, first)}
+        </span>
       </div>
       <Imports list={imports.list} onClose={imports.clear} />
       {pages.error && pages.total === undefined ? <Failure error={pages.error} retry={pages.reload} /> : null}
@@ -56,13 +83,33 @@ export function SessionsView({ server }: { server: ServerInfo | undefined }) {
       {pages.total ? (
         <div class="session-table">
           {narrow ? null : <Columns sort={sort.by} down={sort.down} onSort={sortBy} />}
-          <LongList id="session" label={say("sessions")} count={pages.total} rowHeight={narrow ? 92 : 54} selected={selected} onSelect={setSelected} opensAtClick
-            onOpen={open} onRange={pages.want} row={(index) => <Row row={pages.row(index)} narrow={narrow} importing={imports.list} />} />
+          <LongList
+            id="session"
+            label={say("sessions")}
+            count={pages.total}
+            rowHeight={narrow ? 92 : 54}
+            selected={selected}
+            onSelect={setSelected}
+            opensAtClick
+            onOpen={open}
+            onRange={pages.want}
+            row={(index) => <Row row={pages.row(index)} narrow={narrow} importing={imports.list} />}
+          />
         </div>
       ) : null}
-      {dropping ? <div class="drop-note" aria-hidden="true">{say("drop here")}</div> : null}
+      {dropping ? (
+        <div class="drop-note" aria-hidden="true">
+          {say("drop here")}
+        </div>
+      ) : null}
     </div>
   );
+}
+
+/** Begin a session and talk in it. */
+async function beginChat(): Promise<void> {
+  const made = await post<{ id: string }>("/api/sessions");
+  location.hash = linkTo(made.id, "chat");
 }
 
 function status(total: number | undefined, page: SessionPage | undefined): string {
@@ -90,27 +137,59 @@ function Filter({ label, all, value, counts, name, onChange }: FilterProps) {
   const names = Object.entries(counts ?? {}).sort((a, b) => b[1] - a[1]);
   if (names.length < 2 && !value) return null;
   return (
-    <select class="filter" aria-label={label} value={value} onChange={(event) => onChange((event.currentTarget as HTMLSelectElement).value)}>
+    <select
+      class="filter"
+      aria-label={label}
+      value={value}
+      onChange={(event) => onChange((event.currentTarget as HTMLSelectElement).value)}
+    >
       <option value="">{all}</option>
-      {names.map(([each, count]) => <option key={each} value={each}>{`${oneLine(name(each), 60)} (${count})`}</option>)}
+      {names.map(([each, count]) => (
+        <option key={each} value={each}>{`${oneLine(name(each), 60)} (${count})`}</option>
+      ))}
     </select>
   );
 }
 
 function Columns({ sort, down, onSort }: { sort: Sort; down: boolean; onSort: (by: Sort) => void }) {
   const head = (by: Sort) => (
-    <button class="column" onClick={() => onSort(by)} aria-pressed={sort === by} title={say("sort by", { name: say(`column ${by}`) })}>
+    <button
+      class="column"
+      onClick={() => onSort(by)}
+      aria-pressed={sort === by}
+      title={say("sort by", { name: say(`column ${by}`) })}
+    >
       {say(`column ${by}`)}
       <i aria-hidden="true">{sort === by ? (down ? "↓" : "↑") : ""}</i>
     </button>
   );
-  return <div class="session-grid columns" role="group" aria-label={say("sort")}>{head("title")}{COLUMNS.map((each) => <span key={each}>{head(each)}</span>)}</div>;
+  return (
+    <div class="session-grid columns" role="group" aria-label={say("sort")}>
+      {head("title")}
+      {COLUMNS.map((each) => (
+        <span key={each}>{head(each)}</span>
+      ))}
+    </div>
+  );
 }
 
 function Row({ row, narrow, importing }: { row: SessionRow | undefined; narrow: boolean; importing: ImportState[] }) {
-  if (!row) return <div class="session-grid waiting"><span class="ghost" /></div>;
+  if (!row)
+    return (
+      <div class="session-grid waiting">
+        <span class="ghost" />
+      </div>
+    );
   const running = importing.find((each) => each.state === "running" && row.file?.endsWith(each.name));
-  const facts = narrow ? <Facts row={row} /> : COLUMNS.map((column) => <span key={column} class="number">{cell(row, column)}</span>);
+  const facts = narrow ? (
+    <Facts row={row} />
+  ) : (
+    COLUMNS.map((column) => (
+      <span key={column} class="number">
+        {cell(row, column)}
+      </span>
+    ))
+  );
   return (
     <div class={narrow ? "session-card" : "session-grid"}>
       <span class="session-title">
@@ -120,7 +199,9 @@ function Row({ row, narrow, importing }: { row: SessionRow | undefined; narrow: 
           {row.state === "file" ? <span class="tag">{running ? say("importing") : say("not imported")}</span> : null}
           {row.state === "grown" ? <span class="tag">{say("has grown")}</span> : null}
           <span>{sourceName(row.source)}</span>
-          <span class="cut" title={row.project}>{oneLine(shortPath(row.project))}</span>
+          <span class="cut" title={row.project}>
+            {oneLine(shortPath(row.project))}
+          </span>
           {row.error ? <span class="bad cut">{oneLine(row.error, 160)}</span> : null}
         </small>
       </span>
@@ -130,7 +211,13 @@ function Row({ row, narrow, importing }: { row: SessionRow | undefined; narrow: 
 }
 
 function Facts({ row }: { row: SessionRow }) {
-  const parts = row.ready ? [say("n turns", { count: whole(row.turns) }), `${short(row.tokens)} ${say("tokens")}`, row.cost === null ? "" : dollars(row.cost)] : [bytes(row.bytes)];
+  const parts = row.ready
+    ? [
+        say("n turns", { count: whole(row.turns) }),
+        `${short(row.tokens)} ${say("tokens")}`,
+        row.cost === null ? "" : dollars(row.cost),
+      ]
+    : [bytes(row.bytes)];
   return <small class="muted">{[ago(row.updated), ...parts].filter(Boolean).join(" · ")}</small>;
 }
 
@@ -143,7 +230,12 @@ function cell(row: SessionRow, column: (typeof COLUMNS)[number]): string {
 }
 
 function NoSessions({ filtered, server }: { filtered: boolean; server: ServerInfo | undefined }) {
-  if (filtered) return <Empty title={say("nothing matches")}><p>{say("nothing matches advice")}</p></Empty>;
+  if (filtered)
+    return (
+      <Empty title={say("nothing matches")}>
+        <p>{say("nothing matches advice")}</p>
+      </Empty>
+    );
   return (
     <Empty title={say("no sessions")}>
       <p>{say("no sessions advice")}</p>
@@ -151,106 +243,4 @@ function NoSessions({ filtered, server }: { filtered: boolean; server: ServerInf
       {server?.project ? <p class="muted">{say("looked in", { place: server.project })}</p> : null}
     </Empty>
   );
-}
-
-// ------------------------------------------------------------------ imports
-
-interface Importer {
-  list: ImportState[];
-  addFiles: (files: File[]) => void;
-  addPath: (path: string) => void;
-  clear: () => void;
-}
-
-const LOOK = 250; // milliseconds between two looks at an import
-
-/** What is being imported. What is imported alone is opened when it is done. */
-function useImports(onDone: () => void): Importer {
-  const [list, setList] = useState<ImportState[]>([]);
-  const put = (id: string, state: ImportState) => setList((old) => [...old.filter((each) => each.id !== id && each.id !== state.id), state]);
-  const run = async (name: string, ask: () => Promise<ImportState>, opens: boolean) => {
-    const waiting: ImportState = { id: `wait ${name}`, name, state: "running", share: 0, sessions: [], error: "" };
-    put(waiting.id, waiting);
-    try {
-      let state = await ask();
-      put(waiting.id, state);
-      while (state.state === "running") {
-        await new Promise((resolve) => setTimeout(resolve, LOOK));
-        state = await get<ImportState>(`/api/imports/${state.id}`);
-        put(state.id, state);
-      }
-      const [session] = state.sessions;
-      if (opens && state.state === "done" && session) location.hash = linkTo(session.id, "context");
-    } catch (error) {
-      const failed = asApiError(error);
-      put(waiting.id, { ...waiting, state: "failed", error: failed.type === "unreachable" ? say("unreachable") : `${failed.message} ${failed.advice}` });
-    }
-    onDone();
-  };
-  const addFiles = async (files: File[]) => {
-    for (const file of files) { // one after the other: a folder may hold thousands
-      await run(file.name, () => upload(`/api/imports/upload${query({ name: file.name })}`, file, "application/octet-stream"), files.length === 1);
-    }
-  };
-  const addPath = (path: string) => void run(path.split("/").pop() ?? path, () => post("/api/imports", { path }), true);
-  return { list, addFiles: (files) => void addFiles(files), addPath, clear: () => setList((old) => old.filter((each) => each.state === "running")) };
-}
-
-function Imports({ list, onClose }: { list: ImportState[]; onClose: () => void }) {
-  if (!list.length) return null;
-  const running = list.filter((each) => each.state === "running").length;
-  const newest = list.slice(-6);
-  return (
-    <section class="imports" aria-label={say("imports")} aria-live="polite">
-      <p class="imports-head">
-        <b>{running ? say("importing n", { count: whole(running) }) : say("imported n", { count: whole(list.filter((each) => each.state === "done").length) })}</b>
-        {running ? null : <button class="plain" onClick={onClose}>{say("close")}</button>}
-      </p>
-      {newest.map((each) => (
-        <p key={each.id} class="import">
-          <span class="cut">{oneLine(each.name)}</span>
-          {each.state === "running" ? <progress value={each.share} max={1} aria-label={each.name} /> : null}
-          {each.state === "done" && each.sessions[0] ? <a href={linkTo(each.sessions[0].id, "context")}>{say("open")}</a> : null}
-          {each.state === "done" && !each.sessions.length ? <span class="muted">{say("nothing in it")}</span> : null}
-          {each.state === "failed" ? <span class="bad">{oneLine(each.error, 300)}</span> : null}
-        </p>
-      ))}
-    </section>
-  );
-}
-
-function FileButton({ onFiles }: { onFiles: (files: File[]) => void }) {
-  const input = useRef<HTMLInputElement>(null);
-  const chosen = () => onFiles([...(input.current?.files ?? [])]);
-  return (
-    <>
-      <button onClick={() => input.current?.click()}>{say("import files")}</button>
-      <input ref={input} type="file" multiple hidden accept=".jsonl,.json" aria-label={say("import files")} onChange={chosen} />
-    </>
-  );
-}
-
-/** Whether files are held over the page. When they are dropped, each file of each folder is given. */
-function useDrop(onFiles: (files: File[]) => void): boolean {
-  const [over, setOver] = useState(false);
-  const latest = useRef(onFiles);
-  latest.current = onFiles;
-  useEffect(() => {
-    let depth = 0;
-    const isFile = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
-    const enter = (event: DragEvent) => isFile(event) && ((depth += 1), setOver(true));
-    const leave = (event: DragEvent) => isFile(event) && ((depth -= 1), depth <= 0 && setOver(false));
-    const hold = (event: DragEvent) => isFile(event) && event.preventDefault();
-    const drop = (event: DragEvent) => {
-      if (!isFile(event) || !event.dataTransfer) return;
-      event.preventDefault();
-      depth = 0;
-      setOver(false);
-      void droppedFiles(event.dataTransfer).then((files) => latest.current(files));
-    };
-    const all = { dragenter: enter, dragleave: leave, dragover: hold, drop } as const;
-    for (const [name, call] of Object.entries(all)) addEventListener(name, call as EventListener);
-    return () => Object.entries(all).forEach(([name, call]) => removeEventListener(name, call as EventListener));
-  }, []);
-  return over;
 }

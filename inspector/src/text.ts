@@ -3,7 +3,10 @@ import { language } from "./phrases";
 
 // A control character is shown by its name, another that nobody sees or that changes the direction of text by its
 // number, so that no text looks different from what the model got. (Few fonts have pictures of them.)
-const NAMES = "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
+const NAMES =
+  "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(
+    " ",
+  );
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/gu;
 
@@ -19,7 +22,12 @@ export function visible(text: string): string {
 
 /** Return the beginning of a text as one line. */
 export function oneLine(text: string, length = 240): string {
-  return visible(text.slice(0, length * 2).replace(/\s+/g, " ").trim()).slice(0, length);
+  return visible(
+    text
+      .slice(0, length * 2)
+      .replace(/\s+/g, " ")
+      .trim(),
+  ).slice(0, length);
 }
 
 const numbers = new Map<string, Intl.NumberFormat>();
@@ -71,7 +79,11 @@ export function ago(seconds: number | null | undefined): string {
   if (!seconds) return "–";
   const past = seconds - Date.now() / 1000;
   const units: [Intl.RelativeTimeFormatUnit, number][] = [
-    ["year", 31_536_000], ["month", 2_592_000], ["day", 86_400], ["hour", 3600], ["minute", 60],
+    ["year", 31_536_000],
+    ["month", 2_592_000],
+    ["day", 86_400],
+    ["hour", 3600],
+    ["minute", 60],
   ];
   const words = new Intl.RelativeTimeFormat(language(), { numeric: "auto", style: "short" });
   for (const [unit, size] of units) if (Math.abs(past) >= size) return words.format(Math.round(past / size), unit);

@@ -5,7 +5,7 @@ import { query } from "./api";
 import type { Place } from "./app";
 import { Chart, tooltip } from "./chart";
 import { below, linkTo, useEvents, useLoad } from "./hooks";
-import { callCount } from "./kinds";
+import { useTotal } from "./kinds";
 import { kindName, levelName, say } from "./phrases";
 import { oneLine, percent, whole } from "./text";
 import { colour } from "./theme";
@@ -18,17 +18,33 @@ type Way = (typeof WAYS)[number];
 export function TokensView({ session, branch, details }: Place) {
   const [by, setBy] = useState<Way>("kind,tool,file");
   const [call, setCall] = useState("");
-  const calls = callCount(details!.facts);
+  const calls = useTotal(session, branch, details!.facts, "timeline") ?? 0;
   const tree = useLoad<TokenTree>(below(session, `/tokens${query({ by, call })}`, branch));
   useEvents(session, ["append", "payload", "compaction"], tree.reload);
   const choices = (
     <div class="toolbar-inline">
-      <Choice label={say("divide by")} value={by} values={WAYS} onChange={setBy} name={(each) => each.split(",").map((part) => say(`by ${part as "kind"}`)).join(" › ")} />
+      <Choice
+        label={say("divide by")}
+        value={by}
+        values={WAYS}
+        onChange={setBy}
+        name={(each) =>
+          each
+            .split(",")
+            .map((part) => say(`by ${part as "kind"}`))
+            .join(" › ")
+        }
+      />
       {calls ? (
-        <label class="choice"><span>{say("what")}</span>
+        <label class="choice">
+          <span>{say("what")}</span>
           <select value={call} onChange={(event) => setCall((event.currentTarget as HTMLSelectElement).value)}>
             <option value="">{say("whole session")}</option>
-            {lastCalls(calls).map((number) => <option key={number} value={number}>{say("call n", { number })}</option>)}
+            {lastCalls(calls).map((number) => (
+              <option key={number} value={number}>
+                {say("call n", { number })}
+              </option>
+            ))}
           </select>
         </label>
       ) : null}
@@ -50,7 +66,9 @@ export function TokensView({ session, branch, details }: Place) {
 /** The newest calls, and of many the older ones in even steps: a list of thousands helps nobody. */
 function lastCalls(total: number): number[] {
   const step = Math.max(1, Math.ceil((total - 20) / 80));
-  return Array.from({ length: total }, (_, index) => total - index).filter((number) => number > total - 20 || (total - number) % step === 0);
+  return Array.from({ length: total }, (_, index) => total - index).filter(
+    (number) => number > total - 20 || (total - number) % step === 0,
+  );
 }
 
 function nodeName(node: TokenNode): string {
@@ -61,12 +79,28 @@ function nodeName(node: TokenNode): string {
 }
 
 function Map({ tree }: { tree: TokenTree }) {
-  const rows = flatten(tree.root, []).sort((a, b) => b.node.tokens - a.node.tokens).slice(0, 200);
+  const rows = flatten(tree.root, [])
+    .sort((a, b) => b.node.tokens - a.node.tokens)
+    .slice(0, 200);
   return (
     <>
-      <Chart class="treemap" label={say("treemap label", { total: whole(tree.total) })} option={() => option(tree)} deps={[tree]} />
-      <AsTable caption={say("where tokens are")} head={[say("name"), say("tokens"), say("share"), say("column items"), say("read again")]}
-        rows={rows.map(({ node, path }) => [path.join(" › "), whole(node.tokens), percent(node.tokens / tree.total), whole(node.items), whole(node.reread_tokens)])} />
+      <Chart
+        class="treemap"
+        label={say("treemap label", { total: whole(tree.total) })}
+        option={() => option(tree)}
+        deps={[tree]}
+      />
+      <AsTable
+        caption={say("where tokens are")}
+        head={[say("name"), say("tokens"), say("share"), say("column items"), say("read again")]}
+        rows={rows.map(({ node, path }) => [
+          path.join(" › "),
+          whole(node.tokens),
+          percent(node.tokens / tree.total),
+          whole(node.items),
+          whole(node.reread_tokens),
+        ])}
+      />
     </>
   );
 }
@@ -82,20 +116,70 @@ const PALETTE = ["result", "assistant", "user", "call", "summary", "recall", "wi
 
 function option(tree: TokenTree): EChartsCoreOption {
   const data = (node: TokenNode, place: number, tint: string): Record<string, unknown> => {
-    const own = node.by === "kind" ? colour(`kind-${node.name}`) || tint : tint || colour(`kind-${PALETTE[place % PALETTE.length]}`);
-    return { name: nodeName(node), value: node.tokens, node, itemStyle: node.children.length ? { color: own, borderColor: own } : { color: mix(own) }, children: node.children.map((child, index) => data(child, index, own)) };
+    const own =
+      node.by === "kind"
+        ? colour(`kind-${node.name}`) || tint
+        : tint || colour(`kind-${PALETTE[place % PALETTE.length]}`);
+    return {
+      name: nodeName(node),
+      value: node.tokens,
+      node,
+      itemStyle: node.children.length ? { color: own, borderColor: own } : { color: mix(own) },
+      children: node.children.map((child, index) => data(child, index, own)),
+    };
   };
-  const label = { show: true, fontSize: 12, color: colour("on-kind"), overflow: "truncate", formatter: (row: { name: string; value: number }) => `${endOf(row.name)}\n${whole(row.value)}` };
+  const label = {
+    show: true,
+    fontSize: 12,
+    lineHeight: 16,
+    color: colour("on-kind"),
+    overflow: "truncate",
+    formatter: (row: { name: string; value: number }) => `${endOf(row.name)}\n${whole(row.value)}`,
+  };
   return {
-    tooltip: { ...tooltip(), formatter: (row: { name: string; value: number; data: { node?: TokenNode } }) => told(row.name, row.value, row.data.node, tree.total) },
-    series: [{
-      type: "treemap", data: tree.root.children.map((child, index) => data(child, index, "")), left: 0, right: 0, top: 0, bottom: 30, leafDepth: 3, roam: false, nodeClick: "zoomToNode",
-      label, upperLabel: { show: true, height: 20, color: colour("on-kind"), fontSize: 11.5, fontWeight: 600, overflow: "truncate", formatter: (row: { name: string; value: number }) => `${row.name}  ${whole(row.value)}` },
-      itemStyle: { borderWidth: 1, gapWidth: 1 },
-      levels: [{ itemStyle: { borderWidth: 0, gapWidth: 3, borderColor: colour("panel") }, upperLabel: { show: false } }],
-      breadcrumb: { bottom: 2, height: 22, itemStyle: { color: colour("panel"), borderColor: colour("border-strong"), textStyle: { color: colour("text"), fontSize: 12 } }, emphasis: { itemStyle: { color: colour("hover"), textStyle: { color: colour("text") } } } },
-      name: say("all"),
-    }],
+    tooltip: {
+      ...tooltip(),
+      formatter: (row: { name: string; value: number; data: { node?: TokenNode } }) =>
+        told(row.name, row.value, row.data.node, tree.total),
+    },
+    series: [
+      {
+        type: "treemap",
+        data: tree.root.children.map((child, index) => data(child, index, "")),
+        left: 0,
+        right: 0,
+        top: 0,
+        bottom: 30,
+        leafDepth: 3,
+        roam: false,
+        nodeClick: "zoomToNode",
+        label,
+        upperLabel: {
+          show: true,
+          height: 20,
+          color: colour("on-kind"),
+          fontSize: 11.5,
+          fontWeight: 600,
+          overflow: "truncate",
+          formatter: (row: { name: string; value: number }) => `${row.name}  ${whole(row.value)}`,
+        },
+        itemStyle: { borderWidth: 1, gapWidth: 1 },
+        levels: [
+          { itemStyle: { borderWidth: 0, gapWidth: 3, borderColor: colour("panel") }, upperLabel: { show: false } },
+        ],
+        breadcrumb: {
+          bottom: 2,
+          height: 22,
+          itemStyle: {
+            color: colour("panel"),
+            borderColor: colour("border-strong"),
+            textStyle: { color: colour("text"), fontSize: 12 },
+          },
+          emphasis: { itemStyle: { color: colour("hover"), textStyle: { color: colour("text") } } },
+        },
+        name: say("all"),
+      },
+    ],
   };
 }
 
@@ -111,7 +195,9 @@ function mix(hex: string): string {
     return [1, 3, 5].map((at) => parseInt(digits.slice(at, at + 2), 16));
   };
   const panel = channels(colour("panel"));
-  return `rgb(${channels(hex).map((value, index) => Math.round(value * 0.8 + panel[index]! * 0.2)).join()})`;
+  return `rgb(${channels(hex)
+    .map((value, index) => Math.round(value * 0.8 + panel[index]! * 0.2))
+    .join()})`;
 }
 
 function told(name: string, tokens: number, node: TokenNode | undefined, total: number): string {
@@ -126,21 +212,35 @@ function Rereads({ tree, session, branch }: { tree: TokenTree; session: string; 
   const most = Math.max(...rereads.files.map((file) => file.tokens), 1);
   return (
     <Panel title={say("what was read again")}>
-      {rereads.results === 0 && !rereads.files.length ? <p class="muted">{say("nothing read again")}</p> : (
+      {rereads.results === 0 && !rereads.files.length ? (
+        <p class="muted">{say("nothing read again")}</p>
+      ) : (
         <>
           <dl class="stats small">
             <Stat label={say("results read again")} value={whole(rereads.results)} />
-            <Stat label={say("their tokens")} value={whole(rereads.tokens)} note={percent(rereads.tokens / Math.max(1, tree.total))} />
+            <Stat
+              label={say("their tokens")}
+              value={whole(rereads.tokens)}
+              note={percent(rereads.tokens / Math.max(1, tree.total))}
+            />
             <Stat label={say("faults")} value={whole(rereads.faults)} note={say("faults note")} />
           </dl>
           <ul class="rows">
             {rereads.files.slice(0, 100).map((file) => (
               <li key={file.name} class="reread">
-                <code class="cut" title={oneLine(file.name, 300)}>{oneLine(file.name, 200)}</code>
+                <code class="cut" title={oneLine(file.name, 300)}>
+                  {oneLine(file.name, 200)}
+                </code>
                 <Share share={file.tokens / most} kind="result" />
                 <span class="number">{say("n times", { count: whole(file.times) })}</span>
                 <span class="number">{whole(file.tokens)}</span>
-                <span class="ids">{file.items.slice(0, 8).map((item) => <a key={item} href={linkTo(session, "items", item, { branch })}>#{item}</a>)}</span>
+                <span class="ids">
+                  {file.items.slice(0, 8).map((item) => (
+                    <a key={item} href={linkTo(session, "items", item, { branch })}>
+                      #{item}
+                    </a>
+                  ))}
+                </span>
               </li>
             ))}
           </ul>

@@ -5,7 +5,7 @@ import { ApiError, post, query } from "./api";
 import type { Place } from "./app";
 import { Chart, tooltip } from "./chart";
 import { asApiError, below, linkTo, useLoad, useSettled } from "./hooks";
-import { callCount, FADED, KINDS, LEVELS } from "./kinds";
+import { FADED, KINDS, LEVELS, useTotal } from "./kinds";
 import { economyName, kindName, levelName, reasonText, say } from "./phrases";
 import { oneLine, percent, short, whole } from "./text";
 import { colour } from "./theme";
@@ -17,18 +17,38 @@ const STEPS = 200; // of the slider, each the same factor: from 4,000 to 5,000 m
 
 type Tokens = Record<string, Partial<Record<string, number>>>;
 
-export function TryView({ session, branch, details, server, number }: Place & { number: number }) {
-  const total = callCount(details!.facts);
+export function TryView(props: Place & { number: number }) {
+  const total = useTotal(props.session, props.branch, props.details!.facts, "timeline");
+  return total === undefined ? (
+    <div class="page">
+      <Busy />
+    </div>
+  ) : (
+    <Try {...props} total={total} />
+  );
+}
+
+function Try({ session, branch, server, number, total }: Place & { number: number; total: number }) {
   const [next, setNext] = useState(!total);
   const call = next ? 0 : Math.min(number || total, total);
-  const row = useLoad<Timeline>(call ? below(session, `/timeline${query({ start: call - 1, limit: 1 })}`, branch) : null);
+  const row = useLoad<Timeline>(
+    call ? below(session, `/timeline${query({ start: call - 1, limit: 1 })}`, branch) : null,
+  );
   const sent = row.data?.calls[0];
   const usual = sent?.limit ?? 128_000;
   const most = Math.max(1_000_000, usual * 2);
   const [window, setWindow] = useState<number | null>(null);
   const [economy, setEconomy] = useState("");
   const [strategy, setStrategy] = useState("");
-  const asked = useMemo(() => ({ ...(call ? { call } : {}), ...(window ? { window } : {}), ...(strategy ? { strategy } : {}), ...(economy ? { economy } : {}) }), [call, window, strategy, economy]);
+  const asked = useMemo(
+    () => ({
+      ...(call ? { call } : {}),
+      ...(window ? { window } : {}),
+      ...(strategy ? { strategy } : {}),
+      ...(economy ? { economy } : {}),
+    }),
+    [call, window, strategy, economy],
+  );
   const settled = useSettled(asked, 120); // a slider that is moved asks when it rests
   const preview = usePreview(below(session, "/preview", branch), settled);
   const focused = !strategy || strategy === "focus";
@@ -38,21 +58,63 @@ export function TryView({ session, branch, details, server, number }: Place & { 
       <Panel title={say("try title")}>
         <p class="muted">{say("try about")}</p>
         <div class="try-controls">
-          <label class="choice"><span>{say("call")}</span>
-            <input type="number" min={1} max={Math.max(1, total)} value={call || ""} disabled={next || !total} onChange={(event) => go(Number((event.currentTarget as HTMLInputElement).value))} />
+          <label class="choice">
+            <span>{say("call")}</span>
+            <input
+              type="number"
+              min={1}
+              max={Math.max(1, total)}
+              value={call || ""}
+              disabled={next || !total}
+              onChange={(event) => go(Number((event.currentTarget as HTMLInputElement).value))}
+            />
           </label>
-          <label class="check"><input type="checkbox" checked={next} disabled={!total} onChange={(event) => setNext((event.currentTarget as HTMLInputElement).checked)} /> {say("the next call")}</label>
-          <label class="slider"><span>{say("context window")} <b>{window ? whole(window) : preview.data ? `${whole(preview.data.window)} (${say("as it was")})` : "…"}</b></span>
-            <input type="range" min={0} max={STEPS} value={toStep(window ?? preview.data?.window ?? usual, most)} aria-valuetext={say("n tokens", { count: whole(window ?? preview.data?.window ?? usual) })}
-              onInput={(event) => setWindow(fromStep(Number((event.currentTarget as HTMLInputElement).value), most))} />
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={next}
+              disabled={!total}
+              onChange={(event) => setNext((event.currentTarget as HTMLInputElement).checked)}
+            />{" "}
+            {say("the next call")}
           </label>
-          <Choice label={say("strategy")} value={strategy} values={["", ...(server?.strategies ?? [])]} onChange={setStrategy} name={(each) => each || say("as it was")} />
-          <Choice label={say("economy")} value={focused ? economy : ""} values={focused ? ["", ...(server?.economies ?? [])] : [""]} onChange={setEconomy} name={(each) => (each ? economyName(each) : say("as it was"))} />
+          <label class="slider">
+            <span>
+              {say("context window")}{" "}
+              <b>
+                {window ? whole(window) : preview.data ? `${whole(preview.data.window)} (${say("as it was")})` : "…"}
+              </b>
+            </span>
+            <input
+              type="range"
+              min={0}
+              max={STEPS}
+              value={toStep(window ?? preview.data?.window ?? usual, most)}
+              aria-valuetext={say("n tokens", { count: whole(window ?? preview.data?.window ?? usual) })}
+              onInput={(event) => setWindow(fromStep(Number((event.currentTarget as HTMLInputElement).value), most))}
+            />
+          </label>
+          <Choice
+            label={say("strategy")}
+            value={strategy}
+            values={["", ...(server?.strategies ?? [])]}
+            onChange={setStrategy}
+            name={(each) => each || say("as it was")}
+          />
+          <Choice
+            label={say("economy")}
+            value={focused ? economy : ""}
+            values={focused ? ["", ...(server?.economies ?? [])] : [""]}
+            onChange={setEconomy}
+            name={(each) => (each ? economyName(each) : say("as it was"))}
+          />
           <button onClick={() => (setWindow(null), setEconomy(""), setStrategy(""))}>{say("reset")}</button>
         </div>
         {preview.error ? <Failure error={preview.error} /> : null}
         {!preview.data && !preview.error ? <Busy /> : null}
-        {preview.data ? <Result context={preview.data} sent={call ? sent : undefined} busy={preview.busy || settled !== asked} /> : null}
+        {preview.data ? (
+          <Result context={preview.data} sent={call ? sent : undefined} busy={preview.busy || settled !== asked} />
+        ) : null}
       </Panel>
       {preview.data ? <Levels context={preview.data} session={session} branch={branch} /> : null}
     </div>
@@ -86,22 +148,76 @@ function fromStep(step: number, most: number): number {
 
 function Result({ context, sent, busy }: { context: Context; sent?: CallRow; busy: boolean }) {
   const would = useMemo(() => byLevel(context), [context]);
-  const rows: [string, Tokens][] = [...(sent ? [[say("as sent"), sent.tokens] as [string, Tokens]] : []), [say("as tried"), would]];
+  const rows: [string, Tokens][] = [
+    ...(sent ? [[say("as sent"), sent.tokens] as [string, Tokens]] : []),
+    [say("as tried"), would],
+  ];
   const kinds = KINDS.filter((kind) => rows.some(([, tokens]) => LEVELS.some((level) => tokens[kind]?.[level])));
   const saved = sent ? context.tokens - sent.total : 0;
   return (
     <div class={busy ? "stale" : ""} aria-busy={busy}>
       <dl class="stats small">
-        <Stat label={say("column tokens")} value={whole(context.tokens)} note={say("of limit", { share: percent(context.tokens / context.limit), limit: short(context.limit) })} />
-        {sent ? <Stat label={say("against sent")} value={`${saved > 0 ? "+" : ""}${whole(saved)}`} note={percent(saved / Math.max(1, sent.total))} /> : null}
+        <Stat
+          label={say("column tokens")}
+          value={whole(context.tokens)}
+          note={say("of limit", { share: percent(context.tokens / context.limit), limit: short(context.limit) })}
+        />
+        {sent ? (
+          <Stat
+            label={say("against sent")}
+            value={`${saved > 0 ? "+" : ""}${whole(saved)}`}
+            note={percent(saved / Math.max(1, sent.total))}
+          />
+        ) : null}
         <Stat label={say("items in full")} value={whole(context.levels.full ?? 0)} />
-        <Stat label={say("items shortened")} value={whole((context.levels.summary ?? 0) + (context.levels.gist ?? 0))} note={say("n gists", { count: whole(context.levels.gist ?? 0) })} />
-        <Stat label={say("left out")} value={whole(context.left_out.messages)} note={say("n tokens", { count: whole(context.left_out.tokens) })} />
-        <Stat label={say("prefix")} value={context.reason ? say("changes") : say("stays")} note={reasonText(context.reason)} />
+        <Stat
+          label={say("items shortened")}
+          value={whole((context.levels.summary ?? 0) + (context.levels.gist ?? 0))}
+          note={say("n gists", { count: whole(context.levels.gist ?? 0) })}
+        />
+        <Stat
+          label={say("left out")}
+          value={whole(context.left_out.messages)}
+          note={say("n tokens", { count: whole(context.left_out.tokens) })}
+        />
+        <Stat
+          label={say("prefix")}
+          value={context.reason ? say("changes") : say("stays")}
+          note={reasonText(context.reason)}
+        />
       </dl>
-      <Chart class="pair" label={say("try label", { tokens: whole(context.tokens) })} option={() => option(rows, kinds)} deps={[context, sent]} />
-      <ul class="legend">{kinds.map((kind) => <li key={kind}><Kind kind={kind} /></li>)}<li><span class="kind"><i class="swatch faded" />{say("paler")}</span></li></ul>
-      <AsTable caption={say("try title")} head={["", ...kinds.map(kindName)]} rows={rows.map(([name, tokens]) => [name, ...kinds.map((kind) => LEVELS.filter((level) => tokens[kind]?.[level]).map((level) => `${whole(tokens[kind]![level])} ${levelName(level)}`).join(" + ") || "–")])} />
+      <Chart
+        class="pair"
+        label={say("try label", { tokens: whole(context.tokens) })}
+        option={() => option(rows, kinds)}
+        deps={[context, sent]}
+      />
+      <ul class="legend">
+        {kinds.map((kind) => (
+          <li key={kind}>
+            <Kind kind={kind} />
+          </li>
+        ))}
+        <li>
+          <span class="kind">
+            <i class="swatch faded" />
+            {say("paler")}
+          </span>
+        </li>
+      </ul>
+      <AsTable
+        caption={say("try title")}
+        head={["", ...kinds.map(kindName)]}
+        rows={rows.map(([name, tokens]) => [
+          name,
+          ...kinds.map(
+            (kind) =>
+              LEVELS.filter((level) => tokens[kind]?.[level])
+                .map((level) => `${whole(tokens[kind]![level])} ${levelName(level)}`)
+                .join(" + ") || "–",
+          ),
+        ])}
+      />
     </div>
   );
 }
@@ -122,12 +238,36 @@ function byLevel(context: Context): Tokens {
 function option(rows: [string, Tokens][], kinds: string[]): EChartsCoreOption {
   return {
     grid: { left: 8, right: 12, top: 4, bottom: 22, containLabel: true },
-    tooltip: { ...tooltip(), trigger: "item", formatter: (row: { seriesName: string; value: number; name: string }) => `${row.name}\n${row.seriesName}: ${whole(row.value)}` },
-    xAxis: { type: "value", axisLabel: { color: colour("muted"), fontSize: 11, formatter: short, hideOverlap: true }, splitLine: { lineStyle: { color: colour("border") } } },
-    yAxis: { type: "category", inverse: true, data: rows.map(([name]) => name), axisTick: { show: false }, axisLine: { show: false }, axisLabel: { color: colour("text"), fontSize: 12 } },
-    series: kinds.flatMap((kind) => LEVELS.filter((level) => rows.some(([, tokens]) => tokens[kind]?.[level])).map((level) => ({
-      type: "bar", stack: "all", name: `${kindName(kind)} (${levelName(level)})`, barWidth: "62%", emphasis: { disabled: true }, itemStyle: { color: colour(`kind-${kind}`), opacity: FADED[level] }, data: rows.map(([, tokens]) => tokens[kind]?.[level] ?? 0),
-    }))),
+    tooltip: {
+      ...tooltip(),
+      trigger: "item",
+      formatter: (row: { seriesName: string; value: number; name: string }) =>
+        `${row.name}\n${row.seriesName}: ${whole(row.value)}`,
+    },
+    xAxis: {
+      type: "value",
+      axisLabel: { color: colour("muted"), fontSize: 11, formatter: short, hideOverlap: true },
+      splitLine: { lineStyle: { color: colour("border") } },
+    },
+    yAxis: {
+      type: "category",
+      inverse: true,
+      data: rows.map(([name]) => name),
+      axisTick: { show: false },
+      axisLine: { show: false },
+      axisLabel: { color: colour("text"), fontSize: 12 },
+    },
+    series: kinds.flatMap((kind) =>
+      LEVELS.filter((level) => rows.some(([, tokens]) => tokens[kind]?.[level])).map((level) => ({
+        type: "bar",
+        stack: "all",
+        name: `${kindName(kind)} (${levelName(level)})`,
+        barWidth: "62%",
+        emphasis: { disabled: true },
+        itemStyle: { color: colour(`kind-${kind}`), opacity: FADED[level] },
+        data: rows.map(([, tokens]) => tokens[kind]?.[level] ?? 0),
+      })),
+    ),
   };
 }
 
@@ -138,12 +278,27 @@ function Levels({ context, session, branch }: { context: Context; session: strin
   const rows = [...short_].sort((a, b) => b.full_tokens - b.tokens - (a.full_tokens - a.tokens)).slice(0, MOST);
   return (
     <Panel title={`${say("what would be short")} (${whole(short_.length)})`}>
-      {rows.length ? <ul class="rows">{rows.map((line: Line) => (
-        <li key={line.id} class="change-row">
-          <span class="row-first"><Kind kind={line.kind} /><a class="id" href={linkTo(session, "items", line.id, { branch })}>#{line.id}</a><Level level={line.level} /><span class="cut muted">{oneLine(reasonText(line.why), 100)}</span></span>
-          <span class="number">{whole(line.full_tokens)} → {whole(line.tokens)}</span>
-        </li>
-      ))}</ul> : <p class="muted">{say("all in full")}</p>}
+      {rows.length ? (
+        <ul class="rows">
+          {rows.map((line: Line) => (
+            <li key={line.id} class="change-row">
+              <span class="row-first">
+                <Kind kind={line.kind} />
+                <a class="id" href={linkTo(session, "items", line.id, { branch })}>
+                  #{line.id}
+                </a>
+                <Level level={line.level} />
+                <span class="cut muted">{oneLine(reasonText(line.why), 100)}</span>
+              </span>
+              <span class="number">
+                {whole(line.full_tokens)} → {whole(line.tokens)}
+              </span>
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <p class="muted">{say("all in full")}</p>
+      )}
     </Panel>
   );
 }

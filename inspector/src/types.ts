@@ -287,7 +287,14 @@ export interface Acted {
 }
 
 export interface Report {
-  recommendations: { kind: string; saving: string; found: string; what_to_do: string; share: number; is_forecast: boolean }[];
+  recommendations: {
+    kind: string;
+    saving: string;
+    found: string;
+    what_to_do: string;
+    share: number;
+    is_forecast: boolean;
+  }[];
 }
 
 export interface ImportState {

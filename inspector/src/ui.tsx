@@ -8,7 +8,11 @@ import { visible } from "./text";
 
 /** Text of others: always a text node, with every control character made visible. */
 export function Text({ text, class: name = "" }: { text: string; class?: string }) {
-  return <pre class={`text ${name}`} dir="auto">{visible(text)}</pre>;
+  return (
+    <pre class={`text ${name}`} dir="auto">
+      {visible(text)}
+    </pre>
+  );
 }
 
 /** The kind of an item, with its colour. */
@@ -26,7 +30,17 @@ export function Level({ level }: { level: string }) {
   return <span class={`level level-${level}`}>{levelName(level)}</span>;
 }
 
-export function Stat({ label, value, note, title }: { label: string; value: ComponentChildren; note?: ComponentChildren; title?: string }) {
+export function Stat({
+  label,
+  value,
+  note,
+  title,
+}: {
+  label: string;
+  value: ComponentChildren;
+  note?: ComponentChildren;
+  title?: string;
+}) {
   return (
     <div class="stat" title={title}>
       <dt>{label}</dt>
@@ -93,21 +107,50 @@ export function ActionButton({ label, run, done, primary, disabled, title, told 
     setBusy(true);
     setError(undefined);
     setEnded(false);
-    run().then(() => (setEnded(true), done?.()), (failed) => setError(asApiError(failed))).finally(() => setBusy(false));
+    run()
+      .then(
+        () => (setEnded(true), done?.()),
+        (failed) => setError(asApiError(failed)),
+      )
+      .finally(() => setBusy(false));
   };
   return (
     <span class="action">
-      <button class={primary ? "primary" : ""} disabled={busy || disabled} onClick={click} title={title} aria-busy={busy}>
+      <button
+        class={primary ? "primary" : ""}
+        disabled={busy || disabled}
+        onClick={click}
+        title={title}
+        aria-busy={busy}
+      >
         {label}
       </button>
-      {ended && told ? <span class="action-told" role="status">{told}</span> : null}
-      {error ? <span class="action-error" role="alert">{visible(error.message)}</span> : null}
+      {ended && told ? (
+        <span class="action-told" role="status">
+          {told}
+        </span>
+      ) : null}
+      {error ? (
+        <span class="action-error" role="alert">
+          {visible(error.message)}
+        </span>
+      ) : null}
     </span>
   );
 }
 
 /** A part of a page with its own heading. */
-export function Panel({ title, side, children, class: name = "" }: { title?: ComponentChildren; side?: ComponentChildren; children: ComponentChildren; class?: string }) {
+export function Panel({
+  title,
+  side,
+  children,
+  class: name = "",
+}: {
+  title?: ComponentChildren;
+  side?: ComponentChildren;
+  children: ComponentChildren;
+  class?: string;
+}) {
   return (
     <section class={`panel ${name}`}>
       {title || side ? (
@@ -122,12 +165,28 @@ export function Panel({ title, side, children, class: name = "" }: { title?: Com
 }
 
 /** A choice among a few values. */
-export function Choice<T extends string>({ label, value, values, onChange, name }: { label: string; value: T; values: readonly T[]; onChange: (value: T) => void; name?: (value: T) => string }) {
+export function Choice<T extends string>({
+  label,
+  value,
+  values,
+  onChange,
+  name,
+}: {
+  label: string;
+  value: T;
+  values: readonly T[];
+  onChange: (value: T) => void;
+  name?: (value: T) => string;
+}) {
   return (
     <label class="choice">
       <span>{label}</span>
       <select value={value} onChange={(event) => onChange((event.currentTarget as HTMLSelectElement).value as T)}>
-        {values.map((each) => <option key={each} value={each}>{name ? name(each) : each}</option>)}
+        {values.map((each) => (
+          <option key={each} value={each}>
+            {name ? name(each) : each}
+          </option>
+        ))}
       </select>
     </label>
   );
@@ -136,7 +195,11 @@ export function Choice<T extends string>({ label, value, values, onChange, name 
 /** How much of a whole: a thin bar. */
 export function Share({ share, kind = "" }: { share: number; kind?: string }) {
   const width = `${Math.max(0, Math.min(1, share)) * 100}%`;
-  return <span class="share" aria-hidden="true"><i class={kind ? `kind-${kind}` : ""} style={{ width }} /></span>;
+  return (
+    <span class="share" aria-hidden="true">
+      <i class={kind ? `kind-${kind}` : ""} style={{ width }} />
+    </span>
+  );
 }
 
 /** Rows of a chart as a table, for who does not see the chart or wants the numbers. */
@@ -149,8 +212,24 @@ export function AsTable({ caption, head, rows }: { caption: string; head: string
         <div class="scroll" tabIndex={0} role="region" aria-label={caption}>
           <table>
             <caption class="unseen">{caption}</caption>
-            <thead><tr>{head.map((each) => <th key={each} scope="col">{each}</th>)}</tr></thead>
-            <tbody>{rows.map((row, index) => <tr key={index}>{row.map((cell, column) => <td key={column}>{cell}</td>)}</tr>)}</tbody>
+            <thead>
+              <tr>
+                {head.map((each) => (
+                  <th key={each} scope="col">
+                    {each}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row, index) => (
+                <tr key={index}>
+                  {row.map((cell, column) => (
+                    <td key={column}>{cell}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
           </table>
         </div>
       ) : null}
@@ -159,7 +238,15 @@ export function AsTable({ caption, head, rows }: { caption: string; head: string
 }
 
 /** A question before the whole page, such as for the token. */
-export function Dialog({ title, children, onClose }: { title: string; children: ComponentChildren; onClose?: () => void }) {
+export function Dialog({
+  title,
+  children,
+  onClose,
+}: {
+  title: string;
+  children: ComponentChildren;
+  onClose?: () => void;
+}) {
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     box.current?.showModal();

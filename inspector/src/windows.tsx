@@ -11,38 +11,99 @@ import { Busy, Empty, Failure, Panel, Text } from "./ui";
 export function WindowsView({ session, branch }: Place) {
   const windows = useLoad<{ windows: AppWindow[] }>(below(session, "/windows", branch));
   useEvents(session, ["window_created", "window_updated", "window_closed", "append", "payload"], windows.reload);
-  if (windows.error && !windows.data) return <div class="page"><Failure error={windows.error} retry={windows.reload} /></div>;
-  if (!windows.data) return <div class="page"><Busy /></div>;
+  if (windows.error && !windows.data)
+    return (
+      <div class="page">
+        <Failure error={windows.error} retry={windows.reload} />
+      </div>
+    );
+  if (!windows.data)
+    return (
+      <div class="page">
+        <Busy />
+      </div>
+    );
   if (!windows.data.windows.length) {
-    return <div class="page"><Empty title={say("no windows")}><p>{say("no windows advice")}</p><Text class="command" text={'sightline chat --app todo\nsession.windows.open("todo")'} /></Empty></div>;
+    return (
+      <div class="page">
+        <Empty title={say("no windows")}>
+          <p>{say("no windows advice")}</p>
+          <Text class="command" text={'sightline chat --app todo\nsession.windows.open("todo")'} />
+        </Empty>
+      </div>
+    );
   }
-  return <div class="page">{windows.data.windows.map((each) => <OneWindow key={each.id} session={session} branch={branch} window={each} onActed={windows.reload} />)}</div>;
+  return (
+    <div class="page">
+      {windows.data.windows.map((each) => (
+        <OneWindow key={each.id} session={session} branch={branch} window={each} onActed={windows.reload} />
+      ))}
+    </div>
+  );
 }
 
 type Run = (action: WindowAction, params: Record<string, unknown>) => Promise<void>;
 
-function OneWindow({ session, branch, window, onActed }: { session: string; branch: string; window: AppWindow; onActed: () => void }) {
+function OneWindow({
+  session,
+  branch,
+  window,
+  onActed,
+}: {
+  session: string;
+  branch: string;
+  window: AppWindow;
+  onActed: () => void;
+}) {
   const [outcome, setOutcome] = useState<{ good: boolean; text: string }>();
   const run: Run = async (action, params) => {
     try {
-      const path = below(session, `/windows/${encodeURIComponent(window.id)}/actions/${encodeURIComponent(action.id)}`, branch);
+      const path = below(
+        session,
+        `/windows/${encodeURIComponent(window.id)}/actions/${encodeURIComponent(action.id)}`,
+        branch,
+      );
       const acted = await post<Acted>(path, { params });
-      setOutcome({ good: acted.success, text: [acted.message || acted.reason, ...acted.ways].filter(Boolean).join(" · ") });
+      setOutcome({
+        good: acted.success,
+        text: [acted.message || acted.reason, ...acted.ways].filter(Boolean).join(" · "),
+      });
     } catch (error) {
       const failed = asApiError(error);
       setOutcome({ good: false, text: `${failed.message} ${failed.advice}` });
     }
     onActed();
   };
-  const side = <span class="muted">{window.running ? say("runs here") : say("as last sent")} · {levelName(window.level)}</span>;
+  const side = (
+    <span class="muted">
+      {window.running ? say("runs here") : say("as last sent")} · {levelName(window.level)}
+    </span>
+  );
   return (
-    <Panel title={<>{oneLine(window.app || window.id, 60)} <span class="id">{oneLine(window.id, 60)}</span>{window.target ? <code>{oneLine(window.target, 120)}</code> : null}</>} side={side} class="window">
+    <Panel
+      title={
+        <>
+          {oneLine(window.app || window.id, 60)} <span class="id">{oneLine(window.id, 60)}</span>
+          {window.target ? <code>{oneLine(window.target, 120)}</code> : null}
+        </>
+      }
+      side={side}
+      class="window"
+    >
       <div class="sides even">
         <section aria-label={say("for people")}>
           <h4>{say("for people")}</h4>
           <Body text={window.text} actions={window.running ? window.actions : []} run={run} />
-          {window.running ? <Actions actions={window.actions} run={run} text={window.text} /> : <p class="note">{say("not running")}</p>}
-          {outcome ? <p class={`outcome ${outcome.good ? "good" : "bad"}`} role="status">{visible(outcome.text)}</p> : null}
+          {window.running ? (
+            <Actions actions={window.actions} run={run} text={window.text} />
+          ) : (
+            <p class="note">{say("not running")}</p>
+          )}
+          {outcome ? (
+            <p class={`outcome ${outcome.good ? "good" : "bad"}`} role="status">
+              {visible(outcome.text)}
+            </p>
+          ) : null}
         </section>
         <section aria-label={say("for model")}>
           <h4>{say("for model")}</h4>
@@ -64,7 +125,11 @@ function Body({ text, actions, run }: { text: string; actions: WindowAction[]; r
   return (
     <div class="window-body">
       {description ? <p class="muted">{visible(description)}</p> : null}
-      {content && (content.children.length || content.textContent?.trim()) ? <Elements parent={content} actions={actions} run={run} /> : <p class="muted">{say("window empty")}</p>}
+      {content && (content.children.length || content.textContent?.trim()) ? (
+        <Elements parent={content} actions={actions} run={run} />
+      ) : (
+        <p class="muted">{say("window empty")}</p>
+      )}
     </div>
   );
 }
@@ -76,13 +141,23 @@ function Elements({ parent, actions, run }: { parent: Element; actions: WindowAc
   return (
     <ul class="elements">
       {[...parent.children].map((each, index) => {
-        const own = (each.getAttribute("actions") ?? "").split(",").map((name) => actions.find((action) => action.id === name.trim())).filter((action) => action !== undefined);
-        const facts = [...each.attributes].filter((attribute) => !INNER.has(attribute.name)).map((attribute) => `${attribute.name}: ${attribute.value}`);
+        const own = (each.getAttribute("actions") ?? "")
+          .split(",")
+          .map((name) => actions.find((action) => action.id === name.trim()))
+          .filter((action) => action !== undefined);
+        const facts = [...each.attributes]
+          .filter((attribute) => !INNER.has(attribute.name))
+          .map((attribute) => `${attribute.name}: ${attribute.value}`);
         const words = each.children.length ? "" : (each.textContent ?? "").trim();
         return (
           <li key={index} class="element">
-            <span class="element-text">{words.includes("\n") ? <Text text={words} /> : visible(words)}{facts.length ? <small class="muted"> {visible(facts.join(" · "))}</small> : null}</span>
-            {own.map((action) => <ElementButton key={action.id} action={action} id={each.getAttribute("id") ?? ""} run={run} />)}
+            <span class="element-text">
+              {words.includes("\n") ? <Text text={words} /> : visible(words)}
+              {facts.length ? <small class="muted"> {visible(facts.join(" · "))}</small> : null}
+            </span>
+            {own.map((action) => (
+              <ElementButton key={action.id} action={action} id={each.getAttribute("id") ?? ""} run={run} />
+            ))}
             {each.children.length ? <Elements parent={each} actions={actions} run={run} /> : null}
           </li>
         );
@@ -97,7 +172,16 @@ function ElementButton({ action, id, run }: { action: WindowAction; id: string; 
   const [name] = required;
   if (required.length !== 1 || !name) return null;
   const value = convert(id, action.parameters.properties?.[name]);
-  return <button class="small" title={oneLine(action.label)} aria-label={`${oneLine(action.id)} ${id}: ${oneLine(action.label)}`} onClick={() => void run(action, { [name]: value })}>{oneLine(action.id)}</button>;
+  return (
+    <button
+      class="small"
+      title={oneLine(action.label)}
+      aria-label={`${oneLine(action.id)} ${id}: ${oneLine(action.label)}`}
+      onClick={() => void run(action, { [name]: value })}
+    >
+      {oneLine(action.id)}
+    </button>
+  );
 }
 
 function convert(text: string, schema: Schema | undefined): unknown {
@@ -115,10 +199,27 @@ function convert(text: string, schema: Schema | undefined): unknown {
 
 /** A form for each action. Those that stand beside the elements above are folded away. */
 function Actions({ actions, run, text }: { actions: WindowAction[]; run: Run; text: string }) {
-  const isOfElement = (action: WindowAction) => (text.includes("actions=") ? new RegExp(`actions="[^"]*\\b${action.id}\\b`).test(text) : false);
+  const isOfElement = (action: WindowAction) =>
+    text.includes("actions=") ? new RegExp(`actions="[^"]*\\b${action.id}\\b`).test(text) : false;
   const [own, others] = [actions.filter((action) => !isOfElement(action)), actions.filter(isOfElement)];
-  const forms = (some: WindowAction[]) => <div class="window-actions">{some.map((action) => <ActionForm key={action.id} action={action} run={run} />)}</div>;
-  return <>{forms(own)}{others.length ? <details class="as-table"><summary>{say("more actions")}</summary>{forms(others)}</details> : null}</>;
+  const forms = (some: WindowAction[]) => (
+    <div class="window-actions">
+      {some.map((action) => (
+        <ActionForm key={action.id} action={action} run={run} />
+      ))}
+    </div>
+  );
+  return (
+    <>
+      {forms(own)}
+      {others.length ? (
+        <details class="as-table">
+          <summary>{say("more actions")}</summary>
+          {forms(others)}
+        </details>
+      ) : null}
+    </>
+  );
 }
 
 function ActionForm({ action, run }: { action: WindowAction; run: Run }) {
@@ -130,13 +231,25 @@ function ActionForm({ action, run }: { action: WindowAction; run: Run }) {
     event.preventDefault();
     const given = fields.filter(([name]) => required.has(name) || (values[name] ?? "") !== "");
     setBusy(true);
-    void run(action, Object.fromEntries(given.map(([name, schema]) => [name, convert(values[name] ?? "", schema)]))).finally(() => (setBusy(false), setValues({})));
+    void run(
+      action,
+      Object.fromEntries(given.map(([name, schema]) => [name, convert(values[name] ?? "", schema)])),
+    ).finally(() => (setBusy(false), setValues({})));
   };
   return (
     <form class="action-form" onSubmit={submit} title={oneLine(action.about)}>
       {fields.map(([name, schema]) => (
-        <label key={name} class="field"><span>{oneLine(name)}{required.has(name) ? "" : ` (${say("optional")})`}</span>
-          <Field schema={schema} value={values[name] ?? ""} required={required.has(name)} onChange={(value) => setValues((old) => ({ ...old, [name]: value }))} />
+        <label key={name} class="field">
+          <span>
+            {oneLine(name)}
+            {required.has(name) ? "" : ` (${say("optional")})`}
+          </span>
+          <Field
+            schema={schema}
+            value={values[name] ?? ""}
+            required={required.has(name)}
+            onChange={(value) => setValues((old) => ({ ...old, [name]: value }))}
+          />
         </label>
       ))}
       <button disabled={busy}>{oneLine(action.label)}</button>
@@ -144,10 +257,39 @@ function ActionForm({ action, run }: { action: WindowAction; run: Run }) {
   );
 }
 
-function Field({ schema, value, required, onChange }: { schema: Schema; value: string; required: boolean; onChange: (value: string) => void }) {
+function Field({
+  schema,
+  value,
+  required,
+  onChange,
+}: {
+  schema: Schema;
+  value: string;
+  required: boolean;
+  onChange: (value: string) => void;
+}) {
   const read = (event: Event) => onChange((event.currentTarget as HTMLInputElement).value);
   const choices = schema.enum?.map(String) ?? (schema.type === "boolean" ? ["true", "false"] : undefined);
-  if (choices) return <select value={value} required={required} onChange={read}><option value="" />{choices.map((each) => <option key={each} value={each}>{each}</option>)}</select>;
-  if (schema.type === "integer" || schema.type === "number") return <input type="number" step={schema.type === "integer" ? 1 : "any"} value={value} required={required} onInput={read} />;
+  if (choices)
+    return (
+      <select value={value} required={required} onChange={read}>
+        <option value="" />
+        {choices.map((each) => (
+          <option key={each} value={each}>
+            {each}
+          </option>
+        ))}
+      </select>
+    );
+  if (schema.type === "integer" || schema.type === "number")
+    return (
+      <input
+        type="number"
+        step={schema.type === "integer" ? 1 : "any"}
+        value={value}
+        required={required}
+        onInput={read}
+      />
+    );
   return <input type="text" value={value} required={required} onInput={read} />;
 }

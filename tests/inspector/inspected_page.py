@@ -60,8 +60,9 @@ class InspectedPage:
         return self.page
 
     def settle(self) -> None:
-        """Wait until nothing is being read any more."""
+        """Wait until nothing is being read any more, and each chart is there."""
         expect(self.page.locator(".busy")).to_have_count(0, timeout=SECONDS)
+        expect(self.page.locator(".chart:not(:has(canvas))")).to_have_count(0, timeout=SECONDS)
 
     def shoot(self, name: str) -> None:
         """Keep what the page looks like."""

@@ -3,7 +3,7 @@
 import importlib.util
 import json
 import re
-import subprocess
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -49,11 +49,24 @@ def test_the_lock_file_names_no_registry() -> None:
     assert "omit-lockfile-registry-resolved=true" in (SOURCE / ".npmrc").read_text(encoding="utf-8")
 
 
-def test_nothing_that_is_built_is_in_the_repository() -> None:
-    """Neither the pages nor the packages that build them are committed."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    assert "inspector/package.json" in listed
-    assert not [name for name in listed if "node_modules/" in name or name.startswith("src/sightline/inspector/pages/")]
+def test_every_phrase_is_in_both_languages() -> None:
+    """Each has an English and a Chinese text, with the same names to fill in."""
+    text = (SOURCE / "src" / "phrases.ts").read_text(encoding="utf-8")
+    found = re.findall(r'^  "([^"]+)": \["((?:[^"\\]|\\.)*)", "((?:[^"\\]|\\.)*)"\],$', text, re.MULTILINE)
+    assert len(found) == len(re.findall(r'^  "[^"]+": \[', text, re.MULTILINE)) > 250
+    for key, english, chinese in found:
+        assert set(re.findall(r"\{\w+\}", english)) == set(re.findall(r"\{\w+\}", chinese)), key
+        assert english.strip(), key
+        assert chinese.strip(), key
+    assert len({key for key, _, _ in found}) == len(found)
+
+
+def test_what_is_built_is_kept_out_of_the_repository() -> None:
+    """Neither the pages nor the packages that build them are committed; archives have the pages all the same."""
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+    assert {"/inspector/node_modules/", "/src/sightline/inspector/pages/"} <= set(ignored)
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    assert settings["artifacts"] == ["src/sightline/inspector/pages"]
 
 
 def test_pages_are_built_once_for_a_source(hook: ModuleType) -> None:

@@ -118,6 +118,16 @@ def test_the_chat_changes_the_context_while_it_talks(changing: InspectedPage) ->
     changing.shoot("7-chat")
 
 
+def test_a_new_chat_is_begun(changing: InspectedPage) -> None:
+    """From the list one button leads to an empty session with the model."""
+    shown = changing.open()
+    shown.get_by_role("button", name="New chat").click()
+    expect(shown.get_by_text("Say something")).to_be_visible()
+    shown.get_by_label("Message").fill("Hello")
+    shown.get_by_label("Message").press("Enter")
+    expect(shown.get_by_role("log")).to_contain_text("Answer 1: the port stays")
+
+
 def test_without_a_model_the_chat_says_how_to_get_one(browser: Browser, looked_at: InspectorServer) -> None:
     """No key is needed for anything else, and the page names the commands."""
     with InspectorServer(looked_at.folder) as server, InspectedPage(browser, server) as page:

@@ -5,8 +5,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import webbrowser
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -151,13 +153,12 @@ def _chat_beside(here: Place, config: "Config", host: str, port: int, model: "Mo
         command = [sys.executable, "-m", "sightline", "--project", here.project, *options, "chat"]
         if subprocess.run(command, check=False).returncode:
             print_text(error_console(), here.words("inspect goes on"), "dim")
-            _wait_for_ever()
+            _wait_for_ctrl_c()
 
 
-def _wait_for_ever() -> None:
-    import threading
-
-    threading.Event().wait()  # Ctrl-C ends it
+def _wait_for_ctrl_c() -> None:
+    with suppress(KeyboardInterrupt):
+        threading.Event().wait()
 
 
 def keep_samples(here: Place) -> None:

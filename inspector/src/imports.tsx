@@ -1,0 +1,117 @@
+// Logs that are imported while one looks: sent, followed, opened.
+import { useRef, useState } from "preact/hooks";
+import { get, post, query, upload } from "./api";
+import { asApiError, linkTo } from "./hooks";
+import { say } from "./phrases";
+import { oneLine, whole } from "./text";
+import type { ImportState } from "./types";
+
+interface Importer {
+  list: ImportState[];
+  addFiles: (files: File[]) => void;
+  addPath: (path: string) => void;
+  clear: () => void;
+}
+
+const LOOK = 250; // milliseconds between two looks at an import
+
+/** What is being imported. What is imported alone is opened when it is done. */
+export function useImports(onDone: () => void): Importer {
+  const [list, setList] = useState<ImportState[]>([]);
+  const put = (id: string, state: ImportState) =>
+    setList((old) => [...old.filter((each) => each.id !== id && each.id !== state.id), state]);
+  const run = async (name: string, ask: () => Promise<ImportState>, opens: boolean) => {
+    const waiting: ImportState = { id: `wait ${name}`, name, state: "running", share: 0, sessions: [], error: "" };
+    put(waiting.id, waiting);
+    try {
+      let state = await ask();
+      put(waiting.id, state);
+      while (state.state === "running") {
+        await new Promise((resolve) => setTimeout(resolve, LOOK));
+        state = await get<ImportState>(`/api/imports/${state.id}`);
+        put(state.id, state);
+      }
+      const [session] = state.sessions;
+      if (opens && state.state === "done" && session) location.hash = linkTo(session.id, "context");
+    } catch (error) {
+      const failed = asApiError(error);
+      put(waiting.id, {
+        ...waiting,
+        state: "failed",
+        error: failed.type === "unreachable" ? say("unreachable") : `${failed.message} ${failed.advice}`,
+      });
+    }
+    onDone();
+  };
+  const addFiles = async (files: File[]) => {
+    for (const file of files) {
+      // one after the other: a folder may hold thousands
+      await run(
+        file.name,
+        () => upload(`/api/imports/upload${query({ name: file.name })}`, file, "application/octet-stream"),
+        files.length === 1,
+      );
+    }
+  };
+  const addPath = (path: string) => void run(path.split("/").pop() ?? path, () => post("/api/imports", { path }), true);
+  return {
+    list,
+    addFiles: (files) => void addFiles(files),
+    addPath,
+    clear: () => setList((old) => old.filter((each) => each.state === "running")),
+  };
+}
+
+/** How far each import is. */
+export function Imports({ list, onClose }: { list: ImportState[]; onClose: () => void }) {
+  if (!list.length) return null;
+  const running = list.filter((each) => each.state === "running").length;
+  const newest = list.slice(-6);
+  return (
+    <section class="imports" aria-label={say("imports")} aria-live="polite">
+      <p class="imports-head">
+        <b>
+          {running
+            ? say("importing n", { count: whole(running) })
+            : say("imported n", { count: whole(list.filter((each) => each.state === "done").length) })}
+        </b>
+        {running ? null : (
+          <button class="plain" onClick={onClose}>
+            {say("close")}
+          </button>
+        )}
+      </p>
+      {newest.map((each) => (
+        <p key={each.id} class="import">
+          <span class="cut">{oneLine(each.name)}</span>
+          {each.state === "running" ? <progress value={each.share} max={1} aria-label={each.name} /> : null}
+          {each.state === "done" && each.sessions[0] ? (
+            <a href={linkTo(each.sessions[0].id, "context")}>{say("open")}</a>
+          ) : null}
+          {each.state === "done" && !each.sessions.length ? <span class="muted">{say("nothing in it")}</span> : null}
+          {each.state === "failed" ? <span class="bad">{oneLine(each.error, 300)}</span> : null}
+        </p>
+      ))}
+    </section>
+  );
+}
+
+/** A button that lets one choose files. */
+export function FileButton({ onFiles }: { onFiles: (files: File[]) => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  const chosen = () => onFiles([...(input.current?.files ?? [])]);
+  return (
+    <>
+      <button onClick={() => input.current?.click()}>{say("import files")}</button>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        accept=".jsonl,.json"
+        aria-label={say("import files")}
+        onChange={chosen}
+      />
+    </>
+  );
+}
