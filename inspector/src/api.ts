@@ -106,7 +106,7 @@ export async function follow(
     } catch {
       // What was lost is asked for again below; a page that is closed has ended its signal.
     }
-    onState(false);
+    if (!signal.aborted) onState(false);
     await pause(RETRY, signal);
   }
 }

@@ -27,6 +27,9 @@ export function App() {
     document.documentElement.lang = lang;
     document.title = say("title");
   }, [lang]);
+  useEffect(() => {
+    if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true }); // what had it is gone
+  }, [route.session, route.view]);
   const changeLanguage = () => {
     setLanguage(lang === "en" ? "zh" : "en");
     setLang(language());

@@ -46,15 +46,27 @@ type Listener = (event: ServerEvent) => void;
 const listeners = new Set<Listener>();
 const states = new Set<(connected: boolean) => void>();
 
-/** Follow the server's events for as long as the page is open. */
+/** Follow the server's events while the page is seen. A browser has few connections for a server, so hidden tabs hold none. */
 export function startEvents(): void {
-  const stop = new AbortController();
-  addEventListener("pagehide", () => stop.abort());
-  void follow(
-    stop.signal,
-    (event) => listeners.forEach((tell) => tell(event)),
-    (on) => states.forEach((tell) => tell(on)),
-  );
+  let stop: AbortController | undefined;
+  const tell = (event: ServerEvent) => listeners.forEach((listener) => listener(event));
+  const begin = () => {
+    if (document.hidden || stop) return;
+    stop = new AbortController();
+    void follow(stop.signal, tell, (on) => states.forEach((listener) => listener(on)));
+  };
+  const end = () => {
+    stop?.abort();
+    stop = undefined;
+  };
+  const seen = () => {
+    begin();
+    tell({ kind: "reset", session: "", branch: "", data: {} }); // something may have been missed
+  };
+  document.addEventListener("visibilitychange", () => (document.hidden ? end() : seen()));
+  addEventListener("pagehide", end);
+  addEventListener("pageshow", (event) => event.persisted && seen());
+  begin();
 }
 
 const SETTLE = 150; // milliseconds: events come in groups, and each group is answered once

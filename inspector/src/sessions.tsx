@@ -36,8 +36,9 @@ export function SessionsView({ server }: { server: ServerInfo | undefined }) {
   const open = (index: number) => {
     const row = pages.row(index);
     if (!row) return;
-    if (row.id) location.hash = linkTo(row.id, "context");
-    else if (row.file) imports.addPath(row.file);
+    if (row.file && row.state !== "session")
+      imports.addPath(row.file); // what is new in it comes first
+    else if (row.id) location.hash = linkTo(row.id, "context");
   };
   const sortBy = (by: Sort) => setSort((old) => ({ by, down: old.by === by ? !old.down : by !== "title" }));
   const filtered = Boolean(q || source || project);

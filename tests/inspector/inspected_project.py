@@ -76,7 +76,7 @@ def _talk_hostile(session: Session) -> None:
     session.reply(HOSTILE)
 
 
-def write_claude_log(file: Path) -> None:
+def write_claude_log(file: Path, turns: int = 4) -> None:
     """Write a short conversation as Claude Code does."""
     common = {
         "cwd": "/home/me/shop",
@@ -85,7 +85,7 @@ def write_claude_log(file: Path) -> None:
         "isSidechain": False,
     }
     lines: list[dict[str, Any]] = []
-    for turn in range(1, 5):
+    for turn in range(1, turns + 1):
         parent = lines[-1]["uuid"] if lines else None
         question = {"role": "user", "content": f"Imported question {turn}: why is the basket empty?"}
         lines.append(

@@ -68,6 +68,18 @@ def test_a_server_that_has_gone_is_told_and_comes_back(browser: Browser, looked_
         page.errors.clear()  # the browser notes each request that failed
 
 
+def test_a_page_that_is_hidden_holds_no_connection(browser: Browser, looked_at: InspectorServer) -> None:
+    """A browser has six connections for a server: the stream of events ends while a tab is hidden, and comes back."""
+    hide = "(hidden) => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true}); "
+    hide += "document.dispatchEvent(new Event('visibilitychange')); }"
+    with InspectedPage(browser, looked_at) as page:
+        shown = page.open()
+        with shown.expect_event("requestfailed", lambda request: request.url.endswith("/api/events")):
+            shown.evaluate(hide, True)
+        with shown.expect_request("**/api/events"), shown.expect_request("**/api/sessions?*"):  # read anew
+            shown.evaluate(hide, False)
+
+
 def look_through(browser: Browser, folder: Path, items: int) -> tuple[int, int]:
     """Open a session of this many items and go to its end. Return the most rows on the page, and the rows read."""
     make_long_session(folder, items)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from inspected_page import InspectedPage
 from inspected_project import write_claude_log
-from playwright.sync_api import expect
+from inspector_server import InspectorServer
+from playwright.sync_api import Browser, expect
 
 
 def test_a_session_is_found_and_opened(page: InspectedPage) -> None:
@@ -62,6 +63,22 @@ def test_a_file_that_is_offered_is_imported_when_it_is_opened(changing: Inspecte
     changing.option("Imported question 1").click()
     expect(shown).to_have_url(re.compile("imported/context"))
     expect(shown.get_by_role("heading", level=1)).to_contain_text("Imported question 1")
+
+
+def test_a_log_that_has_grown_is_imported_again_when_it_is_opened(browser: Browser, tmp_path: Path) -> None:
+    """What the agent wrote since comes into the session before it is shown."""
+    log = tmp_path / "grows.jsonl"
+    write_claude_log(log, turns=2)
+    with InspectorServer(tmp_path, offered=(log,)) as server, InspectedPage(browser, server) as page:
+        shown = page.open()
+        page.option("Imported question 1").click()
+        expect(shown.locator(".stat", has_text="Turns")).to_contain_text("2")
+        write_claude_log(log, turns=4)
+        shown.get_by_role("link", name="Sessions").click()
+        shown.reload()
+        expect(page.option("its file has grown")).to_be_visible()
+        page.option("its file has grown").click()
+        expect(shown.locator(".stat", has_text="Turns")).to_contain_text("4")
 
 
 def test_files_are_imported_by_hand(changing: InspectedPage, tmp_path: Path) -> None:
