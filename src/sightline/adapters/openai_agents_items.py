@@ -73,9 +73,7 @@ class ItemList:
         for message in (*head, *payload.body, *payload.tail):
             known, own = self._written.get(id(message), (None, []))
             if known is not message:
-                original = self._history.original(message)
-                own = original if isinstance(original, list) else [original]
-                own = openai_responses.write_messages([message]) if original is None else own
+                own = self._items(message)
             made[id(message)] = (message, own)
             if joins(message, last) and written and written[-1].get("role") == "user":
                 written[-1] = {**written[-1], "content": [*_blocks(written[-1]), *_blocks(own[0])]}
@@ -85,10 +83,20 @@ class ItemList:
         self._written = made
         return written
 
+    def _items(self, message: Message) -> list[Json]:
+        original = self._history.original(message)
+        if original is None:
+            return openai_responses.write_messages([message])
+        return original if isinstance(original, list) else [original]
+
     def _note(self, value: Json) -> None:
-        session = self._history.session
-        retry_on_conflict(lambda: session.annotate(_NOTE, value), lambda: (session.refresh(), self._read()))
-        session.flush()
+        retry_on_conflict(lambda: self._history.session.annotate(_NOTE, value), self._refresh)
+        self._history.session.flush()
+
+    def _refresh(self) -> None:
+        """Read what other processes have added."""
+        self._history.session.refresh()
+        self._read()
 
     def _read(self) -> None:
         """Read the list back from the log."""
