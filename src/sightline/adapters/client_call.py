@@ -1,5 +1,9 @@
 """One model call of a wrapped client: what goes up for it, and what comes back, whatever sends it."""
 
+from collections.abc import AsyncIterator, Iterator
+from functools import cache
+from typing import Any
+
 import msgspec
 
 from sightline.agent.models.errors import overflow_tokens
@@ -151,3 +155,30 @@ class ClientCall:
             self._item = item or self._item
         except Exception as error:  # a full disk, say
             self._failure = error
+
+
+@cache
+def streams_of(library: Any) -> tuple[Any, Any]:
+    """Return the two classes of streams, for one HTTP library. A stream that is closed early ends its generator."""
+
+    class Stream(library.SyncByteStream):  # type: ignore[misc]
+        def __init__(self, chunks: Iterator[bytes]) -> None:
+            self._chunks = chunks
+
+        def __iter__(self) -> Iterator[bytes]:
+            return self._chunks
+
+        def close(self) -> None:
+            self._chunks.close()  # type: ignore[attr-defined]
+
+    class AsyncStream(library.AsyncByteStream):  # type: ignore[misc]
+        def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+            self._chunks = chunks
+
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return self._chunks
+
+        async def aclose(self) -> None:
+            await self._chunks.aclose()  # type: ignore[attr-defined]
+
+    return Stream, AsyncStream

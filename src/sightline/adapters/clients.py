@@ -8,11 +8,10 @@ is followed, composed and answered as the proxy does it, by the same code.
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from sightline.adapters.client_call import ClientCall
+from sightline.adapters.client_call import ClientCall, streams_of
 from sightline.errors import BadInput
 from sightline.server.config import Config
 from sightline.server.model_request import FORMATS, Format
@@ -123,7 +122,7 @@ class _Transport:
         if response.status_code >= 400:
             return wires.response(response, call, content=response.read())
         if "text/event-stream" in response.headers.get("content-type", ""):
-            return wires.response(response, call, stream=_streams(wires.library)[0](_stream(call, response, send)))
+            return wires.response(response, call, stream=streams_of(wires.library)[0](_stream(call, response, send)))
         body = response.read()
         while (following := call.take(body)) is not None:
             response = send(following)
@@ -191,7 +190,7 @@ class _AsyncTransport:
         if response.status_code >= 400:
             return wires.response(response, call, content=await response.aread())
         if "text/event-stream" in response.headers.get("content-type", ""):
-            stream = _streams(wires.library)[1](_stream_async(call, response, send))
+            stream = streams_of(wires.library)[1](_stream_async(call, response, send))
             return wires.response(response, call, stream=stream)
         body = await response.aread()
         while (following := await asyncio.to_thread(call.take, body)) is not None:
@@ -223,30 +222,3 @@ async def _stream_async(call: ClientCall, response: Any, send: Callable[[bytes],
     finally:
         await finish(asyncio.to_thread(call.finish))
     yield call.end()
-
-
-@cache
-def _streams(library: Any) -> tuple[Any, Any]:
-    """Return the two classes of streams, for one HTTP library. A stream that is closed early ends its generator."""
-
-    class Stream(library.SyncByteStream):  # type: ignore[misc]
-        def __init__(self, chunks: Iterator[bytes]) -> None:
-            self._chunks = chunks
-
-        def __iter__(self) -> Iterator[bytes]:
-            return self._chunks
-
-        def close(self) -> None:
-            self._chunks.close()  # type: ignore[attr-defined]
-
-    class AsyncStream(library.AsyncByteStream):  # type: ignore[misc]
-        def __init__(self, chunks: AsyncIterator[bytes]) -> None:
-            self._chunks = chunks
-
-        def __aiter__(self) -> AsyncIterator[bytes]:
-            return self._chunks
-
-        async def aclose(self) -> None:
-            await self._chunks.aclose()  # type: ignore[attr-defined]
-
-    return Stream, AsyncStream

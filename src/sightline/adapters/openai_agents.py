@@ -8,10 +8,10 @@ of tool calls. Needs `pip install 'sightline[openai-agents]'`.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
@@ -163,7 +163,8 @@ def _in_folder(folder: Path) -> Conversations:
     return Conversations(folder)
 
 
-class _Filter(NamedTuple):
+@dataclass(frozen=True)
+class _Filter:
     """Composes the input of a model call. `first`: the program's own filter, which runs before it."""
 
     session: SightlineSession
