@@ -171,8 +171,7 @@ def compare_clients() -> None:
 
 
 if __name__ == "__main__":
-    print(
-        f"{'budget ' + format(WINDOW - OUTPUT, ','):<44} {'over':>10} {'largest':>9} {'reused':>8} {'broken':>6} {'cost':>10}"
-    )
+    names = f"{'over':>10} {'largest':>9} {'reused':>8} {'broken':>6} {'cost':>10}"
+    print(f"{'budget ' + format(WINDOW - OUTPUT, ','):<44} {names}")
     compare_agents()
     compare_clients()
