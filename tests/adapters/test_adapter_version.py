@@ -16,11 +16,11 @@ def test_an_unsupported_version_says_so_at_import(found: str, monkeypatch: pytes
         importlib.reload(langchain)
 
 
-@pytest.mark.parametrize("found", ["0.9.0", "0.23.9", "1.0.0"])
+@pytest.mark.parametrize("found", ["0.9.0", "0.21.9", "1.0.0"])
 def test_the_agents_sdk_is_named_as_it_is_installed(found: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The module has an underscore, the package and the extra a hyphen."""
     monkeypatch.setattr(version, "version", lambda _: found)
-    says = rf"openai_agents works with openai-agents 0\.24 .* before 1, and {found}.*sightline\[openai-agents\]"
+    says = rf"openai_agents works with openai-agents 0\.22 .* before 1, and {found}.*sightline\[openai-agents\]"
     with pytest.raises(ImportError, match=says):
         importlib.reload(openai_agents)
 

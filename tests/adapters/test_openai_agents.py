@@ -224,7 +224,8 @@ def test_the_usage_that_the_model_reports_corrects_the_count() -> None:
         made, model = agent([])
 
         def reply(call: Any, number: int, factor: float = factor) -> Any:
-            usage = AgentsUsage(requests=1, input_tokens=int(count(call) * factor), output_tokens=10)
+            size = int(count(call) * factor)
+            usage = AgentsUsage(requests=1, input_tokens=size, output_tokens=10, total_tokens=size + 10)
             return {"output": calls(number), "usage": usage}
 
         for number in range(40):

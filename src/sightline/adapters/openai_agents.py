@@ -28,7 +28,7 @@ from sightline.values.items import Call
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 
-check_version("openai-agents", oldest=(0, 24), before=1)
+check_version("openai-agents", oldest=(0, 22), before=1)
 
 from agents import (  # noqa: E402  # noqa: E402
     Agent,
