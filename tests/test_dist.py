@@ -90,7 +90,7 @@ def test_the_archives_hold_what_is_needed_and_no_data(built: Path) -> None:
 def test_the_readme_names_every_extra() -> None:
     """The table says what each adds, and nothing that there is not."""
     table = README.split("## Install")[1].split("\n## ")[0]
-    listed = set(re.findall(r"^\| `sightline\[(\w+)\]`", table, re.MULTILINE))
+    listed = set(re.findall(r"^\| `sightline\[([\w-]+)\]`", table, re.MULTILINE))
     assert listed == set(PROJECT["optional-dependencies"]) - {"dev", "docs"}
     assert README.split("\n## ")[1].split("$ ")[1].startswith("pip install 'sightline[chat]'")
 

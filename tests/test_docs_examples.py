@@ -73,6 +73,8 @@ def test_pages_without_need_are_given_nothing() -> None:
         ("anthropic", WARM, "62.6 degrees"),
         ("langgraph", PORT, "on 8080."),
         ("langgraph#2", PORT, "on 8080."),
+        ("openai-agents", PORT, "on 8080."),
+        ("wrap", WARM, "62.6 degrees"),
         ("app", [], "2 steps left"),
         ("strategy", [], "messages of 40 were sent"),
         ("import", [], "2 items;"),

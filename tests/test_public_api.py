@@ -30,7 +30,7 @@ def test_every_public_name_says_what_it_promises() -> None:
     for name in sightline.__all__:
         value = getattr(sightline, name)
         assert value.__doc__
-        assert all(value.__doc__ != base.__doc__ for base in value.__mro__[1:])
+        assert all(value.__doc__ != base.__doc__ for base in getattr(value, "__mro__", ())[1:])
 
 
 def test_the_names_are_these() -> None:
@@ -42,7 +42,7 @@ def test_the_names_are_these() -> None:
         "ModelRefused", "NoModel", "NotShorter", "NothingCompacted", "OpenCalls", "Payload", "PinnedOverflow", "Plan",
         "Refused", "Session", "SessionClosed", "SessionNotFound", "Settings", "SightlineError", "Store", "StoreError",
         "Stores", "Strategy", "StrategyError", "ToolFailed", "UnknownApp", "UnknownCall", "UnknownCode",
-        "UnknownItem", "Unsynced", "Unwritable", "VersionMismatch", "View",
+        "UnknownItem", "Unsynced", "Unwritable", "VersionMismatch", "View", "wrap",
     }  # fmt: skip
     assert {*sightline.__all__, "__version__"} == set(dir(sightline))
 

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 SOURCE = Path(__file__).parent.parent / "src" / "sightline"
-EXTRAS = ("", "cli", "apps", "code", "agent", "langchain", "chat", "local", "mcp", "server", "all")
+EXTRAS = ("", "cli", "apps", "code", "agent", "langchain", "chat", "local", "mcp", "openai-agents", "server", "all")
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sightline.adapters.clients import wrap as wrap
     from sightline.compaction.compactor import Compacted as Compacted
     from sightline.compaction.loss import Loss as Loss
     from sightline.errors import AnchorConflict as AnchorConflict
@@ -68,6 +69,7 @@ __version__ = "0.1.0"
 
 # Names are found when first used: importing the package reads no vocabulary, opens no file and loads no optional part.
 _HOMES = {
+    "adapters.clients": ("wrap",),
     "compaction.compactor": ("Compacted",),
     "compaction.loss": ("Loss",),
     "errors": (

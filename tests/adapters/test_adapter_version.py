@@ -5,7 +5,7 @@ from importlib import metadata
 
 import pytest
 
-from sightline.adapters import langchain, version
+from sightline.adapters import langchain, openai_agents, version
 
 
 @pytest.mark.parametrize("found", ["0.3.27", "1.0.9", "2.0.0", "2.1"])
@@ -14,6 +14,15 @@ def test_an_unsupported_version_says_so_at_import(found: str, monkeypatch: pytes
     monkeypatch.setattr(version, "version", lambda _: found)
     with pytest.raises(ImportError, match=rf"1\.1 and later versions before 2, and {found}.*sightline\[langchain\]"):
         importlib.reload(langchain)
+
+
+@pytest.mark.parametrize("found", ["0.9.0", "0.21.9", "1.0.0"])
+def test_the_agents_sdk_is_named_as_it_is_installed(found: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module has an underscore, the package and the extra a hyphen."""
+    monkeypatch.setattr(version, "version", lambda _: found)
+    says = rf"openai_agents works with openai-agents 0\.22 .* before 1, and {found}.*sightline\[openai-agents\]"
+    with pytest.raises(ImportError, match=says):
+        importlib.reload(openai_agents)
 
 
 @pytest.mark.parametrize("found", ["1.1.0", "1.4.7", "1.12.0rc1"])

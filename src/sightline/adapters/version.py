@@ -8,14 +8,14 @@ def check_version(package: str, oldest: tuple[int, int], before: int) -> None:
 
     The error says what to install: the extra of Sightline has the name of the package.
     """
-    install = f"pip install 'sightline[{package}]'"
+    install, module = f"pip install 'sightline[{package}]'", f"sightline.adapters.{package.replace('-', '_')}"
     try:
         found = version(package)
     except PackageNotFoundError as error:
-        raise ModuleNotFoundError(f"sightline.adapters.{package} needs {package}: {install}") from error
+        raise ModuleNotFoundError(f"{module} needs {package}: {install}") from error
     numbers = tuple(int(number) for number in found.split(".")[:2] if number.isdigit())
     if not oldest <= numbers < (before,):
         raise ImportError(
-            f"sightline.adapters.{package} works with {package} {oldest[0]}.{oldest[1]} and later versions before "
+            f"{module} works with {package} {oldest[0]}.{oldest[1]} and later versions before "
             f"{before}, and {found} is installed: {install} installs one that fits"
         )

@@ -12,6 +12,7 @@ from threading import RLock
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from sightline.errors import BadInput, UnknownItem
 from sightline.log import entries
@@ -19,9 +20,9 @@ from sightline.log.annotations import HistoryNote
 from sightline.log.conflict import retry_on_conflict
 from sightline.plan.budget import Budget
 from sightline.session import accept
-from sightline.session.message_list import START, Seen, count_shared, digest_of, link, reply_key, value_of, view_of
+from sightline.session.message_list import START, Seen, count_shared, digest_of, link, reply_key, values_of, view_of
 from sightline.session.session import Session
-from sightline.values.items import Blob, Call, Message, Part, Role, Text
+from sightline.values.items import Blob, Call, Message, Part, Role, Text, Usage
 from sightline.values.lock import locked
 from sightline.wire import read_messages
 
@@ -67,16 +68,20 @@ class History:
         self._read_places()
 
     @locked
-    def follow(self, messages: Sequence[Any], *, in_place: bool = False, replies: int = 0) -> Session:
+    def follow(
+        self, messages: Sequence[Any], *, in_place: bool = False, replies: int = 0, usage: Usage | None = None
+    ) -> Session:
         """Append what is new in this list, and return the session to compose from: its branch is this list's.
 
-        A message may also be given as JSON, in bytes. `in_place` as for `Session.extend`. `replies`: the last ones are
-        the model's reply to the last payload, so that the usage it reports corrects how tokens are counted.
+        A message may also be given as JSON, in bytes, or as a list of the items that it consists of. `in_place` as for
+        `Session.extend`. `replies`: the last ones are the model's reply to the last payload, so that the usage it
+        reports corrects how tokens are counted. `usage`: that of the reply, where the messages do not have it.
 
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing is appended then.
         """
-        return retry_on_conflict(lambda: self._follow(list(messages), in_place, replies), self._refresh, _ATTEMPTS)
+        given = list(messages)
+        return retry_on_conflict(lambda: self._follow(given, in_place, replies, usage), self._refresh, _ATTEMPTS)
 
     @property
     def place(self) -> ListPlace:
@@ -209,7 +214,7 @@ class History:
 
     # ------------------------------------------------------------------ the list
 
-    def _follow(self, messages: list[Any], in_place: bool, replies: int) -> Session:
+    def _follow(self, messages: list[Any], in_place: bool, replies: int, usage: Usage | None) -> Session:
         same = self._count_same(messages)
         read = self._read(messages, same)
         seen = [*self._seen[:same], *link(messages[same:], read, self._seen[same - 1].chain if same else START)]
@@ -222,7 +227,10 @@ class History:
         start = self._go_to(seen, known)
         if start < len(seen):
             again = self._read(messages, start, same) if start < same else []
-            self._append(seen[start:], [*again, *read[max(0, start - same) :]], in_place, start == len(seen) - replies)
+            new, is_reply = [*again, *read[max(0, start - same) :]], start == len(seen) - replies
+            if is_reply and usage is not None and new[0]:
+                new[0] = [replace(new[0][0], usage=usage), *new[0][1:]]
+            self._append(seen[start:], new, in_place, is_reply)
         self._remember(messages, seen, min(same, start))
         return self.session
 
@@ -250,12 +258,12 @@ class History:
         try:
             return [accept.read_with(self._read_one, message) for message in messages[first:end]]
         except BadInput:
-            every = [value_of(message) for message in messages]
+            every = [value for message in messages for value in values_of(message)]
             accept.read_with(lambda values: read_messages(values, self._wire), every)  # it says which one is bad
             raise
 
     def _read_one(self, message: Any) -> list[Message]:
-        return read_messages([value_of(message)], self._wire)
+        return read_messages(values_of(message), self._wire)
 
     def _remember(self, messages: list[Any], seen: list[Seen], first: int) -> None:
         """Note what was given, from the first message on that is new or has another place."""

@@ -32,23 +32,25 @@ def link(messages: Sequence[Any], read: Sequence[list[Message]], chain: bytes) -
         parts = [part for message in neutral for part in message.parts]
         calls = frozenset(part.id for part in parts if isinstance(part, Call))
         results = frozenset(part.id for part in parts if isinstance(part, Result))
-        copy = given if isinstance(given, bytes) else common.plain(view(given), "message")
+        copy = given if isinstance(given, bytes) else common.plain(view_of(given), "message")
         linked.append(Seen(copy, chain, digest if len(neutral) == 1 else b"", calls, results))
     return linked
 
 
-def value_of(message: Any) -> Any:
-    """Return a message as it can be read. Raises BadInput."""
+def values_of(message: Any) -> list[Any]:
+    """Return a message as it can be read: one value, or the items that are a message together. Raises BadInput."""
     if not isinstance(message, bytes):
-        return message
+        return message if isinstance(message, list) else [message]
     try:
-        return msgspec.json.decode(message)
+        return [msgspec.json.decode(message)]
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadInput(f"a message is no JSON: {error}") from error
 
 
 def view_of(message: Any) -> Any:
     """Return what a message is compared by."""
+    if isinstance(message, list):
+        return [view(item) for item in message]
     return message if isinstance(message, bytes) else view(message)
 
 

@@ -1,0 +1,248 @@
+"""Sightline in the OpenAI Agents SDK: a session that loses nothing, and a filter that composes before every model call.
+
+    Runner.run(agent, input, **run_options("id"))
+
+The session keeps every item that the SDK gives it. The filter hands the model those that fit, also inside a long loop
+of tool calls. Needs `pip install 'sightline[openai-agents]'`.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
+
+from sightline.adapters.openai_agents_items import ItemList, in_messages, items_of, plain_items
+from sightline.adapters.version import check_version
+from sightline.agent.models.catalog import window_of
+from sightline.errors import BadInput
+from sightline.log.conflict import retry_on_conflict
+from sightline.plan.budget import Budget
+from sightline.session.conversations import Conversations, Sessions
+from sightline.session.session import Session
+from sightline.values.finish import finish
+from sightline.values.items import Call
+from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.settings import Settings
+
+check_version("openai-agents", oldest=(0, 22), before=1)
+
+from agents import (  # noqa: E402  # noqa: E402
+    Agent,
+    AgentOutputSchema,
+    AgentOutputSchemaBase,
+    FunctionTool,
+    Handoff,
+    RunConfig,
+    RunContextWrapper,
+    handoff,
+)
+from agents.memory import SessionSettings  # noqa: E402
+from agents.memory.session_settings import coerce_session_settings, resolve_session_limit  # noqa: E402
+from agents.models import get_default_model  # noqa: E402
+from agents.run_config import CallModelData, CallModelInputFilter, ModelInputData  # noqa: E402
+from agents.tool_context import ToolContext  # noqa: E402
+
+if TYPE_CHECKING:
+    from agents import TResponseInputItem
+
+__all__ = ["SightlineSession", "recall_tools", "run_options"]
+
+_USUAL_OUTPUT = 8_000  # tokens for the answer, if the agent's settings do not say how many it may have
+_R = TypeVar("_R")
+
+
+class SightlineSession:
+    """A `Session` of the Agents SDK: every item that was added, and what the model gets of them.
+
+    Pass it as `session`, and its `input_filter` as `RunConfig(call_model_input_filter=…)`; `run_options` does both.
+    Each item is kept in the log as it was given, and the conversation is followed there. An item that was popped, or
+    an input that was edited, goes on as a branch.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        budget: Budget | None = None,
+        *,
+        sessions: Sessions = ".",
+        settings: Settings | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
+    ) -> None:
+        """`budget`: without one, the context window of the agent's model, if its name is known.
+
+        `sessions`: where they are kept: a project's folder, `Stores`, a function that opens a session by its id, or one
+        session. `settings` are those of a new session. `session_settings` are the SDK's: a limit is not needed here.
+        """
+        self.session_id, self.budget = session_id, budget
+        self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or {})
+        if isinstance(sessions, str | Path) and settings is None:
+            self._conversations = _in_folder(Path(sessions).resolve())
+        else:
+            self._conversations = Conversations(sessions, settings=settings)
+
+    @property
+    def input_filter(self) -> CallModelInputFilter:
+        """What composes before every model call, for `RunConfig(call_model_input_filter=…)`."""
+        return _Filter(self)
+
+    @property
+    def session(self) -> Session:
+        """The session of Sightline, on the branch of the input that it had last."""
+        with self._conversations.use(self.session_id) as history:
+            return history.session
+
+    def close(self) -> None:
+        """Close the sessions that were opened here. The next call opens them again."""
+        self._conversations.close()
+
+    # ------------------------------------------------------------------ the protocol of the SDK
+
+    async def get_items(
+        self,
+        limit: int | None = None,
+        *,
+        wrapper: RunContextWrapper[Any] | None = None,  # noqa: ARG002 - the SDK gives it to all four, or to none
+    ) -> "list[TResponseInputItem]":
+        """Return the items, oldest first; with a limit, the newest ones."""
+        limit = resolve_session_limit(limit, self.session_settings)
+        items = await self._run(lambda kept: kept.items if limit is None else kept.items[-limit:] if limit > 0 else [])
+        return cast("list[TResponseInputItem]", plain_items(items))
+
+    async def add_items(
+        self, items: "list[TResponseInputItem]", *, wrapper: RunContextWrapper[Any] | None = None
+    ) -> None:
+        """Add items at the end. They are durable when this returns."""
+        if items:
+            entries = wrapper.usage.request_usage_entries if wrapper is not None else []
+            await self._run(lambda kept: kept.add(plain_items(items), entries[-1] if entries else None))
+
+    async def pop_item(
+        self,
+        *,
+        wrapper: RunContextWrapper[Any] | None = None,  # noqa: ARG002
+    ) -> "TResponseInputItem | None":
+        """Take the newest item out of the conversation and return it. The log keeps it."""
+        return cast("TResponseInputItem | None", await self._run(ItemList.pop))
+
+    async def clear_session(self, *, wrapper: RunContextWrapper[Any] | None = None) -> None:  # noqa: ARG002
+        """Begin again without any item. The log keeps those of before."""
+        await self._run(ItemList.clear)
+
+    # ------------------------------------------------------------------ what the model sees
+
+    def compose(self, data: ModelInputData, budget: Budget, tools: Sequence[Any], *, recall: bool) -> ModelInputData:
+        """Take in what is new in an input, and return what fits. Raises what `Session.compose` raises."""
+        with self._conversations.use(self.session_id) as history:
+            messages = in_messages(data.input)
+            session, kept = history.follow(messages, in_place=True), items_of(history)
+            if instructions := data.instructions:
+                retry_on_conflict(lambda: session.system(instructions, replace=True), session.refresh)
+            session.tools(tools, recall=recall)
+            kept.asked = len(messages)
+            return ModelInputData(kept.write(session.compose(budget)), instructions)
+
+    def answer(self, name: str, arguments: dict[str, Any]) -> str:
+        """Return the answer to the model's call of `expand` or `recall`."""
+        return self.session.items.answer(Call("", name, arguments))
+
+    async def _run(self, work: Callable[[ItemList], _R]) -> _R:
+        def run() -> _R:
+            with self._conversations.use(self.session_id) as history:
+                return work(items_of(history))
+
+        return await finish(asyncio.to_thread(run))
+
+
+@cache
+def _in_folder(folder: Path) -> Conversations:
+    """Return the conversations of a folder: one for all sessions there, because each run makes a session anew."""
+    return Conversations(folder)
+
+
+@dataclass(frozen=True)
+class _Filter:
+    """Composes the input of a model call. `first`: the program's own filter, which runs before it."""
+
+    session: SightlineSession
+    first: CallModelInputFilter | None = None
+
+    async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
+        if self.first is not None:
+            found = self.first(data)
+            data = replace(data, model_data=found if isinstance(found, ModelInputData) else await found)
+        tools = await data.agent.get_all_tools(RunContextWrapper(data.context))
+        ours = [tool for tool in tools if any(tool is own for own in recall_tools)]
+        definitions = [_define(tool) for tool in tools if tool not in ours]
+        definitions += [_define(each if isinstance(each, Handoff) else handoff(each)) for each in data.agent.handoffs]
+        definitions += _define_output(data.agent)
+        budget = self.session.budget or _budget_of(data.agent)
+        return await asyncio.to_thread(self.session.compose, data.model_data, budget, definitions, recall=bool(ours))
+
+
+def run_options(
+    session_id: str,
+    budget: Budget | None = None,
+    *,
+    sessions: Sessions = ".",
+    settings: Settings | None = None,
+    run_config: RunConfig | None = None,
+) -> dict[str, Any]:
+    """Return the `session` and the `run_config` for `Runner.run`, `run_sync` and `run_streamed`.
+
+    Options as for `SightlineSession`. `run_config`: your own; a `call_model_input_filter` in it runs before ours.
+    """
+    session = SightlineSession(session_id, budget, sessions=sessions, settings=settings)
+    config = run_config or RunConfig()
+    made = _Filter(session, config.call_model_input_filter)
+    return {"session": session, "run_config": replace(config, call_model_input_filter=made)}
+
+
+# ---------------------------------------------------------------------- the tools
+
+
+def _answer_with(name: str) -> Callable[[ToolContext[Any], str], Any]:
+    async def answer(context: ToolContext[Any], arguments: str) -> str:
+        composed_by = context.run_config.call_model_input_filter if context.run_config else None
+        if not isinstance(composed_by, _Filter):
+            raise BadInput(f"{name} needs the session of the run: pass **run_options(…) to Runner.run")
+        return await asyncio.to_thread(composed_by.session.answer, name, msgspec.json.decode(arguments or "{}"))
+
+    return answer
+
+
+recall_tools: list[FunctionTool] = [
+    FunctionTool(tool.name, tool.description, tool.schema, _answer_with(tool.name), strict_json_schema=False)
+    for tool in RECALL_TOOLS
+]
+"""`expand` and `recall`, by which the model sees again what was shortened: `Agent(tools=[…, *recall_tools])`."""
+
+
+def _define(tool: Any) -> dict[str, Any]:
+    """Return the definition of a tool or a handoff, to be counted."""
+    schema = getattr(tool, "params_json_schema", None) or getattr(tool, "input_json_schema", None) or {}
+    name = getattr(tool, "tool_name", None) or tool.name
+    about = getattr(tool, "tool_description", None) or getattr(tool, "description", "")
+    return {"type": "function", "name": name, "description": about, "parameters": schema}
+
+
+def _define_output(agent: Agent[Any]) -> list[dict[str, Any]]:
+    """Return what a structured output adds to the request, as the definition of a tool, so that it is counted."""
+    kind = agent.output_type
+    if kind is None:
+        return []
+    schema = kind if isinstance(kind, AgentOutputSchemaBase) else AgentOutputSchema(kind)
+    return (
+        [] if schema.is_plain_text() else [{"type": "function", "name": "output", "parameters": schema.json_schema()}]
+    )
+
+
+def _budget_of(agent: Agent[Any]) -> Budget:
+    model = agent.model or get_default_model()
+    name = model if isinstance(model, str) else str(getattr(model, "model", ""))
+    if not (window := window_of(name)):
+        raise BadInput(f"the context window of the model {name!r} is not known: pass Budget(window=…, output=…)")
+    return Budget(window, min(agent.model_settings.max_tokens or _USUAL_OUTPUT, window // 4))

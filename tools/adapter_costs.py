@@ -1,0 +1,177 @@
+"""What the adapters send and cost beside the frameworks' own ways, on one run of tool calls far over the budget.
+
+    python tools/adapter_costs.py
+
+Twenty questions, each answered after three tool calls: 80 model calls. For each way it prints how many requests were
+over the budget, the largest request, how much of what was sent is an unchanged beginning of the request before (what a
+provider reads from its cache), how often that beginning was broken, and the cost: a cached token is 0.1, another 1.25.
+"""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Callable
+from itertools import count, pairwise, takewhile
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import openai
+from agents import Agent, RunConfig, Runner, SessionSettings, SQLiteSession, function_tool
+from agents.extensions import ToolOutputTrimmer
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+
+import sightline as sl
+from sightline.adapters.openai_agents import recall_tools, run_options
+from sightline.values.tokens import counter
+
+WINDOW, OUTPUT = 12_000, 1_000
+QUESTIONS, CALLS = 20, 3
+SYSTEM = "You look after the servers of a small company. " * 20
+Request = list[str]  # what is sent, in pieces from the beginning
+_FRAME = ("id", "call_id", "tool_call_id", "type", "status")
+_count = counter("o200k_base").count
+
+
+def read_log(name: str) -> str:
+    """What a tool answers: some forty lines, no two alike."""
+    return "\n".join(
+        f"{name} {at:03d} host-{sum(map(ord, name)) * at % 97} took {at * 7 % 31} ms, state ok" for at in range(40)
+    )
+
+
+def report(name: str, requests: list[Request]) -> None:
+    """Print one line."""
+    sizes = [sum(map(_count, request)) for request in requests]
+    reused, sent, broken, cost = 0, 0, 0, 1.25 * sizes[0]
+    for before, request in pairwise(requests):
+        same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(before, request, strict=False))])
+        cached, whole = sum(map(_count, request[:same])), sum(map(_count, request))
+        reused, sent, broken = reused + cached, sent + whole, broken + (same < len(before))
+        cost += 0.1 * cached + 1.25 * (whole - cached)
+    over = sum(size > WINDOW - OUTPUT for size in sizes)
+    print(f"{name:<44} {over:>4} of {len(sizes)} {max(sizes):>9,} {reused / sent:>8.0%} {broken:>6} {cost:>10,.0f}")
+
+
+def words(value: Any) -> str:
+    """All that a model reads of a message: its texts, calls and roles, without the frame and the ids."""
+    if isinstance(value, dict):
+        return "\n".join(words(each) for name, each in value.items() if name not in _FRAME and each is not None)
+    return "\n".join(map(words, value)) if isinstance(value, list) else str(value)
+
+
+# ---------------------------------------------------------------------- the Agents SDK
+
+
+@function_tool
+def look(name: str) -> str:
+    """Read a log."""
+    return read_log(name)
+
+
+def run_agents(options: Callable[[], dict[str, Any]], *, recall: bool = False) -> list[Request]:
+    """Run all questions. `options` are those of each run."""
+    numbers = count()
+    steps: list[Any] = []
+    for _ in range(QUESTIONS):
+        made = [next(numbers) for _ in range(CALLS)]
+        steps += [ModelStep([function_call("look", {"name": f"log-{at}"}, call_id=f"c{at}")]) for at in made]
+        steps.append(ModelStep([assistant_message("All is well with these three.")]))
+    model = ScriptedModel(steps)
+    agent = Agent(name="keeper", instructions=SYSTEM, tools=[look, *(recall_tools if recall else [])], model=model)
+
+    async def go() -> None:
+        for number in range(QUESTIONS):
+            await Runner.run(agent, f"Question {number}: how are the next three?", **options())
+
+    asyncio.run(go())
+    head = SYSTEM + json.dumps([[tool.name, tool.params_json_schema] for tool in agent.tools])  # type: ignore[union-attr]
+    return [[head, *map(words, call.input)] for call in model.calls]
+
+
+def config(**more: Any) -> RunConfig:
+    return RunConfig(tracing_disabled=True, **more)
+
+
+def compare_agents() -> None:
+    """The SDK's session whole, with a limit, with its trimmer of tool outputs, and ours."""
+    for name, limit, filtered in (
+        ("SQLiteSession", None, None),
+        ("SQLiteSession, limit 40", 40, None),
+        ("SQLiteSession, ToolOutputTrimmer", None, ToolOutputTrimmer()),
+    ):
+        session = SQLiteSession("s", session_settings=SessionSettings(limit=limit))
+        options = {"session": session, "run_config": config(call_model_input_filter=filtered)}
+        report(f"Agents SDK: {name}", run_agents(lambda options=options: options))
+    stores, budget = sl.MemoryStores(), sl.Budget(WINDOW, OUTPUT)
+    ours = lambda: run_options("s", budget, sessions=stores, run_config=config())  # noqa: E731
+    report("Agents SDK: run_options(…)", run_agents(ours, recall=True))
+
+
+# ---------------------------------------------------------------------- a client
+
+
+def run_client(
+    wrap: Callable[[openai.OpenAI], openai.OpenAI], shown: Callable[[list[Any]], list[Any]]
+) -> list[Request]:
+    """Run all questions in a loop on OpenAI's SDK. `shown`: what the program sends of its list."""
+    asked: list[Request] = []
+    numbers = count()
+    tools: list[Any] = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        body = json.loads(request.content)
+        asked.append([json.dumps(body["tools"]), *map(words, body["messages"])])
+        at = len(asked) - 1
+        message: dict[str, Any] = {"role": "assistant", "content": "All is well with these three."}
+        if at % (CALLS + 1) < CALLS:
+            function = {"name": "look", "arguments": json.dumps({"name": f"log-{next(numbers)}"})}
+            message = {"role": "assistant", "content": None}
+            message["tool_calls"] = [{"id": f"c{at}", "type": "function", "function": function}]
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": "tool_calls" if message["content"] is None else "stop",
+        }
+        reply = {"id": f"r{at}", "object": "chat.completion", "created": 0, "model": "gpt-5", "choices": [choice]}
+        return httpx2.Response(200, json=reply)
+
+    http = httpx2.Client(transport=httpx2.MockTransport(respond))
+    client = wrap(openai.OpenAI(api_key="any", http_client=http))
+    messages: list[Any] = [{"role": "system", "content": SYSTEM}]
+    for number in range(QUESTIONS):
+        messages.append({"role": "user", "content": f"Question {number}: how are the next three?"})
+        while True:
+            made = client.chat.completions.create(
+                model="gpt-5", messages=shown(messages), tools=tools, max_completion_tokens=OUTPUT
+            )
+            message = made.choices[0].message
+            messages.append(message.model_dump(exclude_none=True))
+            if not message.tool_calls:
+                break
+            name = json.loads(message.tool_calls[0].function.arguments)["name"]  # type: ignore[union-attr]
+            messages.append({"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": read_log(name)})
+    client.close()
+    return asked
+
+
+def last_questions(messages: list[Any], most: int = 3) -> list[Any]:
+    """The system prompt and the last questions with all that belongs to them: what programs do by hand."""
+    starts = [at for at, message in enumerate(messages) if message["role"] == "user"]
+    return [messages[0], *messages[starts[-most:][0] :]]
+
+
+def compare_clients() -> None:
+    """The whole list, the last questions of it, and a wrapped client."""
+    report("openai: the whole list", run_client(lambda client: client, lambda messages: messages))
+    report("openai: the last three questions", run_client(lambda client: client, last_questions))
+    with tempfile.TemporaryDirectory() as folder:
+        wrap = lambda client: sl.wrap(client, project=Path(folder), window=WINDOW)  # noqa: E731
+        report("openai: sl.wrap(client)", run_client(wrap, lambda messages: messages))
+
+
+if __name__ == "__main__":
+    names = f"{'over':>10} {'largest':>9} {'reused':>8} {'broken':>6} {'cost':>10}"
+    print(f"{'budget ' + format(WINDOW - OUTPUT, ','):<44} {names}")
+    compare_agents()
+    compare_clients()
