@@ -25,7 +25,7 @@ class ClientCall:
     def __init__(self, turns: Turns, format: Format, body: bytes, headers: dict[str, str], session: str) -> None:  # noqa: A002
         """Log what is new in a request. Raises what `parse` and `Turns.prepare` raise."""
         asked = parse(format, body, headers)
-        asked = asked._replace(name=session, pieces=None) if session else turns.find(asked)
+        asked = asked._replace(name=session, pieces=None) if session else turns.names.find(asked)
         self._turns, self._asked, self._format = turns, asked, format
         self._prepared = turns.prepare(asked)
         self._own = self._prepared.own  # of ours, offered in any of the calls
