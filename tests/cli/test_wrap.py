@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -123,3 +124,26 @@ def test_serve_is_not_its_own_upstream(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 1
     assert "is this server itself" in done.stderr
+
+
+def test_wrap_says_that_no_model_answered(tmp_path: Path) -> None:
+    """If requests came and the upstream cannot be reached, the fault is not the agent's."""
+    done = subprocess.run(
+        [*SIGHTLINE, "wrap", "--upstream", "openai=http://127.0.0.1:9/v1", "--", sys.executable, "-c",
+         AGENT.replace("openai.OpenAI(", "openai.OpenAI(max_retries=0, ")],
+        cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert "no model answered: the model's server cannot be reached" in done.stderr
+    assert "BASE_URL" not in done.stderr
+
+
+def test_serve_says_that_a_port_is_in_use(tmp_path: Path) -> None:
+    """And how to take another one, with the exit status of a mistake."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [*SIGHTLINE, "serve", "--port", str(port)], cwd=tmp_path, env=environment(tmp_path), capture_output=True,
+            text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert f"port {port} is in use; --port 0 takes a free one" in done.stderr

@@ -220,3 +220,27 @@ def test_a_system_prompt_alone_is_another_opening_than_one_with_an_answer() -> N
     body = json.dumps(first).encode()
     matched, read = recent.match(format, body, {}), parse(format, body, {})
     assert (matched or read).name == read.name
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_same_run_again_is_one_branch(wire: str, tmp_path: Path) -> None:
+    """Two runs that say the same from the first word to the last are a conversation of two branches."""
+    with Through(tmp_path, same_run(wire)) as through:
+        for _ in range(3):
+            Talk(through, wire).say("Read everything.")
+        assert len(through.names) == 1
+        assert through.upstream.invalid == []
+        with through.session() as session:
+            assert len(session.branches) == 3
+            counts = {branch: len(through.texts(branch=branch)) for branch in session.branches}
+        assert len({*counts.values()}) == 1
+
+
+def same_run(wire: str) -> Any:
+    """Read five files, with the same ids in every run."""
+
+    def respond(asked: Any) -> Any:
+        read = str(asked.body[LISTS[wire]]).count("opens.\\n") // 60
+        return answer(call("read", {"path": f"part_{read}.py"}, id=f"call_{read:020}")) if read < 5 else answer("Done.")
+
+    return respond

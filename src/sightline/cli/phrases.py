@@ -560,6 +560,10 @@ _PHRASES = {
         "Tell your agent: ANTHROPIC_BASE_URL={address} or OPENAI_BASE_URL={address}/v1",
         "告诉你的智能体：ANTHROPIC_BASE_URL={address} 或 OPENAI_BASE_URL={address}/v1",
     ),
+    "serve port taken": (
+        "port {port} is in use; --port 0 takes a free one",
+        "端口 {port} 已被占用；--port 0 使用空闲端口",
+    ),
     "serve inspector": ("See what the models saw: {address}", "查看模型看到了什么：{address}"),
     "inspect at": ("The inspector: {address} (Ctrl-C ends it)", "检视器：{address}（Ctrl-C 结束）"),
     "inspect no model": (
@@ -583,6 +587,16 @@ _PHRASES = {
     "wrap nothing": (
         "Sightline: no request came through. Does the agent read ANTHROPIC_BASE_URL or OPENAI_BASE_URL?",
         "Sightline：没有请求经过。该智能体是否读取 ANTHROPIC_BASE_URL 或 OPENAI_BASE_URL？",
+    ),
+    "wrap failed": (
+        "Sightline: requests came ({count:,}), and no model answered: {why}",
+        "Sightline：收到 {count:,} 个请求，但没有模型应答：{why}",
+    ),
+    "wrap unanswered": ("requests without an answer", "没有应答的请求"),
+    "wrap unanswered value": ("{count:,}; the last: {why}", "{count:,}；最后一次：{why}"),
+    "wrap cost forecast": (
+        "{said}; a forecast, because the server does not say what was cached",
+        "{said}；此为预测，因为服务器没有报告缓存",
     ),
     "wrap title": ("Sightline: what went through", "Sightline：经过的内容"),
     "wrap calls": ("calls of the model", "模型调用"),
@@ -612,8 +626,8 @@ _PHRASES = {
     "wrap recalled": ("calls to bring something back", "取回内容的调用"),
     "wrap lost": ("requests that could not be logged", "未能记录的请求"),
     "wrap next": (
-        "`sightline sessions` lists the conversations, `sightline context ID` shows what the model would see next.",
-        "`sightline sessions` 列出对话，`sightline context ID` 显示模型接下来会看到的内容。",
+        "`sightline inspect` shows in a browser what the model saw, `sightline sessions` lists the conversations.",
+        "`sightline inspect` 在浏览器中显示模型看到的内容，`sightline sessions` 列出对话。",
     ),
     "trust nothing": (
         "nothing is allowed for {folder}; `sightline trust` lists the folders there are",

@@ -66,6 +66,8 @@ def serve(host: str, port: int, window: int | None, economy: str, upstreams: tup
     config = _config(here, host, window, economy, upstreams)
     if port and (own := [each for each in config.upstreams.values() if _is_here(each, port)]):
         raise BadInput(here.words("serve own upstream", address=own[0]))
+    if port and not _is_free(host, port):
+        raise BadInput(here.words("serve port taken", port=port))
     listener, _ = make_listener(config, host, port)
     out = error_console()
 
@@ -149,6 +151,21 @@ def announce_token(here: Place, host: str) -> str:
     return token.hashed
 
 
+def _is_free(host: str, port: int) -> bool:
+    """Whether a server can listen there. Another error than a port in use is the server's to tell."""
+    import errno
+    import socket
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((host.strip("[]"), port))
+        except OSError as error:
+            return error.errno != errno.EADDRINUSE
+    return True
+
+
 def _is_here(address: str, port: int) -> bool:
     """Whether an upstream is this server itself, which would ask itself for ever."""
     from urllib.parse import urlsplit
@@ -229,17 +246,23 @@ def _run_child(command: Sequence[str], variables: dict[str, str]) -> int:
 
 def _cost(words: Phrases, totals: "Totals") -> str:
     """Say what the input cost, beside what the whole history would have cost if a window had been large enough."""
-    share = totals.cost / totals.full_cost - 1 if totals.full_cost else 0.0
-    key = "wrap cost less" if share <= 0 else "wrap cost more"
-    return words(key, cost=round(totals.cost), full=round(totals.full_cost), share=abs(share))
+    cost, full = totals.input_cost, totals.full_cost
+    share = cost / full - 1 if full else 0.0
+    said = words(
+        "wrap cost less" if share <= 0 else "wrap cost more", cost=round(cost), full=round(full), share=abs(share)
+    )
+    return said if totals.cached else words("wrap cost forecast", said=said)
 
 
 def _print_totals(here: Place, totals: "Totals") -> None:
     """Print what went through, on standard error: standard output belongs to the command."""
     out, words = error_console(), here.words
     if not totals.calls:
-        print_text(out, words("wrap nothing"), "dim")
+        told = words("wrap failed", count=totals.failed, why=totals.failure) if totals.failed else words("wrap nothing")
+        print_text(out, told, "bold" if totals.failed else "dim")
         return
+    why = words("wrap unanswered value", count=totals.failed, why=totals.failure)
+    unanswered = [("wrap unanswered", why)] if totals.failed else []
     rows = (
         ("wrap calls", f"{totals.calls:,}"),
         ("wrap offered", f"{totals.offered:,}"),
@@ -250,6 +273,7 @@ def _print_totals(here: Place, totals: "Totals") -> None:
         ("wrap read again", f"{totals.read_again:,}"),
         ("wrap recalled", f"{totals.recalled:,}"),
         ("wrap lost", f"{totals.unlogged:,}"),
+        *unanswered,
     )
     print_text(out, words("wrap title"), "bold")
     width = max(len(words(key)) for key, _ in rows)

@@ -185,11 +185,14 @@ class ModelCall:
         import httpx2
 
         if isinstance(error, httpx2.TimeoutException) and not isinstance(error, httpx2.ConnectTimeout):
-            return error_response(self._format, 504, "the model's server did not answer in time")
+            why = "the model's server did not answer in time"
+            self._proxy.totals.fail(why)
+            return error_response(self._format, 504, why)
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.InvalidURL):
             why = f"the model's server cannot be reached ({type(error).__name__}): is the upstream's address right?"
         else:
             why = f"the model's server broke off before its answer was whole ({type(error).__name__}): try again"
+        self._proxy.totals.fail(why)
         return error_response(self._format, 502, why)
 
     # ------------------------------------------------------------------ with a log

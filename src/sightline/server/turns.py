@@ -18,7 +18,8 @@ from sightline.server.config import Config
 from sightline.server.conversation_names import ConversationNames
 from sightline.server.model_request import Format, Json, ModelRequest, has_media
 from sightline.session.conversations import Conversations
-from sightline.session.history import History, ListPlace
+from sightline.session.history import History
+from sightline.session.message_list import ListPlace
 from sightline.session.session import Session
 from sightline.values.profiles import profile
 from sightline.values.recall_tools import RECALL_TOOLS

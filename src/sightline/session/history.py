@@ -6,10 +6,9 @@ digest of the list up to it. The log keeps these digests, so that a list is know
 branch. A list that does not go on from what the log has is a branch: it shares the messages that are the same.
 """
 
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Callable, Sequence
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -20,29 +19,29 @@ from sightline.log.annotations import HistoryNote
 from sightline.log.conflict import retry_on_conflict
 from sightline.plan.budget import Budget
 from sightline.session import accept
-from sightline.session.message_list import START, Seen, count_shared, digest_of, link, reply_key, values_of, view_of
+from sightline.session.message_list import (
+    START,
+    ListPlace,
+    Place,
+    Seen,
+    count_shared,
+    digest_of,
+    held_bytes,
+    link,
+    possible_ends,
+    reply_key,
+    reply_run,
+    values_of,
+    view_of,
+)
 from sightline.session.session import Session
-from sightline.values.items import Blob, Call, Message, Part, Role, Text, Usage
+from sightline.values.items import Blob, Call, Message, Part, Text, Usage
 from sightline.values.lock import locked
 from sightline.wire import read_messages
 
 _ATTEMPTS = 3  # at appending while other processes append to the same session
 _MOST_OPEN = 4  # branches besides the current one whose sessions stay open
 _LEAST_COVERED = 4  # items that a summary of another program stands for, at least
-
-
-class _Place(NamedTuple):
-    """Where the log has a message of a list: its last item, and the branch that this was written on."""
-
-    item: str
-    branch: str
-
-
-class ListPlace(NamedTuple):
-    """A list that was given: the branch that has it, and its digest. A reply to it is logged there."""
-
-    branch: str
-    chain: bytes
 
 
 class History:
@@ -58,9 +57,9 @@ class History:
         self._seen: list[Seen] = []
         self._given: list[Any] = []
         self._at: dict[str, int] = {}  # item → the message of the list that it is
-        self._places: dict[bytes, list[_Place]] = {}  # digest of a list → where its last message is
+        self._places: dict[bytes, list[Place]] = {}  # digest of a list → where its last message is
         self._ends: dict[str, bytes] = {}  # branch → the list that it has, or the key of the reply after it
-        self._replies: dict[bytes, _Place] = {}  # key of a reply → where it is. See `reply_key`
+        self._replies: dict[bytes, Place] = {}  # key of a reply → where it is. See `reply_key`
         self._reply_ids: dict[str, ListPlace] = {}  # id of a reply at its provider → the place after it
         self._bases: dict[bytes, bytes] = {}  # messages without the list before them → the reply that they follow
         self._begins: list[str] = []  # items after which the other program began a new list, with a summary of its own
@@ -124,9 +123,9 @@ class History:
         session = self.session_at(place)
         note = HistoryNote(reply=(key.hex(), item, reply_id) if reply_id else (key.hex(), item))
         retry_on_conflict(lambda: session.extend([], note=note), session.refresh)
-        self._put_reply(key, _Place(item, place.branch), reply_id)
+        self._put_reply(key, Place(item, place.branch), reply_id)
 
-    def _put_reply(self, key: bytes, place: _Place, reply_id: str) -> None:
+    def _put_reply(self, key: bytes, place: Place, reply_id: str) -> None:
         self._replies[key], self._ends[place.branch] = place, key
         if reply_id:
             self._reply_ids[reply_id] = ListPlace(place.branch, key)
@@ -194,7 +193,7 @@ class History:
     @property
     def after(self) -> str:
         """The item after which the list begins that was given last; empty: with the first one."""
-        return next((item for item in reversed(self._begins) if self._has(_Place(item, ""))), "")
+        return next((item for item in reversed(self._begins) if self._has(Place(item, ""))), "")
 
     @locked
     def original(self, message: Message) -> Any | None:
@@ -224,7 +223,7 @@ class History:
             if not count:
                 break
             known += count
-        start = self._go_to(seen, known)
+        start = self._go_to(seen, known, lambda: possible_ends(seen, read, same))
         if start < len(seen):
             again = self._read(messages, start, same) if start < same else []
             new, is_reply = [*again, *read[max(0, start - same) :]], start == len(seen) - replies
@@ -236,7 +235,7 @@ class History:
 
     def _count_replied(self, seen: Sequence[Seen], first: int, read: Sequence[list[Message]]) -> int:
         """Count the messages from this one on that are together a reply that the log has. They are known from now."""
-        run = list(takewhile(lambda own: own and all(one.role is Role.ASSISTANT for one in own), read))
+        run = reply_run(read)
         chain = seen[first - 1].chain if first else START
         key = reply_key(chain, [part for own in run for one in own for part in one.parts])
         if not run or (place := self._replies.get(key)) is None:
@@ -274,8 +273,8 @@ class History:
                 if self._has(place):
                     self._at.pop(place.item, None)
                     self._at[place.item] = at
-        kept = self.held if first == len(self._seen) else sum(_held(each) for each in seen[:first])
-        self.held = kept + sum(_held(each) for each in seen[first:])
+        kept = self.held if first == len(self._seen) else sum(held_bytes(each) for each in seen[:first])
+        self.held = kept + sum(held_bytes(each) for each in seen[first:])
         self._given, self._seen = messages, seen
 
     # ------------------------------------------------------------------ the log
@@ -300,7 +299,7 @@ class History:
             self._put(each.chain, ids[count - 1] if count else "", self.session.branch)
 
     def _put(self, chain: bytes, item: str, branch: str) -> None:
-        self._places.setdefault(chain, []).append(_Place(item, branch))
+        self._places.setdefault(chain, []).append(Place(item, branch))
         self._ends[branch] = chain
 
     def _read_places(self) -> None:
@@ -315,7 +314,7 @@ class History:
                 continue
             if note.reply and len(note.reply) > 1:
                 key, item, *ids = note.reply
-                self._put_reply(bytes.fromhex(key), _Place(item, branch), ids[0] if ids else "")
+                self._put_reply(bytes.fromhex(key), Place(item, branch), ids[0] if ids else "")
             if note.after:
                 self._begins.append(note.after)
                 self._ends[branch] = START
@@ -334,13 +333,19 @@ class History:
 
     # ------------------------------------------------------------------ branches
 
-    def _go_to(self, seen: Sequence[Seen], known: int) -> int:
-        """Go to a branch that has the beginning of this list and nothing of it after that. Return how many it has."""
+    def _go_to(self, seen: Sequence[Seen], known: int, ends: Callable[[], dict[bytes, int]]) -> int:
+        """Go to a branch that has the beginning of this list and nothing of it after that. Return how many it has.
+
+        The log may have more of the list elsewhere, if another run has said the same: `ends` are those that this one
+        may go on from.
+        """
         chain = seen[known - 1].chain if known else START
         branches = [self.session.branch, *self._ends]
-        if (branch := next((each for each in branches if self._end_of(each) == chain), None)) is not None:
+        found = {chain: known} if any(self._end_of(each) == chain for each in branches) else ends()
+        if going_on := [each for each in branches if self._end_of(each) in found]:
+            branch = max(going_on, key=lambda each: found[self._end_of(each)])
             self._open(branch)
-            return known
+            return found[self._end_of(branch)]
         known = count_shared(seen, known)
         while known and not self._places[seen[known - 1].chain][-1].item:  # a message without any content
             known -= 1
@@ -370,7 +375,7 @@ class History:
             before = item.id
         return before
 
-    def _has(self, place: _Place) -> bool:
+    def _has(self, place: Place) -> bool:
         try:
             self.session.items.row(place.item)
         except UnknownItem:
@@ -389,7 +394,3 @@ class History:
             self._others[session.branch] = session
         for branch in [each for each in self._others if each != session.branch][: -_MOST_OPEN or None]:
             self._others.pop(branch).close()
-
-
-def _held(seen: Seen) -> int:
-    return len(seen.copy) if isinstance(seen.copy, bytes) else 0

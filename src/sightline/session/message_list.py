@@ -1,16 +1,31 @@
 """A list of messages that another program holds: what is remembered of each message, and digests to know it again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.values.items import Blob, Call, Message, Part, Result, Text, plain_text
+from sightline.values.items import Blob, Call, Message, Part, Result, Role, Text, plain_text
 from sightline.wire import common, view
 
 START = b""  # the digest of a list without messages
+
+
+class Place(NamedTuple):
+    """Where the log has a message of a list: its last item, and the branch that this was written on."""
+
+    item: str
+    branch: str
+
+
+class ListPlace(NamedTuple):
+    """A list that was given: the branch that has it, and its digest. A reply to it is logged there."""
+
+    branch: str
+    chain: bytes
 
 
 class Seen(NamedTuple):
@@ -60,6 +75,26 @@ def digest_of(messages: Sequence[Message]) -> bytes:
     return blake2b(said, digest_size=16).digest()
 
 
+def possible_ends(seen: Sequence[Seen], read: Sequence[list[Message]], first: int) -> dict[bytes, int]:
+    """Return what a branch may end with that a list goes on from, and how many of its messages are on the branch then.
+
+    `read` are the messages from `first` on. A branch ends with a list, or with a reply to one.
+    """
+    ends: dict[bytes, int] = {}
+    for at in range(first, len(seen)):
+        chain = seen[at - 1].chain if at else START
+        run = reply_run(islice(read, at - first, None))
+        ends[chain] = at
+        if run:
+            ends[reply_key(chain, [part for own in run for one in own for part in one.parts])] = at + len(run)
+    return ends
+
+
+def reply_run(read: Iterable[list[Message]]) -> list[list[Message]]:
+    """Return the first messages that are all of a model."""
+    return list(takewhile(lambda own: own and all(one.role is Role.ASSISTANT for one in own), read))
+
+
 def reply_key(chain: bytes, parts: Sequence[Part]) -> bytes:
     """Return a digest of a list and of a reply to it: its text without blanks, and the ids of its calls."""
     calls = sorted(part.id for part in parts if isinstance(part, Call))
@@ -77,3 +112,8 @@ def count_shared(seen: Sequence[Seen], count: int) -> int:
             return count
         answered |= seen[at].results
     return count
+
+
+def held_bytes(seen: Seen) -> int:
+    """Return the bytes of a message that was given as bytes; 0 for others."""
+    return len(seen.copy) if isinstance(seen.copy, bytes) else 0
