@@ -245,9 +245,39 @@ def test_a_budget_is_that_of_the_agents_model() -> None:
     model.model = "gpt-5"
     options = run_options("U", sessions=MemoryStores(), run_config=config())
     run(made, "Hello.", options)
+    assert _limit(options) > 100_000
+    named = ScriptedModel([{"output": [assistant_message("Hi.")]}])
+    named.model = "gpt-4.1"  # type: ignore[attr-defined]
+    options = run_options("V", sessions=MemoryStores(), run_config=config(model=named))
+    run(made, "Hello.", options)
+    assert _limit(options) > 700_000
+
+
+def _limit(options: Json) -> int:
     receipt = options["session"].session.receipt
     assert receipt is not None
-    assert receipt.limit > 100_000
+    return int(receipt.limit)
+
+
+def test_an_agent_that_is_a_tool_does_not_disturb_the_conversation() -> None:
+    """Its own input is composed too, on branches; the session has the outer conversation, whole."""
+    inner, _ = agent([], name="inner")
+    tool = inner.as_tool("inner", "Ask the other one.", max_turns=50)
+    asks = [function_call("inner", {"input": "Look."}, call_id=f"i{number}") for number in range(2)]
+    outer, model = agent([[asks[0]], *turns(20), [asks[1]], *turns(20, 20), [assistant_message("Ok.")]], tools=[tool])
+    inner.model = model
+    options = run_options("T", BUDGET, sessions=MemoryStores(), run_config=config())
+    assert run(outer, "Go.", options) == "Ok."
+    for call in model.calls:
+        check(call.input)
+    items = asyncio.run(options["session"].get_items())
+    assert [item.get("type", "message") for item in items] == [
+        "message", *["function_call", "function_call_output"] * 2, "message",
+    ]  # fmt: skip
+    assert texts(options["session"]) == ["Go.", "All is well.", "All is well.", "Ok."]
+    assert len(model.calls[-1].input) == 5
+    assert max(map(count, model.calls)) <= BUDGET.window - BUDGET.output
+    assert len(options["session"].session.branches) == 3
 
 
 # ---------------------------------------------------------------------- the protocol

@@ -11,7 +11,7 @@ from sightline.plan.budget import Budget
 from sightline.session.history import History
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
-from sightline.values.items import Kind, plain_text
+from sightline.values.items import Kind, Usage, plain_text
 
 ROOM = Budget(8_000)
 User = dict[str, Any]
@@ -225,3 +225,33 @@ def test_several_results_in_one_message_are_one_message_of_the_list() -> None:
     assert follows.follow([*talk, said("assistant", "done")]).branches == [""]
     other = [*talk[:2], {"role": "user", "content": [*results[:1], {**results[1], "content": "edited"}]}]
     assert texts(follows.follow(other)) == ["q", "result a", "edited"]
+
+
+def test_items_that_are_one_message_are_given_together() -> None:
+    """Calls of one reply stay together, though the other program holds them one by one; the items come back."""
+    calls: list[Any] = [
+        {"type": "function_call", "call_id": each, "name": "look", "arguments": "{}"} for each in ("a", "b")
+    ]
+    results: list[Any] = [{"type": "function_call_output", "call_id": each, "output": each} for each in ("a", "b")]
+    follows = history()
+    for end in (1, 2, 4):
+        session = follows.follow([said("user", "look"), calls, *results][:end])
+    payload = session.compose(ROOM)
+    assert [item for each in payload.body if isinstance(item := follows.original(each), list)] == [calls]
+    assert payload.responses()["input"][1:] == [*calls, *results]
+    assert session.branches == [""]
+    calls[1] = calls[1] | {"arguments": '{"at": 2}'}
+    assert len(follows.follow([said("user", "look"), calls, *results]).branches) == 2
+
+
+@pytest.mark.parametrize("factor", [1, 3])
+def test_the_usage_of_a_reply_may_be_given_beside_it(factor: int) -> None:
+    """Where the messages do not have it: the next payload is counted by it."""
+    follows, talk = history(), [said("user", f"question {number} " * 300) for number in range(6)]
+    payload = follows.follow(talk).compose(Budget(20_000))
+    talk.append(said("assistant", "answer"))
+    follows.follow(talk, replies=1, usage=Usage(payload.tokens * factor, 5))
+    session = follows.follow([*talk, said("user", "another question")])
+    session.compose(Budget(20_000))
+    assert session.receipt is not None
+    assert session.receipt.factor == factor

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from sightline.adapters.client_call import ClientCall, streams_of
+from sightline.adapters.version import check_version
 from sightline.errors import BadInput
 from sightline.server.config import Config
 from sightline.server.model_request import FORMATS, Format
@@ -20,7 +21,7 @@ from sightline.values.finish import finish
 
 C = TypeVar("C")
 
-_PROVIDERS = ("openai", "anthropic")  # the packages of the SDKs
+_PROVIDERS = {"openai": ((1, 60), 4), "anthropic": ((0, 42), 3)}  # the SDKs: the oldest version, and before which one
 _OF_THE_BODY = ("content-length", "content-encoding", "transfer-encoding")  # headers that another body has not
 
 
@@ -35,10 +36,12 @@ def wrap(client: C, *, session: str = "", project: str | Path = ".", window: int
 
     Raises:
         BadInput: it is no client of these SDKs.
+        ImportError: the SDK has a version that is not supported.
     """
     provider, http = type(client).__module__.partition(".")[0], getattr(client, "_client", None)
     if provider not in _PROVIDERS or http is None:
         raise BadInput(f"wrap takes a client of OpenAI's or Anthropic's SDK, not {type(client).__name__}")
+    check_version(provider, *_PROVIDERS[provider], user="sl.wrap")
     address = str(client.base_url)  # type: ignore[attr-defined]
     config = Config(folder=Path(project), window=window, upstreams=dict.fromkeys(_PROVIDERS, address))
     library = _library_of(http)

@@ -36,6 +36,7 @@ from agents import (  # noqa: E402  # noqa: E402
     AgentOutputSchemaBase,
     FunctionTool,
     Handoff,
+    Model,
     RunConfig,
     RunContextWrapper,
     handoff,
@@ -169,6 +170,7 @@ class _Filter:
 
     session: SightlineSession
     first: CallModelInputFilter | None = None
+    model: str | Model | None = None  # that of the run, instead of the agents' own
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         if self.first is not None:
@@ -179,7 +181,7 @@ class _Filter:
         definitions = [_define(tool) for tool in tools if tool not in ours]
         definitions += [_define(each if isinstance(each, Handoff) else handoff(each)) for each in data.agent.handoffs]
         definitions += _define_output(data.agent)
-        budget = self.session.budget or _budget_of(data.agent)
+        budget = self.session.budget or _budget_of(data.agent, self.model)
         return await asyncio.to_thread(self.session.compose, data.model_data, budget, definitions, recall=bool(ours))
 
 
@@ -197,7 +199,7 @@ def run_options(
     """
     session = SightlineSession(session_id, budget, sessions=sessions, settings=settings)
     config = run_config or RunConfig()
-    made = _Filter(session, config.call_model_input_filter)
+    made = _Filter(session, config.call_model_input_filter, config.model)
     return {"session": session, "run_config": replace(config, call_model_input_filter=made)}
 
 
@@ -240,8 +242,8 @@ def _define_output(agent: Agent[Any]) -> list[dict[str, Any]]:
     )
 
 
-def _budget_of(agent: Agent[Any]) -> Budget:
-    model = agent.model or get_default_model()
+def _budget_of(agent: Agent[Any], model: str | Model | None) -> Budget:
+    model = model or agent.model or get_default_model()
     name = model if isinstance(model, str) else str(getattr(model, "model", ""))
     if not (window := window_of(name)):
         raise BadInput(f"the context window of the model {name!r} is not known: pass Budget(window=…, output=…)")
