@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10.0
 _MOST_CONNECTIONS = 1000
+_KEEP_SECONDS = 60.0  # an agent's next step mostly comes before that, and needs no new connection then
 
 # Of one connection, or made anew for the other one.
 _HOP = frozenset({
@@ -30,7 +31,9 @@ class Upstream:
 
         self._bases = {name: address.rstrip("/") for name, address in config.upstreams.items()}
         timeout = httpx2.Timeout(config.timeout, connect=CONNECT_SECONDS)
-        limits = httpx2.Limits(max_connections=_MOST_CONNECTIONS, max_keepalive_connections=100)
+        limits = httpx2.Limits(
+            max_connections=_MOST_CONNECTIONS, max_keepalive_connections=100, keepalive_expiry=_KEEP_SECONDS
+        )
         # Without TLS nobody is trusted, because reading this machine's authorities takes a twentieth of a second.
         is_plain = all(base.startswith("http://") for base in self._bases.values())
         self._client = httpx2.AsyncClient(
