@@ -1,7 +1,7 @@
 // What would save most in a session: the first recommendations of its report.
 import { useState } from "preact/hooks";
 import { query } from "./api";
-import { below, useLoad } from "./hooks";
+import { below, useChange, useLoad } from "./hooks";
 import { language, say } from "./phrases";
 import { oneLine, visible } from "./text";
 import type { Report } from "./types";
@@ -9,10 +9,12 @@ import { Busy, Panel } from "./ui";
 
 const FIRST = 3; // recommendations that are shown at once
 
-export function AdvicePanel({ session, branch }: { session: string; branch: string }) {
+/** `calls`: how many the session has now; with more of them the report is read again. */
+export function AdvicePanel({ session, branch, calls }: { session: string; branch: string; calls: number }) {
   const [forecast, setForecast] = useState(false);
   const [all, setAll] = useState(false);
   const report = useLoad<Report>(below(session, `/report${query({ forecast, lang: language() })}`, branch));
+  useChange(calls, report.reload);
   const advice = report.data?.recommendations ?? [];
   const side = forecast ? null : (
     <button onClick={() => setForecast(true)} title={say("forecast about")}>

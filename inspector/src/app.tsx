@@ -5,7 +5,7 @@ import { CallView } from "./call";
 import { ChangesView } from "./changes";
 import { ChatView } from "./chat";
 import { ContextView } from "./context";
-import { below, linkTo, useConnection, useEvents, useLoad, useRoute, VIEWS, type Route, type View } from "./hooks";
+import { below, linkTo, useConnection, useEvents, useLoad, useRoute, useWhileSeen, VIEWS, type Route, type View } from "./hooks";
 import { ItemsView } from "./items";
 import { language, say, setLanguage } from "./phrases";
 import { SessionsView } from "./sessions";
@@ -16,6 +16,9 @@ import { TryView } from "./try";
 import type { ServerInfo, SessionDetails } from "./types";
 import { Busy, Dialog, Failure } from "./ui";
 import { WindowsView } from "./windows";
+
+const LIVE = 3000; // milliseconds between two looks at a session that another program writes
+const QUIET = 15_000; // and at one that nobody wrote to for a while
 
 export function App() {
   const route = useRoute();
@@ -99,6 +102,7 @@ function SessionFrame({ route, server }: { route: Route; server: ServerInfo | un
   const details = useLoad<SessionDetails>(below(session, "", branch));
   useEvents(session, ["append", "payload", "compaction", "mark", "import", "listed"], details.reload);
   const facts = details.data?.facts;
+  useWhileSeen(details.reload, facts?.live ? LIVE : QUIET);
   const place = { session, branch, details: details.data, server };
   return (
     <>

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { query } from "./api";
 import type { Place } from "./app";
 import { DiffPanel } from "./difference";
-import { below, linkTo, useEvents, useNarrow } from "./hooks";
+import { below, linkTo, useDetail, useEvents, useNarrow } from "./hooks";
 import { ItemPane, LongText } from "./item";
 import { LongList, usePages } from "./list";
 import { useTotal } from "./kinds";
@@ -58,6 +58,7 @@ function OneCall({ session, branch, number, total, compare }: Props) {
   );
   useEvents(session, ["mark"], pages.reload);
   const [selected, setSelected] = useState(-1);
+  const detail = useDetail(selected);
   const page = pages.first as CallPage | undefined;
   if (pages.error && !page)
     return (
@@ -82,7 +83,7 @@ function OneCall({ session, branch, number, total, compare }: Props) {
           <section class="side-list" aria-label={say("payload")}>
             <Lines pages={pages} page={page} selected={selected} onSelect={setSelected} />
           </section>
-          <section class="detail" aria-label={say("item")}>
+          <section class="detail" ref={detail} aria-label={say("item")}>
             {line ? (
               <LineDetail session={session} branch={branch} line={line} reason={page.call.reason} />
             ) : (
@@ -299,8 +300,7 @@ function Overview({ page, session, branch }: { page: CallPage; session: string; 
           <h3>{say("prefix changed")}</h3>
           <p>
             {say("change told", {
-              byte: whole(change.byte),
-              reason: reasonText(change.reason),
+              place: say("byte n", { byte: whole(change.byte) }) + (change.reason ? ` (${reasonText(change.reason)})` : ""),
               kept: whole(change.kept_tokens),
               lost: whole(change.lost_tokens),
             })}{" "}

@@ -5,7 +5,7 @@ import type { Place } from "./app";
 import { asApiError, below, linkTo, useEvents, useLoad } from "./hooks";
 import { useTotal } from "./kinds";
 import { levelName, reasonText, say } from "./phrases";
-import { oneLine, percent, visible, whole } from "./text";
+import { oneLine, percent, sentences, visible, whole } from "./text";
 import type { Context, ItemFacts, ItemPage, Line } from "./types";
 import { Busy, Empty, Failure, Kind, Level, Share, Text } from "./ui";
 
@@ -56,12 +56,8 @@ export function ChatView({ session, branch, details, server }: Place) {
     items.reload();
     setTurn(now.error ? { ...now } : undefined);
   };
-  if (server && !server.model)
-    return (
-      <div class="page">
-        <NoModel />
-      </div>
-    );
+  if (server && (!server.model || server.chat_needs))
+    return <div class="page">{server.chat_needs ? <NotInstalled command={server.chat_needs} /> : <NoModel />}</div>;
   return (
     <div class="split chat">
       <section class="talk" aria-label={say("view chat")}>
@@ -107,13 +103,13 @@ function follow(turn: Turn, kind: string, data: Record<string, unknown>): void {
   else if (kind === "reply") turn.text = "";
   else if (kind === "answer" && data.success) turn.text = text("response");
   else if (kind === "answer") turn.error = text("error");
-  else if (kind === "error") turn.error = `${text("message")} ${text("what_to_do")}`;
+  else if (kind === "error") turn.error = sentences(text("message"), text("what_to_do"));
 }
 
 function words(error: { type: string; message: string; advice: string }): string {
   return error.type === "unreachable"
     ? `${say("unreachable")} ${say("unreachable advice")}`
-    : `${error.message} ${error.advice}`;
+    : sentences(error.message, error.advice);
 }
 
 function NoModel() {
@@ -124,6 +120,15 @@ function NoModel() {
         class="command"
         text={"export ANTHROPIC_API_KEY=…\nsightline inspect\n\nsightline inspect --model ollama:qwen3"}
       />
+    </Empty>
+  );
+}
+
+function NotInstalled({ command }: { command: string }) {
+  return (
+    <Empty title={say("chat needs")}>
+      <p>{say("chat needs advice")}</p>
+      <Text class="command" text={command} />
     </Empty>
   );
 }

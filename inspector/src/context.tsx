@@ -1,12 +1,12 @@
 // The context window over time: one bar for each call of the model.
 import type { EChartsType } from "./echarts";
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 import type { Place } from "./app";
 import { AdvicePanel } from "./advice";
 import { Chart } from "./chart";
 import { contextChart, GLYPHS, levelsText, marksText, missing } from "./context_chart";
 import { query } from "./api";
-import { below, linkTo, useEvents, useLoad } from "./hooks";
+import { below, linkTo, useChange, useEvents, useLoad } from "./hooks";
 import { callCount, KINDS, LEVELS, useTotal } from "./kinds";
 import { kindName, say } from "./phrases";
 import { dollars, oneLine, percent, short, when, whole } from "./text";
@@ -14,7 +14,6 @@ import type { CallRow, SessionRow, Timeline } from "./types";
 import { AsTable, Busy, Empty, Failure, Kind, Panel, Stat } from "./ui";
 
 const MOST_BARS = 400; // of one picture; of more calls, each second, third, … one is shown
-const LIVE = 3000; // milliseconds between two looks at a session that another program writes
 
 export function ContextView({ session, branch, details }: Place) {
   const facts = details!.facts;
@@ -24,11 +23,8 @@ export function ContextView({ session, branch, details }: Place) {
     total === undefined ? null : below(session, `/timeline${query({ start: 0, limit: 1000, every })}`, branch);
   const timeline = useLoad<Timeline>(path);
   useEvents(session, ["append", "payload", "compaction", "mark"], timeline.reload);
-  useEffect(() => {
-    if (!facts.live) return undefined;
-    const timer = setInterval(timeline.reload, LIVE);
-    return () => clearInterval(timer);
-  }, [facts.live, timeline.reload]);
+  const counted = `${facts.calls} ${facts.composed} ${facts.items}`; // a session that another program writes sends no events
+  useChange(counted, timeline.reload);
   const calls = timeline.data?.calls ?? [];
   return (
     <div class="page">
@@ -47,7 +43,7 @@ export function ContextView({ session, branch, details }: Place) {
       {calls.length ? (
         <Window session={session} branch={branch} calls={calls} total={timeline.data!.total} every={every} />
       ) : null}
-      {calls.length ? <AdvicePanel session={session} branch={branch} /> : null}
+      {calls.length ? <AdvicePanel session={session} branch={branch} calls={total ?? 0} /> : null}
     </div>
   );
 }
@@ -112,8 +108,8 @@ function Window({
   total: number;
   every: number;
 }) {
-  const [chosen, setChosen] = useState(calls.length - 1);
-  const at = Math.min(chosen, calls.length - 1);
+  const [chosen, setChosen] = useState<number>(); // none: the last one, also when more calls come
+  const at = Math.min(chosen ?? calls.length - 1, calls.length - 1);
   const open = useCallback(
     (index: number) => {
       const call = latest.current[index];
@@ -150,6 +146,7 @@ function Window({
     () => KINDS.filter((kind) => calls.some((call) => LEVELS.some((level) => call.tokens[kind]?.[level]))),
     [calls],
   );
+  const unlogged = calls.some((each) => missing(each) > 0);
   const call = calls[at];
   return (
     <Panel
@@ -176,21 +173,23 @@ function Window({
         caption={say("window over time")}
         head={[
           say("call"),
-          say("tokens"),
+          say("column all tokens"),
           say("limit"),
           say("cached"),
           say("column cost"),
           say("marks"),
           ...present.map(kindName),
+          ...(unlogged ? [say("not in log")] : []),
         ]}
         rows={calls.map((each) => [
           <a href={linkTo(session, "call", each.number, { branch })}>{each.number}</a>,
-          whole(each.total),
+          whole(each.total + missing(each)),
           whole(each.limit),
           whole(each.cached),
           dollars(each.cost),
           marksText(each),
           ...present.map((kind) => levelsText(each, kind)),
+          ...(unlogged ? [missing(each) ? whole(missing(each)) : "–"] : []),
         ])}
       />
     </Panel>

@@ -10,7 +10,7 @@ import type { CallRow } from "./types";
 export const GLYPHS = { sweep: "▼", compaction: "◆", branch: "●", error: "■" } as const;
 const SYMBOLS = { sweep: "triangle", compaction: "diamond", branch: "circle", error: "rect" } as const;
 
-/** Tokens that the provider counted and the log does not have: an agent's own system prompt and tools. */
+/** Tokens that the provider counted more than the log has: an agent's own system prompt and tools, and its tokenizer. */
 export function missing(call: CallRow): number {
   return call.composed || call.reported === null ? 0 : Math.max(0, call.reported - call.total);
 }

@@ -44,7 +44,7 @@ export function DiffPanel({ session, branch, a, b }: { session: string; branch: 
         {data.changed.length ? (
           <ul class="rows">
             {data.changed.slice(0, MOST).map((each) => (
-              <Changed key={each.id} row={each} link={item(each.id)} />
+              <Changed key={each.id || each.kind} row={each} link={item(each.id)} />
             ))}
           </ul>
         ) : (
@@ -64,9 +64,11 @@ function Changed({ row, link }: { row: LevelChange; link: string }) {
     <li class="change-row">
       <span class="row-first">
         <Kind kind={row.kind} />
-        <a class="id" href={link}>
-          #{row.id}
-        </a>
+        {row.id ? (
+          <a class="id" href={link}>
+            #{row.id}
+          </a>
+        ) : null}
         <code class="cut">{oneLine([row.tool, row.subject].filter(Boolean).join(" "), 120)}</code>
       </span>
       <span class="change-levels">

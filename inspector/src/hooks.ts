@@ -88,6 +88,26 @@ export function useEvents(session: string | null, kinds: readonly string[], call
   }, [session, kinds.join()]);
 }
 
+/** Call back every so many milliseconds while the page is seen. */
+export function useWhileSeen(call: () => void, milliseconds: number): void {
+  const latest = useRef(call);
+  latest.current = call;
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || latest.current(), milliseconds);
+    return () => clearInterval(timer);
+  }, [milliseconds]);
+}
+
+/** Call back when a value is another one than it was at first. */
+export function useChange(value: string | number, call: () => void): void {
+  const old = useRef(value);
+  useEffect(() => {
+    if (old.current === value) return;
+    old.current = value;
+    call();
+  }, [value]);
+}
+
 /** Whether events arrive now. */
 export function useConnection(): boolean {
   const [connected, setConnected] = useState(true);
@@ -166,6 +186,14 @@ export function useSettled<T>(value: T, milliseconds: number): T {
     return () => clearTimeout(timer);
   }, [value, milliseconds]);
   return settled;
+}
+
+/** Return a ref for what stands below a list on a phone: it is scrolled to when another row of the list is chosen. */
+export function useDetail(chosen: string | number): { current: HTMLElement | null } {
+  const box = useRef<HTMLElement>(null);
+  const narrow = useNarrow();
+  useChange(chosen, () => narrow && box.current?.scrollIntoView({ block: "start" }));
+  return box;
 }
 
 /** Whether the page is as narrow as a phone, or as another width. */

@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { get, post, query, upload } from "./api";
 import { asApiError, linkTo } from "./hooks";
 import { say } from "./phrases";
-import { oneLine, whole } from "./text";
+import { oneLine, sentences, whole } from "./text";
 import type { ImportState } from "./types";
 
 interface Importer {
@@ -38,7 +38,7 @@ export function useImports(onDone: () => void): Importer {
       put(waiting.id, {
         ...waiting,
         state: "failed",
-        error: failed.type === "unreachable" ? say("unreachable") : `${failed.message} ${failed.advice}`,
+        error: failed.type === "unreachable" ? say("unreachable") : sentences(failed.message, failed.advice),
       });
     }
     onDone();
@@ -73,7 +73,7 @@ export function Imports({ list, onClose }: { list: ImportState[]; onClose: () =>
         <b>
           {running
             ? say("importing n", { count: whole(running) })
-            : say("imported n", { count: whole(list.filter((each) => each.state === "done").length) })}
+            : importedText(list)}
         </b>
         {running ? null : (
           <button class="plain" onClick={onClose}>
@@ -94,6 +94,13 @@ export function Imports({ list, onClose }: { list: ImportState[]; onClose: () =>
       ))}
     </section>
   );
+}
+
+/** How many were imported, and how many failed. */
+function importedText(list: ImportState[]): string {
+  const failed = list.filter((each) => each.state === "failed").length;
+  const done = say("imported n", { count: whole(list.filter((each) => each.state === "done").length) });
+  return failed ? `${done} · ${say("failed n", { count: whole(failed) })}` : done;
 }
 
 /** A button that lets one choose files. */

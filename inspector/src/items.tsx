@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, query } from "./api";
 import type { Place } from "./app";
-import { below, useEvents, useNarrow, useSettled } from "./hooks";
+import { below, useDetail, useEvents, useNarrow, useSettled } from "./hooks";
 import { ItemPane } from "./item";
 import { LongList, usePages } from "./list";
 import { say } from "./phrases";
@@ -17,6 +17,7 @@ interface Found {
 export function ItemsView({ session, branch, item }: Place & { item: string }) {
   const [words, setWords] = useState("");
   const [opened, setOpened] = useState(item);
+  const detail = useDetail(opened);
   const q = useSettled(words.trim(), 250);
   useEffect(() => setOpened(item), [item]);
   return (
@@ -38,7 +39,7 @@ export function ItemsView({ session, branch, item }: Place & { item: string }) {
           <All session={session} branch={branch} onOpen={setOpened} opened={opened} />
         )}
       </section>
-      <section class="detail" aria-label={say("item")}>
+      <section class="detail" ref={detail} aria-label={say("item")}>
         {opened ? (
           <ItemPane session={session} branch={branch} id={opened} />
         ) : (

@@ -70,6 +70,7 @@ const PHRASES = {
   "imports": ["Imports", "导入"],
   "importing n": ["Importing {count}", "正在导入 {count} 个"],
   "imported n": ["Imported {count}", "已导入 {count} 个"],
+  "failed n": ["{count} failed", "{count} 个失败"],
   "nothing in it": ["no conversation in it", "其中没有对话"],
   "open": ["Open", "打开"],
   "drop here": ["Drop log files or folders to import them", "拖放日志文件或文件夹即可导入"],
@@ -87,6 +88,7 @@ const PHRASES = {
   "previous call": ["Previous call", "上一次调用"],
   "next call": ["Next call", "下一次调用"],
   "tokens": ["tokens", "token"],
+  "column all tokens": ["Tokens", "Token"],
   "limit": ["Budget", "预算"],
   "marks": ["Marks", "标记"],
   "all tokens": ["Said in all", "全部内容"],
@@ -103,7 +105,7 @@ const PHRASES = {
   "cached": ["Cached", "已缓存"],
   "cached short": ["cached", "缓存"],
   "paler": ["Paler: shortened", "较浅：已缩短"],
-  "not in log": ["Not in the log (the agent's own prompt and tools)", "不在日志中（智能体自带的提示与工具）"],
+  "not in log": ["Not in the log (the agent's own prompt and tools), and what the provider counts more", "不在日志中（智能体自带的提示与工具），以及服务商多计的部分"],
   "prefix changed": ["The prompt prefix changed", "提示前缀改变"],
   "window over time": ["The context window, call by call", "逐次调用的上下文窗口"],
   "each nth call": ["each {every}th of {total} calls", "共 {total} 次调用，每 {every} 次显示一次"],
@@ -158,7 +160,7 @@ const PHRASES = {
   "begins as before long": ["This call begins with all of the call before: nothing of the cached prefix had to be paid again.", "此调用以上一次的全部内容开头：缓存前缀无需重新付费。"],
   "paid again": ["{cost} paid again", "重复付费 {cost}"],
   "paid again tokens": ["{count} [token|tokens] paid again", "重复付费 {count} token"],
-  "change told": ["At byte {byte} ({reason}). {kept} tokens before it stayed cached, {lost} after it had to be read anew:", "在字节 {byte} 处（{reason}）。之前的 {kept} token 仍在缓存，之后的 {lost} token 需重新读取："],
+  "change told": ["First change: {place}. {kept} tokens before it stayed cached, {lost} after it had to be read anew:", "首个改变：{place}。之前的 {kept} token 仍在缓存，之后的 {lost} token 需重新读取："],
   "before": ["Before", "之前"],
   "after": ["After", "之后"],
   "level": ["Level", "详细程度"],
@@ -309,6 +311,9 @@ const PHRASES = {
   "no model": ["This server has no model", "此服务器没有模型"],
   "no model advice": ["Everything else works without one. To chat, start the server with a key, or with a model of your own:", "其他功能不需要模型。要对话，请提供密钥，或指定自己的模型："],
 
+  "chat needs": ["The chat is not installed", "尚未安装对话功能"],
+  "chat needs advice": ["Everything else works without it. To chat, install this, then start the server again:", "其他功能不需要它。要对话，请安装后重新启动服务器："],
+
   // kinds
   "kind system": ["System", "系统"],
   "kind tools": ["Tools", "工具定义"],
@@ -359,6 +364,7 @@ const PHRASES = {
   "reason tools or system changed": ["tools or system prompt changed", "工具或系统提示改变"],
   "reason window in place": ["a window changed in its place", "窗口在原处改变"],
   "reason layout": ["layout changed", "布局改变"],
+  "reason composing began": ["Sightline began to compose this conversation: its tools joined", "Sightline 开始组成此对话：加入了它的工具"],
   "reason settings changed": ["settings changed", "设置改变"],
 } as const satisfies Record<string, readonly [string, string]>;
 

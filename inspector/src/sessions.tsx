@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { post, query } from "./api";
 import { useDrop } from "./drop";
-import { linkTo, useEvents, useNarrow, useSettled } from "./hooks";
+import { linkTo, useEvents, useNarrow, useSettled, useWhileSeen } from "./hooks";
 import { FileButton, Imports, useImports } from "./imports";
 import { LongList, usePages } from "./list";
 import { say, sourceName } from "./phrases";
@@ -12,6 +12,7 @@ import { ActionButton, Busy, Empty, Failure, Text } from "./ui";
 
 const COLUMNS = ["updated", "turns", "calls", "tokens", "cost", "compactions", "rereads"] as const;
 type Sort = (typeof COLUMNS)[number] | "title";
+const LOOK = 5000; // milliseconds between two looks at the list
 const EVENTS = ["session_created", "session_deleted", "listed", "append", "payload", "compaction"];
 
 export function SessionsView({ server }: { server: ServerInfo | undefined }) {
@@ -30,6 +31,7 @@ export function SessionsView({ server }: { server: ServerInfo | undefined }) {
     50,
   );
   useEvents(null, EVENTS, pages.reload);
+  useWhileSeen(pages.reload, LOOK); // other programs begin sessions too, and send no events
   const imports = useImports(pages.reload);
   const dropping = useDrop(imports.addFiles);
   const first = pages.first as SessionPage | undefined;
@@ -71,7 +73,7 @@ export function SessionsView({ server }: { server: ServerInfo | undefined }) {
           onChange={setProject}
         />
         <FileButton onFiles={imports.addFiles} />
-        {server?.model ? <ActionButton label={say("new chat")} run={beginChat} /> : null}
+        {server?.model && !server.chat_needs ? <ActionButton label={say("new chat")} run={beginChat} /> : null}
         <span class="grow" />
         <span class="muted" role="status">
           {status(pages.total, first)}

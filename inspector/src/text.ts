@@ -30,6 +30,15 @@ export function oneLine(text: string, length = 240): string {
   ).slice(0, length);
 }
 
+/** Return what is said as sentences: each begins with a capital letter and ends with a full stop. */
+export function sentences(...parts: string[]): string {
+  return parts
+    .map((part) => part.trim())
+    .filter(Boolean)
+    .map((part) => part.charAt(0).toUpperCase() + part.slice(1) + (/[.!?。！？…]$/.test(part) ? "" : "."))
+    .join(" ");
+}
+
 const numbers = new Map<string, Intl.NumberFormat>();
 
 function format(key: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {

@@ -12,6 +12,7 @@ export interface ServerInfo {
   project: string;
   everywhere: boolean;
   model: { name: string; window: number | null } | null;
+  chat_needs: string;
   strategies: string[];
   economies: string[];
   wires: string[];

@@ -2,9 +2,15 @@
 
 import re
 
+import pytest
 from inspected_page import InspectedPage
+from inspected_project import ROOM
 from inspector_server import InspectorServer
 from playwright.sync_api import Browser, expect
+
+from sightline import Session
+from sightline.log.stores.session_folder import Folder
+from sightline.testing import reply_of
 
 
 def test_losses_pins_and_constraints_are_shown(page: InspectedPage) -> None:
@@ -134,3 +140,58 @@ def test_without_a_model_the_chat_says_how_to_get_one(browser: Browser, looked_a
         shown = page.open("#/s/work/chat")
         expect(shown.get_by_text("This server has no model")).to_be_visible()
         expect(shown.get_by_text("sightline inspect --model")).to_be_visible()
+
+
+def test_without_its_libraries_the_chat_says_how_to_install_them(
+    page: InspectedPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key is not enough: the page names the command before one types, and offers no message to send."""
+    monkeypatch.setattr("sightline.server.rest_chat.find_spec", lambda _name: None)
+    shown = page.open("#/s/work/chat")
+    expect(shown.get_by_text("The chat is not installed")).to_be_visible()
+    expect(shown.get_by_text("pip install 'sightline[chat]'")).to_be_visible()
+    expect(shown.get_by_label("Message")).to_have_count(0)
+
+
+def test_an_error_of_the_chat_is_told_in_two_sentences(
+    changing: InspectedPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What happened, and what to do."""
+
+    def failing(*_given: object) -> None:
+        raise RuntimeError("broken")
+
+    shown = changing.open("#/s/work/chat")
+    monkeypatch.setattr("sightline.agent.agent.Agent.stream", failing)
+    shown.get_by_label("Message").fill("Hello")
+    shown.get_by_label("Message").press("Enter")
+    expect(shown.get_by_role("alert")).to_have_text("The model failed. Look at the server's log, and try again.")
+
+
+def test_what_another_program_writes_is_shown(changing: InspectedPage) -> None:
+    """The figures, the chart and the newest call follow a session that this server does not write to."""
+    server = changing.server
+    stores = Folder(server.folder, server.root)
+    with Session.new(server.folder, stores=stores, session_id="outside") as session:
+        _ask(session, 1)
+        shown = changing.open("#/s/outside/context")
+        expect(shown.get_by_role("link", name="Open call 1")).to_be_visible()
+        _ask(session, 2)
+        expect(shown.get_by_role("link", name="Open call 2")).to_be_visible()
+        expect(shown.locator(".stats > *").filter(has_text="Calls")).to_contain_text("2")
+
+
+def test_a_session_of_another_program_joins_the_list(changing: InspectedPage) -> None:
+    """No event tells of it, so the page looks again by itself."""
+    server = changing.server
+    shown = changing.open()
+    stores = Folder(server.folder, server.root)
+    with Session.new(server.folder, stores=stores, session_id="outside") as session:
+        _ask(session, 1)
+        expect(shown.locator(".list-row").filter(has_text="Question 1 from outside")).to_be_visible()
+
+
+def _ask(session: Session, number: int) -> None:
+    session.user(f"Question {number} from outside")
+    session.compose(ROOM)
+    session.reply(reply_of(f"Answer {number}."))
