@@ -8,14 +8,29 @@ import type { Report } from "./types";
 import { Busy, Panel } from "./ui";
 
 const FIRST = 3; // recommendations that are shown at once
+const LONG = 20_000; // items: the report of a longer session takes the server some seconds, so it is made when asked for
 
-/** `calls`: how many the session has now; with more of them the report is read again. */
-export function AdvicePanel({ session, branch, calls }: { session: string; branch: string; calls: number }) {
+interface Asked {
+  session: string;
+  branch: string;
+  calls: number; // how many the session has now; with more of them the report is read again
+  items: number;
+}
+
+export function AdvicePanel({ session, branch, calls, items }: Asked) {
   const [forecast, setForecast] = useState(false);
   const [all, setAll] = useState(false);
-  const report = useLoad<Report>(below(session, `/report${query({ forecast, lang: language() })}`, branch));
+  const [wanted, setWanted] = useState(items <= LONG);
+  const path = below(session, `/report${query({ forecast, lang: language() })}`, branch);
+  const report = useLoad<Report>(wanted ? path : null);
   useChange(calls, report.reload);
   const advice = report.data?.recommendations ?? [];
+  if (!wanted)
+    return (
+      <Panel title={say("advice")}>
+        <button onClick={() => setWanted(true)}>{say("look for advice")}</button>
+      </Panel>
+    );
   const side = forecast ? null : (
     <button onClick={() => setForecast(true)} title={say("forecast about")}>
       {say("forecast it")}

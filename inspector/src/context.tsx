@@ -1,6 +1,6 @@
 // The context window over time: one bar for each call of the model.
 import type { EChartsType } from "./echarts";
-import { useCallback, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Place } from "./app";
 import { AdvicePanel } from "./advice";
 import { Chart } from "./chart";
@@ -17,6 +17,7 @@ const MOST_BARS = 400; // of one picture; of more calls, each second, third, …
 
 export function ContextView({ session, branch, details }: Place) {
   const facts = details!.facts;
+  useEffect(() => void import("./echarts"), []); // comes while the calls are read
   const total = useTotal(session, branch, facts, "timeline");
   const every = Math.max(1, Math.ceil((total ?? 0) / MOST_BARS));
   const path =
@@ -43,7 +44,7 @@ export function ContextView({ session, branch, details }: Place) {
       {calls.length ? (
         <Window session={session} branch={branch} calls={calls} total={timeline.data!.total} every={every} />
       ) : null}
-      {calls.length ? <AdvicePanel session={session} branch={branch} calls={total ?? 0} /> : null}
+      {calls.length ? <AdvicePanel session={session} branch={branch} calls={total ?? 0} items={facts.items} /> : null}
     </div>
   );
 }

@@ -124,6 +124,7 @@ const PHRASES = {
   "no calls advice": ["What was said is in the list of items. What the next call would hold can be tried.", "内容可在条目列表中查看；也可以试看下一次调用会包含什么。"],
 
   "advice": ["What would save most", "最能节省的做法"],
+  "look for advice": ["Look for it (some seconds)", "查找（需要几秒）"],
   "no advice": ["Nothing: this session wastes little.", "没有：此会话浪费很少。"],
   "all advice": ["Show all {count}", "显示全部 {count} 条"],
   "forecast it": ["Forecast with Sightline", "用 Sightline 预测"],
