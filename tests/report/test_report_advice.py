@@ -89,6 +89,7 @@ def test_a_forecast_says_that_it_is_one() -> None:
     found = {each.kind: each for each in report(log.answer("Done."), economies=("safe",)).advice}
     assert found["sightline"].is_forecast
     assert "forecast" in told(found["sightline"]).saving
+    assert "`sightline wrap --economy safe -- claude`" in told(found["sightline"]).action
     assert not found["large results"].is_forecast
 
 

@@ -91,6 +91,26 @@ def test_a_sweep_of_our_own_is_the_cause_of_its_loss() -> None:
     assert not [each for each in made.advice if each.kind.startswith("break")]
 
 
+def test_the_first_composed_call_is_told_as_ours() -> None:
+    """Sightline's tools join the prompt of a conversation that an agent had begun: no habit of the user's."""
+    store = MemoryStore("own")
+    session = Session(store, settings=Settings(profile="anthropic"))
+    for number in range(4):
+        session.user(f"question {number} " + "word " * 3_000)
+        if number >= 2:
+            session.compose(Budget(100_000))
+        written = 4_000 * (number + 1)
+        found = 0 if number in (0, 2) else written - 4_000
+        usage = {"input_tokens": 0, "cache_read_input_tokens": found, "output_tokens": 5}
+        usage["cache_creation_input_tokens"] = written - found
+        content = [{"type": "text", "text": "answer"}]
+        session.reply({"type": "message", "role": "assistant", "model": "claude-x", "content": content, "usage": usage})
+    made = report_of(conversation_of(store), economies=())
+    assert [(each.cause, each.call) for each in made.breaks] == [("joined", 3)]
+    assert not [each for each in made.advice if each.kind.startswith("break")]
+    assert made.title.startswith("question 0 word")
+
+
 def test_calls_beside_the_conversation_are_told_apart() -> None:
     """Those of subagents and of turns taken back cost too, and have their own sum."""
     log = Log().user("fix it").answer("Done.", usage=(0, 20_000, 0, 10))

@@ -6,9 +6,10 @@ from hashlib import sha256
 from html.parser import HTMLParser
 
 import pytest
+from msgspec.structs import replace
 from report_logs import FILE, Log
 
-from sightline.report.page import page
+from sightline.report.page import page, share_base
 from sightline.report.session_report import report_of
 from sightline.report.totals import report_over
 from sightline.report.values import Refused, Report
@@ -86,3 +87,32 @@ def test_the_page_has_every_part() -> None:
     assert f"{made.tools[0].sent:,}" in text
     assert "Files that are no sessions or cannot be read: 1." in text
     assert "9.9" in text
+
+
+def test_shares_are_of_what_was_said_where_less_was_sent() -> None:
+    """Sightline sends short what was said in full: no share is above the whole, and the title says of what it is."""
+    made = hostile()
+    said = sum(each.sent for each in made.kinds)
+    assert share_base(made) == (made.spent.input, "share")
+    short = replace(made, spent=replace(made.spent, input=said // 2))
+    assert share_base(short) == (said, "share said")
+    text = Read("".join(page(short))).text
+    assert "of what was said" in text
+    assert "of what was said" not in Read("".join(page(made))).text
+
+
+def test_a_session_is_named_by_its_first_question() -> None:
+    """The end of its path stands below."""
+    made = hostile()
+    text = Read("".join(page(made))).text
+    assert made.sessions[0].title.startswith("Fix it. Never write")
+    assert made.sessions[0].title + made.sessions[0].name in text
+
+
+@pytest.mark.parametrize(("factor", "is_said"), [(0.5, True), (2.0, False)])
+def test_a_forecast_that_costs_more_is_said_in_a_sentence(factor: float, is_said: bool) -> None:
+    """Nobody should have to compare the rows of the table to see that it would not have saved anything."""
+    made = hostile()
+    spent = replace(made.spent, cost=made.forecasts[0].spent.cost * factor)
+    text = Read("".join(page(replace(made, spent=spent)))).text
+    assert ("With economy = safe these sessions would have cost 100% more than as they were." in text) is is_said

@@ -59,6 +59,30 @@ def test_the_context_of_an_uncomposed_session_is_for_its_models_window(server: R
     assert server.get("/api/sessions/empty/timeline") == {"calls": [], "total": 0, "next": None}
 
 
+def test_the_first_composed_call_says_why_it_differs(server: RestServer, project: Path) -> None:
+    """Sightline's tools joined; what is paid again is never more than the request itself."""
+    tool = {"type": "function", "function": {"name": "read_file", "description": "Reads.", "parameters": {}}}
+    with Session.new(project, session_id="joined") as session:
+        session.tools([tool], recall=False)
+        session.user("Question 1 " + "word " * 9_000)
+        session.reply("Answer 1")
+        session.tools([tool])
+        session.user("Question 2")
+        session.compose(ROOM)
+        session.reply("Answer 2")
+        session.user("Question 3")
+        session.compose(ROOM)
+        session.reply("Answer 3")
+    began = "composing began"
+    calls = server.get("/api/sessions/joined/calls")["calls"]
+    assert [(each["reason"], each["changed"]) for each in calls] == [("", None), (began, 0), ("", None)]
+    call = server.get("/api/sessions/joined/calls/2")
+    assert (call["change"]["reason"], call["change"]["block"], call["change"]["kept_tokens"]) == (began, 0, 0)
+    assert call["change"]["lost_tokens"] == call["call"]["total"] < server.get(
+        "/api/sessions/joined/calls/1")["call"]["total"]
+    assert server.get("/api/sessions/joined/calls/1/diff/3")["first"]["reason"] == began
+
+
 def test_one_call_is_shown_item_by_item(server: RestServer) -> None:
     """With texts, prices and what is cached; pages of lines; the change since the call before and what it cost."""
     rows = server.get(f"{TALK}/timeline")["calls"]

@@ -82,6 +82,7 @@ _PHRASES = {
     "command: pin": ("item pinned", "固定一项"),
     "settings changed": ("new settings", "设置已改"),
     "tools or system changed": ("new tools or system prompt", "工具或系统提示已改"),
+    "composing began": ("Sightline's tools joined", "加入 Sightline 的工具"),
     "window in place": ("window changed", "窗口已变"),
     "first message": ("first message", "第一条消息"),
     "layout": ("new layout", "布局已改"),

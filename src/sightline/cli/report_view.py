@@ -10,10 +10,12 @@ from sightline.report.page import (
     compaction_lines,
     cost_parts,
     day,
+    forecast_notes,
     forecast_rows,
     fresh,
     introduction,
     notes,
+    share_base,
     short_name,
 )
 from sightline.report.phrases import say, told
@@ -79,7 +81,7 @@ def _print_spent(out: Console, made: Report, locale: str) -> None:
 
 
 def _print_shares(out: Console, made: Report, locale: str) -> None:
-    total = made.spent.input or 1
+    total, share = share_base(made)
     kinds = [Share(say(f"kind {each.name}", locale), each.items, each.tokens, each.sent) for each in made.kinds]
     for key, shares in (("by kind", kinds), ("by tool", made.tools), ("by file", made.files)):
         if not shares:
@@ -88,7 +90,7 @@ def _print_shares(out: Console, made: Report, locale: str) -> None:
         most = max(each.sent for each in shares) or 1
         columns = [
             Column(""), Column(say("items", locale), 7, right=True, spare=2),
-            Column(say("sent", locale), 14, right=True), Column(say("share", locale), 6, right=True),
+            Column(say("sent", locale), 14, right=True), Column(say(share, locale), 6 if share == "share" else 16, right=True),
             Column("", _BAR, spare=1),
         ]  # fmt: skip
         print_table(out, columns, (
@@ -165,7 +167,8 @@ def _print_forecasts(out: Console, made: Report, locale: str) -> None:
         (name, f"{spent.input:,}", f"{spent.cost:,.0f}", f"{spent.cost / base:.0%}", f"{rereads:,}")
         for name, spent, rereads in found
     ))  # fmt: skip
-    print_text(out, say("forecast means", locale), "dim")
+    for note in forecast_notes(made, locale):
+        print_text(out, note, "dim")
 
 
 def _print_sessions(out: Console, made: Report, locale: str) -> None:

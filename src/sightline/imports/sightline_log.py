@@ -46,6 +46,7 @@ class SightlineLog:
     def __init__(self, source: Source) -> None:
         self._source, self.name = source, source.name
         self.swept: set[str] = set()  # uuids of answers whose prompt we had shortened; known after `steps`
+        self.joined: set[str] = set()  # that of the first answer to a prompt of ours after others; likewise
 
     @cached_property
     def profile(self) -> str:
@@ -102,7 +103,8 @@ class SightlineLog:
 
     def steps(self, after: int = 0) -> Iterator[Step]:
         summaries = _Summaries(self._source.lines()) if self.with_summaries else None
-        is_swept = False
+        is_swept = is_joined = False
+        answers = receipts = 0
         for line in self._source.lines():
             if line.number > after:
                 entry = _entry(line)
@@ -112,9 +114,13 @@ class SightlineLog:
                     continue
                 if entry is not None and entry.subtype == log.RECEIPT:
                     is_swept = _is_swept(entry)
-                elif entry is not None and is_swept and log.kind_of(entry) is Kind.ASSISTANT:
-                    self.swept.add(entry.uuid)
-                    is_swept = False
+                    is_joined = is_joined or (not receipts and answers > 0)
+                    receipts += 1
+                elif entry is not None and log.kind_of(entry) is Kind.ASSISTANT:
+                    self.swept |= {entry.uuid} if is_swept else set()
+                    self.joined |= {entry.uuid} if is_joined else set()
+                    is_swept = is_joined = False
+                    answers += 1
                 kind = "unreadable" if entry is None else entry.subtype or entry.type
                 turns = tuple(_turns(entry)) if entry is not None and self.is_active(line.number) else ()
                 use = Use.MESSAGE if turns else _use_of(entry, is_active=self.is_active(line.number))

@@ -92,6 +92,8 @@ def _cause(
         return "compaction"
     if index in talk.swept:
         return "sweep"
+    if index in talk.joined:
+        return "joined"
     if is_other_model:
         return "model"
     return "pause" if seconds > profile.cache_seconds else "other"

@@ -11,6 +11,7 @@ from sightline.report.values import Report, SessionReport, Share, Spent
 from sightline.values.pattern import pattern
 
 MOST = 12  # rows of a table of shares
+_MORE = 0.005  # of the cost: what rounds to 1 %
 _MOST_SESSIONS = 500  # rows and columns
 _CODE = pattern("`([^`<>]+)`")
 
@@ -35,7 +36,8 @@ table { border-collapse: collapse; font-size: .92rem; width: 100%; }
 th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: left; vertical-align: middle; }
 th { color: var(--dim); font-weight: normal; } td.number, th.number { text-align: right; white-space: nowrap; }
 td.name { overflow-wrap: anywhere; min-width: 8rem; } .bar { width: 30%; min-width: 6rem; }
-@media (max-width: 40rem) { .bar { display: none; } th, td { padding: .3rem; } }
+.sessions td.name { min-width: 18rem; } .sessions .bar { width: 12%; min-width: 4rem; } small { color: var(--dim); }
+@media (max-width: 40rem) { .sessions td.name { min-width: 10rem; } .bar { display: none; } th, td { padding: .3rem; } }
 svg { display: block; width: 100%; } .bar svg { height: .8rem; }
 .one { fill: var(--one); } .two { fill: var(--two); } .three { fill: var(--three); } .base { stroke: var(--line); }
 .key { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; }
@@ -162,8 +164,17 @@ def _sessions_chart(report: Report, locale: str) -> Iterator[str]:
     yield f"<span>{escape(say('highest', locale, tokens=most))}</span></p>\n"
 
 
+def share_base(report: Report) -> tuple[int, str]:
+    """Return what shares are of, in tokens, and the key of their title.
+
+    What Sightline shortened was said in full and sent short: then the input is less than what was said.
+    """
+    said = sum(each.sent for each in report.kinds)
+    return (said, "share said") if said > report.spent.input else (report.spent.input or 1, "share")
+
+
 def _shares(report: Report, locale: str) -> Iterator[str]:
-    total = report.spent.input or 1
+    total, share = share_base(report)
     kinds = [Share(say(f"kind {each.name}", locale), each.items, each.tokens, each.sent) for each in report.kinds]
     for key, shares in (("by kind", kinds), ("by tool", report.tools), ("by file", report.files)):
         if not shares:
@@ -176,7 +187,7 @@ def _shares(report: Report, locale: str) -> Iterator[str]:
             for each in shares[:MOST]
         ]  # fmt: skip
         yield _table(
-            [("name", ""), ("items", "number"), ("sent", "number"), ("share", "number"), ("name", "bar")], rows, locale
+            [("name", ""), ("items", "number"), ("sent", "number"), (share, "number"), ("name", "bar")], rows, locale
         )
         if len(shares) > MOST:
             yield _paragraph(say("more", locale, count=len(shares) - MOST))
@@ -246,6 +257,16 @@ def forecast_rows(report: Report, locale: str) -> Iterator[tuple[str, Spent, int
         yield say(f"economy {each.economy}", locale), each.spent, each.rereads
 
 
+def forecast_notes(report: Report, locale: str) -> Iterator[str]:
+    """Yield how the forecast is meant, and which economies would have cost more than was spent."""
+    if report.reported and report.spent.cost:
+        for each in report.forecasts:
+            more = each.spent.cost / report.spent.cost - 1
+            if more >= _MORE:
+                yield say("forecast costs more", locale, economy=each.economy, more=more)
+    yield say("forecast means", locale)
+
+
 def _forecasts(report: Report, locale: str) -> Iterator[str]:
     yield _heading("forecast", locale)
     if not report.forecasts:
@@ -259,7 +280,8 @@ def _forecasts(report: Report, locale: str) -> Iterator[str]:
         for name, spent, rereads in found
     ]  # fmt: skip
     titles = [("name", ""), ("input", "number"), ("cost", "number"), ("against", "number"), ("rereads", "number")]
-    yield _table([*titles, ("name", "bar")], rows, locale) + _paragraph(say("forecast means", locale))
+    yield _table([*titles, ("name", "bar")], rows, locale)
+    yield "".join(map(_paragraph, forecast_notes(report, locale)))
 
 
 def _sessions(report: Report, locale: str) -> Iterator[str]:
@@ -268,7 +290,8 @@ def _sessions(report: Report, locale: str) -> Iterator[str]:
     most = max((session.spent.cost for session in shown), default=0) or 1
     titles = [("session", ""), ("day", ""), ("calls", "number"), ("input", "number"), ("hit", "number")]
     titles += [("compactions", "number"), ("cost", "number"), ("name", "bar")]
-    yield _table(titles, (_session_row(session, most) for session in shown[:_MOST_SESSIONS]), locale)
+    rows = (_session_row(session, most) for session in shown[:_MOST_SESSIONS])
+    yield _table(titles, rows, locale, "sessions")
     if len(shown) > _MOST_SESSIONS:
         yield _paragraph(say("more", locale, count=len(shown) - _MOST_SESSIONS))
 
@@ -276,10 +299,18 @@ def _sessions(report: Report, locale: str) -> Iterator[str]:
 def _session_row(session: SessionReport, most: float) -> list[str]:
     spent = session.spent
     return [
-        _name(short_name(session.name)), _cell(day(session.begin) if session.begin else "", ""), _number(session.calls),
+        _session_name(session), _cell(day(session.begin) if session.begin else "", ""), _number(session.calls),
         _number(spent.input), _cell(f"{spent.cached / spent.input:.0%}" if spent.input else ""),
         _number(len(session.compactions)), _number(round(spent.cost)), _bar(spent.cost / most),
     ]  # fmt: skip
+
+
+def _session_name(session: SessionReport) -> str:
+    """Return the cell of a session: its title, and below it the end of its path."""
+    path = short_name(session.name)
+    if not session.title:
+        return _name(path)
+    return f'<td class="name">{escape(session.title)}<br><small>{escape(path)}</small></td>'
 
 
 def short_name(name: str) -> str:
@@ -303,10 +334,10 @@ def _paragraph(text: str) -> str:
     return f'<p class="dim">{escape(text)}</p>\n'
 
 
-def _table(titles: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]], locale: str) -> str:
+def _table(titles: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]], locale: str, style: str = "") -> str:
     head = "".join(_title(say(key, locale), style) for key, style in titles)
     body = "".join(f"<tr>{''.join(row)}</tr>\n" for row in rows)
-    return f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n'
+    return f'<div class="scroll"><table class="{style}">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n'
 
 
 def _title(text: str, style: str) -> str:

@@ -58,6 +58,7 @@ say = Phrases({
     "tokens": ("tokens", "token"),
     "sent": ("sent in all", "累计发送"),
     "share": ("share", "占比"),
+    "share said": ("of what was said", "占全部内容"),
     "sent means": (
         "Every call sends the conversation so far again: \"sent in all\" counts a text once for each call that "
         "sent it.",
@@ -89,6 +90,7 @@ say = Phrases({
     "cause model": ("another model", "更换模型"),
     "cause compaction": ("compaction", "压缩"),
     "cause sweep": ("Sightline shortened older items", "Sightline 缩短了较早的内容"),
+    "cause joined": ("Sightline began to compose: its tools joined", "Sightline 开始组成对话：加入了它的工具"),
     "cause other": ("not known: changed prompt or tools, or evicted", "未知：提示或工具变化，或缓存被清除"),
     # reading again
     "reading": ("What was read twice", "重复读取"),
@@ -116,7 +118,11 @@ say = Phrases({
     "forecast none": ("No forecast was asked for.", "未要求估算。"),
     "recorded": ("as it was", "实际"),
     "everything": ("everything, every time", "每次发送全部历史"),
-    "economy safe": ("Sightline", "Sightline"),
+    "economy safe": ("Sightline, economy = safe", "Sightline，economy = safe"),
+    "forecast costs more": (
+        "With economy = {economy} these sessions would have cost {more:.0%} more than as they were.",
+        "若使用 economy = {economy}，这些会话的费用会比实际高 {more:.0%}。",
+    ),
     "economy thrifty": ("Sightline, economy = thrifty", "Sightline，economy = thrifty"),
     "against": ("against that", "与实际相比"),
     "rereads": ("read again", "需重读"),
@@ -223,9 +229,9 @@ say = Phrases({
         "使用 Sightline（economy = {economy}）完成同样的调用，已计入需重读的内容（×{rereads:,}）。",
     ),
     "sightline do": (
-        "Try it: `sightline wrap -- claude` or `sightline wrap -- codex` puts it between the agent and the provider. "
+        "Try it: `sightline wrap --economy {economy} -- claude` (or `codex`) puts it between the agent and the provider. "
         "`sightline replay FILE` shows call by call what it would send.",
-        "可以试用：`sightline wrap -- claude` 或 `sightline wrap -- codex` 将其置于代理与服务商之间。`sightline "
+        "可以试用：`sightline wrap --economy {economy} -- claude`（或 `codex`）将其置于代理与服务商之间。`sightline "
         "replay 文件` "
         "逐次显示会发送的内容。",
     ),
@@ -252,4 +258,4 @@ def told(advice: Advice, locale: str = "en") -> Told:
         saving = say("saves up to", locale, saving=saving)
     if advice.is_forecast:
         saving = say("saves forecast", locale, saving=saving)
-    return Told(saving, say(key, locale, **advice.facts), say(f"{key} do", locale))
+    return Told(saving, say(key, locale, **advice.facts), say(f"{key} do", locale, **advice.facts))

@@ -56,7 +56,7 @@ def _report(
     scale = scale_of(talk, pieces)
     shares = shares_of(talk, [piece._replace(tokens=round(piece.tokens * scale.factor)) for piece in pieces])
     broken = [*breaks_of(talk, profile)]
-    misses = {index: found.share for index, found in broken if found.cause not in ("compaction", "sweep")}
+    misses = {index: found.share for index, found in broken if found.cause not in ("compaction", "sweep", "joined")}
     misses = misses or _long_pauses(talk, profile)
     models = Counter(model for _, _, model, _ in talk.usages()) or Counter(filter(None, [talk.recording.model]))
     room = _window(talk, window, models)
@@ -74,7 +74,7 @@ def _report(
     units = {price.input if (price := price_of(model)) else None for model in models}
     unit = next(iter(units), None) if len(units) == 1 else None
     report = SessionReport(
-        name=talk.name, kind=talk.kind, models=dict(models.most_common()),
+        name=talk.name, title=talk.title, kind=talk.kind, models=dict(models.most_common()),
         unpriced=tuple(model for model in models if price_of(model) is None),
         begin=min(times, default=0), end=max(times, default=0), turns=_turns(talk), calls=len(talk.answers),
         is_reported=is_reported, spent=spent, spent_elsewhere=_elsewhere(talk, spent),

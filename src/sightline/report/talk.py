@@ -11,7 +11,10 @@ from sightline.imports.sightline_log import SightlineLog
 from sightline.imports.source import Source
 from sightline.log.stores import Store
 from sightline.replay.formats import Recording, recording_of
-from sightline.values.items import Call, Message, Role, Usage
+from sightline.values.items import Call, Message, Role, Usage, plain_text
+
+_TITLE = 80  # characters of a title
+_LOOKED_AT = 2_000  # characters of a message in which its first words are looked for
 
 
 class Cut(Struct, frozen=True):
@@ -40,8 +43,22 @@ class Talk:
                 at.setdefault(turn.uuid, len(turns))
                 turns.append(turn)
         self.recording: Recording = recording_of(turns, conversation)
-        swept = conversation.swept if isinstance(conversation, SightlineLog) else ()
+        swept, joined = (
+            (conversation.swept, conversation.joined) if isinstance(conversation, SightlineLog) else ((), ())
+        )
         self.swept = {at[uuid] for uuid in swept if uuid in at}  # indexes of answers to a prompt that a sweep changed
+        self.joined = {at[uuid] for uuid in joined if uuid in at}  # and of the first one that Sightline composed
+
+    @property
+    def title(self) -> str:
+        """The beginning of the user's first question, in one line."""
+        by_program = self.recording.by_program
+        for index, message in enumerate(self.messages):
+            if message.role is Role.USER and index not in by_program:
+                words = " ".join(plain_text(message.parts)[:_LOOKED_AT].split())
+                if words:
+                    return words[:_TITLE]
+        return ""
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -9,7 +9,7 @@ from sightline.report.cache import plus
 from sightline.report.contents import largest
 from sightline.report.values import Again, Forecast, Lost, Refused, Report, SessionReport, Share, Spent
 
-CAUSES = ("pause", "model", "compaction", "sweep", "other")
+CAUSES = ("pause", "model", "compaction", "sweep", "joined", "other")
 
 
 def report_over(sessions: Sequence[SessionReport], refused: Sequence[Refused] = ()) -> Report:

@@ -35,7 +35,7 @@ class Break(Struct, frozen=True):
     """A call whose provider could not use the cache for what the call before it had sent."""
 
     call: int
-    cause: str  # "pause", "model", "compaction", "sweep", "other"
+    cause: str  # "pause", "model", "compaction", "sweep", "joined", "other"
     tokens: int  # that were sent before and had to be processed again
     cost: float  # more than if they had been in the cache
     seconds: int = 0  # since the call before
@@ -110,6 +110,7 @@ class SessionReport(Struct, frozen=True, kw_only=True):
     """Everything about one session."""
 
     name: str
+    title: str = ""  # the beginning of the user's first question
     kind: str
     models: dict[str, int]  # calls of each
     unpriced: tuple[str, ...]  # models whose price is not known

@@ -24,7 +24,7 @@ from sightline.server.rest_operation import Asked, NotFound
 from sightline.server.rest_values import CallFacts, CallPage, PageQuery
 from sightline.session import call_contents as contents
 from sightline.session.call_payloads import UnknownCallNumber
-from sightline.session.call_rows import CallRow, call_rows
+from sightline.session.call_rows import BEGAN, CallRow, call_rows
 from sightline.session.session import Session
 from sightline.values.items import Usage
 from sightline.values.profiles import Prices, profile
@@ -100,8 +100,8 @@ def call_facts(row: CallRow) -> CallFacts:
         **given,
         seq=note.seq,
         hash=note.hash,
-        reason=note.reason,
-        changed=note.changed,
+        reason=row.reason,
+        changed=0 if row.reason == BEGAN else note.changed,
         factor=note.factor,
         breakpoints=list(note.breakpoints),
         lowered=len(note.plan.lods if note.plan is not None else note.lods),
@@ -212,7 +212,7 @@ def _change(
         byte=found.byte,
         item=found.item,
         kind=found.kind,
-        reason=row.reason,
+        reason=row.reason or (BEGAN if other.is_composed and not one.is_composed else ""),
         before=found.before,
         after=found.after,
         kept_tokens=found.kept,

@@ -50,7 +50,7 @@ class Change(NamedTuple):
     before: str  # what stands there in the one and in the other
     after: str
     kept: int  # tokens before it, which both have
-    lost: int  # tokens of the first payload after it
+    lost: int  # tokens of the first payload after it, at most those of the second: no more can be paid again
 
 
 class CallContents:
@@ -108,7 +108,7 @@ class CallContents:
         byte = _common_length(one, other)
         return Change(
             block, byte, here.id if here else "", here.kind if here else "", _around(one, byte), _around(other, byte),
-            kept, max(before.total - kept, 0),
+            kept, max(min(before.total, self.total) - kept, 0),
         )  # fmt: skip
 
     # ------------------------------------------------------------------ private

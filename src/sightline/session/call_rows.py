@@ -20,6 +20,7 @@ from sightline.values.items import Kind, Lod, Usage
 from sightline.values.profiles import Profile, call_cost
 
 HIDDEN = "hidden"
+BEGAN = "composing began"  # the reason of the first composed call: Sightline's tools joined
 _LOOKED_BACK = 20  # calls, for one that names its model
 _LEVELS = {lod: lod.name.lower() for lod in Lod}
 _HIDES = frozenset(("user", "note", "assistant", "thinking", "call", "result"))  # kinds of what may be hidden
@@ -123,8 +124,17 @@ class _Rows:
             note is not None, tokens, total, limit, cached if usage is None else usage.cached_tokens,
             "forecast" if usage is None else "usage", _relative_cost(total, cached, usage, self._profile),
             self._output(call) if usage is None else usage.output_tokens, usage,
-            note.reason if note is not None else _uncomposed_reason(sums), marks, note,
+            self._reason(call, note, sums), marks, note,
         )  # fmt: skip
+
+    def _reason(self, call: ModelCall, note: ReceiptNote | None, sums: CallSums) -> str:
+        """Return why the prompt prefix changed. A receipt knows only the calls that were composed."""
+        if note is None:
+            return _uncomposed_reason(sums)
+        if note.reason or call.number == 1:
+            return note.reason
+        earlier = self._index.calls[call.number - 2]
+        return BEGAN if earlier.receipt == NONE and self._tools(earlier) != self._tools(call) else ""
 
     def _receipt(self, call: ModelCall) -> tuple[ReceiptNote | None, str]:
         if call.receipt == NONE:
