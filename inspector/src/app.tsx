@@ -5,7 +5,18 @@ import { CallView } from "./call";
 import { ChangesView } from "./changes";
 import { ChatView } from "./chat";
 import { ContextView } from "./context";
-import { below, linkTo, useConnection, useEvents, useLoad, useRoute, useWhileSeen, VIEWS, type Route, type View } from "./hooks";
+import {
+  below,
+  linkTo,
+  useConnection,
+  useEvents,
+  useLoad,
+  useRoute,
+  useWhileSeen,
+  VIEWS,
+  type Route,
+  type View,
+} from "./hooks";
 import { ItemsView } from "./items";
 import { language, say, setLanguage } from "./phrases";
 import { SessionsView } from "./sessions";

@@ -300,7 +300,8 @@ function Overview({ page, session, branch }: { page: CallPage; session: string; 
           <h3>{say("prefix changed")}</h3>
           <p>
             {say("change told", {
-              place: say("byte n", { byte: whole(change.byte) }) + (change.reason ? ` (${reasonText(change.reason)})` : ""),
+              place:
+                say("byte n", { byte: whole(change.byte) }) + (change.reason ? ` (${reasonText(change.reason)})` : ""),
               kept: whole(change.kept_tokens),
               lost: whole(change.lost_tokens),
             })}{" "}

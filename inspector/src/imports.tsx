@@ -70,11 +70,7 @@ export function Imports({ list, onClose }: { list: ImportState[]; onClose: () =>
   return (
     <section class="imports" aria-label={say("imports")} aria-live="polite">
       <p class="imports-head">
-        <b>
-          {running
-            ? say("importing n", { count: whole(running) })
-            : importedText(list)}
-        </b>
+        <b>{running ? say("importing n", { count: whole(running) }) : importedText(list)}</b>
         {running ? null : (
           <button class="plain" onClick={onClose}>
             {say("close")}
