@@ -28,6 +28,18 @@ def test_nothing_is_cut_and_nothing_overlaps(browser: Browser, looked_at: Inspec
         assert found == {}
 
 
+@pytest.mark.parametrize(("place", "row"), [("#/s/work/call/8", "Question 1"), ("#/s/work/items", "Question 1")])
+def test_on_a_phone_the_chosen_item_is_seen(browser: Browser, looked_at: InspectorServer, place: str, row: str) -> None:
+    """Its details stand below the list, so the page goes there."""
+    with InspectedPage(browser, looked_at, viewport={"width": 390, "height": SIZES[390]}) as page:
+        shown = page.open(place)
+        page.option(row).click()
+        page.settle()
+        expect(shown.locator(".detail pre").first).to_be_in_viewport(ratio=0.5)
+        top = shown.locator(".detail").evaluate("box => box.getBoundingClientRect().top")
+        assert top < SIZES[390] / 2
+
+
 @pytest.mark.parametrize(("colours", "rules"), [("light", ()), ("dark", ("color-contrast",))])
 def test_axe_finds_nothing_serious(
     browser: Browser, looked_at: InspectorServer, colours: str, rules: tuple[str, ...]

@@ -107,3 +107,30 @@ def test_files_are_imported_by_dropping_them(changing: InspectedPage, tmp_path: 
     expect(shown.get_by_text("Drop log files")).to_be_visible()
     shown.dispatch_event("body", "drop", {"dataTransfer": transfer})
     expect(shown.get_by_role("heading", level=1)).to_contain_text("Imported question 1")
+
+
+def test_imports_say_how_many_failed(changing: InspectedPage, tmp_path: Path) -> None:
+    """Of three files two are no logs: both numbers are told."""
+    good = tmp_path / "other.jsonl"
+    write_claude_log(good)
+    bad = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for file in bad:
+        file.write_text("no log\n", encoding="utf-8")
+    shown = changing.open()
+    shown.locator("input[type=file]").set_input_files([good, *bad])
+    expect(shown.locator(".imports-head")).to_contain_text("Imported 1 · 2 failed")
+    changing.errors.clear()  # the browser notes the answers to the bad files
+
+
+def test_the_table_of_the_chart_has_what_no_log_shows(changing: InspectedPage, tmp_path: Path) -> None:
+    """The grey part of a bar has a column too, and the tokens of the row count it."""
+    write_claude_log(tmp_path / "log.jsonl")
+    shown = changing.open()
+    shown.locator("input[type=file]").set_input_files(tmp_path / "log.jsonl")
+    shown.get_by_text("Show as a table").click()
+    head = shown.locator(".as-table th").all_inner_texts()
+    assert head[1] == "Tokens"
+    assert "and what the provider counts more" in head[-1]
+    cells = shown.locator(".as-table tbody tr").first.locator("td")
+    expect(cells.nth(1)).to_have_text("13,200")
+    expect(cells.last).to_contain_text("13,1")

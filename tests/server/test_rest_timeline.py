@@ -78,8 +78,11 @@ def test_the_first_composed_call_says_why_it_differs(server: RestServer, project
     assert [(each["reason"], each["changed"]) for each in calls] == [("", None), (began, 0), ("", None)]
     call = server.get("/api/sessions/joined/calls/2")
     assert (call["change"]["reason"], call["change"]["block"], call["change"]["kept_tokens"]) == (began, 0, 0)
-    assert call["change"]["lost_tokens"] == call["call"]["total"] < server.get(
-        "/api/sessions/joined/calls/1")["call"]["total"]
+    assert (
+        call["change"]["lost_tokens"]
+        == call["call"]["total"]
+        < server.get("/api/sessions/joined/calls/1")["call"]["total"]
+    )
     assert server.get("/api/sessions/joined/calls/1/diff/3")["first"]["reason"] == began
 
 

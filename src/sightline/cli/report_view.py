@@ -90,7 +90,8 @@ def _print_shares(out: Console, made: Report, locale: str) -> None:
         most = max(each.sent for each in shares) or 1
         columns = [
             Column(""), Column(say("items", locale), 7, right=True, spare=2),
-            Column(say("sent", locale), 14, right=True), Column(say(share, locale), 6 if share == "share" else 16, right=True),
+            Column(say("sent", locale), 14, right=True),
+            Column(say(share, locale), 6 if share == "share" else 16, right=True),
             Column("", _BAR, spare=1),
         ]  # fmt: skip
         print_table(out, columns, (

@@ -335,9 +335,10 @@ def _paragraph(text: str) -> str:
 
 
 def _table(titles: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]], locale: str, style: str = "") -> str:
-    head = "".join(_title(say(key, locale), style) for key, style in titles)
+    head = "".join(_title(say(key, locale), each) for key, each in titles)
     body = "".join(f"<tr>{''.join(row)}</tr>\n" for row in rows)
-    return f'<div class="scroll"><table class="{style}">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n'
+    table = f'<table class="{style}">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>'
+    return f'<div class="scroll">{table}</div>\n'
 
 
 def _title(text: str, style: str) -> str:

@@ -229,8 +229,8 @@ say = Phrases({
         "使用 Sightline（economy = {economy}）完成同样的调用，已计入需重读的内容（×{rereads:,}）。",
     ),
     "sightline do": (
-        "Try it: `sightline wrap --economy {economy} -- claude` (or `codex`) puts it between the agent and the provider. "
-        "`sightline replay FILE` shows call by call what it would send.",
+        "Try it: `sightline wrap --economy {economy} -- claude` (or `codex`) puts it between the agent and the "
+        "provider. `sightline replay FILE` shows call by call what it would send.",
         "可以试用：`sightline wrap --economy {economy} -- claude`（或 `codex`）将其置于代理与服务商之间。`sightline "
         "replay 文件` "
         "逐次显示会发送的内容。",
