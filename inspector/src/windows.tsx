@@ -199,8 +199,8 @@ function convert(text: string, schema: Schema | undefined): unknown {
 
 /** A form for each action. Those that stand beside the elements above are folded away. */
 function Actions({ actions, run, text }: { actions: WindowAction[]; run: Run; text: string }) {
-  const isOfElement = (action: WindowAction) =>
-    text.includes("actions=") ? new RegExp(`actions="[^"]*\\b${action.id}\\b`).test(text) : false;
+  const ofElements = new Set([...text.matchAll(/actions="([^"]*)"/g)].flatMap((found) => found[1].split(/,\s*/)));
+  const isOfElement = (action: WindowAction) => ofElements.has(action.id);
   const [own, others] = [actions.filter((action) => !isOfElement(action)), actions.filter(isOfElement)];
   const forms = (some: WindowAction[]) => (
     <div class="window-actions">

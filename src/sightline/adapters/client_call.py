@@ -30,7 +30,7 @@ class ClientCall:
         self._prepared = turns.prepare(asked)
         self._own = self._prepared.own  # of ours, offered in any of the calls
         self._replies: list[Json] = []
-        self._item, self._is_done = "", False
+        self._item, self._is_done, self._was_refused = "", False, False
         self._failure: Exception | None = None  # why an answer could not be logged
         self._shown = filter_of(format.wire, self._own)
         self._reader, self._streamed = EventReader(), StreamedAnswer()
@@ -49,8 +49,9 @@ class ClientCall:
         """Compose again what the provider refused as too long; None: it was refused for another reason."""
         text = told.decode("utf-8", "replace")
         counted = overflow_tokens(status, text)
-        if counted is None or self._asked.kept_upstream:
+        if counted is None or self._asked.kept_upstream or self._was_refused:
             return None
+        self._was_refused = True  # once is enough: another refusal is the program's
         try:
             self._prepared = self._turns.refused(self._asked, self._prepared, text, counted)
         except Exception:  # the program is told what the provider said

@@ -126,14 +126,16 @@ class _Transport:
             return wires.response(response, call, content=response.read())
         if "text/event-stream" in response.headers.get("content-type", ""):
             return wires.response(response, call, stream=streams_of(wires.library)[0](_stream(call, response, send)))
-        body = response.read()
-        while (following := call.take(body)) is not None:
-            response = send(following)
+        try:
             body = response.read()
-            if response.status_code >= 400:
-                call.finish()
-                return wires.response(response, call, content=body)
-        return wires.response(response, call, content=call.result(body))
+            while (following := call.take(body)) is not None:
+                response = send(following)
+                body = response.read()
+                if response.status_code >= 400:
+                    return wires.response(response, call, content=body)
+            return wires.response(response, call, content=call.result(body))
+        finally:
+            call.finish()
 
 
 def _stream(call: ClientCall, response: Any, send: Callable[[bytes], Any]) -> Iterator[bytes]:
@@ -176,8 +178,9 @@ class _AsyncTransport:
 
     async def handle_async_request(self, request: Any) -> Any:
         wires, found = self._wires, self._wires.format_of(request)
-        body = await request.aread()
-        call = await asyncio.to_thread(wires.begin, found, request, body) if found is not None else None
+        call = None
+        if found is not None:
+            call = await asyncio.to_thread(wires.begin, found, request, await request.aread())
         if call is None:
             return await self._http.send(request, stream=True)
 
@@ -195,14 +198,16 @@ class _AsyncTransport:
         if "text/event-stream" in response.headers.get("content-type", ""):
             stream = streams_of(wires.library)[1](_stream_async(call, response, send))
             return wires.response(response, call, stream=stream)
-        body = await response.aread()
-        while (following := await asyncio.to_thread(call.take, body)) is not None:
-            response = await send(following)
+        try:
             body = await response.aread()
-            if response.status_code >= 400:
-                await asyncio.to_thread(call.finish)
-                return wires.response(response, call, content=body)
-        return wires.response(response, call, content=await asyncio.to_thread(call.result, body))
+            while (following := await asyncio.to_thread(call.take, body)) is not None:
+                response = await send(following)
+                body = await response.aread()
+                if response.status_code >= 400:
+                    return wires.response(response, call, content=body)
+            return wires.response(response, call, content=await asyncio.to_thread(call.result, body))
+        finally:
+            await finish(asyncio.to_thread(call.finish))
 
 
 async def _stream_async(call: ClientCall, response: Any, send: Callable[[bytes], Any]) -> AsyncIterator[bytes]:

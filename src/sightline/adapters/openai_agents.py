@@ -18,7 +18,7 @@ import msgspec
 from sightline.adapters.openai_agents_items import ItemList, in_messages, items_of, plain_items
 from sightline.adapters.version import check_version
 from sightline.agent.models.catalog import window_of
-from sightline.errors import BadInput
+from sightline.errors import BadInput, SightlineError
 from sightline.log.conflict import retry_on_conflict
 from sightline.plan.budget import Budget
 from sightline.session.conversations import Conversations, Sessions
@@ -211,7 +211,11 @@ def _answer_with(name: str) -> Callable[[ToolContext[Any], str], Any]:
         composed_by = context.run_config.call_model_input_filter if context.run_config else None
         if not isinstance(composed_by, _Filter):
             raise BadInput(f"{name} needs the session of the run: pass **run_options(…) to Runner.run")
-        return await asyncio.to_thread(composed_by.session.answer, name, msgspec.json.decode(arguments or "{}"))
+        try:
+            given = msgspec.json.decode(arguments or "{}")
+            return await asyncio.to_thread(composed_by.session.answer, name, given)
+        except (msgspec.DecodeError, UnicodeError, SightlineError) as error:  # the model may try again
+            return f"[{name} failed: {error}]"
 
     return answer
 

@@ -20,7 +20,8 @@ Json = dict[str, Any]
 
 _NOTE = "openai-agents"  # the annotation that keeps what the SDK adds, pops and clears
 _OUTPUT_ONLY = "created_by"  # the SDK sends items without it, and without names that begin with _
-_NO_REPLY = ("user", "system", "developer", "function_call_output", "custom_tool_call_output")  # roles and types
+_NO_REPLY = ("user", "system", "developer")  # roles
+_RESULTS = ("_output", "_response")  # how the types of what answers a call end
 _lists: "WeakKeyDictionary[History, ItemList]" = WeakKeyDictionary()
 
 
@@ -133,7 +134,7 @@ def in_messages(items: Sequence[Any]) -> list[Any]:
     """Return items with those of one reply together: reasoning, calls and texts, up to the next result or question."""
     messages: list[Any] = []
     for item in items:
-        if item.get("role") in _NO_REPLY or item.get("type") in _NO_REPLY:
+        if item.get("role") in _NO_REPLY or str(item.get("type")).endswith(_RESULTS):
             messages.append(item)
         elif messages and isinstance(messages[-1], list):
             messages[-1].append(item)

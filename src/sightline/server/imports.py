@@ -1,6 +1,7 @@
 """Imports that a page asks for: one after another, in the background, with their progress as events."""
 
 import asyncio
+import logging
 import secrets
 import shutil
 import tempfile
@@ -18,6 +19,8 @@ from sightline.server.events import Event, Hub
 from sightline.server.rest_list_values import ImportedSession, ImportFacts
 
 _REMEMBERED = 100  # imports whose outcome can be asked for
+
+_log = logging.getLogger("sightline.server")
 
 
 class Imports:
@@ -81,6 +84,11 @@ class Imports:
             self._change(import_id, "done", 1.0, sessions, done.refused)
         except (SightlineError, OSError) as error:
             self._change(import_id, "failed", 1.0, error=str(error).replace(str(file), file.name))
+        except BaseException as error:  # of any file: an import that failed must not look as if it went on
+            self._change(import_id, "failed", 1.0, error=f"the file cannot be read ({type(error).__name__})")
+            if not isinstance(error, Exception):
+                raise
+            _log.warning("an import failed", exc_info=True)
         finally:
             if folder is not None:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
