@@ -36,9 +36,10 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
     from starlette.responses import RedirectResponse
     from starlette.routing import Route
 
+    from sightline.server.access_token import is_loopback
     from sightline.server.metrics import PATH_PATTERN, Measure, Metrics
     from sightline.server.rest import LARGER, rest_routes
-    from sightline.server.safety import Guard, check_address
+    from sightline.server.safety import Guard, check_address, opens_models
     from sightline.server.sessions import OpenSessions
 
     check_address(config.host, config.token_hash)
@@ -77,7 +78,10 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
         Route(PREFIX + "{file:path}", show_page, methods=["GET"]),
         Route("/{path:path}", pass_on, methods=_METHODS),  # Claude Code begins with HEAD /
     ]
-    guard = Middleware(Guard, max_body=config.max_body, larger=LARGER, token_hash=config.token_hash, hosts=config.hosts)
+    guard = Middleware(
+        Guard, max_body=config.max_body, larger=LARGER, token_hash=config.token_hash, hosts=config.hosts,
+        open_models=opens_models(config.host, config.upstreams.values()), any_host=not is_loopback(config.host),
+    )  # fmt: skip
     app = Starlette(routes=routes, lifespan=lifespan, middleware=[Middleware(Measure, metrics=metrics), guard])
     app.state.totals, app.state.hub = totals, sessions.hub
     return app
