@@ -295,6 +295,9 @@ const PHRASES = {
   "as last sent": ["as last sent", "上次发送时的样子"],
   "not running": ["Its app does not run in this server, so it cannot be used here.", "该应用没有在此服务器运行，无法在此操作。"],
   "window empty": ["It shows nothing now.", "目前没有内容。"],
+  "act asks": ["This changes the window “{window}” of the session. Do it?", "这会更改此会话的窗口“{window}”。要执行吗？"],
+  "do it": ["Do it", "执行"],
+  "leave it": ["Leave it", "取消"],
   "more actions": ["More actions", "更多操作"],
   "optional": ["optional", "可选"],
 

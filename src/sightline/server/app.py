@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.types import ASGIApp
 
     from sightline.agent.models import Model
 
@@ -47,8 +48,9 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
     metrics = Metrics(lambda: len(sessions.names()))
     turns, upstream, totals = Turns(config), Upstream(config, transport), Totals()
     proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub)
+    sessions.share(proxy.closed)
 
-    async def call_model(request: "Request") -> "Response":
+    async def call_model(request: "Request") -> "ASGIApp":
         request.scope[PATH_PATTERN] = request.url.path
         return await proxy.call_model(request, FORMATS[request.url.path])
 
