@@ -75,10 +75,13 @@ class Recall:
 
     # ------------------------------------------------------------------ notes
 
-    def note(self, query: str, max_tokens: int) -> RecallNote | None:
-        """Return what to bring back for a query of the model or of a caller; None if nothing matches."""
+    def note(self, query: str, max_tokens: int, *, from_outside: bool = False) -> RecallNote | None:
+        """Return what to bring back for a query of the model or of a caller; None if nothing matches.
+
+        `from_outside`: the query does not come from the conversation itself, whose last message may answer it then.
+        """
         pieces = Pieces(self._journal, max_tokens, framed=False)
-        found = self._finder.matches(query, _MAX_HITS, self._finder.asking_units())
+        found = self._finder.matches(query, _MAX_HITS, () if from_outside else self._finder.asking_units())
         for hit in found.hits:
             pieces.add(self._sources(hit.row, found.terms, pieces.tokens_left))
         return pieces.note(query)
