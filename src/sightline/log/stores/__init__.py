@@ -30,6 +30,14 @@ class Line(NamedTuple):
     data: bytes
 
 
+class Written(NamedTuple):
+    """A session of some stores: its bytes, and when it was written to last, in seconds since 1970."""
+
+    session_id: str
+    size: int
+    seconds: float
+
+
 class Tips(Struct):
     """What a writer knows of a log: how far it has read, the last seq, the last conversation entry of each branch."""
 
