@@ -11,12 +11,13 @@ from msgspec import Struct
 
 from sightline.errors import BadInput, Refused
 from sightline.values.items import ToolDefinition
+from sightline.values.pattern import pattern
 from sightline.values.phrases import say
 
 _TYPES = {str: "string", int: "int", float: "float", bool: "bool"}
 _SCHEMA = {"string": "string", "int": "integer", "float": "number", "bool": "boolean"}
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_NAME = pattern(r"[a-z][a-z0-9_]*")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
