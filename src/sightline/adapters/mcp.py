@@ -202,11 +202,12 @@ async def _index(server: _Server, ctx: Context[Any, Any]) -> int:
 def http_app(server: MCPServer[Any], *, host: str, token_hash: str = "") -> "ASGIApp":
     """Return an ASGI application that serves MCP over HTTP at /api/mcp, guarded as the proxy is.
 
-    Raises BadInput if the host can be reached from other machines and there is no token.
+    Without a token nobody is let in. Raises BadInput if other machines can reach the host and there is none.
     """
+    from sightline.server.access_token import is_loopback
     from sightline.server.safety import Guard, check_address
 
     check_address(host, token_hash)
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # `Guard` checks Host and Origin
     app = server.streamable_http_app(streamable_http_path=HTTP_PATH, transport_security=unchecked, host=host)
-    return Guard(app, max_body=_MAX_BODY, token_hash=token_hash)
+    return Guard(app, max_body=_MAX_BODY, token_hash=token_hash, any_host=not is_loopback(host))

@@ -9,7 +9,7 @@ import click
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
-from sightline.cli.serve import announce_token
+from sightline.cli.serve import announce_token, in_address
 from sightline.errors import BadInput
 
 if TYPE_CHECKING:
@@ -26,13 +26,19 @@ _PHRASES = {
         "  codex mcp add sightline -- sightline mcp",
     ),
     "at": ("MCP server at {address} (Ctrl-C ends it)", "MCP 服务器地址：{address}（Ctrl-C 结束）"),
+    "token": (
+        "To add it to Claude Code until it ends (SIGHTLINE_TOKEN keeps one token):\n"
+        '  claude mcp add --transport http sightline {address} --header "Authorization: Bearer {token}"',
+        "添加到 Claude Code，直到它结束（设置 SIGHTLINE_TOKEN 可保持令牌不变）：\n"
+        '  claude mcp add --transport http sightline {address} --header "Authorization: Bearer {token}"',
+    ),
 }
 
 
 @click.command(name="mcp", short_help="Let agents remember earlier sessions.")
 @click.option("--http", is_flag=True, help="Serve over HTTP instead of standard input and output.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="With --http. Any other address needs a token, "
-              "shown once, and shows the sessions of this project only.")  # fmt: skip
+@click.option("--host", default="127.0.0.1", show_default=True, help="With --http. At any other address the token "
+              "is kept and shown once, and only the sessions of this project are shown.")  # fmt: skip
 @click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0: a free one.")
 @shared_options(hidden=True)
 def mcp(http: bool, host: str, port: int) -> None:
@@ -69,19 +75,22 @@ def _server(here: Place, *, everywhere: bool = True) -> "MCPServer":
 
 
 def _serve(here: Place, words: Phrases, host: str, port: int) -> None:
-    server = _server(here, everywhere=_is_loopback(host))
+    from sightline.server.access_token import is_loopback
+
+    server = _server(here, everywhere=is_loopback(host))
     from sightline.adapters.mcp import HTTP_PATH, http_app
     from sightline.server.listener import Listener
 
-    app = http_app(server, host=host, token_hash=announce_token(here, host))
-    listener = Listener(app, on_stop=lambda: None, host=host, port=port)
-    listener.on_start = lambda bound: print_text(
-        error_console(), words("at", address=f"http://{host}:{bound}{HTTP_PATH}")
+    token = announce_token(here, host)
+    listener = Listener(
+        http_app(server, host=host, token_hash=token.hashed), on_stop=lambda: None, host=host, port=port
     )
+
+    def told(bound: int) -> None:
+        address = f"http://{in_address(host)}:{bound}{HTTP_PATH}"
+        print_text(error_console(), words("at", address=address))
+        if token.shown:
+            print_text(error_console(), words("token", address=address, token=token.shown))
+
+    listener.on_start = told
     listener.run()
-
-
-def _is_loopback(host: str) -> bool:
-    from sightline.server.safety import is_loopback
-
-    return is_loopback(host)
