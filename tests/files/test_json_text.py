@@ -11,8 +11,8 @@ from sightline.errors import BadInput
 from sightline.files.json_text import JsonText
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=10)
-OBJECTS = st.dictionaries(st.text(), VALUES)
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5)
+OBJECTS = st.dictionaries(st.text(), VALUES, max_size=4)
 STYLES = st.sampled_from([
     {"indent": 2}, {"indent": 4}, {"indent": "\t"}, {}, {"separators": (",", ":")},
     {"indent": 1, "ensure_ascii": False},
@@ -29,7 +29,7 @@ def test_what_was_added_is_there_and_gone_again(before: dict[str, Any], key: str
     assert added.remove((key,)).text == text
 
 
-@given(st.lists(VALUES), VALUES, STYLES)
+@given(st.lists(VALUES, max_size=4), VALUES, STYLES)
 def test_an_element_is_added_to_a_list(before: list[Any], value: Any, style: Any) -> None:
     """At its end, and it can be removed again."""
     text = json.dumps({"list": before}, **style)
