@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.options import Place, place, shared_options
+from sightline.cli.options import STORE, Place, place, shared_options
 from sightline.cli.render import error_console, print_text
 from sightline.cli.serve import PORT, announce_token, make_listener, running
 from sightline.errors import BadInput, SightlineError
@@ -76,7 +76,8 @@ def _config(here: Place, host: str, files: Sequence[Path]) -> "Config":
 
     return Config(
         folder=Path(here.project).resolve(), root=Path(here.root) if here.root else None, host=host,
-        upstreams=usual_upstreams(os.environ), token_hash=announce_token(here, host), everywhere=is_loopback(host),
+        stores=here.database, everywhere=is_loopback(host) and not here.store,
+        upstreams=usual_upstreams(os.environ), token_hash=announce_token(here, host),
         offered=tuple(file.resolve() for file in files),
     )  # fmt: skip
 
@@ -151,7 +152,8 @@ def _chat_beside(here: Place, config: "Config", host: str, port: int, model: "Mo
         _announce(here, address, model, opens)
         options = [*(["--root", here.root] if here.root else []), "--lang", here.words.language]
         command = [sys.executable, "-m", "sightline", "--project", here.project, *options, "chat"]
-        if subprocess.run(command, check=False).returncode:
+        variables = os.environ | ({STORE: here.store} if here.store else {})
+        if subprocess.run(command, check=False, env=variables).returncode:
             print_text(error_console(), here.words("inspect goes on"), "dim")
             _wait_for_ctrl_c()
 

@@ -18,10 +18,11 @@ from msgspec.structs import replace
 
 from sightline import __version__
 from sightline.errors import BadSessionId, SightlineError
-from sightline.log.stores import check_session_id
+from sightline.log.stores import as_placed, check_session_id
 from sightline.log.stores.disk import make_directory
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.side_files import read_whole, replace_whole
+from sightline.replay.counted_logs import CountedLog, KeptCount, StoredLog
 from sightline.replay.imported_files import ImportedFiles
 from sightline.replay.log_count import Counted, LogCount
 from sightline.replay.offered_files import (
@@ -88,62 +89,12 @@ class Wanted(Struct, frozen=True):
     limit: int = 50
 
 
-class _Kept(Struct, array_like=True):
-    """What was counted of a log when it was of this size and time."""
-
-    changed: int
-    size: int
-    counted: Counted
-
-
 class _AllKept(Struct):
     """What is kept for the next run, by path."""
 
     version: str = ""
-    logs: dict[str, _Kept] = {}
+    logs: dict[str, KeptCount] = {}
     looks: dict[str, tuple[int, FirstLook]] = {}  # the size that a file had then
-
-
-class _Log:
-    """One log and what is known of it."""
-
-    def __init__(self, place: Place, session_id: str, file: Path, kept: _Kept | None) -> None:
-        self.place, self.session_id, self.file = place, session_id, file
-        self.size = self.changed = self.seen = -1  # seen: the size up to which it was counted
-        self.looked = False  # its beginning was read
-        self.counted, self._count = Counted(), LogCount()
-        self._kept = kept
-
-    @property
-    def is_ready(self) -> bool:
-        return self.seen == self.size
-
-    def note(self, size: int, changed: int) -> None:
-        """Note how large a log is now, and when it was last changed."""
-        if (size, changed) == (self.size, self.changed):
-            return
-        if self._kept is not None and (self._kept.size, self._kept.changed) == (size, changed):
-            self.counted, self.seen, self.looked = self._kept.counted, size, True
-        elif size < self._count.offset or self._count.offset == 0:
-            self._count, self.seen = LogCount(), -1
-        else:
-            self.seen = -1
-        self.size, self.changed, self._kept = size, changed, None
-
-    def read(self, most: int) -> int:
-        """Count on for about so many bytes. Return how many were read."""
-        before, size = self._count.offset, self.size
-        try:
-            done = self._count.read(self.file, most)
-            self.counted = self._count.counted()
-        except OSError as error:
-            done, self.counted = True, replace(self.counted, error=error.strerror or str(error))
-        self.looked = True
-        self.seen = size if done else -1
-        return self._count.offset - before
-
-    def kept(self) -> _Kept:
-        return _Kept(self.changed, self.size, self.counted)
 
 
 class SessionCatalog:
@@ -159,7 +110,7 @@ class SessionCatalog:
         self.places, self._named, self._cost_of = places, offered, cost_of
         self.imported = ImportedFiles(places.imported)
         self._lock = RLock()
-        self._logs: dict[str, _Log] = {}  # by path
+        self._logs: dict[str, CountedLog] = {}  # by path
         self._file = places.home / _KEPT
         self._kept: _AllKept | None = None
         self._is_new = False  # something was counted that is not kept yet
@@ -187,7 +138,7 @@ class SessionCatalog:
         """Return the row of one session; None if there is none. One that is very long may not be counted whole."""
         place, session_id = self.places.find(full_id)
         with self._lock:
-            if not isinstance(place.stores, Folder):
+            if as_placed(place.stores) is None:
                 return next((row for row in self._others() if row.id == full_id), None)
             log = next((log for log in self._found_in(place) if log.session_id == session_id), None)
             if log is None:
@@ -229,7 +180,7 @@ class SessionCatalog:
 
     # ------------------------------------------------------------------ private
 
-    def _read(self, log: _Log, most: int) -> int:
+    def _read(self, log: CountedLog, most: int) -> int:
         self._is_new = True
         return log.read(most)
 
@@ -240,13 +191,14 @@ class SessionCatalog:
             self._kept = _read_kept(self._file)
         return self._kept
 
-    def _logs_now(self) -> list[_Log]:
+    def _logs_now(self) -> list[CountedLog]:
         """Return the logs that there are now, the one written to last first."""
         found = [log for place in self.places.all() for log in self._found_in(place)]
         return sorted(found, key=lambda log: -log.changed)
 
-    def _found_in(self, place: Place) -> Iterator[_Log]:
+    def _found_in(self, place: Place) -> Iterator[CountedLog]:
         if not isinstance(place.stores, Folder):
+            yield from self._found_in_database(place)
             return
         with suppress(OSError), os.scandir(place.stores.path) as names:
             for each in names:
@@ -256,14 +208,25 @@ class SessionCatalog:
                         continue
                     if (log := self._logs.get(each.path)) is None:
                         kept = self._before.logs.pop(each.path, None)
-                        log = self._logs[each.path] = _Log(place, check_session_id(name), Path(each.path), kept)
+                        log = self._logs[each.path] = CountedLog(place, check_session_id(name), Path(each.path), kept)
                     log.note(status.st_size, status.st_mtime_ns)
                     yield log
 
+    def _found_in_database(self, place: Place) -> Iterator[CountedLog]:
+        if (stores := as_placed(place.stores)) is None:
+            return
+        for written in stores.written():
+            key = f"{stores.where}#{written.session_id}"
+            if (log := self._logs.get(key)) is None:
+                kept = self._before.logs.pop(key, None)
+                log = self._logs[key] = StoredLog(place, written.session_id, kept)
+            log.note(written.size, round(written.seconds * 1e9))
+            yield log
+
     def _others(self) -> Iterator[Listed]:
-        """Yield the sessions of stores that are no folder. Nothing says when they were changed, so each is read."""
+        """Yield the sessions of stores that know no sizes and times, so each is read."""
         for place in self.places.all():
-            if isinstance(place.stores, Folder):
+            if as_placed(place.stores) is not None:
                 continue
             for session_id in place.stores.sessions():
                 count, error = LogCount(), ""
@@ -303,7 +266,7 @@ class SessionCatalog:
             for session_id in origin.sessions
         }
 
-    def _row(self, log: _Log, origins: dict[str, tuple[Offered, bool]]) -> Listed:
+    def _row(self, log: CountedLog, origins: dict[str, tuple[Offered, bool]]) -> Listed:
         row = _listed(log.place, log.session_id, log.counted, log.counted.error)
         cost = self._cost_of(log.counted.usages)
         row = replace(row, updated=log.changed / 1e9, size=log.size, ready=log.is_ready, cost=cost)
@@ -324,7 +287,7 @@ class SessionCatalog:
                 )  # fmt: skip
 
     def _count_page(
-        self, page: list[Listed], logs: dict[str, _Log], origins: dict[str, tuple[Offered, bool]]
+        self, page: list[Listed], logs: dict[str, CountedLog], origins: dict[str, tuple[Offered, bool]]
     ) -> list[Listed]:
         """Count the logs of a page that have not been counted, as long as that is quick."""
         rows, most = [], _PAGE_BYTES

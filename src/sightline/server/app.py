@@ -1,11 +1,14 @@
 """The server as an ASGI application: the proxy's paths, the REST interface, the inspector, and what guards them."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from sightline.inspector.pages import PREFIX, give_page, is_browser
+from sightline.log.stores.postgres import PostgresStores
 from sightline.server.config import Config
+from sightline.server.event_relay import EventRelay
 from sightline.server.model_request import FORMATS
 from sightline.server.proxy import Proxy
 from sightline.server.replies import provider_of
@@ -42,7 +45,7 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
     from sightline.server.sessions import OpenSessions
 
     check_address(config.host, config.token_hash)
-    sessions = OpenSessions(config.folder, root=config.root, everywhere=config.everywhere)
+    sessions = OpenSessions(config.folder, root=config.root, stores=config.stores, everywhere=config.everywhere)
     metrics = Metrics(lambda: len(sessions.names()))
     turns, upstream, totals = Turns(config), Upstream(config, transport), Totals()
     proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub)
@@ -60,12 +63,18 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
             return RedirectResponse(PREFIX)
         return await proxy.pass_on(request, provider_of(request.url.path, request.headers))
 
+    relay = EventRelay(config.stores.database, sessions.hub) if isinstance(config.stores, PostgresStores) else None
+
     @asynccontextmanager
     async def lifespan(_app: "Starlette") -> AsyncIterator[None]:
+        if relay is not None:
+            relay.start()
         try:
             yield
         finally:
             sessions.hub.close()
+            if relay is not None:
+                await asyncio.to_thread(relay.close)
             await proxy.close()
             await upstream.close()
             turns.close()
@@ -79,5 +88,5 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
     ]
     guard = Middleware(Guard, max_body=config.max_body, larger=LARGER, token_hash=config.token_hash, hosts=config.hosts)
     app = Starlette(routes=routes, lifespan=lifespan, middleware=[Middleware(Measure, metrics=metrics), guard])
-    app.state.totals, app.state.hub = totals, sessions.hub
+    app.state.totals, app.state.hub, app.state.relay = totals, sessions.hub, relay
     return app

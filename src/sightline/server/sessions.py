@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.apps.events import Event as WindowEvent
-from sightline.errors import BadInput, SessionClosed, SightlineError
+from sightline.errors import BadInput, SessionClosed, SessionNotFound, SightlineError
 from sightline.log.stores import Stores
 from sightline.replay.places import Place, Places
 from sightline.server.events import Event, EventKind, Hub
@@ -144,6 +144,12 @@ class OpenSessions:
         await asyncio.to_thread(place.stores.delete, own_id)
         self.hub.publish(Event("session_deleted", session_id))
 
+    async def forget(self, session_id: str) -> None:
+        """Close what is open of a session that another process has deleted. Who uses it now is told so by the store."""
+        for key in [key for key in self._open if key[0] == session_id]:
+            with suppress(SightlineError):
+                await self._open.pop(key).session.close()
+
     def on_close(self, close: Callable[[], Awaitable[None]]) -> None:
         """Have something else closed with the sessions, before them."""
         self._before_close.append(close)
@@ -168,7 +174,10 @@ class OpenSessions:
             raise SessionClosed(session_id)
         if branch is None:  # any open branch of the session knows which one is the current
             known = next((held for key, held in self._open.items() if key[0] == session_id), None)
-            branch = None if known is None else await asyncio.to_thread(current_branch, known.session.session)
+            try:
+                branch = None if known is None else await asyncio.to_thread(current_branch, known.session.session)
+            except SessionNotFound:
+                await self.forget(session_id)
         if branch is not None and (held := self._open.get((session_id, branch))) is not None:
             return held
         place, own_id = await asyncio.to_thread(self.place_of, session_id)
