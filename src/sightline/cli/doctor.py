@@ -57,6 +57,15 @@ _PHRASES = {
         "{folder}：可写，剩余 {free}，会话 {sessions:,} 个",
     ),
     "store unwritable": ("{folder} cannot be written: {why}", "{folder} 不可写：{why}"),
+    "store reachable": (
+        "{folder}: can be reached, sessions: {sessions:,}",
+        "{folder}：可连接，会话 {sessions:,} 个",
+    ),
+    "store unreachable": ("{folder}: {why}", "{folder}：{why}"),
+    "reach database": (
+        "start the database, or correct --store or SIGHTLINE_STORE; PGPASSWORD or ~/.pgpass holds a password",
+        "启动数据库，或更正 --store 或 SIGHTLINE_STORE；密码可放在 PGPASSWORD 或 ~/.pgpass 中",
+    ),
     "allow writing": (
         "allow this user to write there, or choose another folder with --root or SIGHTLINE_HOME",
         "允许当前用户写入，或用 --root 或 SIGHTLINE_HOME 指定其他文件夹",
