@@ -87,6 +87,7 @@ def test_pages_without_need_are_given_nothing() -> None:
         ("app", [], "2 steps left"),
         ("strategy", [], "messages of 40 were sent"),
         ("import", [], "2 items;"),
+        ("mcp", [], "> The port is taken."),
     ],
 )  # fmt: skip
 def test_a_guide_is_a_whole_program(guide: str, script: list[object], printed: str, tmp_path: Path) -> None:
@@ -98,8 +99,8 @@ def test_a_guide_is_a_whole_program(guide: str, script: list[object], printed: s
     assert len(names) == len(programs)
     name, (_, code) = names[int(number or 1) - 1], programs[int(number or 1) - 1]
     (tmp_path / name).write_text(code, encoding="utf-8")
-    log = tmp_path / "log" / "s1.jsonl"
-    log.parent.mkdir()
+    log = tmp_path / ".claude" / "projects" / "log" / "s1.jsonl"  # where Claude Code has its own
+    log.parent.mkdir(parents=True)
     log.write_text("".join(json.dumps({"sessionId": "s1", "isSidechain": False, **each}) + "\n" for each in CLAUDE_LOG))
     said = re.findall(rf'python {name} (?:"([^"]+)"|(\S+))', text)
     words = [] if not said else [said[0][0] or str(log.parent)]

@@ -178,8 +178,10 @@ function CallStats({ call, page }: { call: CallRow; page: CallPage }) {
       />
       <Stat
         label={say("price of input")}
-        value={call.cost !== null ? dollars(call.cost) : short(call.relative_cost)}
-        note={call.cost === null ? say("fresh worth") : call.cost_from ? say(`from ${call.cost_from as "usage"}`) : ""}
+        value={call.input_cost !== null ? dollars(call.input_cost) : short(call.relative_cost)}
+        note={
+          call.input_cost === null ? say("fresh worth") : call.cost_from ? say(`from ${call.cost_from as "usage"}`) : ""
+        }
       />
       <Stat
         label={say("request")}
@@ -290,11 +292,44 @@ function LineDetail({
   );
 }
 
+/** What the call cost, and which part of it the lines are. */
+function Costs({ page }: { page: CallPage }) {
+  const { call } = page;
+  const price = (cost: number | null, relative: number) =>
+    cost !== null ? dollars(cost) : say("n fresh", { count: whole(relative) });
+  const parts = page.costs.filter((part) => part.tokens);
+  const relative = page.costs.reduce((sum, part) => sum + part.relative_cost, 0);
+  return (
+    <>
+      <h3>{say("price of call")}</h3>
+      <dl class="facts prices">
+        {parts.map((part) => (
+          <div key={part.name}>
+            <dt>{say(`price ${part.name}`)}</dt>
+            <dd>
+              {price(part.cost, part.relative_cost)}{" "}
+              <span class="muted">{say("n tokens", { count: whole(part.tokens) })}</span>
+            </dd>
+          </div>
+        ))}
+        <div>
+          <dt>{say("all")}</dt>
+          <dd>
+            <b>{price(call.cost, relative)}</b>{" "}
+            {call.cost_from === "forecast" ? <span class="muted">{say("forecast")}</span> : null}
+          </dd>
+        </div>
+      </dl>
+    </>
+  );
+}
+
 function Overview({ page, session, branch }: { page: CallPage; session: string; branch: string }) {
   const { change } = page;
   return (
     <div class="overview">
       <p class="muted">{say("choose line")}</p>
+      <Costs page={page} />
       {change ? (
         <>
           <h3>{say("prefix changed")}</h3>

@@ -6,7 +6,7 @@ import { asApiError, below, useEvents, useLoad } from "./hooks";
 import { levelName, say } from "./phrases";
 import { oneLine, visible } from "./text";
 import type { Acted, AppWindow, Schema, WindowAction } from "./types";
-import { Busy, Empty, Failure, Panel, Text } from "./ui";
+import { Busy, Confirm, Empty, Failure, Panel, Text } from "./ui";
 
 export function WindowsView({ session, branch }: Place) {
   const windows = useLoad<{ windows: AppWindow[] }>(below(session, "/windows", branch));
@@ -42,7 +42,14 @@ export function WindowsView({ session, branch }: Place) {
   );
 }
 
-type Run = (action: WindowAction, params: Record<string, unknown>) => Promise<void>;
+type Params = Record<string, unknown>;
+type Run = (action: WindowAction, params: Params) => Promise<boolean>; // whether it was done, or not after all
+
+interface Question {
+  action: WindowAction;
+  params: Params;
+  answer: (yes: boolean) => void;
+}
 
 function OneWindow({
   session,
@@ -56,7 +63,14 @@ function OneWindow({
   onActed: () => void;
 }) {
   const [outcome, setOutcome] = useState<{ good: boolean; text: string }>();
+  const [asked, setAsked] = useState<Question>();
   const run: Run = async (action, params) => {
+    const wanted = { action, params };
+    if (action.asks && !(await new Promise<boolean>((answer) => setAsked({ ...wanted, answer })))) return false;
+    await act(action, params);
+    return true;
+  };
+  const act = async (action: WindowAction, params: Params) => {
     try {
       const path = below(
         session,
@@ -99,6 +113,20 @@ function OneWindow({
           ) : (
             <p class="note">{say("not running")}</p>
           )}
+          {asked ? (
+            <Confirm
+              title={oneLine(asked.action.label)}
+              yes={say("do it")}
+              onAnswer={(yes) => (setAsked(undefined), asked.answer(yes))}
+            >
+              <p>{say("act asks", { window: oneLine(window.app || window.id, 60) })}</p>
+              {Object.entries(asked.params).map(([name, value]) => (
+                <p key={name}>
+                  {oneLine(name)}: <code>{oneLine(String(value), 300)}</code>
+                </p>
+              ))}
+            </Confirm>
+          ) : null}
           {outcome ? (
             <p class={`outcome ${outcome.good ? "good" : "bad"}`} role="status">
               {visible(outcome.text)}
@@ -234,7 +262,9 @@ function ActionForm({ action, run }: { action: WindowAction; run: Run }) {
     void run(
       action,
       Object.fromEntries(given.map(([name, schema]) => [name, convert(values[name] ?? "", schema)])),
-    ).finally(() => (setBusy(false), setValues({})));
+    )
+      .then((done) => done && setValues({}))
+      .finally(() => setBusy(false));
   };
   return (
     <form class="action-form" onSubmit={submit} title={oneLine(action.about)}>

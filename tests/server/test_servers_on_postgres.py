@@ -15,18 +15,20 @@ from loopback import Server
 from serve_process import ServeProcess, last_words
 from test_proxy_load import Client, at_once, clients, said_to
 from tests.conftest import Tried
-from through_proxy import MODELS
+from through_proxy import MODELS, TOKEN
 from upstream import Asked, Upstream
 from upstream_script import Answer, answer, hang
 
 from postgres_server import PostgresServer
 from sightline import PostgresStores, Session
 from sightline.log.entries import decode
+from sightline.server.access_token import hash_token
 from sightline.server.app import create_app
 from sightline.server.config import Config
 from sightline.server.event_relay import EventRelay
 from sightline.server.events import Event, Hub
 
+SHOWN = {"x-sightline-token": TOKEN}
 JSON = {"content-type": "application/json", "authorization": "Bearer any"}
 
 
@@ -147,7 +149,9 @@ def servers(tmp_path: Path, url: str) -> Iterator[tuple[list[str], list[EventRel
         addresses, relays = [], []
         for number in range(2):
             stores = stack.enter_context(closing(PostgresStores(url)))
-            app = create_app(Config(folder=tmp_path, root=tmp_path / str(number), stores=stores))
+            app = create_app(
+                Config(folder=tmp_path, root=tmp_path / str(number), stores=stores, token_hash=hash_token(TOKEN))
+            )
             server = Server(app)
             server.start()
             stack.callback(server.stop)
@@ -159,7 +163,7 @@ def servers(tmp_path: Path, url: str) -> Iterator[tuple[list[str], list[EventRel
 
 def call(method: str, url: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
     """The status and JSON of an answer."""
-    response = httpx2.request(method, url, json=body, timeout=60, trust_env=False)
+    response = httpx2.request(method, url, json=body, timeout=60, trust_env=False, headers=SHOWN)
     return response.status_code, response.json() if response.content else None
 
 
@@ -182,7 +186,7 @@ def test_servers_show_what_the_other_wrote(servers: tuple[list[str], list[EventR
 def test_events_of_one_server_are_seen_at_the_other(servers: tuple[list[str], list[EventRelay]]) -> None:
     """As they happen."""
     (one, two), _ = servers
-    with httpx2.stream("GET", f"{two}/api/events", timeout=60, trust_env=False) as stream:
+    with httpx2.stream("GET", f"{two}/api/events", timeout=60, trust_env=False, headers=SHOWN) as stream:
         lines = stream.iter_lines()
         assert call("POST", f"{one}/api/sessions", {"id": "s"})[0] == 201
         told = next(

@@ -24,7 +24,7 @@ from sightline.cli.render import human_size
 from sightline.errors import BadInput, SightlineError
 from sightline.log.stores.disk import OsDisk, make_directory
 from sightline.plan.strategies.project_choice import chosen
-from sightline.server.safety import TOKEN_FILE
+from sightline.server.access_token import TOKEN_FILE
 from sightline.session.session import Session
 from sightline.values.tokens import DEFAULT_ENCODING, counter
 

@@ -13,6 +13,7 @@ from sightline.cli.context import context
 from sightline.cli.doctor import doctor
 from sightline.cli.import_command import import_
 from sightline.cli.inspect_command import inspect
+from sightline.cli.mcp_command import mcp
 from sightline.cli.model import model
 from sightline.cli.options import DEBUG, shared_options
 from sightline.cli.render import print_stderr
@@ -85,6 +86,7 @@ for command in (
     serve,
     wrap,
     store,
+    mcp,
     completion,
 ):
     app.add_command(command)

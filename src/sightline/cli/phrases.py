@@ -572,8 +572,8 @@ _PHRASES = {
         "port {port} is in use; --port 0 takes a free one",
         "端口 {port} 已被占用；--port 0 使用空闲端口",
     ),
-    "serve inspector": ("See what the models saw: {address}", "查看模型看到了什么：{address}"),
-    "inspect at": ("The inspector: {address} (Ctrl-C ends it)", "检视器：{address}（Ctrl-C 结束）"),
+    "serve inspector": ("See what the models saw: {address}", "查看模型看到了什么： {address}"),
+    "inspect at": ("The inspector: {address} (Ctrl-C ends it)", "检视器： {address} （Ctrl-C 结束）"),
     "inspect no model": (
         "No model was found, so the page cannot chat; all else works. `sightline model list` says how to get one.",
         "没有找到模型，页面不能对话，其余功能可用。`sightline model list` 说明如何配置。",

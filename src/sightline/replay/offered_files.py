@@ -5,6 +5,7 @@ They are listed by what their first lines say. Nothing is imported for that.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from sightline.replay.log_count import own_words, seconds_of, typed_command
 CLAUDE_CODE, CODEX, MESSAGES, SIGHTLINE = "claude-code", "codex", "messages", "sightline"
 SOURCES = {"Claude Code": CLAUDE_CODE, "Codex": CODEX, "messages": MESSAGES, "Sightline": SIGHTLINE}
 """By the kind of an imported conversation."""
+FILE_ID = "file-"  # how the ids of files begin
 _LOOKED_AT = 300  # lines
 _LONGEST_LOOK = 1 << 19  # bytes of them
 _RECOGNISE = (
@@ -68,6 +70,11 @@ def find_offered(named: Iterable[Path], folders: Iterable[Path] = ()) -> Iterato
             if path not in seen and status.st_size:
                 seen.add(path)
                 yield Offered(path, status.st_size, status.st_mtime_ns)
+
+
+def file_id(path: Path) -> str:
+    """Return an id for a file that was not imported: made from its path, so it stays the same."""
+    return f"{FILE_ID}{blake2b(os.fsencode(path), digest_size=6).hexdigest()}"
 
 
 def look_at(path: Path) -> FirstLook:

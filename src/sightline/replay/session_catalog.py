@@ -21,17 +21,19 @@ from sightline.errors import BadSessionId, SightlineError
 from sightline.log.stores import as_placed, check_session_id
 from sightline.log.stores.disk import make_directory
 from sightline.log.stores.session_folder import Folder
-from sightline.log.stores.side_files import read_whole, replace_whole
-from sightline.replay.counted_logs import CountedLog, KeptCount, StoredLog
+from sightline.log.stores.side_files import replace_whole
 from sightline.replay.imported_files import ImportedFiles
+from sightline.replay.listed_logs import KeptList, ListedLog, StoredLog, read_kept
 from sightline.replay.log_count import Counted, LogCount
 from sightline.replay.offered_files import (
     CLAUDE_CODE,
     CODEX,
+    FILE_ID,
     SIGHTLINE,
     SOURCES,
     FirstLook,
     Offered,
+    file_id,
     find_offered,
     home_folders,
     look_at,
@@ -89,12 +91,15 @@ class Wanted(Struct, frozen=True):
     limit: int = 50
 
 
-class _AllKept(Struct):
-    """What is kept for the next run, by path."""
+class SessionSource(NamedTuple):
+    """Where a session is stored, or a file that could become one."""
 
-    version: str = ""
-    logs: dict[str, KeptCount] = {}
-    looks: dict[str, tuple[int, FirstLook]] = {}  # the size that a file had then
+    id: str  # as paths have it, or that of the file
+    file: Path
+    size: int
+    changed: int  # when, in nanoseconds since 1970
+    place: Place | None = None  # None: a file that was not imported
+    grown: Offered | None = None  # the file that it was imported from, if that has grown since
 
 
 class SessionCatalog:
@@ -110,9 +115,9 @@ class SessionCatalog:
         self.places, self._named, self._cost_of = places, offered, cost_of
         self.imported = ImportedFiles(places.imported)
         self._lock = RLock()
-        self._logs: dict[str, CountedLog] = {}  # by path
+        self._logs: dict[str, ListedLog] = {}  # by path
         self._file = places.home / _KEPT
-        self._kept: _AllKept | None = None
+        self._kept: KeptList | None = None
         self._is_new = False  # something was counted that is not kept yet
 
     def page(self, wanted: Wanted) -> Page:
@@ -171,8 +176,57 @@ class SessionCatalog:
                 logs = {path: log.kept() for path, log in self._logs.items() if log.is_ready}
                 with suppress(OSError):  # a newcomer has no such folder yet
                     make_directory(self._file.parent)
-                replace_whole(self._file, msgspec.msgpack.encode(_AllKept(__version__, logs, self._before.looks)))
+                replace_whole(self._file, msgspec.msgpack.encode(KeptList(__version__, logs, self._before.looks)))
                 self._is_new = False
+
+    def sources(self) -> list[SessionSource]:
+        """Return every log of a session and every offered file, the one changed last first. None of them is read.
+
+        A file that was imported is its session.
+        """
+        with self._lock:
+            offered = self._offered_now()
+            origins = self._origins(offered)
+            found, imported = [], set()
+            for log in self._logs_now():
+                file, grown = origins.get(log.session_id, (None, False)) if self._is_imported(log) else (None, False)
+                imported.add(str(file.path) if file else "")
+                full_id, grown_file = log.place.full_id(log.session_id), file if grown else None
+                found.append(SessionSource(full_id, log.file, log.size, log.changed, log.place, grown_file))
+            files = (each for path, each in offered.items() if path not in imported)
+            found += [SessionSource(file_id(each.path), each.path, each.size, each.changed) for each in files]
+            return sorted(found, key=lambda each: -each.changed)
+
+    def locate(self, full_id: str) -> tuple[Place, str]:
+        """Return the place of a session, and its id there. What is new in the file of a session is imported first.
+
+        So is a file that was not imported: `full_id` may be that of a file, see `SessionSource`.
+
+        Raises:
+            BadSessionId, SessionNotFound: there is no such session or file.
+            BadInput: the file is no recorded conversation, or what was imported has changed since.
+        """
+        with self._lock:
+            offered = self._offered_now()
+            named = (each for each in offered.values() if file_id(each.path) == full_id)
+            if full_id.startswith(FILE_ID) and (file := next(named, None)) is not None:
+                return self.places.imported, self._bring_in(file)
+            place, own_id = self.places.find(full_id)
+            if place.key == self.places.imported.key:
+                origin, grown = self._origins(offered).get(own_id, (None, False))
+                if origin is not None and grown:
+                    self.imported.bring_in(origin.path, origin)
+            if isinstance(place.stores, Folder):
+                place.stores.existing(own_id)
+            return place, own_id
+
+    def _bring_in(self, file: Offered) -> str:
+        """Import a file, or what is new in it. Return the id of its session."""
+        origin, stores = self.imported.origins().get(str(file.path)), self.places.imported.stores
+        is_same = origin is not None and (origin.size, origin.changed) == (file.size, file.changed)
+        if origin is not None and is_same and origin.sessions and origin.sessions[0] in stores.sessions():
+            return origin.sessions[0]
+        return self.imported.bring_in(file.path, file).imported[0].session
 
     def find_offered(self, path: str) -> Offered | None:
         """Return the file of this path, if it is one that is offered; None if it is not."""
@@ -180,23 +234,23 @@ class SessionCatalog:
 
     # ------------------------------------------------------------------ private
 
-    def _read(self, log: CountedLog, most: int) -> int:
+    def _read(self, log: ListedLog, most: int) -> int:
         self._is_new = True
         return log.read(most)
 
     @property
-    def _before(self) -> _AllKept:
+    def _before(self) -> KeptList:
         """What an earlier run kept, and what was looked at since."""
         if self._kept is None:
-            self._kept = _read_kept(self._file)
+            self._kept = read_kept(self._file)
         return self._kept
 
-    def _logs_now(self) -> list[CountedLog]:
+    def _logs_now(self) -> list[ListedLog]:
         """Return the logs that there are now, the one written to last first."""
         found = [log for place in self.places.all() for log in self._found_in(place)]
         return sorted(found, key=lambda log: -log.changed)
 
-    def _found_in(self, place: Place) -> Iterator[CountedLog]:
+    def _found_in(self, place: Place) -> Iterator[ListedLog]:
         if not isinstance(place.stores, Folder):
             yield from self._found_in_database(place)
             return
@@ -208,18 +262,17 @@ class SessionCatalog:
                         continue
                     if (log := self._logs.get(each.path)) is None:
                         kept = self._before.logs.pop(each.path, None)
-                        log = self._logs[each.path] = CountedLog(place, check_session_id(name), Path(each.path), kept)
+                        log = self._logs[each.path] = ListedLog(place, check_session_id(name), Path(each.path), kept)
                     log.note(status.st_size, status.st_mtime_ns)
                     yield log
 
-    def _found_in_database(self, place: Place) -> Iterator[CountedLog]:
+    def _found_in_database(self, place: Place) -> Iterator[ListedLog]:
         if (stores := as_placed(place.stores)) is None:
             return
         for written in stores.written():
             key = f"{stores.where}#{written.session_id}"
             if (log := self._logs.get(key)) is None:
-                kept = self._before.logs.pop(key, None)
-                log = self._logs[key] = StoredLog(place, written.session_id, kept)
+                log = self._logs[key] = StoredLog(place, written.session_id, self._before.logs.pop(key, None))
             log.note(written.size, round(written.seconds * 1e9))
             yield log
 
@@ -266,15 +319,18 @@ class SessionCatalog:
             for session_id in origin.sessions
         }
 
-    def _row(self, log: CountedLog, origins: dict[str, tuple[Offered, bool]]) -> Listed:
+    def _row(self, log: ListedLog, origins: dict[str, tuple[Offered, bool]]) -> Listed:
         row = _listed(log.place, log.session_id, log.counted, log.counted.error)
         cost = self._cost_of(log.counted.usages)
         row = replace(row, updated=log.changed / 1e9, size=log.size, ready=log.is_ready, cost=cost)
-        if log.place.key != self.places.imported.key or log.session_id not in origins:
+        if not self._is_imported(log) or log.session_id not in origins:
             return row
         file, grown = origins[log.session_id]
         updated = max(file.changed / 1e9, row.updated or 0) if grown else row.updated
         return replace(row, file=str(file.path), state="grown" if grown else "session", updated=updated)
+
+    def _is_imported(self, log: ListedLog) -> bool:
+        return log.place.key == self.places.imported.key
 
     def _files(self, offered: dict[str, Offered], listed: set[str | None]) -> Iterator[Listed]:
         """Yield the files that are not imported, without those in which nobody says anything."""
@@ -287,7 +343,7 @@ class SessionCatalog:
                 )  # fmt: skip
 
     def _count_page(
-        self, page: list[Listed], logs: dict[str, CountedLog], origins: dict[str, tuple[Offered, bool]]
+        self, page: list[Listed], logs: dict[str, ListedLog], origins: dict[str, tuple[Offered, bool]]
     ) -> list[Listed]:
         """Count the logs of a page that have not been counted, as long as that is quick."""
         rows, most = [], _PAGE_BYTES
@@ -301,17 +357,13 @@ class SessionCatalog:
         return rows
 
 
-def _read_kept(file: Path) -> _AllKept:
-    with suppress(msgspec.DecodeError):
-        found = msgspec.msgpack.decode(read_whole(file) or b"\x80", type=_AllKept)
-        if found.version == __version__:
-            return found
-    return _AllKept()  # of another version, which may have counted in another way
+def source_named(session_id: str) -> str:
+    """Return where a session comes from, by how its id begins."""
+    return next((source for begin, source in _NAMES.items() if session_id.startswith(begin)), SIGHTLINE)
 
 
 def _listed(place: Place, session_id: str, counted: Counted, error: str = "") -> Listed:
-    named = next((source for begin, source in _NAMES.items() if session_id.startswith(begin)), SIGHTLINE)
-    source = SOURCES.get(counted.kind) or named  # a log says its kind only after its first lines
+    source = SOURCES.get(counted.kind) or source_named(session_id)  # a log says its kind only after its first lines
     return Listed(
         place.full_id(session_id), session_id, "session", source, counted.title, counted.project, counted.created,
         ready=True, counted=counted, error=error,

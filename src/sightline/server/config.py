@@ -34,7 +34,7 @@ class Config(Struct, frozen=True, kw_only=True):
     economy: str = "off"  # see `Focus`
     host: str = "127.0.0.1"
     hosts: tuple[str, ...] = ()  # names of this server besides loopback's
-    token_hash: str = ""  # of the token that callers must show (see `safety`); empty: none, on loopback only
+    token_hash: str = ""  # of the token that callers must show (see `safety`); empty: nothing below /api is answered
     everywhere: bool = False  # sessions of all projects are shown, and recordings of other agents are offered
     offered: tuple[Path, ...] = ()  # files and folders whose recordings are offered
     max_body: int = MAX_BODY

@@ -54,7 +54,8 @@ class TimelineCall(Struct, frozen=True):
     cached: int
     cached_from: str  # "usage" or "forecast"
     relative_cost: float  # of the input, in fresh input tokens
-    cost: float | None  # dollars
+    cost: float | None  # dollars, with the answer
+    input_cost: float | None  # of them, without the answer
     cost_from: str  # "usage", "forecast", or empty
     output: int  # tokens of the answer
     usage: Usage | None
@@ -99,6 +100,16 @@ class ChangeFacts(Struct, frozen=True):
     cost: float | None
 
 
+class CostPart(Struct, frozen=True):
+    """A part of a call's price: "items", which are the lines; "unlogged", what the provider counted and no log shows;
+    "answer"."""
+
+    name: str
+    tokens: int
+    relative_cost: float
+    cost: float | None
+
+
 class CallDetails(Struct, frozen=True):
     """One call item by item. `same`: made again from the log it is what was sent; null: it was not composed."""
 
@@ -111,6 +122,7 @@ class CallDetails(Struct, frozen=True):
     preface: str
     marker: str
     change: ChangeFacts | None  # since the call before; null: it begins with all of that
+    costs: list[CostPart]  # together the price of the call
     lines: list[ContentLine]
     total: int
     next: int | None

@@ -4,6 +4,8 @@ Everything here runs in threads, for one conversation one thing after another.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -107,6 +109,18 @@ class Turns:
     def asks_database(self) -> bool:
         """Whether `passes` may ask a database, which takes a thread."""
         return self._config.stores is not None
+
+    @contextmanager
+    def closed(self, name: str) -> Iterator[bool]:
+        """Have a conversation closed while the block runs. Gives False, and closes nothing, if it is used now."""
+        with ExitStack() as stack:
+            yield all(stack.enter_context(each.closed(name)) for each in self._conversations.values())
+
+    def forget_deleted(self, name: str) -> None:
+        """Close a conversation whose log another program has deleted, so that it begins anew."""
+        if any(name in each for each in self._conversations.values()) and not self._stores.has(name):
+            with self.closed(name):
+                pass
 
     def passes(self, asked: ModelRequest) -> bool:
         """Whether a request goes up as it came for sure, so that it can be logged afterwards.

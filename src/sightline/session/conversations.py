@@ -84,6 +84,35 @@ class Conversations:
             for each in oldest:  # not inside the lock, because closing takes a while
                 self._close(each)
 
+    def __contains__(self, name: str) -> bool:
+        """Whether a conversation is open here."""
+        with self._lock:
+            return name in self._entries
+
+    @contextmanager
+    def closed(self, name: str) -> Iterator[bool]:
+        """Have the session of a conversation closed while the block runs; who wants to use it waits.
+
+        Gives False, and closes nothing, if somebody uses it now.
+        """
+        with self._lock:
+            entry = self._entries.setdefault(name, _Entry())
+            is_free = not entry.users
+            entry.users += 1
+        try:
+            if not is_free:
+                yield False
+                return
+            with entry.lock:
+                self._close(entry)
+                entry.history, entry.held = None, 0
+                yield True
+        finally:
+            with self._lock:
+                entry.users -= 1
+                if not entry.users and entry.history is None:
+                    self._entries.pop(name, None)
+
     def close(self) -> None:
         """Close the sessions that were opened here. One that was passed in stays open."""
         with self._lock:

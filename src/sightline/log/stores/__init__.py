@@ -4,7 +4,6 @@ Others import the protocols and the values they pass from here, and the stores o
 and `session_folder`. `sightline.testing.stores` has a suite that every store must pass.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, cast
 
@@ -12,8 +11,9 @@ from msgspec import Struct
 
 from sightline.errors import BadInput, BadSessionId
 from sightline.log.entries import Entry
+from sightline.values.pattern import pattern
 
-_PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
+_PLAIN = pattern(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 
 
 class Span(NamedTuple):

@@ -1,13 +1,18 @@
-"""The logs of a list of sessions, in files and in databases, and how far each has been counted."""
+"""What is known of each log in the list of sessions, and how that is kept for the next run."""
 
-from contextlib import closing
+import os
+from contextlib import closing, suppress
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sightline import __version__
 from sightline.errors import SightlineError
+from sightline.log.stores.side_files import read_whole
 from sightline.replay.log_count import Counted, LogCount
+from sightline.replay.offered_files import FirstLook
 from sightline.replay.places import Place
 
 
@@ -19,7 +24,15 @@ class KeptCount(Struct, array_like=True):
     counted: Counted
 
 
-class CountedLog:
+class KeptList(Struct):
+    """What is kept for the next run, by path."""
+
+    version: str = ""
+    logs: dict[str, KeptCount] = {}
+    looks: dict[str, tuple[int, FirstLook]] = {}  # the size that a file had then
+
+
+class ListedLog:
     """One log and what is known of it."""
 
     def __init__(self, place: Place, session_id: str, file: Path, kept: KeptCount | None) -> None:
@@ -59,15 +72,15 @@ class CountedLog:
         return self._count.offset - before
 
     def kept(self) -> KeptCount:
-        """Return what the next run need not count again."""
+        """Return what to keep of it."""
         return KeptCount(self.changed, self.size, self.counted)
 
 
-class StoredLog(CountedLog):
+class StoredLog(ListedLog):
     """One log in a database and what is known of it."""
 
     def __init__(self, place: Place, session_id: str, kept: KeptCount | None) -> None:
-        super().__init__(place, session_id, Path(), kept)
+        super().__init__(place, session_id, Path(os.devnull, f"{session_id}.jsonl"), kept)  # there is no such file
         self._next = 0  # the offset of the line after the last that was counted
 
     def read(self, most: int) -> int:
@@ -91,3 +104,12 @@ class StoredLog(CountedLog):
         self.looked = True
         self.seen = size if done else -1
         return self._count.offset - before
+
+
+def read_kept(file: Path) -> KeptList:
+    """Return what an earlier run kept; nothing if that was another version."""
+    with suppress(msgspec.DecodeError):
+        found = msgspec.msgpack.decode(read_whole(file) or b"\x80", type=KeptList)
+        if found.version == __version__:
+            return found
+    return KeptList()  # of another version, which may have counted in another way
