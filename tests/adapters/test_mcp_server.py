@@ -13,8 +13,9 @@ from loopback import Server
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextResourceContents
-from mcp_home import LONG, WIDE, Home, call
+from mcp_home import LONG, WIDE, Home, call, said
 
+from sightline.adapters import mcp, mcp_memory
 from sightline.adapters.mcp import HTTP_PATH, create_server, http_app
 from sightline.errors import BadInput
 from sightline.replay.offered_files import file_id
@@ -146,6 +147,30 @@ def test_a_long_item_comes_in_parts(home: Home) -> None:
         session, item = shown_ids(await call(client, "search_sessions", words="wide.txt", limit=1))[0]
         assert "".join(await pages(client, session, item)) == WIDE
 
+    home.ask(work)
+
+
+def test_a_first_search_is_bounded_and_tells_its_progress(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers from what it has after some seconds, the newest logs first, and says how many are left."""
+    for number in range(12):
+        home.claude_log(f"more{number}", f"Is heron {number} there?", "It is " + "quiet " * 400)
+    told: list[tuple[float, float | None]] = []
+
+    async def progress(done: float, total: float | None, _message: str | None) -> None:
+        told.append((done, total))
+
+    async def work(client: Client) -> None:
+        first = await client.call_tool("search_sessions", {"words": "heron"}, progress_callback=progress)
+        assert re.search(r"\d+ logs are not searchable yet", said(first))
+        monkeypatch.setattr(mcp, "SEARCH_SECONDS", 60.0)
+        all_of_them = await call(client, "search_sessions", words="heron there", limit=20)
+        assert "not searchable yet" not in all_of_them
+        assert len({session for session, _ in shown_ids(all_of_them)}) >= 12
+        assert told[0][0] == 0
+        assert all(done < (total or 0) for done, total in told)
+
+    monkeypatch.setattr(mcp_memory, "_SLICE", 1)
+    monkeypatch.setattr(mcp, "SEARCH_SECONDS", 0.0)
     home.ask(work)
 
 
