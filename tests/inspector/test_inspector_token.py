@@ -48,11 +48,11 @@ def test_without_the_token_the_page_asks_and_says_where_it_is(browser: Browser, 
         page.shoot("token")
         assert not page.violations()
         assert page.cut() == []
-        dialog.get_by_label("Token").fill("not-the-token 密")
+        dialog.get_by_label("Address or token").fill("not-the-token 密")
         dialog.get_by_role("button", name="Use it").click()
         expect(dialog).to_contain_text("is not the server's")
-        dialog.get_by_label("Token").fill(f"{looked_at.url}#token={TOKEN}")
-        dialog.get_by_label("Token").press("Enter")
+        dialog.get_by_label("Address or token").fill(f"{looked_at.url}#token={TOKEN}")
+        dialog.get_by_label("Address or token").press("Enter")
         expect(page.option("Question 1")).to_be_visible()
         expect(shown.get_by_role("dialog")).to_have_count(0)
         assert shown.url == f"{looked_at.url}#/s/work/items"

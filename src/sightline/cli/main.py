@@ -11,6 +11,7 @@ from sightline.cli.compact import compact, uncompact
 from sightline.cli.completion import completion
 from sightline.cli.context import context
 from sightline.cli.doctor import doctor
+from sightline.cli.hook import hook
 from sightline.cli.import_command import import_
 from sightline.cli.inspect_command import inspect
 from sightline.cli.mcp_command import mcp
@@ -21,6 +22,7 @@ from sightline.cli.replay import replay
 from sightline.cli.report import report
 from sightline.cli.serve import serve, wrap
 from sightline.cli.sessions import sessions
+from sightline.cli.store import store
 from sightline.cli.strategies import strategies
 from sightline.cli.trust import trust
 from sightline.cli.verify import verify
@@ -84,7 +86,9 @@ for command in (
     doctor,
     serve,
     wrap,
+    hook,
     mcp,
+    store,
     completion,
 ):
     app.add_command(command)

@@ -1,11 +1,14 @@
 """The server as an ASGI application: the proxy's paths, the REST interface, the inspector, and what guards them."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from sightline.inspector.pages import PREFIX, give_page, is_browser
+from sightline.log.stores.postgres import PostgresStores
 from sightline.server.config import Config
+from sightline.server.event_relay import EventRelay
 from sightline.server.model_request import FORMATS
 from sightline.server.proxy import Proxy
 from sightline.server.replies import provider_of
@@ -22,6 +25,19 @@ if TYPE_CHECKING:
     from sightline.agent.models import Model
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
+
+
+@asynccontextmanager
+async def _running(relay: EventRelay | None) -> AsyncIterator[None]:
+    """Have the events of other servers on the same database, if there is one, while the block runs."""
+    if relay is None:
+        yield
+        return
+    relay.start()
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(relay.close)
 
 
 def create_app(config: Config, *, model: "Model | None" = None, transport: Any = None) -> "Starlette":
@@ -44,7 +60,7 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
     from sightline.server.sessions import OpenSessions
 
     check_address(config.host, config.token_hash)
-    sessions = OpenSessions(config.folder, root=config.root, everywhere=config.everywhere)
+    sessions = OpenSessions(config.folder, root=config.root, stores=config.stores, everywhere=config.everywhere)
     metrics = Metrics(lambda: len(sessions.names()))
     turns, upstream, totals = Turns(config), Upstream(config, transport), Totals()
     proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub)
@@ -63,10 +79,13 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
             return RedirectResponse(PREFIX)
         return await proxy.pass_on(request, provider_of(request.url.path, request.headers))
 
+    relay = EventRelay(config.stores.database, sessions.hub) if isinstance(config.stores, PostgresStores) else None
+
     @asynccontextmanager
     async def lifespan(_app: "Starlette") -> AsyncIterator[None]:
         try:
-            yield
+            async with _running(relay):
+                yield
         finally:
             sessions.hub.close()
             await proxy.close()
@@ -85,5 +104,5 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
         open_models=opens_models(config.host, config.upstreams.values()), any_host=not is_loopback(config.host),
     )  # fmt: skip
     app = Starlette(routes=routes, lifespan=lifespan, middleware=[Middleware(Measure, metrics=metrics), guard])
-    app.state.totals, app.state.hub = totals, sessions.hub
+    app.state.totals, app.state.hub, app.state.relay = totals, sessions.hub, relay
     return app

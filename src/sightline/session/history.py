@@ -94,6 +94,11 @@ class History:
         return self.session
 
     @locked
+    def refresh(self) -> None:
+        """Read what other processes have appended."""
+        self._refresh()
+
+    @locked
     def is_last(self, place: ListPlace) -> bool:
         """Whether the branch of a list ends with it: no longer list was given, and no reply to it is expected."""
         return self._ends.get(place.branch) == place.chain
@@ -326,7 +331,6 @@ class History:
                 self._bases[links[-1][0]] = bytes.fromhex(note.base)
 
     def _refresh(self) -> None:
-        """Read what other processes have appended."""
         self.session.refresh()
         self._read_places()
         self._seen, self._given, self._at = [], [], {}
