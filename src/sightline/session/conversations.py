@@ -14,6 +14,7 @@ from sightline.session.async_session import AsyncSession
 from sightline.session.history import History
 from sightline.session.session import Session
 from sightline.values.settings import Settings
+from sightline.wire.wire import Reader
 
 Sessions = Session | AsyncSession | Stores | str | Path | Callable[[str], Session]
 """Where conversations are kept: a project's folder, stores, a function that opens a session by its id, or one session
@@ -39,10 +40,20 @@ class Conversations:
     Those that were not used for long are closed, and opened again when they are used.
     """
 
-    def __init__(self, sessions: Sessions, *, settings: Settings | None = None, most_open: int = _MOST_OPEN) -> None:
-        """`settings` are those of new sessions. Raises BadInput if `sessions` is nothing that sessions come from."""
+    def __init__(
+        self,
+        sessions: Sessions,
+        *,
+        settings: Settings | None = None,
+        most_open: int = _MOST_OPEN,
+        wire: str | Reader = "",
+    ) -> None:
+        """`settings` are those of new sessions, `wire` is the format of the messages, as for `History`.
+
+        Raises BadInput if `sessions` is nothing that sessions come from.
+        """
         self._sessions = sessions.session if isinstance(sessions, AsyncSession) else sessions
-        self._settings, self._most_open = settings, most_open
+        self._settings, self._most_open, self._wire = settings, most_open, wire
         known = isinstance(sessions, Session | AsyncSession | str | Path) or callable(sessions)
         if not known and missing(sessions, Stores):
             raise BadInput(
@@ -80,7 +91,7 @@ class Conversations:
         try:
             with entry.lock:
                 if entry.history is None:
-                    entry.history = History(self._open(name))
+                    entry.history = History(self._open(name), wire=self._wire)
                 yield entry.history
         finally:
             with self._lock:
