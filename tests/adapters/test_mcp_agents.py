@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,30 @@ def test_claude_code_remembers(programs: Programs, project: Project) -> None:
         tools = ("--allowedTools", "mcp__sightline__search_sessions,mcp__sightline__expand")
         assert run_claude(programs, project, upstream.anthropic_url, *tools) == LAST
     assert upstream.invalid == []
+    assert "> We decided: ACME, renewed weekly." in script.seen
+
+
+def test_claude_code_remembers_over_http(programs: Programs, project: Project) -> None:
+    """The line that `sightline mcp --http` prints adds the server, with its token."""
+    variables = {"PATH": os.environ["PATH"], "HOME": str(project.folder.parent / "home")}
+    with subprocess.Popen(
+        ["sightline", "mcp", "--http", "--port", "0"], cwd=project.folder, stderr=subprocess.PIPE, text=True,
+        env=variables,
+    ) as server:  # fmt: skip
+        try:
+            assert server.stderr
+            line = next(line for line in server.stderr if line.strip().startswith("claude mcp add"))
+            done = subprocess.run(
+                [programs.claude, *shlex.split(line)[1:]], cwd=project.folder, env=variables, capture_output=True,
+                text=True, check=False, timeout=120,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            script = Remember("claude")
+            with Upstream(script) as upstream:
+                tools = ("--allowedTools", "mcp__sightline__search_sessions,mcp__sightline__expand")
+                assert run_claude(programs, project, upstream.anthropic_url, *tools) == LAST
+        finally:
+            server.terminate()
     assert "> We decided: ACME, renewed weekly." in script.seen
 
 
