@@ -9,7 +9,7 @@ from rest_server import ROOM, RestServer, converse
 
 from sightline import Session
 from sightline.agent.models.catalog import PRICES
-from sightline.server import rest_report
+from sightline.server import reports
 from sightline.testing import reply_of
 
 TALK = "/api/sessions/talk"
@@ -162,8 +162,8 @@ def test_a_call_that_waits_for_its_reply_is_listed(server: RestServer, project: 
 def test_a_session_has_its_report(server: RestServer, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With advice in both languages; it is made once as long as nothing is added."""
     made: list[bool] = []
-    real = rest_report.report_of
-    monkeypatch.setattr(rest_report, "report_of", lambda *given, **more: made.append(True) or real(*given, **more))
+    real = reports.report_of
+    monkeypatch.setattr(reports, "report_of", lambda *given, **more: made.append(True) or real(*given, **more))
     report = server.get(f"{TALK}/report")["report"]
     assert (report["calls"], report["turns"], report["forecasts"]) == (12, 6, [])
     whole = server.get(f"{TALK}/report?forecast=true")

@@ -31,6 +31,7 @@ TITLE = 200  # characters of a title
 _PIECE = 1 << 20  # bytes that are read at once
 _LOOKED_AT = 20_000  # characters of a message in which its first words are looked for
 _CALL = b'"type":"call"'
+_COMPARED = 4096  # bytes at the beginning, and at the end of what was read, by which a log is known again
 
 
 class _Body(Struct):
@@ -102,11 +103,21 @@ class LogCount:
 
     def __init__(self) -> None:
         self.offset = 0  # bytes that were read
+        self._head = self._tail = b""  # the beginning and the end of what was read
         self._found = Counted()
         self._marks: dict[str, str] = {}
         self._reads = FileReads()
         self._command = ""  # the first that was typed: the title if nothing else was said
         self._boundary = False  # a compaction whose summary has not come yet
+
+    def continues(self, file: Path) -> bool:
+        """Whether a file still holds what was read of it: one of the same name may be another. Raises OSError."""
+        if not self.offset:
+            return True
+        with file.open("rb") as opened:
+            head = opened.read(len(self._head))
+            opened.seek(self.offset - len(self._tail))
+            return head == self._head and opened.read(len(self._tail)) == self._tail
 
     def read(self, file: Path, most: int) -> bool:
         """Read on in a file, at most about so many bytes. Return whether all of it has been read. Raises OSError."""
@@ -120,6 +131,9 @@ class LogCount:
                 if not lines:
                     return True
                 self.add(lines)
+                if not self.offset:
+                    self._head = b"".join(lines)[:_COMPARED]
+                self._tail = lines[-1][-_COMPARED:]
                 self.offset += sum(map(len, lines))
             return not opened.read(1)
 

@@ -5,9 +5,10 @@ milliseconds. What was counted is kept in a file for the next run.
 """
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
@@ -17,13 +18,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sightline import __version__
-from sightline.errors import BadSessionId, SightlineError
+from sightline.errors import BadSessionId
 from sightline.log.stores import check_session_id
 from sightline.log.stores.disk import make_directory
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.side_files import read_whole, replace_whole
 from sightline.replay.imported_files import ImportedFiles
-from sightline.replay.log_count import Counted, LogCount
+from sightline.replay.known_logs import Kept, LogFile, StoredLog, StoredLogs
+from sightline.replay.log_count import Counted
 from sightline.replay.offered_files import (
     CLAUDE_CODE,
     CODEX,
@@ -31,7 +33,7 @@ from sightline.replay.offered_files import (
     SOURCES,
     FirstLook,
     Offered,
-    find_offered,
+    OfferedFiles,
     home_folders,
     look_at,
 )
@@ -88,62 +90,12 @@ class Wanted(Struct, frozen=True):
     limit: int = 50
 
 
-class _Kept(Struct, array_like=True):
-    """What was counted of a log when it was of this size and time."""
-
-    changed: int
-    size: int
-    counted: Counted
-
-
 class _AllKept(Struct):
     """What is kept for the next run, by path."""
 
     version: str = ""
-    logs: dict[str, _Kept] = {}
+    logs: dict[str, Kept] = {}
     looks: dict[str, tuple[int, FirstLook]] = {}  # the size that a file had then
-
-
-class _Log:
-    """One log and what is known of it."""
-
-    def __init__(self, place: Place, session_id: str, file: Path, kept: _Kept | None) -> None:
-        self.place, self.session_id, self.file = place, session_id, file
-        self.size = self.changed = self.seen = -1  # seen: the size up to which it was counted
-        self.looked = False  # its beginning was read
-        self.counted, self._count = Counted(), LogCount()
-        self._kept = kept
-
-    @property
-    def is_ready(self) -> bool:
-        return self.seen == self.size
-
-    def note(self, size: int, changed: int) -> None:
-        """Note how large a log is now, and when it was last changed."""
-        if (size, changed) == (self.size, self.changed):
-            return
-        if self._kept is not None and (self._kept.size, self._kept.changed) == (size, changed):
-            self.counted, self.seen, self.looked = self._kept.counted, size, True
-        elif size < self._count.offset or self._count.offset == 0:
-            self._count, self.seen = LogCount(), -1
-        else:
-            self.seen = -1
-        self.size, self.changed, self._kept = size, changed, None
-
-    def read(self, most: int) -> int:
-        """Count on for about so many bytes. Return how many were read."""
-        before, size = self._count.offset, self.size
-        try:
-            done = self._count.read(self.file, most)
-            self.counted = self._count.counted()
-        except OSError as error:
-            done, self.counted = True, replace(self.counted, error=error.strerror or str(error))
-        self.looked = True
-        self.seen = size if done else -1
-        return self._count.offset - before
-
-    def kept(self) -> _Kept:
-        return _Kept(self.changed, self.size, self.counted)
 
 
 class SessionCatalog:
@@ -156,10 +108,12 @@ class SessionCatalog:
         cost_of: Callable[[Mapping[str, Usage]], float | None] = lambda _: None,
     ) -> None:
         """`offered` are files and folders whose recordings are listed too. `cost_of` what was used, by model."""
-        self.places, self._named, self._cost_of = places, offered, cost_of
-        self.imported = ImportedFiles(places.imported)
+        self.places, self._cost_of = places, cost_of
+        self._offered = OfferedFiles(offered, self._home_folders)
+        self.imported = ImportedFiles(places.imported, lambda: self._offered_now().values())
+        self._stored = [StoredLogs(place) for place in places.all() if not isinstance(place.stores, Folder)]
         self._lock = RLock()
-        self._logs: dict[str, _Log] = {}  # by path
+        self._logs: dict[str, LogFile] = {}  # by path
         self._file = places.home / _KEPT
         self._kept: _AllKept | None = None
         self._is_new = False  # something was counted that is not kept yet
@@ -174,12 +128,14 @@ class SessionCatalog:
             self._look(unseen[:_MOST_HEADS])
             origins = self._origins(offered)
             rows = [self._row(log, origins) for log in logs]
-            rows += self._others()
-            rows += self._files(offered, {row.file for row in rows})
+            stored = self._stored_now(_PAGE_BYTES)
+            rows += map(self._stored_row, stored)
+            rows += self._files(offered)
             found = sorted(filter(_filter(wanted), rows), key=_order(wanted.sort), reverse=not wanted.ascending)
             page = found[wanted.start : wanted.start + wanted.limit]
             page = self._count_page(page, {log.place.full_id(log.session_id): log for log in logs}, origins)
-            pending = sum(not log.is_ready for log in logs) + len(unseen[_MOST_HEADS:])
+            pending = sum(not log.is_ready for log in logs) + sum(not log.is_ready for log in stored)
+            pending += len(unseen[_MOST_HEADS:])
             sources, projects = Counter(row.source for row in rows), Counter(row.project for row in rows)
             return Page(page, len(found), pending, dict(sources.most_common()), dict(projects.most_common()))
 
@@ -188,7 +144,7 @@ class SessionCatalog:
         place, session_id = self.places.find(full_id)
         with self._lock:
             if not isinstance(place.stores, Folder):
-                return next((row for row in self._others() if row.id == full_id), None)
+                return next((self._stored_row(log) for log in self._stored_now(_ROW_BYTES, session_id)), None)
             log = next((log for log in self._found_in(place) if log.session_id == session_id), None)
             if log is None:
                 return None
@@ -204,7 +160,9 @@ class SessionCatalog:
             if unseen:
                 self._look(unseen[:_MOST_HEADS])
                 unseen = unseen[_MOST_HEADS:]
-            waiting = [log for log in self._logs_now() if not log.is_ready]
+            stored = [log for log in self._stored_now(0) if not log.is_ready]
+            waiting: list[LogFile | StoredLog] = [log for log in self._logs_now() if not log.is_ready]
+            waiting += stored
             while waiting and most > 0:
                 most -= self._read(waiting[0], most) + 1
                 if waiting[0].is_ready:
@@ -217,10 +175,13 @@ class SessionCatalog:
         """Keep what was counted, for the next run. If that is not possible, nothing is kept."""
         with self._lock:
             if self._is_new:
-                logs = {path: log.kept() for path, log in self._logs.items() if log.is_ready}
+                # Those that another list of this user knows stay, unless they are gone.
+                logs = {path: kept for path, kept in self._before.logs.items() if os.path.exists(path)}  # noqa: PTH110
+                logs |= {path: log.kept() for path, log in self._logs.items() if log.is_ready}
+                looks = {path: look for path, look in self._before.looks.items() if os.path.exists(path)}  # noqa: PTH110
                 with suppress(OSError):  # a newcomer has no such folder yet
                     make_directory(self._file.parent)
-                replace_whole(self._file, msgspec.msgpack.encode(_AllKept(__version__, logs, self._before.looks)))
+                replace_whole(self._file, msgspec.msgpack.encode(_AllKept(__version__, logs, looks)))
                 self._is_new = False
 
     def find_offered(self, path: str) -> Offered | None:
@@ -229,7 +190,7 @@ class SessionCatalog:
 
     # ------------------------------------------------------------------ private
 
-    def _read(self, log: _Log, most: int) -> int:
+    def _read(self, log: LogFile | StoredLog, most: int) -> int:
         self._is_new = True
         return log.read(most)
 
@@ -240,12 +201,13 @@ class SessionCatalog:
             self._kept = _read_kept(self._file)
         return self._kept
 
-    def _logs_now(self) -> list[_Log]:
+    def _logs_now(self) -> list[LogFile]:
         """Return the logs that there are now, the one written to last first."""
         found = [log for place in self.places.all() for log in self._found_in(place)]
+        self._logs = {str(log.file): log for log in found}  # without those that are gone
         return sorted(found, key=lambda log: -log.changed)
 
-    def _found_in(self, place: Place) -> Iterator[_Log]:
+    def _found_in(self, place: Place) -> Iterator[LogFile]:
         if not isinstance(place.stores, Folder):
             return
         with suppress(OSError), os.scandir(place.stores.path) as names:
@@ -256,38 +218,34 @@ class SessionCatalog:
                         continue
                     if (log := self._logs.get(each.path)) is None:
                         kept = self._before.logs.pop(each.path, None)
-                        log = self._logs[each.path] = _Log(place, check_session_id(name), Path(each.path), kept)
-                    log.note(status.st_size, status.st_mtime_ns)
+                        log = self._logs[each.path] = LogFile(place, check_session_id(name), Path(each.path), kept)
+                    log.note(status)
                     yield log
 
-    def _others(self) -> Iterator[Listed]:
-        """Yield the sessions of stores that are no folder. Nothing says when they were changed, so each is read."""
-        for place in self.places.all():
-            if isinstance(place.stores, Folder):
-                continue
-            for session_id in place.stores.sessions():
-                count, error = LogCount(), ""
-                try:
-                    with closing(place.stores.open(session_id)) as store:
-                        store.refresh()
-                        count.add(line.data for line in store.scan())
-                except SightlineError as failure:
-                    error = str(failure)
-                counted = count.counted()
-                row = _listed(place, session_id, counted, error or counted.error)
-                yield replace(row, cost=self._cost_of(counted.usages))
+    def _stored_now(self, most: int, session_id: str = "") -> list[StoredLog]:
+        """Return the logs in stores that are no folders, or one of them, after at most so many bytes were read."""
+        found = [log for place in self._stored for log in place.now() if session_id in ("", log.session_id)]
+        for log in found:
+            if most > 0 and not log.is_ready:
+                most -= log.read(most) + 1
+        return found
+
+    def _stored_row(self, log: StoredLog) -> Listed:
+        row = _listed(log.place, log.session_id, log.counted, log.error or log.counted.error)
+        return replace(row, ready=log.is_ready, cost=self._cost_of(log.counted.usages))
+
+    def _home_folders(self) -> list[Path]:
+        return home_folders(os.environ, Path.home()) if self.places.everywhere else []
 
     def _offered_now(self) -> dict[str, Offered]:
         """Return the files that are offered now, by path, the one changed last first."""
-        folders = home_folders(os.environ, Path.home()) if self.places.everywhere else []
-        found = sorted(find_offered(self._named, folders), key=lambda each: -each.changed)
-        return {str(each.path): each for each in found}
+        with self._lock:
+            return self._offered.now()
 
     def _unseen(self, offered: dict[str, Offered]) -> list[Offered]:
-        """Return the files that must be looked at: new ones, and those that said nothing and have grown."""
+        """Return the files that must be looked at: those that are new, or have another size."""
         looks, nothing = self._before.looks, (-1, FirstLook())
-        known = ((each, looks.get(path, nothing)) for path, each in offered.items())
-        return [each for each, (size, look) in known if size < 0 or (size != each.size and not look.title)]
+        return [each for path, each in offered.items() if looks.get(path, nothing)[0] != each.size]
 
     def _look(self, files: list[Offered]) -> None:
         for each in files:
@@ -295,36 +253,51 @@ class SessionCatalog:
             self._is_new = True
 
     def _origins(self, offered: dict[str, Offered]) -> dict[str, tuple[Offered, bool]]:
-        """Return the file of each imported session that is offered now, and whether it has grown since."""
-        return {
-            session_id: (now, (now.size, now.changed) != (origin.size, origin.changed))
-            for path, origin in self.imported.origins().items()
-            if (now := offered.get(path)) is not None
-            for session_id in origin.sessions
-        }
+        """Return the file of each imported session that is offered now, and whether it has grown since.
 
-    def _row(self, log: _Log, origins: dict[str, tuple[Offered, bool]]) -> Listed:
+        Of several, such as a copy, it is one that has grown.
+        """
+        found: dict[str, tuple[Offered, bool]] = {}
+        for path, origin in self.imported.origins().items():
+            if (now := offered.get(path)) is not None:
+                grown = now.size != origin.size or (now.changed != origin.changed and bool(origin.changed))
+                for session_id in origin.sessions:
+                    if grown or session_id not in found:
+                        found[session_id] = (now, grown)
+        return found
+
+    def _row(self, log: LogFile, origins: dict[str, tuple[Offered, bool]]) -> Listed:
         row = _listed(log.place, log.session_id, log.counted, log.counted.error)
         cost = self._cost_of(log.counted.usages)
         row = replace(row, updated=log.changed / 1e9, size=log.size, ready=log.is_ready, cost=cost)
         if log.place.key != self.places.imported.key or log.session_id not in origins:
             return row
         file, grown = origins[log.session_id]
-        updated = max(file.changed / 1e9, row.updated or 0) if grown else row.updated
+        updated = max(self._said(file), row.updated or 0) if grown else row.updated
         return replace(row, file=str(file.path), state="grown" if grown else "session", updated=updated)
 
-    def _files(self, offered: dict[str, Offered], listed: set[str | None]) -> Iterator[Listed]:
+    def _said(self, file: Offered) -> float:
+        """Return when the last message of a file was said, in seconds since 1970; else when the file was changed.
+
+        That is the time that its session has once it is imported, so its row stays in its place.
+        """
+        _, look = self._before.looks.get(str(file.path), (-1, FirstLook()))
+        return min(float(look.ended), time.time()) if look.ended is not None else file.changed / 1e9
+
+    def _files(self, offered: dict[str, Offered]) -> Iterator[Listed]:
         """Yield the files that are not imported, without those in which nobody says anything."""
+        there = {log.session_id for log in self._logs.values() if log.place.key == self.places.imported.key}
+        origins = self.imported.origins()
         for path, each in offered.items():
             _, look = self._before.looks.get(path, (-1, FirstLook()))
-            if path not in listed and look.source:
+            if look.source and not (path in origins and not there.isdisjoint(origins[path].sessions)):
                 yield Listed(
                     "", each.path.name, "file", look.source, look.title, look.project, look.created,
-                    each.changed / 1e9, each.size, counted=Counted(model=look.model), file=path,
+                    self._said(each), each.size, counted=Counted(model=look.model), file=path,
                 )  # fmt: skip
 
     def _count_page(
-        self, page: list[Listed], logs: dict[str, _Log], origins: dict[str, tuple[Offered, bool]]
+        self, page: list[Listed], logs: dict[str, LogFile], origins: dict[str, tuple[Offered, bool]]
     ) -> list[Listed]:
         """Count the logs of a page that have not been counted, as long as that is quick."""
         rows, most = [], _PAGE_BYTES

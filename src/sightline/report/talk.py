@@ -103,7 +103,9 @@ class Talk:
         return sum(cut.at <= index for cut in self.cuts)
 
 
-def conversation_of(store: Store) -> Conversation:
-    """Return the conversation of a session's log, wherever it is stored."""
+def conversation_of(store: Store, branch: str | None = None) -> Conversation:
+    """Return the conversation of a session's log, wherever it is stored: of a branch, or of that written to last."""
     store.refresh()
-    return SightlineLog(Source(store.session_id, data=b"\n".join(line.data for line in store.scan()) + b"\n"))
+    found = SightlineLog(Source(store.session_id, data=b"\n".join(line.data for line in store.scan()) + b"\n"))
+    found.branch = branch
+    return found

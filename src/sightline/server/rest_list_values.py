@@ -27,6 +27,9 @@ class UploadQuery(Struct, frozen=True):
     """The name of a file that is uploaded."""
 
     name: Annotated[str, Meta(min_length=1, max_length=255)]
+    modified: (
+        Annotated[int, Meta(ge=0, le=1 << 40, description="when it was last changed, in seconds since 1970")] | None
+    ) = None
 
 
 class FileChoice(Struct, frozen=True, forbid_unknown_fields=True):
