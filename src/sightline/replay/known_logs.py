@@ -1,5 +1,6 @@
 """What is known of single logs for the list of sessions: counted a piece at a time, and again if they are others."""
 
+import time
 from contextlib import closing
 from os import stat_result
 from pathlib import Path
@@ -11,6 +12,8 @@ from sightline.errors import SightlineError
 from sightline.log.stores import Store, Tips
 from sightline.replay.log_count import Counted, LogCount
 from sightline.replay.places import Place
+
+_QUIET = 3600.0  # seconds since a log was last written to, after which it counts as ended
 
 
 class Kept(Struct, array_like=True):
@@ -62,7 +65,10 @@ class LogFile:
             done, self.counted = True, replace(self.counted, error=error.strerror or str(error))
         self.looked = True
         self._seen = size if done else -1
-        return self._count.offset - before
+        read = self._count.offset - before
+        if done and time.time() - self.changed / 1e9 > _QUIET:
+            self._count = LogCount()  # it takes room, and will hardly be needed: a log that grows again is read anew
+        return read
 
     def kept(self) -> Kept:
         """Return what to keep of it for the next run."""

@@ -43,6 +43,7 @@ class _Body(Struct):
 class _Result(Struct):
     id: str = ""
     error: str = ""
+    output: Raw = Raw(b'""')
 
 
 class _Line(Struct, rename="camel"):
@@ -84,7 +85,7 @@ class Counted(Struct, omit_defaults=True):
     tokens: int = 0  # of all items in full
     compactions: int = 0
     faults: int = 0  # results that were fetched again because they had been shortened
-    rereads: int = 0  # reads of what had been read before and was not changed since
+    rereads: int = 0  # readings of files that showed nothing new
     pins: int = 0
     model: str = ""  # that answered last
     usages: dict[str, Usage] = {}  # what was reported, by model
@@ -181,7 +182,13 @@ class LogCount:
         elif line.type in ("assistant", "tool_use"):
             self._add_answer(line, data)
         elif (result := line.tool_result) is not None:
-            found.rereads += bool(self._reads.add_result(result.id, failed=bool(result.error)))
+            self._add_result(result)
+
+    def _add_result(self, result: _Result) -> None:
+        if self._reads.is_reading(result.id):  # the text of no other result is decoded
+            text = plain_text(entries.decode_parts(result.output))
+            reading = self._reads.add_result(result.id, text, failed=bool(result.error))
+            self._found.rereads += reading is not None and reading.is_known
 
     def _find_title(self, content: Raw, *, by_program: bool) -> None:
         text = plain_text(entries.decode_parts(content))
