@@ -46,11 +46,7 @@ export function useImports(onDone: () => void): Importer {
   const addFiles = async (files: File[]) => {
     for (const file of files) {
       // one after the other: a folder may hold thousands
-      await run(
-        file.name,
-        () => upload(uploadPath(file), file, "application/octet-stream"),
-        files.length === 1,
-      );
+      await run(file.name, () => upload(uploadPath(file), file, "application/octet-stream"), files.length === 1);
     }
   };
   const addPath = (path: string) => void run(path.split("/").pop() ?? path, () => post("/api/imports", { path }), true);

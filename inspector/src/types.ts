@@ -143,6 +143,7 @@ export interface CostPart {
 
 export interface CallPage {
   call: CallRow;
+  calls: number;
   same: boolean | null;
   wire: string;
   messages: number;

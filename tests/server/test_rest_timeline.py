@@ -108,6 +108,21 @@ def test_one_call_is_shown_item_by_item(server: RestServer) -> None:
     assert plain["change"] is None
 
 
+def test_the_last_call_has_a_name(server: RestServer, project: Path) -> None:
+    """So that nobody need know how many there are; of the branch that is asked for, which may have fewer."""
+    last = server.get(f"{TALK}/calls/last")
+    assert (last["call"]["number"], last["calls"]) == (12, 12)
+    assert last == server.get(f"{TALK}/calls/12")
+    with Session.resume("talk", project) as session:
+        first = next(iter(session.items)).id
+        with session.fork(first, name="other") as branch:
+            branch.reply("Otherwise.")
+    other = server.get(f"{TALK}/calls/last?branch=other")
+    assert (other["call"]["number"], other["calls"]) == (1, 1)
+    server.post("/api/sessions", {"id": "empty"}, 201)
+    assert "no call" in server.get("/api/sessions/empty/calls/last", 404)["error"]["message"]
+
+
 def test_two_calls_are_compared(server: RestServer) -> None:
     """In both directions; unknown numbers are not found."""
     difference = server.get(f"{TALK}/calls/1/diff/12")

@@ -114,6 +114,7 @@ class CallDetails(Struct, frozen=True):
     """One call item by item. `same`: made again from the log it is what was sent; null: it was not composed."""
 
     call: TimelineCall
+    calls: int  # how many the branch has
     receipt: CallFacts
     same: bool | None
     wire: str
