@@ -47,20 +47,29 @@ function OneCall({ session, branch, asked, compare }: Asked) {
     200,
   );
   const page = pages.first as CallPage | undefined;
-  if (page) shown.current = page.call.number;
-  useEvents(session, page?.call.reply === null ? ["mark", "append"] : ["mark"], pages.reload);
+  if (page?.calls) shown.current = page.call.number;
+  const waits = page !== undefined && (!page.calls || page.call.reply === null);
+  useEvents(session, waits ? ["mark", "append", "payload"] : ["mark"], pages.reload);
   const [selected, setSelected] = useState(-1);
   const detail = useDetail(selected);
   if (pages.error && !page)
     return (
       <div class="page">
-        {!asked && pages.error.status === 404 ? <NoCalls /> : <Failure error={pages.error} retry={pages.reload} />}
+        <Failure error={pages.error} retry={pages.reload} />
       </div>
     );
   if (!page)
     return (
       <div class="page">
         <Busy />
+      </div>
+    );
+  if (!page.calls)
+    return (
+      <div class="page">
+        <Empty title={say("no calls")}>
+          <p>{say("no calls advice")}</p>
+        </Empty>
       </div>
     );
   const number = page.call.number;
@@ -92,14 +101,6 @@ function OneCall({ session, branch, asked, compare }: Asked) {
         </div>
       )}
     </div>
-  );
-}
-
-function NoCalls() {
-  return (
-    <Empty title={say("no calls")}>
-      <p>{say("no calls advice")}</p>
-    </Empty>
   );
 }
 

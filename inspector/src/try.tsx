@@ -40,7 +40,7 @@ function Try({ session, branch, details, server, number, total }: Place & { numb
   const [window, setWindow] = useState<number | null>(null);
   const [economy, setEconomy] = useState("");
   const [strategy, setStrategy] = useState("");
-  const focused = (strategy || details!.settings.strategy) === "focus"; // only this one has an economy
+  const focused = (strategy || details!.settings.strategy || "focus") === "focus"; // only this one has an economy
   const asked = useMemo(
     () => ({
       ...(call ? { call } : {}),

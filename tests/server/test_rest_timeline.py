@@ -120,7 +120,9 @@ def test_the_last_call_has_a_name(server: RestServer, project: Path) -> None:
     other = server.get(f"{TALK}/calls/last?branch=other")
     assert (other["call"]["number"], other["calls"]) == (1, 1)
     server.post("/api/sessions", {"id": "empty"}, 201)
-    assert "no call" in server.get("/api/sessions/empty/calls/last", 404)["error"]["message"]
+    none = server.get("/api/sessions/empty/calls/last")
+    assert (none["call"], none["calls"], none["lines"]) == (None, 0, [])
+    assert server.get("/api/sessions/empty/calls/1", 404)
 
 
 def test_two_calls_are_compared(server: RestServer) -> None:

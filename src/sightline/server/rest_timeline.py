@@ -133,7 +133,7 @@ async def get_call(asked: Asked) -> CallDetails:
 def _read_call(session: Session, name: str, query: CallQuery) -> CallDetails:
     _, calls = call_rows(session, 0, 0)
     if name == LAST and not calls:
-        raise NotFound("no call of the model is on this branch")
+        return CallDetails(wire=_wire(session))
     number = calls if name == LAST else call_number(name)
     found, wire = _contents(session, number), _wire(session)
     row = _row(session, number)
