@@ -1,6 +1,6 @@
 // The frame of all pages: what is chosen above, the view below.
 import { useEffect, useState } from "preact/hooks";
-import { setToken, whenTokenNeeded } from "./api";
+import { hasToken, setToken, whenTokenNeeded } from "./api";
 import { CallView } from "./call";
 import { ChangesView } from "./changes";
 import { ChatView } from "./chat";
@@ -54,14 +54,17 @@ export function App() {
         {say("skip")}
       </a>
       <Head route={route} onLanguage={changeLanguage} />
-      {route.session === null ? (
+      {asksToken ? (
+        <main id="main" tabIndex={-1}>
+          <TokenDialog />
+        </main>
+      ) : route.session === null ? (
         <main id="main" tabIndex={-1}>
           <SessionsView server={server.data} />
         </main>
       ) : (
         <SessionFrame key={route.session} route={route} server={server.data} />
       )}
-      {asksToken ? <TokenDialog /> : null}
     </div>
   );
 }
@@ -206,12 +209,13 @@ function TokenDialog() {
   const [value, setValue] = useState("");
   const use = (event: Event) => {
     event.preventDefault();
-    setToken(value.trim());
+    setToken(value);
     location.reload();
   };
   return (
     <Dialog title={say("token title")}>
       <form onSubmit={use}>
+        {hasToken() ? <p role="alert">{say("token wrong")}</p> : null}
         <p>{say("token why")}</p>
         <label class="field">
           <span>{say("token")}</span>

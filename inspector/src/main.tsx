@@ -1,9 +1,12 @@
 import { render } from "preact";
+import { takeToken } from "./api";
 import { App } from "./app";
 import { startEvents } from "./hooks";
 import "./styles.css";
 import { applyTheme } from "./theme";
 
+takeToken(); // first of all
+addEventListener("hashchange", () => takeToken() && location.reload()); // an address pasted into a tab that is open
 applyTheme();
 startEvents();
 render(<App />, document.getElementById("app")!);

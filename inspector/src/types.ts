@@ -277,6 +277,7 @@ export interface WindowAction {
   label: string;
   about: string;
   parameters: Schema;
+  asks: boolean; // whether a person who clicks is asked first
 }
 
 export interface AppWindow {

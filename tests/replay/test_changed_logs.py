@@ -7,9 +7,10 @@ import pytest
 
 from sightline import MemoryStores, Session
 from sightline.log.stores.session_folder import Folder
+from sightline.replay.listed_sessions import Wanted
 from sightline.replay.log_count import LogCount
 from sightline.replay.places import Places
-from sightline.replay.session_catalog import SessionCatalog, Wanted
+from sightline.replay.session_catalog import SessionCatalog
 from sightline.testing import reply_of
 
 

@@ -15,9 +15,10 @@ from sightline.imports import source
 from sightline.imports.source import files_in
 from sightline.replay import imported_files
 from sightline.replay.imported_files import ImportedFiles, ImportStopped
+from sightline.replay.listed_sessions import Listed, Wanted
 from sightline.replay.offered_files import Offered, look_at
 from sightline.replay.places import Place, Places
-from sightline.replay.session_catalog import Listed, SessionCatalog, Wanted
+from sightline.replay.session_catalog import SessionCatalog
 
 DAY = 86_400
 

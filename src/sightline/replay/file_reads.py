@@ -6,11 +6,11 @@ lines do not matter. A short one does not count.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+from zlib import crc32
 
 from sightline.shorten import Purpose, purpose_of
-from sightline.shorten.digest import shell
-from sightline.shorten.digest.file_effects import call_touches, command_of
 from sightline.values.items import Call
 from sightline.values.pattern import pattern
 
@@ -37,11 +37,25 @@ class FileReads:
         self._files: defaultdict[str, _File] = defaultdict(_File)
         self._removed = NOWHERE
 
+    def state(self) -> tuple[dict[str, str], dict[str, list[int]]]:
+        """Return what is known, to be stored: the calls without a result, and the lines of each file, as numbers."""
+        return dict(self._waiting), {file: sorted(each.known) for file, each in self._files.items()}
+
+    def restore(self, waiting: Mapping[str, str], known: Mapping[str, Iterable[int]]) -> None:
+        """Go on from what `state` returned."""
+        self._waiting = dict(waiting)
+        for file, lines in known.items():
+            self._files[file].known |= set(lines)
+
     def add_call(self, call: Call) -> None:
         """Note a call."""
-        self._waiting.pop(call.id, None)  # some providers use an id again
-        if purpose_of(call) in READS and (file := file_of(call)):
-            self._waiting[call.id] = file
+        self.add_waiting(call.id, file_of(call) if purpose_of(call) in READS else "")
+
+    def add_waiting(self, call_id: str, file: str) -> None:
+        """Note a call that reads a file, by any name of the file; empty: it reads none."""
+        self._waiting.pop(call_id, None)  # some providers use an id again
+        if file:
+            self._waiting[call_id] = file
 
     def is_reading(self, call_id: str) -> bool:
         """Whether a call that waits for its result reads a file."""
@@ -62,10 +76,10 @@ class FileReads:
 
 
 class _File:
-    """What is known of a file. Of lines only their hashes, because many logs are counted at the same time."""
+    """What is known of a file. Of lines only their checksums, because many logs are counted at the same time."""
 
     def __init__(self) -> None:
-        self._known: set[int] = set()
+        self.known: set[int] = set()
         self._readings: list[tuple[int, set[int]]] = []  # with their places
         self._shown: set[int] = set()  # after the compaction that removed everything up to here:
         self._removed = NOWHERE
@@ -76,9 +90,9 @@ class _File:
             self._removed = removed
             self._readings = [(place, each) for place, each in self._readings if place > removed]
             self._shown = set[int]().union(*(each for _, each in self._readings))
-        is_known = len(text) >= _SHORTEST and _nearly_in(lines, self._known)
+        is_known = len(text) >= _SHORTEST and _nearly_in(lines, self.known)
         found = Reading(file, is_known, is_known and at != NOWHERE and not _nearly_in(lines, self._shown))
-        self._known |= lines
+        self.known |= lines
         if at != NOWHERE:
             self._readings.append((at, lines))
             self._shown |= lines
@@ -87,6 +101,13 @@ class _File:
 
 def file_of(call: Call) -> str:
     """Return the file that a call is about; nothing if there are none or several."""
+    path = call.input.get("file_path") if call.name == "Read" and isinstance(call.input, dict) else None
+    if isinstance(path, str) and path.isprintable():  # most calls of Claude Code, which a status line counts
+        return path.strip().removeprefix("./")
+    # Where they are used, because it takes a while to import them.
+    from sightline.shorten.digest import shell
+    from sightline.shorten.digest.file_effects import call_touches, command_of
+
     command = command_of(call)
     touches = call_touches(call, shell.parse(command) if command else (), {}, failed=None)
     paths = {touch.path for touch in touches}
@@ -95,7 +116,8 @@ def file_of(call: Call) -> str:
 
 def _lines(text: str) -> set[int]:
     whole = [line.strip() for line in text.splitlines()]
-    return {hash(_NUMBER.sub("", line, count=1).strip()) for line in whole if len(line) > 3}
+    bare = (_NUMBER.sub("", line, count=1).strip() for line in whole if len(line) > 3)
+    return {crc32(line.encode("utf-8", "surrogatepass")) for line in bare}
 
 
 def _nearly_in(lines: set[int], seen: set[int]) -> bool:

@@ -6,6 +6,7 @@ They are listed by what their first lines say. Nothing is imported for that.
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from sightline.replay.log_count import own_words, seconds_of, typed_command
 CLAUDE_CODE, CODEX, MESSAGES, SIGHTLINE = "claude-code", "codex", "messages", "sightline"
 SOURCES = {"Claude Code": CLAUDE_CODE, "Codex": CODEX, "messages": MESSAGES, "Sightline": SIGHTLINE}
 """By the kind of an imported conversation."""
+FILE_ID = "file-"  # how the ids of files begin
 _LOOKED_AT = 300  # lines
 _LONGEST_LOOK = 1 << 19  # bytes of them
 _LAST = 1 << 17  # bytes at the end of a file in which its last message is looked for
@@ -83,6 +85,11 @@ class OfferedFiles:
             yield from [path] if path.is_file() else files_in(path, self._known)
         for folder in self._folders():
             yield from (file for file in files_in(folder, self._known) if not file.name.startswith(_SUBAGENT))
+
+
+def file_id(path: Path) -> str:
+    """Return an id for a file that was not imported: made from its path, so it stays the same."""
+    return f"{FILE_ID}{blake2b(os.fsencode(path), digest_size=6).hexdigest()}"
 
 
 def look_at(path: Path) -> FirstLook:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from sightline.values.items import Call, Message, Part, Result, Role, Text
+from sightline.values.pattern import pattern
 
 
 class IdRule(NamedTuple):
@@ -22,7 +23,7 @@ class IdRule(NamedTuple):
 STRICT = IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), 64)  # Anthropic and Responses refuse all other characters
 SHORT = IdRule(re.compile(r"(?s).{1,40}"), 40)  # chat completions limit only the length
 
-_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
+_ILLEGAL = pattern(r"[^a-zA-Z0-9_-]")
 
 
 class WireIds:
@@ -110,16 +111,20 @@ def in_call_order(run: Sequence[Message]) -> Sequence[Message]:
     return [run[0], *sorted(run[1:], key=lambda message: order.get(result_of(message).id, len(order)))]
 
 
-def pair(messages: Iterable[Message], rule: IdRule) -> Iterator[Message]:
-    """The same messages with legal ids, and with the results after an assistant message in the order of its calls."""
-    ids = WireIds(rule)
+def in_order(messages: Iterable[Message]) -> Iterator[Message]:
+    """The same messages, with the results after an assistant message in the order of its calls."""
     run: list[Message] = []
-    for message in map(ids.fit, messages):
+    for message in messages:
         if run and begins_run(message, run[-1].role):
             yield from in_call_order(run)
             run = []
         run.append(message)
     yield from in_call_order(run)
+
+
+def pair(messages: Iterable[Message], rule: IdRule) -> Iterator[Message]:
+    """The same messages with legal ids, and with the results after an assistant message in the order of its calls."""
+    return in_order(map(WireIds(rule).fit, messages))
 
 
 def result_of(message: Message) -> Result:

@@ -10,7 +10,7 @@ from sightline.imports.detection import conversations
 from sightline.imports.importer import import_into
 from sightline.log.levels import Reader
 from sightline.log.stores.session_folder import Folder
-from sightline.replay.file_reads import FileReads, Reading
+from sightline.replay.file_reads import FileReads, Reading, file_of
 from sightline.replay.log_count import LogCount
 from sightline.replay.token_tree import token_tree
 from sightline.report.session_report import report_of
@@ -57,6 +57,12 @@ def test_what_is_read_in_pieces_is_known_as_a_whole() -> None:
     read(reads, two, at=2)
     assert read(reads, FILE, at=3) == Reading("a.py", True, True)
     assert read(reads, FILE, at=4) == Reading("a.py", True, False)
+
+
+@pytest.mark.parametrize("path", ["a.py", "./src/a.py", " a.py ", "a\u202e.py", "", 5])
+def test_the_file_of_a_call_is_the_same_for_every_tool(path: object) -> None:
+    """The one that is known without looking further is that of the others."""
+    assert file_of(Call("c", "Read", {"file_path": path})) == file_of(Call("c", "read_file", {"file_path": path}))
 
 
 @pytest.mark.parametrize(("covered", "removed"), [(0, False), (1, True)])
