@@ -27,10 +27,11 @@ from sightline.log.stores.disk import make_directory
 from sightline.log.stores.memory import MemoryStore
 from sightline.log.stores.side_files import PartFile, locked_in_place, read_whole, replace_whole
 from sightline.recall.search import Breadth, Hit, SearchIndex, SearchScope
+from sightline.replay.listed_sessions import SessionSource, source_named
 from sightline.replay.log_count import LogCount
 from sightline.replay.offered_files import SOURCES, FirstLook, look_at
 from sightline.replay.search_rows import SearchRow, file_rows, session_rows
-from sightline.replay.session_catalog import SessionCatalog, SessionSource, source_named
+from sightline.replay.session_catalog import SessionCatalog
 from sightline.session.session import Session
 from sightline.values.clock import Clock, iso, wall_clock
 
