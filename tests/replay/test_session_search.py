@@ -3,12 +3,12 @@
 import json
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import log_samples
 import pytest
 
-from sightline import Session
+from sightline import PostgresStores, Session
 from sightline.imports.detection import conversations
 from sightline.imports.source import Source
 from sightline.log.stores.session_folder import Folder
@@ -20,6 +20,9 @@ from sightline.replay.session_catalog import SessionCatalog
 from sightline.replay.session_search import Document, FoundSession, SessionSearch
 from sightline.testing import reply_of
 from sightline.values.clock import milliseconds
+
+if TYPE_CHECKING:
+    from postgres_server import PostgresServer
 
 ALL = 1 << 30  # bytes
 
@@ -168,6 +171,26 @@ def test_a_session_goes_on(home: Path) -> None:
     assert found(far, "walrus") == []
     assert [one.id for one in found(far, "zebra")] == ["s"]
     assert search.extend(ALL) == 0
+
+
+def test_sessions_in_a_database_are_searched_too(home: Path, postgres: "PostgresServer") -> None:
+    """Beside the logs of other agents on this machine; what is said later is found, by its id there."""
+    claude_file(home, "a", "The lynx stays.")
+    with closing(PostgresStores(postgres.url())) as stores:
+        catalog = SessionCatalog(Places(home / "shop", stores=stores, everywhere=True))
+        search = SessionSearch(catalog, clock=lambda: milliseconds("2030-01-01T00:00:00Z"))
+        with Session.new(home / "shop", stores=stores, session_id="kept") as session:
+            session.user("The zebra comes first.")
+            session.reply(reply_of("Noted."))
+            assert [one.id for one in found(search, "zebra")] == ["kept"]
+            session.user("Then the walrus.")
+            session.reply(reply_of("Good."))
+        (one,) = found(search, "walrus")
+        assert (one.id, one.document.look.title) == ("kept", "The zebra comes first.")
+        place, own_id = catalog.locate(one.id)
+        with Session.inspect(own_id, place.project, stores=place.stores) as session:
+            assert session.items.text(one.items[0].row.id) == "Then the walrus."
+        assert len(found(search, "lynx")) == 1
 
 
 def test_who_asks_does_not_find_the_question(home: Path) -> None:

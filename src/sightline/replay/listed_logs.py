@@ -11,8 +11,12 @@ from sightline import __version__
 from sightline.errors import SightlineError
 from sightline.log.stores.side_files import read_whole
 from sightline.replay.log_count import Counted, LogCount
-from sightline.replay.offered_files import FirstLook
+from sightline.replay.offered_files import CLAUDE_CODE, CODEX, SIGHTLINE, SOURCES, FirstLook
 from sightline.replay.places import Place
+
+HEAD = 1 << 15  # bytes of a log in which its title is looked for
+PROXY = "proxy"
+_NAMES = {"proxy-": PROXY, "claude-": CLAUDE_CODE, "codex-": CODEX}  # how the ids of such sessions begin
 
 
 class KeptCount(Struct, array_like=True):
@@ -70,6 +74,13 @@ class ListedLog:
         self.seen = size if done else -1
         return self._count.offset - before
 
+    def look(self) -> FirstLook:
+        """Return what it is about, by its first lines."""
+        if not self.looked:
+            self.read(HEAD)
+        found, named = self.counted, source_named(self.session_id)
+        return FirstLook(SOURCES.get(found.kind) or named, found.title, found.project, found.created, found.model)
+
     def kept(self) -> KeptCount:
         """Return what to keep of it."""
         return KeptCount(self.changed, self.size, self.counted)
@@ -103,6 +114,11 @@ class StoredLog(ListedLog):
         self.looked = True
         self.seen = size if done else -1
         return self._count.offset - before
+
+
+def source_named(session_id: str) -> str:
+    """Return where a session comes from, by how its id begins."""
+    return next((source for begin, source in _NAMES.items() if session_id.startswith(begin)), SIGHTLINE)
 
 
 def read_kept(file: Path) -> KeptList:

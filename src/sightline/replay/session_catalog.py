@@ -23,13 +23,10 @@ from sightline.log.stores.disk import make_directory
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.side_files import replace_whole
 from sightline.replay.imported_files import ImportedFiles
-from sightline.replay.listed_logs import KeptList, ListedLog, StoredLog, read_kept
+from sightline.replay.listed_logs import HEAD, KeptList, ListedLog, StoredLog, read_kept, source_named
 from sightline.replay.log_count import Counted, LogCount
 from sightline.replay.offered_files import (
-    CLAUDE_CODE,
-    CODEX,
     FILE_ID,
-    SIGHTLINE,
     SOURCES,
     FirstLook,
     Offered,
@@ -41,13 +38,10 @@ from sightline.replay.offered_files import (
 from sightline.replay.places import Place, Places
 from sightline.values.items import Usage
 
-PROXY = "proxy"
-_HEAD = 1 << 15  # bytes of a log in which its title is looked for
 _MOST_HEADS = 200  # logs, and files, whose beginning is read for one list; others are read in the background
 _PAGE_BYTES = 1 << 24  # of logs that are counted for one page, before it is shown with what is known
 _ROW_BYTES = 1 << 23  # of one log that are counted before it is described
 _KEPT = "session-list.msgpack"
-_NAMES = {"proxy-": PROXY, "claude-": CLAUDE_CODE, "codex-": CODEX}  # how the ids of such sessions begin
 
 
 class Listed(Struct, frozen=True):
@@ -98,7 +92,7 @@ class SessionSource(NamedTuple):
     file: Path
     size: int
     changed: int  # when, in nanoseconds since 1970
-    place: Place | None = None  # None: a file that was not imported
+    log: ListedLog | None = None  # None: a file that was not imported
     grown: Offered | None = None  # the file that it was imported from, if that has grown since
 
 
@@ -125,7 +119,7 @@ class SessionCatalog:
         with self._lock:
             logs, offered = self._logs_now(), self._offered_now()
             for log in [log for log in logs if not log.looked][:_MOST_HEADS]:
-                self._read(log, _HEAD)
+                self._read(log, HEAD)
             unseen = self._unseen(offered)
             self._look(unseen[:_MOST_HEADS])
             origins = self._origins(offered)
@@ -192,10 +186,15 @@ class SessionCatalog:
                 file, grown = origins.get(log.session_id, (None, False)) if self._is_imported(log) else (None, False)
                 imported.add(str(file.path) if file else "")
                 full_id, grown_file = log.place.full_id(log.session_id), file if grown else None
-                found.append(SessionSource(full_id, log.file, log.size, log.changed, log.place, grown_file))
+                found.append(SessionSource(full_id, log.file, log.size, log.changed, log, grown_file))
             files = (each for path, each in offered.items() if path not in imported)
             found += [SessionSource(file_id(each.path), each.path, each.size, each.changed) for each in files]
             return sorted(found, key=lambda each: -each.changed)
+
+    def look(self, source: SessionSource) -> FirstLook:
+        """Return what a session or file is about, by its first lines."""
+        with self._lock:
+            return look_at(source.file) if source.log is None else source.log.look()
 
     def locate(self, full_id: str) -> tuple[Place, str]:
         """Return the place of a session, and its id there. What is new in the file of a session is imported first.
@@ -356,11 +355,6 @@ class SessionCatalog:
             most -= self._read(log, most)
             rows.append(self._row(log, origins))
         return rows
-
-
-def source_named(session_id: str) -> str:
-    """Return where a session comes from, by how its id begins."""
-    return next((source for begin, source in _NAMES.items() if session_id.startswith(begin)), SIGHTLINE)
 
 
 def _listed(place: Place, session_id: str, counted: Counted, error: str = "") -> Listed:
