@@ -1,7 +1,9 @@
 """The search over all sessions of a machine: own ones, imported ones, and logs that were never imported."""
 
 import json
-from contextlib import closing
+import pkgutil
+from contextlib import closing, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -285,6 +287,42 @@ def test_a_lost_index_is_made_again(home: Path) -> None:
         if search.search("lynx", 5).is_lost:
             search.extend(ALL)
         assert len(found(search, "lynx")) == 1
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "recall.search.segments.StoredSegments.write",
+        "log.stores.side_files.PartFile.keep",
+        "replay.session_search.replace_whole",
+    ],
+)
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_a_process_that_dies_meanwhile_costs_nothing_that_was_kept(
+    where: str, after: int, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it ends, before or after something was written: the next one reads what is missing, and finds all."""
+    real, calls = pkgutil.resolve_name(f"sightline.{where}"), 0
+
+    def dies(*given: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > after:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    for animal in ("lynx", "ibex", "tapir"):
+        claude_file(home, animal, f"The {animal} stays.", "Good.")
+        with monkeypatch.context() as patched:
+            patched.setattr(f"sightline.{where}", dies)
+            with suppress(KeyboardInterrupt):
+                opened(home).extend(ALL)
+        calls = 0
+    search = opened(home)
+    assert [len(found(search, animal)) for animal in ("lynx", "ibex", "tapir")] == [1, 1, 1]
+    runs = sorted(run for document in search.documents().values() for run in document.runs)
+    assert sum(count for _, count in runs) == 6
+    assert all(first + count <= then for (first, count), (then, _) in pairwise(runs))
 
 
 def test_one_process_indexes_at_a_time(home: Path) -> None:
