@@ -186,7 +186,13 @@ function Elements({ parent, actions, run }: { parent: Element; actions: WindowAc
               {facts.length ? <small class="muted"> {visible(facts.join(" · "))}</small> : null}
             </span>
             {own.map((action) => (
-              <ElementButton key={action.id} action={action} id={each.getAttribute("id") ?? ""} about={words} run={run} />
+              <ElementButton
+                key={action.id}
+                action={action}
+                id={each.getAttribute("id") ?? ""}
+                about={words}
+                run={run}
+              />
             ))}
             {each.children.length ? <Elements parent={each} actions={actions} run={run} /> : null}
           </li>

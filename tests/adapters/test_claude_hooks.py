@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from io import BytesIO, TextIOWrapper
@@ -14,7 +15,9 @@ from claude_log import WrittenLog
 from sightline.adapters import claude_code, claude_hooks
 from sightline.adapters.claude_code import give_back, keep, mcp_server
 from sightline.adapters.claude_status import status_line
+from sightline.adapters.mcp_memory import SessionMemory
 from sightline.imports.log_part import LogPart
+from sightline.replay.places import Places
 
 RULE = "Never touch the tests."
 
@@ -165,8 +168,20 @@ def test_how_the_rest_is_found_is_what_there_is(log: WrittenLog, tmp_path: Path)
         )
         assert done.returncode == 0, done.stderr
     assert "Make the functions faster" in done.stdout
+
+
+def test_the_session_that_is_named_is_the_one_that_our_mcp_server_knows(log: WrittenLog, tmp_path: Path) -> None:
+    """What stands in the log before the compaction is found with the arguments that the model is told."""
     (tmp_path / ".mcp.json").write_text('{"mcpServers": {"memory": {"command": "/x/sightline", "args": ["mcp"]}}}')
-    assert "mcp__memory__recall" in give_back(log.facts(source="compact"), tmp_path)
+    own = tmp_path / ".claude" / "projects" / "-w" / f"{log.session}.jsonl"
+    own.parent.mkdir(parents=True)
+    log.path.rename(own)
+    log.path = own
+    told = give_back(log.facts(source="compact", cwd=str(tmp_path)), tmp_path)
+    named = re.search(r'mcp__memory__recall\(session="([^"]+)"', told)
+    assert named is not None
+    places = Places(tmp_path, root=tmp_path / "sessions", everywhere=True)
+    assert RULE in SessionMemory(places).recall(named[1], "functions faster")
 
 
 @pytest.mark.parametrize(
@@ -176,6 +191,7 @@ def test_how_the_rest_is_found_is_what_there_is(log: WrittenLog, tmp_path: Path)
         ({"projects": {"/w": {"mcpServers": {"s": {"command": "uvx", "args": ["sightline", "mcp"]}}}}}, "s"),
         ({"projects": {"/other": {"mcpServers": {"s": {"command": "sightline", "args": ["mcp"]}}}}}, ""),
         ({"mcpServers": {"sightline": {"type": "http", "url": "https://example.org"}}}, ""),
+        ({"mcpServers": {"far": {"type": "http", "url": "http://127.0.0.1:8788/api/mcp"}}}, "far"),
         ({"mcpServers": []}, ""),
         ("no object", ""),
     ],
@@ -189,7 +205,29 @@ def test_our_server_is_known_by_its_command(
     assert mcp_server("/w") == name
 
 
-@pytest.mark.parametrize("event", ["pre-compact", "session-start", "status-line"])
+def test_the_line_is_utf_8_whatever_the_terminal_s_encoding_is(tmp_path: Path) -> None:
+    """Claude Code reads that."""
+    done = subprocess.run(
+        [sys.executable, "-m", "sightline", "hook", "run", "status-line"], input=b"{}", capture_output=True, check=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "SIGHTLINE_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert "▏0/200k 0%" in done.stdout.decode()
+
+
+def test_nobody_reads_what_is_printed(tmp_path: Path) -> None:
+    """Claude Code stops a status line that is no longer wanted: no error is left behind."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "sightline", "hook", "run", "status-line"], input=b"{}", stdout=writing, check=False,
+        stderr=subprocess.PIPE, env={**os.environ, "SIGHTLINE_HOME": str(tmp_path)},
+    )  # fmt: skip
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert claude_hooks.read_log(str(tmp_path / "claude-code")) == []
+
+
+@pytest.mark.parametrize("event", ["pre-compact", "session-start", "status-line", "other"])
 @pytest.mark.parametrize(
     "given",
     [
@@ -213,7 +251,7 @@ def test_an_error_is_a_line_in_a_file_and_nothing_else(
     lines = claude_hooks.read_log(str(tmp_path / "home" / "claude-code"))
     assert len(lines) <= 1  # the same error is told once
     assert all(f" {event}: " in line for line in lines)
-    if event == "pre-compact":
+    if event in ("pre-compact", "other"):
         assert len(lines) == 1
     assert {each.name for each in tmp_path.iterdir()} <= {"home"}
 

@@ -12,11 +12,10 @@ from typing import Any
 import httpx2
 import pytest
 from loopback import Server
-from rest_server import TOKEN
 from serve_process import ServeProcess, last_words
 from test_proxy_load import Client, at_once, clients, said_to
 from tests.conftest import Tried
-from through_proxy import MODELS
+from through_proxy import MODELS, TOKEN
 from upstream import Asked, Upstream
 from upstream_script import Answer, answer, hang
 
@@ -29,8 +28,8 @@ from sightline.server.config import Config
 from sightline.server.event_relay import EventRelay
 from sightline.server.events import Event, Hub
 
-JSON = {"content-type": "application/json", "authorization": "Bearer any"}
 SHOWN = {"x-sightline-token": TOKEN}
+JSON = {"content-type": "application/json", "authorization": "Bearer any"}
 
 
 @pytest.fixture
@@ -150,8 +149,9 @@ def servers(tmp_path: Path, url: str) -> Iterator[tuple[list[str], list[EventRel
         addresses, relays = [], []
         for number in range(2):
             stores = stack.enter_context(closing(PostgresStores(url)))
-            root = tmp_path / str(number)
-            app = create_app(Config(folder=tmp_path, root=root, stores=stores, token_hash=hash_token(TOKEN)))
+            app = create_app(
+                Config(folder=tmp_path, root=tmp_path / str(number), stores=stores, token_hash=hash_token(TOKEN))
+            )
             server = Server(app)
             server.start()
             stack.callback(server.stop)
@@ -163,7 +163,7 @@ def servers(tmp_path: Path, url: str) -> Iterator[tuple[list[str], list[EventRel
 
 def call(method: str, url: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
     """The status and JSON of an answer."""
-    response = httpx2.request(method, url, json=body, headers=SHOWN, timeout=60, trust_env=False)
+    response = httpx2.request(method, url, json=body, timeout=60, trust_env=False, headers=SHOWN)
     return response.status_code, response.json() if response.content else None
 
 
@@ -186,7 +186,7 @@ def test_servers_show_what_the_other_wrote(servers: tuple[list[str], list[EventR
 def test_events_of_one_server_are_seen_at_the_other(servers: tuple[list[str], list[EventRelay]]) -> None:
     """As they happen."""
     (one, two), _ = servers
-    with httpx2.stream("GET", f"{two}/api/events", headers=SHOWN, timeout=60, trust_env=False) as stream:
+    with httpx2.stream("GET", f"{two}/api/events", timeout=60, trust_env=False, headers=SHOWN) as stream:
         lines = stream.iter_lines()
         assert call("POST", f"{one}/api/sessions", {"id": "s"})[0] == 201
         told = next(

@@ -42,8 +42,11 @@ _say = Phrases(
             "此对话已被压缩。以下内容由 Sightline 在压缩前保留，仍然有效。",
         ),
         "tools": (
-            "Everything said before is kept: {tools} find it again.",
-            "此前的全部内容都有保留：可用 {tools} 找回。",
+            'Everything said before is kept: {prefix}recall(session="{session}", words=…) finds it, '
+            '{prefix}expand(session="{session}", id=…) shows an item in full; '
+            "{prefix}search_sessions finds other sessions.",
+            '此前的全部内容都有保留：{prefix}recall(session="{session}", words=…) 可查找，'
+            '{prefix}expand(session="{session}", id=…) 显示全文，{prefix}search_sessions 可查找其他会话。',
         ),
         "commands": (
             "Everything said before is kept in {log}. `{program} import {log}` makes a session of it, "
@@ -187,8 +190,9 @@ class _Configuration(_Servers):
 def _how_to_find(facts: dict[str, Any], log: Path, locale: str) -> str:
     project = os.environ.get("CLAUDE_PROJECT_DIR") or str(facts.get("cwd") or ".")
     if server := mcp_server(project):
-        tools = ", ".join(f"mcp__{server}__{name}" for name in ("search_sessions", "recall", "expand"))
-        return _say("tools", locale, tools=tools)
+        from sightline.replay.offered_files import file_id
+
+        return _say("tools", locale, prefix=f"mcp__{server}__", session=file_id(log))
     session = f"claude-{facts['session_id']}"
     return _say("commands", locale, log=quote(str(log)), program=program(), session=quote(session))
 
@@ -212,5 +216,7 @@ def _is_ours(server: Any) -> bool:
         case {"command": str(command), "args": [*words]}:
             line = [Path(command).name, *map(str, words)]
             return "mcp" in line and any(Path(word).name == "sightline" for word in line)
+        case {"url": str(url)}:
+            return url.rstrip("/").endswith("/api/mcp")
         case _:
             return False

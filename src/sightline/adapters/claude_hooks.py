@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import pairwise
+from typing import Any
 
 FOLDER = "claude-code"  # in the folder of all sessions: what the hooks keep
 EVENTS = ("pre-compact", "session-start", "status-line")
@@ -29,23 +30,39 @@ def run(event: str, options: Mapping[str, str]) -> None:
     try:
         given = sys.stdin.buffer.read()
         if event == "status-line":
-            from sightline.adapters.claude_status import print_status
+            from sightline.adapters.claude_status import status
 
-            print_status(given, folder, options.get("--lang") or "en", options.get("--before", ""))
-            return
-        facts = json.loads(given)
-        from pathlib import Path
-
-        from sightline.adapters import claude_code
-
-        if event == "pre-compact":
-            claude_code.keep(facts, Path(folder))
-        elif text := claude_code.give_back(facts, Path(folder), options.get("--lang", "")):
-            added = {"hookEventName": "SessionStart", "additionalContext": text}
-            sys.stdout.write(json.dumps({"hookSpecificOutput": added}) + "\n")
+            for piece in status(given, folder, options.get("--lang") or "en", options.get("--before", "")):
+                _write(piece)
+        else:
+            _write(_answer(event, json.loads(given), folder, options.get("--lang", "")))
+    except BrokenPipeError:  # Claude Code no longer wants to know
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:  # whatever it is, Claude Code goes on
         with suppress(OSError):
             log_error(folder, f"{event}: {type(error).__name__}: {error}")
+
+
+def _answer(event: str, facts: Any, folder: str, locale: str) -> str:
+    """Return what a hook prints."""
+    from pathlib import Path
+
+    from sightline.adapters import claude_code
+
+    if event == "pre-compact":
+        claude_code.keep(facts, Path(folder))
+    elif event != "session-start":
+        raise ValueError(f"there is no such hook; choose one of {', '.join(EVENTS)}")
+    elif text := claude_code.give_back(facts, Path(folder), locale):
+        added = {"hookEventName": "SessionStart", "additionalContext": text}
+        return json.dumps({"hookSpecificOutput": added}) + "\n"
+    return ""
+
+
+def _write(text: str) -> None:
+    """Write to standard output, in UTF-8 whatever the terminal's encoding is: Claude Code reads that."""
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    sys.stdout.flush()
 
 
 def run_command(words: list[str]) -> None:

@@ -6,7 +6,7 @@ Its facts come from Claude Code; re-reads and compactions are counted in the log
 import json
 import os
 import subprocess
-import sys
+from collections.abc import Iterator
 from typing import Any
 
 from sightline.adapters.claude_hooks import METERS, make_folder
@@ -22,16 +22,16 @@ _WORDS = {
 }
 
 
-def print_status(given: bytes, folder: str, locale: str, before: str) -> None:
-    """Print the status line; above it that of the command `before`, which is run with the same input."""
+def status(given: bytes, folder: str, locale: str, before: str) -> Iterator[str]:
+    """Yield what the command `before` prints, which is run with the same input, then our line."""
     other = _start(before, given) if before else None
     try:
         facts = json.loads(given)
         line = status_line(facts if isinstance(facts, dict) else {}, _counts(facts, folder), locale)
     finally:
         if other is not None:
-            sys.stdout.write(_output(other))
-    sys.stdout.write(line + "\n")
+            yield _output(other)
+    yield line + "\n"
 
 
 def status_line(

@@ -88,8 +88,8 @@ def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> "
 
     return Config(
         folder=Path(here.project).resolve(), root=Path(here.root) if here.root else None, host=host,
-        stores=here.database, everywhere=is_loopback(host) and not here.store,
-        upstreams=usual_upstreams(os.environ), token_hash=token_hash,
+        upstreams=usual_upstreams(os.environ), token_hash=token_hash, stores=here.database,
+        everywhere=is_loopback(host) and not here.store,
         offered=tuple(file.resolve() for file in files),
     )  # fmt: skip
 

@@ -149,8 +149,7 @@ def _config(
     root = Path(here.root) if here.root else None
     return Config(
         folder=Path(here.project).resolve(), root=root, stores=here.database, upstreams=known, window=window,
-        economy=economy, host=host, token_hash=token_hash,
-        everywhere=is_loopback(host) and not here.store,
+        economy=economy, host=host, token_hash=token_hash, everywhere=is_loopback(host) and not here.store,
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """What is known of each log in the list of sessions, and how that is kept for the next run."""
 
+import os
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -90,7 +91,7 @@ class StoredLog(ListedLog):
     """One log in a database and what is known of it."""
 
     def __init__(self, place: Place, session_id: str, kept: KeptCount | None) -> None:
-        super().__init__(place, session_id, Path(), kept)
+        super().__init__(place, session_id, Path(os.devnull, f"{session_id}.jsonl"), kept)  # there is no such file
         self._next = 0  # the offset of the line after the last that was counted
 
     def read(self, most: int) -> int:

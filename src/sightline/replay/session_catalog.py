@@ -271,8 +271,7 @@ class SessionCatalog:
         for written in stores.written():
             key = f"{stores.where}#{written.session_id}"
             if (log := self._logs.get(key)) is None:
-                kept = self._before.logs.pop(key, None)
-                log = self._logs[key] = StoredLog(place, written.session_id, kept)
+                log = self._logs[key] = StoredLog(place, written.session_id, self._before.logs.pop(key, None))
             log.note(written.size, round(written.seconds * 1e9))
             yield log
 

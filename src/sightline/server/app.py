@@ -1,14 +1,12 @@
 """The server as an ASGI application: the proxy's paths, the REST interface, the inspector, and what guards them."""
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from sightline.inspector.pages import PREFIX, give_page, is_browser
-from sightline.log.stores.postgres import PostgresStores
 from sightline.server.config import Config
-from sightline.server.event_relay import EventRelay
+from sightline.server.event_relay import relay_of
 from sightline.server.model_request import FORMATS
 from sightline.server.proxy import Proxy
 from sightline.server.replies import provider_of
@@ -25,19 +23,6 @@ if TYPE_CHECKING:
     from sightline.agent.models import Model
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
-
-
-@asynccontextmanager
-async def _running(relay: EventRelay | None) -> AsyncIterator[None]:
-    """Have the events of other servers on the same database, if there is one, while the block runs."""
-    if relay is None:
-        yield
-        return
-    relay.start()
-    try:
-        yield
-    finally:
-        await asyncio.to_thread(relay.close)
 
 
 def create_app(config: Config, *, model: "Model | None" = None, transport: Any = None) -> "Starlette":
@@ -79,12 +64,12 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
             return RedirectResponse(PREFIX)
         return await proxy.pass_on(request, provider_of(request.url.path, request.headers))
 
-    relay = EventRelay(config.stores.database, sessions.hub) if isinstance(config.stores, PostgresStores) else None
+    relay = relay_of(config.stores, sessions.hub)
 
     @asynccontextmanager
     async def lifespan(_app: "Starlette") -> AsyncIterator[None]:
         try:
-            async with _running(relay):
+            async with relay or nullcontext():
                 yield
         finally:
             sessions.hub.close()

@@ -4,6 +4,7 @@ Nothing depends on it. A session that another server wrote to is read on before 
 or not. Events that may have been missed are replaced by `reset`: whoever follows reads everything anew.
 """
 
+import asyncio
 import logging
 import secrets
 import threading
@@ -11,12 +12,14 @@ import time
 from collections import deque
 from contextlib import closing, suppress
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 from msgspec import Struct
 
 from sightline.errors import StoreError
+from sightline.log.stores import PlacedStores
+from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.postgres_database import Database, Failed, Lost
 from sightline.server.events import Event, Hub
 
@@ -42,6 +45,11 @@ class _Message(Struct, array_like=True):
     event: Event
 
 
+def relay_of(stores: PlacedStores | None, hub: Hub) -> "EventRelay | None":
+    """The relay of a server's events; None if its sessions are in files, where a server is alone."""
+    return EventRelay(stores.database, hub) if isinstance(stores, PostgresStores) else None
+
+
 class EventRelay:
     """Sends the events of one hub to the servers of the same database and tenant, and hands theirs to the hub."""
 
@@ -57,6 +65,13 @@ class EventRelay:
             threading.Thread(target=work, name=f"sightline events {name}", daemon=True)
             for name, work in (("out", self._send), ("in", self._listen))
         ]
+
+    async def __aenter__(self) -> Self:
+        self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
 
     def start(self) -> None:
         """Begin to send and to listen. Nothing is waited for."""

@@ -162,18 +162,18 @@ class OpenSessions:
             self._deleted.discard(session_id)
         self.hub.publish(Event("session_deleted", session_id))
 
+    async def forget(self, session_id: str) -> None:
+        """Close what is open of a session that another process has deleted. Who uses it now is told so by the store."""
+        for key in [key for key in self._open if key[0] == session_id]:
+            with suppress(SightlineError):
+                await self._open.pop(key).session.close()
+
     def share(self, closed: Callable[[str], AbstractContextManager[bool]]) -> None:
         """Let somebody else have sessions of this project open, too.
 
         `closed` closes one while a block runs in a thread, and gives False if it is used now.
         """
         self._shared.append(closed)
-
-    async def forget(self, session_id: str) -> None:
-        """Close what is open of a session that another process has deleted. Who uses it now is told so by the store."""
-        for key in [key for key in self._open if key[0] == session_id]:
-            with suppress(SightlineError):
-                await self._open.pop(key).session.close()
 
     def on_close(self, close: Callable[[], Awaitable[None]]) -> None:
         """Have something else closed with the sessions, before them."""

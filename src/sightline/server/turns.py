@@ -105,6 +105,11 @@ class Turns:
         for conversations in self._conversations.values():
             conversations.close()
 
+    @property
+    def asks_database(self) -> bool:
+        """Whether `passes` may ask a database, which takes a thread."""
+        return self._config.stores is not None
+
     @contextmanager
     def closed(self, name: str) -> Iterator[bool]:
         """Have a conversation closed while the block runs. Gives False, and closes nothing, if it is used now."""
@@ -116,11 +121,6 @@ class Turns:
         if any(name in each for each in self._conversations.values()) and not self._stores.has(name):
             with self.closed(name):
                 pass
-
-    @property
-    def asks_database(self) -> bool:
-        """Whether `passes` may ask a database, which takes a thread."""
-        return self._config.stores is not None
 
     def passes(self, asked: ModelRequest) -> bool:
         """Whether a request goes up as it came for sure, so that it can be logged afterwards.
