@@ -11,9 +11,11 @@ import pytest
 from stub import Stub, answer
 
 from docs_page import ROOT, blocks
+from postgres_server import running
 
 DOCS = ROOT / "docs"
-PAGES = [page for page in sorted(DOCS.rglob("*.md")) if blocks(page)]
+ELSEWHERE = {"strands.md"}  # their frameworks have environments of their own: tests/adapters/test_frameworks.py
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if blocks(page) and page.name not in ELSEWHERE]
 # What a page takes for granted, because another page or the text before it has shown it.
 GIVEN = {
     "cli.md": 'import io, sys; sys.stdin = io.StringIO(\'{"messages": [{"role": "user", "content": "Hi"}]}\')',
@@ -58,7 +60,15 @@ def test_every_example_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     """Top down, in a folder that has only the repository's examples; what the reference prints is what is printed."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     with Stub([answer("One two three")] * 3) as stub:
-        run(tmp_path, stub.url, str(ROOT / "tests" / "docs_page.py"), str(page), GIVEN.get(page.name, ""))
+        run(tmp_path, stub.url, str(ROOT / "tests" / "docs_page.py"), str(page), _given(page.name))
+
+
+def _given(page: str) -> str:
+    """What a page takes for granted; that of PostgreSQL, a server of it."""
+    if page != "postgres.md":
+        return GIVEN.get(page, "")
+    variables = {"PGHOST": str(running().folder), "PGUSER": "tests", "PGDATABASE": "postgres"}
+    return f"import os; os.environ.update({variables!r})"
 
 
 def test_pages_without_need_are_given_nothing() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.options import Place, place, shared_options
+from sightline.cli.options import STORE, Place, place, shared_options
 from sightline.cli.render import error_console, print_text
 from sightline.cli.serve import PORT, announce_token, make_listener, page_address, running
 from sightline.errors import BadInput, SightlineError
@@ -88,7 +88,8 @@ def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> "
 
     return Config(
         folder=Path(here.project).resolve(), root=Path(here.root) if here.root else None, host=host,
-        upstreams=usual_upstreams(os.environ), token_hash=token_hash, everywhere=is_loopback(host),
+        upstreams=usual_upstreams(os.environ), token_hash=token_hash, stores=here.database,
+        everywhere=is_loopback(host) and not here.store,
         offered=tuple(file.resolve() for file in files),
     )  # fmt: skip
 
@@ -152,7 +153,8 @@ def _chat(here: Place) -> None:
     """Chat in this terminal. If the chat cannot start, which it says itself, wait for Ctrl-C."""
     options = [*(["--root", here.root] if here.root else []), "--lang", here.words.language]
     command = [sys.executable, "-m", "sightline", "--project", here.project, *options, "chat"]
-    if subprocess.run(command, check=False).returncode:
+    variables = os.environ | ({STORE: here.store} if here.store else {})
+    if subprocess.run(command, check=False, env=variables).returncode:
         print_text(error_console(), here.words("inspect goes on"), "dim")
         _wait_for_ctrl_c()
 

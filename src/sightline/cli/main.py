@@ -22,6 +22,7 @@ from sightline.cli.replay import replay
 from sightline.cli.report import report
 from sightline.cli.serve import serve, wrap
 from sightline.cli.sessions import sessions
+from sightline.cli.store import store
 from sightline.cli.strategies import strategies
 from sightline.cli.trust import trust
 from sightline.cli.verify import verify
@@ -87,6 +88,7 @@ for command in (
     wrap,
     hook,
     mcp,
+    store,
     completion,
 ):
     app.add_command(command)

@@ -148,8 +148,8 @@ def _config(
         known[name] = address
     root = Path(here.root) if here.root else None
     return Config(
-        folder=Path(here.project).resolve(), root=root, upstreams=known, window=window, economy=economy, host=host,
-        token_hash=token_hash, everywhere=is_loopback(host),
+        folder=Path(here.project).resolve(), root=root, stores=here.database, upstreams=known, window=window,
+        economy=economy, host=host, token_hash=token_hash, everywhere=is_loopback(host) and not here.store,
     )  # fmt: skip
 
 

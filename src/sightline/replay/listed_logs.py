@@ -1,6 +1,7 @@
 """What is known of each log in the list of sessions, and how that is kept for the next run."""
 
-from contextlib import suppress
+import os
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
@@ -8,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sightline import __version__
+from sightline.errors import SightlineError
 from sightline.log.stores.side_files import read_whole
 from sightline.replay.log_count import Counted, LogCount
 from sightline.replay.offered_files import FirstLook
@@ -72,6 +74,36 @@ class ListedLog:
     def kept(self) -> KeptCount:
         """Return what to keep of it."""
         return KeptCount(self.changed, self.size, self.counted)
+
+
+class StoredLog(ListedLog):
+    """One log in a database and what is known of it."""
+
+    def __init__(self, place: Place, session_id: str, kept: KeptCount | None) -> None:
+        super().__init__(place, session_id, Path(os.devnull, f"{session_id}.jsonl"), kept)  # there is no such file
+        self._next = 0  # the offset of the line after the last that was counted
+
+    def read(self, most: int) -> int:
+        """Count on for about so many bytes. Return how many were read."""
+        if not self._count.offset:
+            self._next = 0
+        before, size, done = self._count.offset, self.size, True
+        try:
+            with closing(self.place.stores.open(self.session_id)) as store:
+                store.refresh()
+                for line in store.scan(self._next):
+                    if self._count.offset - before >= most:
+                        done = False
+                        break
+                    self._count.add([line.data])
+                    self._count.offset += len(line.data)
+                    self._next = line.span.offset + 1
+            self.counted = self._count.counted()
+        except SightlineError as error:
+            self.counted = replace(self.counted, error=str(error))
+        self.looked = True
+        self.seen = size if done else -1
+        return self._count.offset - before
 
 
 def read_kept(file: Path) -> KeptList:

@@ -18,12 +18,12 @@ from msgspec.structs import replace
 
 from sightline import __version__
 from sightline.errors import BadSessionId, SightlineError
-from sightline.log.stores import check_session_id
+from sightline.log.stores import as_placed, check_session_id
 from sightline.log.stores.disk import make_directory
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.side_files import replace_whole
 from sightline.replay.imported_files import ImportedFiles
-from sightline.replay.listed_logs import KeptList, ListedLog, read_kept
+from sightline.replay.listed_logs import KeptList, ListedLog, StoredLog, read_kept
 from sightline.replay.log_count import Counted, LogCount
 from sightline.replay.offered_files import (
     CLAUDE_CODE,
@@ -143,7 +143,7 @@ class SessionCatalog:
         """Return the row of one session; None if there is none. One that is very long may not be counted whole."""
         place, session_id = self.places.find(full_id)
         with self._lock:
-            if not isinstance(place.stores, Folder):
+            if as_placed(place.stores) is None:
                 return next((row for row in self._others() if row.id == full_id), None)
             log = next((log for log in self._found_in(place) if log.session_id == session_id), None)
             if log is None:
@@ -252,6 +252,7 @@ class SessionCatalog:
 
     def _found_in(self, place: Place) -> Iterator[ListedLog]:
         if not isinstance(place.stores, Folder):
+            yield from self._found_in_database(place)
             return
         with suppress(OSError), os.scandir(place.stores.path) as names:
             for each in names:
@@ -265,10 +266,20 @@ class SessionCatalog:
                     log.note(status.st_size, status.st_mtime_ns)
                     yield log
 
+    def _found_in_database(self, place: Place) -> Iterator[ListedLog]:
+        if (stores := as_placed(place.stores)) is None:
+            return
+        for written in stores.written():
+            key = f"{stores.where}#{written.session_id}"
+            if (log := self._logs.get(key)) is None:
+                log = self._logs[key] = StoredLog(place, written.session_id, self._before.logs.pop(key, None))
+            log.note(written.size, round(written.seconds * 1e9))
+            yield log
+
     def _others(self) -> Iterator[Listed]:
-        """Yield the sessions of stores that are no folder. Nothing says when they were changed, so each is read."""
+        """Yield the sessions of stores that know no sizes and times, so each is read."""
         for place in self.places.all():
-            if isinstance(place.stores, Folder):
+            if as_placed(place.stores) is not None:
                 continue
             for session_id in place.stores.sessions():
                 count, error = LogCount(), ""

@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from sightline.agent.models.catalog import PLACES
+from sightline.log.stores import PlacedStores
 
 MAX_BODY = 64 * 1024 * 1024  # bytes: providers take 32 MB
 
@@ -27,6 +28,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
     folder: Path  # the sessions of this folder's project are served
     root: Path | None = None  # where sessions are stored; None: where the library stores them
+    stores: PlacedStores | None = None  # a database that has the sessions instead
     upstreams: Mapping[str, str] = field(default_factory=lambda: dict(PROVIDERS))  # where requests go, by provider
     window: int | None = None  # tokens; None: that of the model
     economy: str = "off"  # see `Focus`

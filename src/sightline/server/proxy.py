@@ -70,13 +70,18 @@ class Proxy:
         except Exception:  # whatever it is: the provider says what is wrong with it
             return await call.pass_on(request.method, body)
         call.names.add(asked.name)
-        if self._turns.passes(asked):
+        if await self._passes(asked):
             return await call.answer(asked, None)
         try:
             prepared = await self.log_request(asked, call.names)
         except Exception:  # a full disk, say: the agent goes on without us
             return await call.pass_on(request.method, body)
         return await call.answer(asked, prepared)
+
+    async def _passes(self, asked: ModelRequest) -> bool:
+        if self._turns.asks_database:
+            return await asyncio.to_thread(self._turns.passes, asked)
+        return self._turns.passes(asked)
 
     async def log_request(self, asked: ModelRequest, names: set[str], *, passed: bool = False) -> Prepared:
         """Log a request, and compose what is sent if that is something else. Raises what `Turns.prepare` does.

@@ -78,7 +78,11 @@ class Asked(NamedTuple):
         except BadInput as error:  # no such branch
             raise NotFound(str(error)) from error
         try:
-            await asyncio.to_thread(catch_up, session.session)
+            try:
+                await asyncio.to_thread(catch_up, session.session)
+            except errors.SessionNotFound:  # if there is a new one of its id, the next request finds that
+                await self.server.sessions.forget(self.path["id"])
+                raise
             yield session
         finally:
             await found.__aexit__(None, None, None)

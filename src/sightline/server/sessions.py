@@ -162,6 +162,12 @@ class OpenSessions:
             self._deleted.discard(session_id)
         self.hub.publish(Event("session_deleted", session_id))
 
+    async def forget(self, session_id: str) -> None:
+        """Close what is open of a session that another process has deleted. Who uses it now is told so by the store."""
+        for key in [key for key in self._open if key[0] == session_id]:
+            with suppress(SightlineError):
+                await self._open.pop(key).session.close()
+
     def share(self, closed: Callable[[str], AbstractContextManager[bool]]) -> None:
         """Let somebody else have sessions of this project open, too.
 
@@ -195,7 +201,10 @@ class OpenSessions:
             raise SessionNotFound(session_id, str(self.places.home))
         if branch is None:  # any open branch of the session knows which one is the current
             known = next((held for key, held in self._open.items() if key[0] == session_id), None)
-            branch = None if known is None else await asyncio.to_thread(current_branch, known.session.session)
+            try:
+                branch = None if known is None else await asyncio.to_thread(current_branch, known.session.session)
+            except SessionNotFound:
+                await self.forget(session_id)
         if branch is not None and (held := self._open.get((session_id, branch))) is not None:
             return held
         place, own_id = await asyncio.to_thread(self.place_of, session_id)

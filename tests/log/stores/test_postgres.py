@@ -376,7 +376,7 @@ def test_an_address_is_shown_without_its_secrets() -> None:
     """Neither a password before the host nor one among the parameters is in any text that people see."""
     address = read_address("postgresql://me:s3cret@db.example:5433/name?password=s3cret&sslmode=require&tenant=acme")
     assert (address.shown, address.tenant, address.schema) == (
-        "postgresql://me@db.example:5433/name", "acme", "sightline",
+        "postgresql://me@db.example:5433/name?tenant=acme", "acme", "sightline",
     )  # fmt: skip
     assert "tenant" not in address.conninfo
     with closing(PostgresStores("postgresql://me:s3cret@127.0.0.1:1/name?connect_timeout=1")) as stores:

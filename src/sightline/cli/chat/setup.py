@@ -215,8 +215,8 @@ class ChatSetup:
         # A model without tools is shown no files.
         folders = ResolvedFolders(map(str, self._folders.paths) if self._gives_tools(facts) else ())
         folders.readable = self._readable
-        options: dict[str, Any] = {"root": here.root, "apps": apps, "folders": folders}
-        if session_id is None or not here.folder.has(session_id):  # nothing has been said in it yet
+        options: dict[str, Any] = {**here.where, "apps": apps, "folders": folders}
+        if session_id is None or not here.stores.has(session_id):  # nothing has been said in it yet
             wanted, config = self._strategy(self._given.strategy or self._config.chat.strategy)
             locale, profile = here.words.language, _profile(facts)
             settings = Settings(locale=locale, strategy=wanted, config=config, profile=profile)

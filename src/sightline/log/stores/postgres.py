@@ -56,8 +56,14 @@ _KEEP_TEXTS = f"""WITH live AS ({_LIVE}), added AS (
         SELECT tenant, session, digest, data FROM live, unnest(%s::text[], %b::bytea[]) AS part (digest, data)
         ON CONFLICT DO NOTHING
     ) SELECT session FROM live"""
-_LISTED = """SELECT name, bytes, written FROM {s}.session WHERE tenant = %s AND lines > 0
+_LISTED = """SELECT name, bytes, written FROM {s}.session WHERE tenant = %s AND lines > 0 AND name ^@ %s
     ORDER BY written DESC, session DESC"""
+_LOOK = "SELECT bytes, written FROM {s}.session WHERE tenant = %s AND name = %s AND lines > 0"
+_CONTAINING = """SELECT name FROM unnest(%s::text[]) WITH ORDINALITY AS asked (name, place)
+    JOIN {s}.session USING (name) WHERE tenant = %s AND EXISTS (
+        SELECT FROM {s}.entry WHERE entry.tenant = session.tenant AND entry.session = session.session
+        AND position(%b::bytea IN data) > 0
+    ) ORDER BY place LIMIT 1"""
 _HAS = "SELECT session FROM {s}.session WHERE tenant = %s AND name = %s AND lines > 0"
 _DATE = "UPDATE {s}.session SET written = %s WHERE tenant = %s AND name = %s AND lines > 0 RETURNING session"
 _DELETE = "DELETE FROM {s}.session WHERE tenant = %s AND name = %s RETURNING session"
@@ -183,7 +189,6 @@ class PostgresStore:
                 yield line
 
     def raw_lines(self, start: int = 0) -> Iterator[Line]:
-        """All lines up to `tips.size`, blank ones too."""
         end = self.tips.size
         while start < end:
             page = self._read(_SCAN, (self._tenant, self._key, start, end, _PAGE_LINES, _PAGE_BYTES))
@@ -219,8 +224,7 @@ class PostgresStore:
             return {}
         return {digest: _text(data) for digest, data in self._read(_TEXTS, (self._tenant, self._key, wanted))}
 
-    def all_texts(self) -> list[tuple[str, str]]:
-        """The texts that were kept, with their digests, in the order in which they were."""
+    def all_texts(self) -> Iterable[tuple[str, str]]:
         found = self._read(_ALL_TEXTS, (self._tenant, self._key)) if self._find() is not None else []
         return [(digest, _text(data)) for digest, data in found]
 
@@ -245,15 +249,13 @@ class PostgresStore:
         """Does nothing, because the connections belong to the stores."""
 
     def write_raw(self, lines: Sequence[bytes], tips: Tips) -> None:
-        """Write lines of another store as they are, after those there are. `tips` are those after them.
-
-        Raises Unwritable, Unconfirmed, and Conflict if somebody else writes to the session.
-        """
         with self._lock:
             self._begin()
-            if lines and not self._write(self.tips.size, list(lines), tips):
+            first, tips = self.tips.size, tips.copy()
+            tips.size = first + len(lines)
+            if lines and not self._write(first, list(lines), tips):
                 raise Conflict("", None, None)
-            self.tips = tips.copy()
+            self.tips = tips
 
     def _read(self, sql: str, values: Sequence[object]) -> Rows:
         return self._database.read(self._database.sql(sql), values)
@@ -281,14 +283,28 @@ class PostgresStores:
     def sessions(self) -> list[str]:
         return [written.session_id for written in self.written()]
 
-    def written(self) -> list[Written]:
-        """All sessions, the one written to last first, without reading their logs. Raises StoreError."""
-        found = self.database.read(self.database.sql(_LISTED), (self._tenant,))
+    def written(self, prefix: str = "") -> list[Written]:
+        """The sessions whose ids begin so, the one written to last first. Raises StoreError."""
+        found = self.database.read(self.database.sql(_LISTED), (self._tenant, prefix))
         return [Written(name, size, when.timestamp()) for name, size, when in found]
 
-    def has(self, session_id: str) -> bool:
-        """Whether something was written to a session of this id. Raises BadSessionId, StoreError."""
-        return self._key(session_id) is not None
+    def has(self, session_id: str, *, wait: bool = True) -> bool:
+        """Whether something was written to a session of this id. Without `wait` a lost database is not waited for.
+
+        Raises BadSessionId, StoreError.
+        """
+        return self._key(session_id, wait=wait) is not None
+
+    def look(self, session_id: str) -> Written:
+        """The size and time of one session. Raises BadSessionId, SessionNotFound, StoreError."""
+        for size, when in self.database.read(self.database.sql(_LOOK), (self._tenant, check_session_id(session_id))):
+            return Written(session_id, size, when.timestamp())
+        raise SessionNotFound(session_id, self.where)
+
+    def containing(self, session_ids: Sequence[str], text: bytes) -> str:
+        """The first of these sessions whose log has these bytes; empty: none has. The database looks at the lines."""
+        found = self.database.read(self.database.sql(_CONTAINING), (list(session_ids), self._tenant, text))
+        return found[0][0] if found else ""
 
     def create(self, session_id: str) -> PostgresStore:
         if self.has(session_id):
@@ -333,9 +349,9 @@ class PostgresStores:
         except (Lost, Failed) as error:
             raise Unwritable(self.where, str(error)) from error
 
-    def _key(self, session_id: str) -> int | None:
-        sql = self.database.sql(_HAS)
-        return next((key for (key,) in self.database.read(sql, (self._tenant, check_session_id(session_id)))), None)
+    def _key(self, session_id: str, *, wait: bool = True) -> int | None:
+        sql, values = self.database.sql(_HAS), (self._tenant, check_session_id(session_id))
+        return next((key for (key,) in self.database.read(sql, values, wait=wait)), None)
 
 
 def _text(data: bytes) -> str:

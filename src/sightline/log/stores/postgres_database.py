@@ -82,6 +82,8 @@ def read_address(url: str) -> Address:
         raise BadInput("this address cannot be read; it is postgresql://user@host:5432/name?pool=10") from None
     user, at, host = parts.netloc.rpartition("@")
     shown = f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}"
+    if ours := {name: value for name, value in query.items() if name in ("schema", "tenant")}:
+        shown += f"?{urlencode(ours)}"
     schema, tenant = query.get("schema", "sightline"), query.get("tenant", "default")
     if not _NAME.fullmatch(schema):
         raise BadInput(f"{schema!r} is no name for a schema: use small letters, digits and '_'")
@@ -117,13 +119,13 @@ class Database:
         """A statement, with our schema in it."""
         return text.format(s=self.address.schema).encode()
 
-    def read(self, statement: bytes, values: Sequence[Any] = ()) -> Rows:
-        """What a statement returns that changes nothing. It is tried again if the connection is lost.
+    def read(self, statement: bytes, values: Sequence[Any] = (), *, wait: bool = True) -> Rows:
+        """What a statement returns that changes nothing. With `wait` it is tried again if the connection is lost.
 
         Raises StoreError.
         """
         try:
-            return self.with_patience(lambda: self.run(statement, values))
+            return self.with_patience(lambda: self.run(statement, values), self.patience if wait else 0.0)
         except (Lost, Failed) as error:
             raise StoreError(f"cannot read {self.address.shown}: {error}") from error
 
@@ -133,12 +135,12 @@ class Database:
             cursor = connection.execute(statement, values, binary=True)
             return cursor.fetchall() if cursor.description else []
 
-    def with_patience(self, act: Callable[[], T]) -> T:
+    def with_patience(self, act: Callable[[], T], seconds: float | None = None) -> T:
         """Do something until the database is there, or our patience ends. Only for what may be done twice.
 
         Raises Lost, Failed.
         """
-        end = time.monotonic() + self.patience
+        end = time.monotonic() + (self.patience if seconds is None else seconds)
         while True:
             try:
                 return act()

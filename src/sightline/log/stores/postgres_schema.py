@@ -17,12 +17,13 @@ MIGRATIONS: tuple[str, ...] = (
     # 1. `session.lines` counts the lines of a log. `tips` are what a writer must know of it, see `Tips`. Half of each
     # page of `session` stays free, because each append changes a row: it then finds room beside the old one.
     # `entry.seq` is the number of a line. It is the entry's own seq, unless other programs wrote to the log.
+    # Names of sessions are compared as bytes, so that their index finds those that begin alike.
     # Content is bytea: text may hold no NUL and no lone surrogate, and jsonb would not give back the same bytes.
     """
     CREATE TABLE {schema}.session (
         tenant text NOT NULL DEFAULT current_setting('sightline.tenant'),
         session bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-        name text NOT NULL,
+        name text COLLATE "C" NOT NULL,
         lines bigint NOT NULL DEFAULT 0,
         bytes bigint NOT NULL DEFAULT 0,
         tips bytea NOT NULL DEFAULT '',
