@@ -13,7 +13,10 @@ from stub import Stub, answer
 from docs_page import ROOT, blocks
 
 DOCS = ROOT / "docs"
-ELSEWHERE = {"strands.md"}  # their frameworks have environments of their own: tests/adapters/test_frameworks.py
+ELSEWHERE = {
+    "google-adk.md",
+    "strands.md",
+}  # their frameworks have environments of their own: tests/adapters/test_frameworks.py
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if blocks(page) and page.name not in ELSEWHERE]
 # What a page takes for granted, because another page or the text before it has shown it.
 GIVEN = {
