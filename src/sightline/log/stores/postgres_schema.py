@@ -53,6 +53,17 @@ MIGRATIONS: tuple[str, ...] = (
         data bytea NOT NULL,
         PRIMARY KEY (tenant, session, name)
     );
+    CREATE TABLE {schema}.code (
+        tenant text NOT NULL DEFAULT current_setting('sightline.tenant'),
+        code text COLLATE "C" NOT NULL,
+        version int NOT NULL,
+        number bigint NOT NULL,
+        session text NOT NULL,
+        facts bytea NOT NULL,
+        data bytea NOT NULL,
+        PRIMARY KEY (tenant, code, version)
+    );
+    CREATE INDEX ON {schema}.code (tenant, session);
     """,
 )
 
