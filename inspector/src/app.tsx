@@ -54,14 +54,17 @@ export function App() {
         {say("skip")}
       </a>
       <Head route={route} onLanguage={changeLanguage} />
-      {route.session === null ? (
+      {asksToken ? (
+        <main id="main" tabIndex={-1}>
+          <TokenDialog />
+        </main>
+      ) : route.session === null ? (
         <main id="main" tabIndex={-1}>
           <SessionsView server={server.data} />
         </main>
       ) : (
         <SessionFrame key={route.session} route={route} server={server.data} />
       )}
-      {asksToken ? <TokenDialog /> : null}
     </div>
   );
 }

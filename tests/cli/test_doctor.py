@@ -131,6 +131,7 @@ def test_upstreams_are_reached_without_a_key(shop: Shop, monkeypatch: pytest.Mon
     with Stub([error(401), error(404)]) as stub:
         found = shop.checks("--upstream", f"{stub.url}/v1")
         assert found["upstream"]["state"] == "good"
+        assert shop.checks("--upstream", f"openai={stub.url}/v1")["upstream"]["state"] == "good"  # as for `serve`
         assert [name for asked in stub.asked for name in asked.headers if name in ("authorization", "x-api-key")] == []
     found = shop.checks("--upstream", f"http://127.0.0.1:{shop.port}/v1", broken=True)
     assert found["upstream"]["state"] == "broken"

@@ -9,8 +9,8 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp_home import Home, call, failure, said
+from tests.conftest import Tried
 
-from conftest import Tried
 from sightline.adapters import mcp_memory
 from sightline.replay.offered_files import file_id
 

@@ -119,6 +119,7 @@ def test_a_window_asks_before_it_deletes_or_closes(changing: InspectedPage) -> N
     task = people.get_by_role("listitem").filter(has_text="Read <b>all</b> parts")
     people.get_by_role("button", name="delete 1").press("Enter")
     dialog = shown.get_by_role("dialog", name="Delete an item")
+    expect(dialog).to_contain_text("Read <b>all</b> parts")
     expect(dialog).to_contain_text("index: 1")
     expect(dialog.get_by_role("button", name="Leave it")).to_be_focused()
     changing.shoot("6-asks")

@@ -2,7 +2,11 @@
 
 from inspected_page import InspectedPage
 from inspector_server import TOKEN, InspectorServer
+from loopback import Server
 from playwright.sync_api import Browser, Page, expect
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
 
 TITLE = "This server needs its token"
 REFUSED = "401 (Unauthorized)"  # the browser notes each of them
@@ -48,11 +52,11 @@ def test_without_the_token_the_page_asks_and_says_where_it_is(browser: Browser, 
         page.shoot("token")
         assert not page.violations()
         assert page.cut() == []
-        dialog.get_by_label("Token").fill("not-the-token 密")
+        dialog.get_by_label("Address or token").fill("not-the-token 密")
         dialog.get_by_role("button", name="Use it").click()
         expect(dialog).to_contain_text("is not the server's")
-        dialog.get_by_label("Token").fill(f"{looked_at.url}#token={TOKEN}")
-        dialog.get_by_label("Token").press("Enter")
+        dialog.get_by_label("Address or token").fill(f"{looked_at.url}#token={TOKEN}")
+        dialog.get_by_label("Address or token").press("Enter")
         expect(page.option("Question 1")).to_be_visible()
         expect(shown.get_by_role("dialog")).to_have_count(0)
         assert shown.url == f"{looked_at.url}#/s/work/items"
@@ -77,3 +81,33 @@ def test_a_page_without_the_token_stops_asking_for_events(browser: Browser, look
         expect(page.page.get_by_role("dialog", name=TITLE)).to_be_visible()
         page.page.clock.run_for(20_000)
         assert len(page.asked("/api/events")) == 1
+
+
+EVIL = """
+<a href="%(url)s">look</a><iframe src="%(url)s"></iframe>
+<script>
+window.tried = Promise.allSettled([
+  fetch("%(api)s", {credentials: "include"}),
+  fetch("%(api)s", {mode: "no-cors", method: "POST", body: "{}"}),
+  fetch("%(api)s", {method: "POST", headers: {"X-Sightline-Token": "guess"}, body: "{}"}),
+]).then((all) => all.map((each) => each.status + (each.value ? each.value.type : "")));
+</script>
+"""
+
+
+def test_a_page_of_another_origin_can_only_lead_here(browser: Browser, looked_at: InspectorServer) -> None:
+    """Its link opens the inspector, which asks for the token; its frames, requests and guesses come to nothing."""
+    api = f"{looked_at.address}/api/sessions"
+    answers: list[tuple[str, int]] = []
+    evil = HTMLResponse(EVIL % {"url": looked_at.url, "api": api})
+    with Server(Starlette(routes=[Route("/", lambda _request: evil)])) as other:
+        context = browser.new_context()
+        page = context.new_page()
+        page.on("response", lambda got: got.url in (api, looked_at.url) and answers.append((got.url, got.status)))
+        page.goto(other.url)
+        assert page.evaluate("window.tried") == ["rejected", "fulfilledopaque", "rejected"]
+        assert set(answers) == {(api, 403), (looked_at.url, 403)}
+        page.get_by_role("link", name="look").click()
+        expect(page.get_by_role("dialog", name=TITLE)).to_be_visible()
+        assert answers[-1] == (looked_at.url, 200)
+        context.close()

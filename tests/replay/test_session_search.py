@@ -200,8 +200,28 @@ def test_a_long_log_is_read_in_parts(home: Path) -> None:
     while search.extend(20_000):
         calls += 1
     assert 3 <= calls <= 8
+    again = opened(home)
+    again._begin()
+    while again.extend(1):  # a step may be larger than what one call may read
+        pass
+    assert sum(count for _, count in again.documents()[file_id(file)].runs) == 40
     assert sum(count for _, count in search.documents()[file_id(file)].runs) == 40
     assert [len(found(search, f"word{number}")) for number in (0, 17, 39)] == [1, 1, 1]
+
+
+def test_a_long_session_is_read_in_parts(home: Path) -> None:
+    """The same for one of Sightline."""
+    search = opened(home, clock=lambda: milliseconds("2030-01-01T00:00:00Z"))
+    with Session.new(home / "shop", session_id="s") as session:
+        for number in range(20):
+            session.user(f"part {number}: word{number} " + "filler " * 400)
+            session.reply(reply_of("Noted."))
+    calls = 0
+    while search.extend(10_000):
+        calls += 1
+    assert 2 <= calls <= 6
+    assert sum(count for _, count in search.documents()["s"].runs) == 40
+    assert [len(found(search, f"word{number}")) for number in (0, 9, 19)] == [1, 1, 1]
 
 
 def test_a_damaged_log_hides_no_other(home: Path) -> None:

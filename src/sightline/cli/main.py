@@ -11,6 +11,7 @@ from sightline.cli.compact import compact, uncompact
 from sightline.cli.completion import completion
 from sightline.cli.context import context
 from sightline.cli.doctor import doctor
+from sightline.cli.hook import hook
 from sightline.cli.import_command import import_
 from sightline.cli.inspect_command import inspect
 from sightline.cli.mcp_command import mcp
@@ -85,8 +86,9 @@ for command in (
     doctor,
     serve,
     wrap,
-    store,
+    hook,
     mcp,
+    store,
     completion,
 ):
     app.add_command(command)

@@ -1,5 +1,7 @@
 """Finds what an agent read a second time although nobody had changed it."""
 
+from collections.abc import Iterable, Mapping
+
 import msgspec
 
 from sightline.shorten import Purpose, purpose_of, subject_of
@@ -15,6 +17,14 @@ class FileReads:
     def __init__(self) -> None:
         self._waiting: dict[str, tuple[str, bytes]] = {}  # id of a call that has no result yet → its file, arguments
         self._known: dict[str, set[bytes]] = {}  # file → the arguments with which it was read since it was changed
+
+    def state(self) -> tuple[dict[str, tuple[str, bytes]], dict[str, list[bytes]]]:
+        """Return what is known, to be stored: the calls without a result, and the reads of each file."""
+        return dict(self._waiting), {file: sorted(arguments) for file, arguments in self._known.items()}
+
+    def restore(self, waiting: Mapping[str, tuple[str, bytes]], known: Mapping[str, Iterable[bytes]]) -> None:
+        """Go on from what `state` returned."""
+        self._waiting, self._known = dict(waiting), {file: set(arguments) for file, arguments in known.items()}
 
     def add_call(self, call: Call) -> None:
         """Note a call."""

@@ -26,7 +26,7 @@ _SAID, _GIVEN, _CALLED = 20_000, 3_000, 400
 _KINDS = {Kind.USER: "user", Kind.ASSISTANT: "assistant", Kind.RESULT: "tool", Kind.SUMMARY: "summary"}
 _ROLES = {Role.USER: "user", Role.ASSISTANT: "assistant", Role.TOOL: "tool"}
 # Tools that show what stands elsewhere: that is to be found.
-_OWN_TOOL = re.compile(r"sightline__(?:search_sessions|context_report)\Z|(?:\A|__)(?:recall|expand)\Z")
+_OWN_TOOL = re.compile(r"(?:\A|__)(?:search_sessions|context_report|recall|expand)\Z")
 _LINE_ID = re.compile(r"L(\d{1,12})\.(\d{1,9})")
 
 

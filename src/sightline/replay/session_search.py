@@ -10,6 +10,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
+from itertools import islice
 from pathlib import Path
 from secrets import token_hex
 from threading import RLock
@@ -36,6 +37,8 @@ from sightline.values.clock import Clock, iso, wall_clock
 FOLDER = "search"  # in the folder of all sessions
 _FORMAT = 1
 _TABLE, _LOCK, _PARTS = "documents.msgpack", "lock", ".parts"
+_PARTS_OF_A_FILE = 16  # at most: for each part, all lines of a log are looked at, because they refer to each other
+_BYTES = 4  # of a token, about
 _HEAD = 1 << 16  # bytes of a log in which its title and project are looked for
 _CHUNK = 64  # rows whose texts are packed together
 _BREADTH = Breadth(0, 16, 0.3)  # what is said around a match is of no use here: `recall` shows it
@@ -221,7 +224,7 @@ class SessionSearch:
             if source.place is None:
                 read, is_done = self._read_file(source, document, most)
             else:
-                read, is_done = self._read_session(source, document), True
+                read, is_done = self._read_session(source, document, most)
             document.error = ""
         except (SightlineError, OSError) as error:
             read, is_done, document.error = 0, True, str(error)
@@ -241,7 +244,8 @@ class SessionSearch:
         kind = SOURCES.get(found.kind) or source_named(source.file.stem)
         return FirstLook(kind, found.title, found.project, found.created, found.model)
 
-    def _read_session(self, source: SessionSource, document: Document) -> int:
+    def _read_session(self, source: SessionSource, document: Document, most: int) -> tuple[int, bool]:
+        """Index the items of a session that are new. Return about how many bytes they have, and whether that is all."""
         assert source.place is not None
         if source.grown is not None:
             self._catalog.imported.bring_in(source.grown.path, source.grown)
@@ -251,20 +255,24 @@ class SessionSearch:
                 self._drop({source.id})  # it goes on with another branch
                 self._table.documents[source.id] = document
                 document.runs, document.read = [], 0
-            new = table[document.read :]
-            self._add(document, (row for row in session_rows(session, document.read) if row is not None))
-            document.read, document.last = len(table), table[-1].id if table else ""
-        return sum(info.full for info in new) * 4
+            read, end = 0, document.read
+            while end < len(table) and read <= most:
+                read, end = read + table[end].full * _BYTES, end + 1
+            rows = islice(session_rows(session, document.read), end - document.read)
+            self._add(document, (row for row in rows if row is not None))
+            document.read, document.last = end, table[end - 1].id if end else ""
+        return read, end == len(table)
 
     def _read_file(self, source: SessionSource, document: Document, most: int) -> tuple[int, bool]:
         """Index a file a step at a time. Return the bytes that were read, and whether that is all of it."""
         self._cut_tail(document)
+        most = max(most, source.size // _PARTS_OF_A_FILE)
         if (found := next(conversations(Source(source.file)), None)) is None:
             raise BadInput(f"{source.file.name} holds no conversation")
         read, rows, is_done = 0, list[SearchRow](), True
         for step in file_rows(found, document.read):
-            if read > most:
-                is_done = False
+            if read > most:  # the step before is whole, because this one has begun
+                document.read, document.tail, is_done = step.line - 1, 0, False
                 break
             read += step.size
             rows += step.rows

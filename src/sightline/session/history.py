@@ -25,9 +25,9 @@ from sightline.session.message_list import (
     Place,
     Seen,
     count_shared,
-    digest_of,
     held_bytes,
     link,
+    match,
     possible_ends,
     reply_key,
     reply_run,
@@ -38,6 +38,7 @@ from sightline.session.session import Session
 from sightline.values.items import Blob, Call, Message, Part, Text, Usage
 from sightline.values.lock import locked
 from sightline.wire import read_messages
+from sightline.wire.wire import Reader
 
 _ATTEMPTS = 3  # at appending while other processes append to the same session
 _MOST_OPEN = 4  # branches besides the current one whose sessions stay open
@@ -50,8 +51,8 @@ class History:
     `session` writes to the branch of the list that was given last. The session that was passed in stays open.
     """
 
-    def __init__(self, session: Session, *, wire: str = "") -> None:
-        """`wire`: the name of the format of the messages; without it each is read in its own, as by `extend`."""
+    def __init__(self, session: Session, *, wire: str | Reader = "") -> None:
+        """`wire`: the format of the messages, or its name; without it each is read in its own, as by `extend`."""
         self.session, self._first, self._wire = session, session, wire
         self._lock, self.held = RLock(), 0  # `held`: bytes of the list that was given last, if it was given as bytes
         self._seen: list[Seen] = []
@@ -201,8 +202,12 @@ class History:
     @locked
     def original(self, message: Message) -> Any | None:
         """Return the message of the list that this one of a payload shows unchanged; None if there is none."""
-        at = self._at.get(message.id)
-        return self._given[at] if at is not None and self._seen[at].digest == digest_of([message]) else None
+        return self.match([message])[0][0]
+
+    @locked
+    def match(self, messages: Sequence[Message]) -> list[tuple[Any | None, list[Message]]]:
+        """Return messages of a payload in groups, each with the message of the list that it shows unchanged or None."""
+        return [(None if at is None else self._given[at], same) for at, same in match(messages, self._seen, self._at)]
 
     @locked
     def close(self, *, with_first: bool = True) -> None:
@@ -258,14 +263,12 @@ class History:
 
     def _read(self, messages: Sequence[Any], first: int, end: int | None = None) -> list[list[Message]]:
         try:
-            return [accept.read_with(self._read_one, message) for message in messages[first:end]]
+            read_one = lambda message: read_messages(values_of(message), self._wire)  # noqa: E731
+            return [accept.read_with(read_one, message) for message in messages[first:end]]
         except BadInput:
             every = [value for message in messages for value in values_of(message)]
             accept.read_with(lambda values: read_messages(values, self._wire), every)  # it says which one is bad
             raise
-
-    def _read_one(self, message: Any) -> list[Message]:
-        return read_messages(values_of(message), self._wire)
 
     def _remember(self, messages: list[Any], seen: list[Seen], first: int) -> None:
         """Note what was given, from the first message on that is new or has another place."""

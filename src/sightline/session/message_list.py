@@ -1,6 +1,6 @@
 """A list of messages that another program holds: what is remembered of each message, and digests to know it again."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
@@ -33,7 +33,8 @@ class Seen(NamedTuple):
 
     copy: Any  # what was read of it
     chain: bytes  # digest of the list up to it
-    digest: bytes  # of the one neutral message that it is; empty if it is several
+    digest: bytes  # of the neutral messages that it is
+    size: int  # how many these are
     calls: frozenset[str]
     results: frozenset[str]
 
@@ -48,7 +49,7 @@ def link(messages: Sequence[Any], read: Sequence[list[Message]], chain: bytes) -
         calls = frozenset(part.id for part in parts if isinstance(part, Call))
         results = frozenset(part.id for part in parts if isinstance(part, Result))
         copy = given if isinstance(given, bytes) else common.plain(view_of(given), "message")
-        linked.append(Seen(copy, chain, digest if len(neutral) == 1 else b"", calls, results))
+        linked.append(Seen(copy, chain, digest, len(neutral), calls, results))
     return linked
 
 
@@ -73,6 +74,27 @@ def digest_of(messages: Sequence[Message]) -> bytes:
     """Return a digest of what messages say. Cache markers and ids of providers are not part of it."""
     said = msgspec.json.encode([(message.role, message.parts) for message in messages])
     return blake2b(said, digest_size=16).digest()
+
+
+def match(
+    messages: Sequence[Message], seen: Sequence[Seen], places: Mapping[str, int]
+) -> list[tuple[int | None, list[Message]]]:
+    """Return messages of a payload in groups, each with the place in the list of the message that says the same.
+
+    None: no message of the list does. `places`: the last item of a message of the list → its place.
+    """
+    groups: list[tuple[int | None, list[Message]]] = []
+    for message in messages:
+        if not groups or groups[-1][0] is not None:
+            groups.append((None, []))
+        others = groups[-1][1]
+        others.append(message)
+        at = places.get(message.id)
+        if at is None or len(others) < seen[at].size or digest_of(others[-seen[at].size :]) != seen[at].digest:
+            continue
+        first = len(others) - seen[at].size
+        groups[-1:] = [*([(None, others[:first])] if first else []), (at, others[first:])]
+    return groups
 
 
 def possible_ends(seen: Sequence[Seen], read: Sequence[list[Message]], first: int) -> dict[bytes, int]:

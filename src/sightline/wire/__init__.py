@@ -15,7 +15,7 @@ from sightline.errors import BadInput, SightlineError
 from sightline.values.foreign_code import described, warn_once
 from sightline.values.items import Message, Role, ToolDefinition
 from sightline.wire import common, langchain, registry
-from sightline.wire.wire import Wire
+from sightline.wire.wire import Reader, Wire
 
 __all__ = ["is_block", "read_messages", "read_reply", "read_tools", "view", "why_ended"]
 
@@ -65,8 +65,8 @@ def why_ended(reply: object) -> str:
     return _read(wire, "why_ended", str, found) if (wire := _find("recognises_reply", found)) is not None else ""
 
 
-def read_messages(messages: Iterable[Mapping[str, Any]], wire: str = "") -> list[Message]:
-    """Read a message list in any format, LangChain's included, or in that of the wire of this name.
+def read_messages(messages: Iterable[Mapping[str, Any]], wire: str | Reader = "") -> list[Message]:
+    """Read a message list in any format, LangChain's included, or in that of this wire, or of the wire of this name.
 
     If the format is not said, each message is read in its own, and one that fits several like its neighbours. A message
     may also have the key `when`: when it was said, as text.
@@ -78,7 +78,7 @@ def read_messages(messages: Iterable[Mapping[str, Any]], wire: str = "") -> list
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         raise common.bad_input("messages", common.describe(messages), "a list of messages")
     plain = [_plain(message, f"messages[{index}]") for index, message in enumerate(messages)]
-    return _read_plain(plain, registry.wire(wire) if wire else None)
+    return _read_plain(plain, (registry.wire(wire) if wire else None) if isinstance(wire, str) else wire)
 
 
 def view(message: Any) -> Any:
@@ -93,7 +93,7 @@ def _plain(value: object, where: str) -> Any:
     return common.plain(langchain.dump(value) if langchain.is_object(value) else value, where)
 
 
-def _read_plain(messages: list[Any], wire: Wire | None = None) -> list[Message]:
+def _read_plain(messages: list[Any], wire: Reader | None = None) -> list[Message]:
     whens = [_pop_when(message, f"messages[{index}].when") for index, message in enumerate(messages)]
     wires: list[Any] = [
         wire or (langchain if langchain.recognises(message) else _wire_of(message)) for message in messages
@@ -114,7 +114,7 @@ def _read_plain(messages: list[Any], wire: Wire | None = None) -> list[Message]:
     return neutral
 
 
-def _read_list(wire: Wire, messages: list[Any], first: int, end: int) -> list[Message]:
+def _read_list(wire: Reader, messages: list[Any], first: int, end: int) -> list[Message]:
     return _read(wire, "read", list, messages[first:end], at=first)
 
 
@@ -183,7 +183,7 @@ def _find(hook: str, value: Any) -> Wire | None:
     return None
 
 
-def _read(wire: Wire, hook: str, kind: type[T], *given: Any, **more: Any) -> T:
+def _read(wire: Reader, hook: str, kind: type[T], *given: Any, **more: Any) -> T:
     """What a wire makes of what it has recognised. Raises BadInput that names a wire of others if that fails."""
     if registry.is_ours(wire):
         read: T = getattr(wire, hook)(*given, **more)

@@ -111,16 +111,20 @@ def in_call_order(run: Sequence[Message]) -> Sequence[Message]:
     return [run[0], *sorted(run[1:], key=lambda message: order.get(result_of(message).id, len(order)))]
 
 
-def pair(messages: Iterable[Message], rule: IdRule) -> Iterator[Message]:
-    """The same messages with legal ids, and with the results after an assistant message in the order of its calls."""
-    ids = WireIds(rule)
+def in_order(messages: Iterable[Message]) -> Iterator[Message]:
+    """The same messages, with the results after an assistant message in the order of its calls."""
     run: list[Message] = []
-    for message in map(ids.fit, messages):
+    for message in messages:
         if run and begins_run(message, run[-1].role):
             yield from in_call_order(run)
             run = []
         run.append(message)
     yield from in_call_order(run)
+
+
+def pair(messages: Iterable[Message], rule: IdRule) -> Iterator[Message]:
+    """The same messages with legal ids, and with the results after an assistant message in the order of its calls."""
+    return in_order(map(WireIds(rule).fit, messages))
 
 
 def result_of(message: Message) -> Result:

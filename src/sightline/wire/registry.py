@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sightline.errors import BadInput
 from sightline.values.foreign_code import described, warn_once
 from sightline.wire.call_ids import IdRule
-from sightline.wire.wire import Wire
+from sightline.wire.wire import Reader, Wire
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -80,7 +80,7 @@ def offered() -> Iterator[Wire]:
             yield wire
 
 
-def is_ours(wire: Wire) -> bool:
+def is_ours(wire: Reader) -> bool:
     """Whether a wire is one of this package."""
     return wire.NAME in OURS and wire is _ours(wire.NAME)
 

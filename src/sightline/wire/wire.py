@@ -21,6 +21,15 @@ class Head(NamedTuple):
     arguments: Json  # besides the list of messages, such as tools
 
 
+class Reader(Protocol):
+    """What messages are read with where their format is known: a wire, or a form of messages that is only followed."""
+
+    NAME: str
+
+    def read(self, messages: list[Any], *, at: int = 0) -> list[Message]:
+        """Read a message list. `at` is the index of the first one, for error messages. Raises BadInput."""
+
+
 class Wire(Protocol):
     """One provider's format.
 

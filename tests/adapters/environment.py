@@ -1,0 +1,61 @@
+"""Environments of their own, for tests with other versions of a framework than those that `make test` has."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+_CORE: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+_FOLDERS = ("src", "tests", "tests/adapters", "tests/server", "tests/agent/models")  # where helpers of tests are
+
+
+def make_environment(factory: pytest.TempPathFactory, name: str, requirements: Sequence[str]) -> Path:
+    """Make an environment with what Sightline needs and these packages, once in a run. Return its Python."""
+    base = factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = shared / "environments" / name
+    folder.parent.mkdir(exist_ok=True)
+    with (folder.parent / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other workers may want the same one
+        if not (folder / "ready").exists():
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--clear", str(folder)], check=True)
+            pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet"]
+            done = subprocess.run([*pip, *_CORE, *requirements], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr[-3000:]
+            (folder / "ready").touch()
+    return folder / "bin" / "python"
+
+
+def run_in(python: Path, *command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command of Python in a folder, with Sightline's source and the helpers of the tests."""
+    home = {"HOME": str(folder), "SIGHTLINE_HOME": str(folder / "home"), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+    paths = {"PYTHONPATH": ":".join(str(ROOT / each) for each in _FOLDERS)}
+    return subprocess.run(
+        [str(python), *command], cwd=folder, env=home | paths, capture_output=True, text=True, check=False
+    )
+
+
+def run_tests(python: Path, *files: str, folder: Path) -> str:
+    """Run test files of ours there, and return how it ended. Warnings of other versions are no failures."""
+    command = [
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(ROOT),
+        "-c",
+        str(ROOT / "pyproject.toml"),
+    ]
+    done = run_in(
+        python, *command, "-o", "filterwarnings=default", *(str(ROOT / each) for each in files), folder=folder
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    return done.stdout
