@@ -81,7 +81,7 @@ class History:
             BadInput: a message that cannot be read, by its index. Nothing is appended then.
         """
         given = list(messages)
-        return retry_on_conflict(lambda: self._follow(given, in_place, replies, usage), self._refresh, _ATTEMPTS)
+        return retry_on_conflict(lambda: self._follow(given, in_place, replies, usage), self.refresh, _ATTEMPTS)
 
     @property
     def place(self) -> ListPlace:
@@ -95,14 +95,12 @@ class History:
         return self.session
 
     @locked
-    def refresh(self) -> None:
-        """Read what other processes have appended."""
-        self._refresh()
-
-    @locked
     def is_last(self, place: ListPlace) -> bool:
-        """Whether the branch of a list ends with it: no longer list was given, and no reply to it is expected."""
-        return self._ends.get(place.branch) == place.chain
+        """Whether the branch of a list ends with it: no longer list was given, no reply to it is there or expected."""
+        if self._ends.get(place.branch) != place.chain:
+            return False  # else there may still be a reply, of a process that was killed before it could say so
+        item = next((each.item for each in self._places.get(place.chain, ()) if each.branch == place.branch), "")
+        return not item or not self.session_at(place).items.is_answered(item)
 
     @locked
     def branch_off(self, place: ListPlace) -> ListPlace:
@@ -333,7 +331,9 @@ class History:
             if note.base is not None and links:
                 self._bases[links[-1][0]] = bytes.fromhex(note.base)
 
-    def _refresh(self) -> None:
+    @locked
+    def refresh(self) -> None:
+        """Read what other processes have appended."""
         self.session.refresh()
         self._read_places()
         self._seen, self._given, self._at = [], [], {}
