@@ -3,7 +3,8 @@
 Graphs, frameworks and clients of a provider hold the conversation themselves, and hand over the whole list at each
 call. Messages that were there before are compared with what was given last time, and only others are read. Each has a
 digest of the list up to it. The log keeps these digests, so that a list is known again after a restart and on every
-branch. A list that does not go on from what the log has is a branch: it shares the messages that are the same.
+branch. A list that does not go on from what the log has is a branch: it shares the messages that are the same. The file is
+longer than others, because following, branching and replies work on one state.
 """
 
 from collections.abc import Callable, Sequence
@@ -263,12 +264,13 @@ class History:
 
     def _read(self, messages: Sequence[Any], first: int, end: int | None = None) -> list[list[Message]]:
         try:
-            read_one = lambda message: read_messages(values_of(message), self._wire)  # noqa: E731
-            return [accept.read_with(read_one, message) for message in messages[first:end]]
+            return [accept.read_with(self._read_values, values_of(message)) for message in messages[first:end]]
         except BadInput:
-            every = [value for message in messages for value in values_of(message)]
-            accept.read_with(lambda values: read_messages(values, self._wire), every)  # it says which one is bad
-            raise
+            accept.read_with(self._read_values, [value for message in messages for value in values_of(message)])
+            raise  # unless that has: it says which one is bad
+
+    def _read_values(self, values: Sequence[Any]) -> list[Message]:
+        return read_messages(values, self._wire)
 
     def _remember(self, messages: list[Any], seen: list[Seen], first: int) -> None:
         """Note what was given, from the first message on that is new or has another place."""
