@@ -3,8 +3,9 @@
 Graphs, frameworks and clients of a provider hold the conversation themselves, and hand over the whole list at each
 call. Messages that were there before are compared with what was given last time, and only others are read. Each has a
 digest of the list up to it. The log keeps these digests, so that a list is known again after a restart and on every
-branch. A list that does not go on from what the log has is a branch: it shares the messages that are the same. The file is
-longer than others, because following, branching and replies work on one state.
+branch. A list that does not go on from what the log has is a branch: it shares the messages that are the same.
+
+The file is longer than others, because following, branching and replies work on one state.
 """
 
 from collections.abc import Callable, Sequence
