@@ -3,14 +3,15 @@
 from importlib.metadata import PackageNotFoundError, version
 
 
-def check_version(package: str, oldest: tuple[int, int], before: int, *, user: str = "") -> None:
+def check_version(package: str, oldest: tuple[int, int], before: int, *, user: str = "", extra: str = "") -> None:
     """Raise ImportError if the package is missing, older than `oldest`, or of the major version `before` or later.
 
-    The error says what to install: the extra of Sightline has the name of the package. `user`: what needs the package,
-    if that is not the adapter of its name; then there is no extra.
+    The error says what to install: the extra of Sightline has the name of the package, or that of `extra`. `user`: what
+    needs the package, if that is not the adapter of its name; then there is no extra.
     """
-    wanted = f"{package}>={oldest[0]}.{oldest[1]},<{before}" if user else f"sightline[{package}]"
-    install, module = f"pip install '{wanted}'", user or f"sightline.adapters.{package.replace('-', '_')}"
+    extra = extra or package
+    wanted = f"{package}>={oldest[0]}.{oldest[1]},<{before}" if user else f"sightline[{extra}]"
+    install, module = f"pip install '{wanted}'", user or f"sightline.adapters.{extra.replace('-', '_')}"
     try:
         found = version(package)
     except PackageNotFoundError as error:

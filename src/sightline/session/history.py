@@ -72,9 +72,10 @@ class History:
     ) -> Session:
         """Append what is new in this list, and return the session to compose from: its branch is this list's.
 
-        A message may also be given as JSON, in bytes, or as a list of the items that it consists of. `in_place` as for
-        `Session.extend`. `replies`: the last ones are the model's reply to the last payload, so that the usage it
-        reports corrects how tokens are counted. `usage`: that of the reply, where the messages do not have it.
+        A message may also be given as JSON, in bytes, as a list of the items that it consists of, or as a neutral
+        `Message`. `in_place` as for `Session.extend`. `replies`: the last ones are the model's reply to the last
+        payload, so that the usage it reports corrects how tokens are counted. `usage`: that of the reply, where the
+        messages do not have it.
 
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing is appended then.
@@ -262,7 +263,7 @@ class History:
             raise
 
     def _read_one(self, message: Any) -> list[Message]:
-        return read_messages(values_of(message), self._wire)
+        return [message] if isinstance(message, Message) else read_messages(values_of(message), self._wire)
 
     def _remember(self, messages: list[Any], seen: list[Seen], first: int) -> None:
         """Note what was given, from the first message on that is new or has another place."""
