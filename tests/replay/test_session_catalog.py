@@ -120,7 +120,7 @@ def test_only_what_has_changed_is_read_also_after_a_restart(home: Path, monkeypa
 
 def test_what_is_long_is_counted_later(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page does not wait for it; it says how many are pending, and the order by counts puts them last."""
-    monkeypatch.setattr("sightline.replay.session_catalog._HEAD", 1)
+    monkeypatch.setattr("sightline.replay.session_catalog.HEAD", 1)
     monkeypatch.setattr("sightline.replay.session_catalog._PAGE_BYTES", 0)
     monkeypatch.setattr("sightline.replay.log_count._PIECE", 1)
     keep(home / "one", "long", *map(str, range(50)))

@@ -7,6 +7,7 @@ answer says what they are: data, not instructions.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import NamedTuple
 
 from sightline.replay.session_search import FoundSession
@@ -84,9 +85,8 @@ def snippet(text: str, terms: Iterable[str]) -> str:
     begins = [re.escape(term[:5]) for term in terms]
     # Words begin so, because terms are stems; Chinese has no spaces between them.
     wanted = "|".join(f"\\b{each}" if each.isascii() else each for each in begins)
-    places = (
-        [(found.start(), found[0].casefold()) for found in re.finditer(wanted, text, re.IGNORECASE)] if wanted else []
-    )
+    matches = islice(re.finditer(wanted, text, re.IGNORECASE), _MOST_PLACES) if wanted else ()
+    places = [(found.start(), found[0].casefold()) for found in matches]
     best, most = 0, 0
     for at, _ in places:
         near = len({start for place, start in places if at <= place < at + _SNIPPET - _BEFORE})

@@ -14,9 +14,12 @@ from sightline.errors import SightlineError
 from sightline.log.stores import Store, Tips
 from sightline.log.stores.side_files import read_whole
 from sightline.replay.log_count import Counted, LogCount
-from sightline.replay.offered_files import FirstLook
+from sightline.replay.offered_files import CLAUDE_CODE, CODEX, SIGHTLINE, SOURCES, FirstLook
 from sightline.replay.places import Place
 
+HEAD = 1 << 15  # bytes of a log in which its title is looked for
+PROXY = "proxy"
+_NAMES = {"proxy-": PROXY, "claude-": CLAUDE_CODE, "codex-": CODEX}  # how the ids of such sessions begin
 _QUIET = 3600.0  # seconds since a log was last written to, after which it counts as ended
 
 
@@ -75,6 +78,13 @@ class ListedLog:
         except OSError as error:
             self.counted = replace(self.counted, error=error.strerror or str(error))
         return self._read(before, size if done else -1)
+
+    def look(self) -> FirstLook:
+        """Return what it is about, by its first lines."""
+        if not self.looked:
+            self.read(HEAD)
+        found, named = self.counted, source_named(self.session_id)
+        return FirstLook(SOURCES.get(found.kind) or named, found.title, found.project, found.created, found.model)
 
     def kept(self) -> KeptCount:
         """Return what to keep of it."""
@@ -178,6 +188,11 @@ class UnplacedLogs:
             if log.is_ready and not log.has_grown():
                 break
         return found
+
+
+def source_named(session_id: str) -> str:
+    """Return where a session comes from, by how its id begins."""
+    return next((source for begin, source in _NAMES.items() if session_id.startswith(begin)), SIGHTLINE)
 
 
 def read_kept(file: Path) -> KeptList:

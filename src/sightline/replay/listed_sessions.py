@@ -6,12 +6,10 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
+from sightline.replay.listed_logs import ListedLog, source_named
 from sightline.replay.log_count import Counted
-from sightline.replay.offered_files import CLAUDE_CODE, CODEX, SIGHTLINE, SOURCES, Offered
+from sightline.replay.offered_files import SOURCES, Offered
 from sightline.replay.places import Place
-
-PROXY = "proxy"
-_NAMES = {"proxy-": PROXY, "claude-": CLAUDE_CODE, "codex-": CODEX}  # how the ids of such sessions begin
 
 
 class Listed(Struct, frozen=True):
@@ -62,13 +60,8 @@ class SessionSource(NamedTuple):
     file: Path
     size: int
     changed: int  # when, in nanoseconds since 1970
-    place: Place | None = None  # None: a file that was not imported
+    log: ListedLog | None = None  # None: a file that was not imported
     grown: Offered | None = None  # the file that it was imported from, if that has grown since
-
-
-def source_named(session_id: str) -> str:
-    """Return where a session comes from, by how its id begins."""
-    return next((source for begin, source in _NAMES.items() if session_id.startswith(begin)), SIGHTLINE)
 
 
 def session_row(place: Place, session_id: str, counted: Counted, error: str = "") -> Listed:

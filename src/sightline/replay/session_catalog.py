@@ -22,7 +22,7 @@ from sightline.log.stores.disk import make_directory
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.side_files import replace_whole
 from sightline.replay.imported_files import ImportedFiles
-from sightline.replay.listed_logs import KeptList, ListedLog, StoredLog, UnplacedLog, UnplacedLogs, read_kept
+from sightline.replay.listed_logs import HEAD, KeptList, ListedLog, StoredLog, UnplacedLog, UnplacedLogs, read_kept
 from sightline.replay.listed_sessions import Listed, Page, SessionSource, Wanted, row_filter, row_order, session_row
 from sightline.replay.log_count import Counted
 from sightline.replay.offered_files import (
@@ -37,7 +37,6 @@ from sightline.replay.offered_files import (
 from sightline.replay.places import Place, Places
 from sightline.values.items import Usage
 
-_HEAD = 1 << 15  # bytes of a log in which its title is looked for
 _MOST_HEADS = 200  # logs, and files, whose beginning is read for one list; others are read in the background
 _PAGE_BYTES = 1 << 24  # of logs that are counted for one page, before it is shown with what is known
 _ROW_BYTES = 1 << 23  # of one log that are counted before it is described
@@ -69,7 +68,7 @@ class SessionCatalog:
         with self._lock:
             logs, offered = self._logs_now(), self._offered_now()
             for log in [log for log in logs if not log.looked][:_MOST_HEADS]:
-                self._read(log, _HEAD)
+                self._read(log, HEAD)
             unseen = self._unseen(offered)
             self._look(unseen[:_MOST_HEADS])
             origins = self._origins(offered)
@@ -141,11 +140,16 @@ class SessionCatalog:
             for log in self._logs_now():
                 file, grown = origins.get(log.session_id, (None, False)) if self._is_imported(log) else (None, False)
                 full_id, grown_file = log.place.full_id(log.session_id), file if grown else None
-                found.append(SessionSource(full_id, log.file, log.size, log.changed, log.place, grown_file))
+                found.append(SessionSource(full_id, log.file, log.size, log.changed, log, grown_file))
             imported = self._imported_files()
             files = (each for path, each in offered.items() if path not in imported)
             found += [SessionSource(file_id(each.path), each.path, each.size, each.changed) for each in files]
             return sorted(found, key=lambda each: -each.changed)
+
+    def look(self, source: SessionSource) -> FirstLook:
+        """Return what a session or file is about, by its first lines."""
+        with self._lock:
+            return look_at(source.file) if source.log is None else source.log.look()
 
     def locate(self, full_id: str) -> tuple[Place, str]:
         """Return the place of a session, and its id there. What is new in the file of a session is imported first.
