@@ -39,10 +39,11 @@ def test_the_last_call_is_one_request(page: InspectedPage) -> None:
 
 def test_the_calls_of_a_branch_are_its_own(changing: InspectedPage) -> None:
     """A session has more of them on all branches together than the branch that is looked at."""
-    made = changing.context.request.post(f"{changing.server.address}/api/sessions/work/fork", data={"at": "2"})
-    assert made.ok, made.text()
-    branch = made.json()["branch"]
-    shown = changing.open(f"#/s/work/call?branch={branch}")
+    shown = changing.open("#/s/work/items/2")
+    shown.get_by_role("button", name="Fork here").click()
+    expect(shown).to_have_url(re.compile("branch="))
+    branch = shown.url.partition("branch=")[2]
+    shown.goto(f"{changing.server.url}#/s/work/call?branch={branch}")
     expect(shown.locator(".empty, .pager")).to_be_visible()
     assert not shown.get_by_role("alert").count()
     shown.goto(f"{changing.server.url}#/s/work/try?branch={branch}")
