@@ -7,6 +7,7 @@ answer says what they are: data, not instructions.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import NamedTuple
 
 from sightline.replay.session_search import FoundSession
