@@ -5,6 +5,7 @@ As root the server runs as an ordinary user, because PostgreSQL refuses to run a
 
 import fcntl
 import os
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -42,11 +43,12 @@ class PostgresServer:
         server.start()
         return server
 
-    def start(self) -> None:
-        """Start it again after `stop`."""
+    def start(self, most_bytes: int = resource.RLIM_INFINITY) -> None:
+        """Start it again after `stop`. No file of it may become larger than this, as on a disk that is full."""
         settings = " ".join(f"-c {name}={value or chr(39) * 2}" for name, value in self._settings.items())
         options = f"-k {self.folder} {settings}"
-        self._run("pg_ctl", "-D", self.folder / "data", "-o", options, "-l", self.folder / "log", "-w", "start")
+        command = ("pg_ctl", "-D", self.folder / "data", "-o", options, "-l", self.folder / "log", "-w", "start")
+        self._run(*command, most_bytes=most_bytes)
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it; `immediate` is a crash."""
@@ -68,11 +70,13 @@ class PostgresServer:
         """A connection for a test that looks at the tables, or damages them."""
         return psycopg.connect(f"postgresql://tests@/postgres?host={self.folder}", autocommit=True)
 
-    def _run(self, program: str, *arguments: object) -> None:
+    def _run(self, program: str, *arguments: object, most_bytes: int = resource.RLIM_INFINITY) -> None:
         user = NOBODY if os.getuid() == 0 else None
+        limits = ["prlimit", f"--fsize={most_bytes}"] if most_bytes != resource.RLIM_INFINITY else []
         with tempfile.TemporaryFile() as said:  # a pipe would wait for the server, which keeps it open
             done = subprocess.run(
-                [self._bin / program, *map(str, arguments)], user=user, group=user, extra_groups=[] if user else None,
+                [*limits, self._bin / program, *map(str, arguments)],
+                user=user, group=user, extra_groups=[] if user else None,
                 cwd=self.folder, stdout=said, stderr=said, stdin=subprocess.DEVNULL, check=False,
             )  # fmt: skip
             said.seek(0)

@@ -13,7 +13,7 @@ from tests.conftest import Tried
 from writer import BUDGET, insist
 
 from postgres_server import PostgresServer
-from sightline import PostgresStores, Session
+from sightline import PostgresStores, Session, Unwritable
 from sightline.log.entries import decode
 from sightline.testing import WordCounter
 
@@ -81,6 +81,39 @@ def test_writers_are_in_each_others_way(url: str, stores: PostgresStores, count:
     assert len([ack for ack in acks if "text" in ack]) == 2 * count
     check(stores, acks)
     tried("appends of writers at once", 2 * count)
+
+
+@pytest.mark.soak
+def test_a_disk_that_is_full_keeps_what_was_stored(tried: Tried) -> None:
+    """The append that does not fit is refused whole; everything else can be read; it goes on when there is space."""
+    server = PostgresServer.make(synchronous_commit="on")
+    try:
+        server.stop()
+        server.start(most_bytes=24 << 20)
+        random, written = Random(1), list[str]()
+        with closing(PostgresStores(server.url("full"))) as stores:
+            session = Session.new(stores=stores, session_id="s", token_counter=WordCounter())
+
+            def fill() -> None:
+                while True:
+                    written.append(random.randbytes(500_000).hex())
+                    session.user(written[-1])
+
+            with pytest.raises(Unwritable, match="make room"):
+                fill()
+            refused = written.pop()
+            assert [session.items.text(item.id) for item in session.items] == written
+            with pytest.raises(Unwritable):
+                session.user(refused)
+            server.stop()
+            server.start()
+            session.user(refused)
+            session.close()
+            with Session.resume("s", stores=stores, token_counter=WordCounter()) as again:
+                assert [again.items.text(item.id) for item in again.items] == [*written, refused]
+        tried("full disks", 1)
+    finally:
+        server.delete()
 
 
 def test_payloads_of_alternating_writers_can_all_be_made_again(stores: PostgresStores) -> None:

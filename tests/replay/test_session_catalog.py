@@ -9,10 +9,11 @@ import pytest
 from sightline import MemoryStores, Session
 from sightline.errors import SessionNotFound
 from sightline.log.stores.session_folder import Folder
+from sightline.replay.listed_sessions import Listed, Wanted
 from sightline.replay.log_count import LogCount
 from sightline.replay.offered_files import look_at
 from sightline.replay.places import Places
-from sightline.replay.session_catalog import Listed, SessionCatalog, Wanted
+from sightline.replay.session_catalog import SessionCatalog
 from sightline.testing import reply_of
 from sightline.values.items import Text
 

@@ -195,6 +195,39 @@ def test_events_of_one_server_are_seen_at_the_other(servers: tuple[list[str], li
     assert told["session"] == "s"
 
 
+def test_a_conversation_that_was_deleted_and_begun_anew_goes_on(
+    tmp_path: Path, url: str, stores: PostgresStores
+) -> None:
+    """A server that had the deleted one open goes on with the new one."""
+    body = {"model": MODELS["chat"], "messages": [{"role": "user", "content": "Again?"}]}
+    with ExitStack() as stack:
+        upstream = stack.enter_context(Upstream(at_once))
+        upstreams = {"anthropic": upstream.anthropic_url, "openai": upstream.openai_url}
+        apps, addresses = [], []
+        for number in range(2):
+            own = stack.enter_context(closing(PostgresStores(url)))
+            apps.append(
+                create_app(Config(folder=tmp_path, root=tmp_path / str(number), stores=own, upstreams=upstreams))
+            )
+            server = Server(apps[-1])
+            server.start()
+            stack.callback(server.stop)
+            addresses.append(f"{server.url}/v1/chat/completions")
+
+        def ask(address: str) -> None:
+            assert httpx2.post(address, json=body, headers=JSON, timeout=60, trust_env=False).status_code == 200
+
+        for address in addresses:
+            ask(address)
+        stores.delete(stores.sessions()[0])
+        for address in addresses:
+            ask(address)
+        assert [app.state.totals.unlogged for app in apps] == [0, 0]
+    [texts] = kept(stores).values()
+    assert texts[0] == "Again?"
+    assert len(texts) == 2
+
+
 def follow(hub: Hub, until: Callable[[Event], bool]) -> Event:
     """The first such event of a hub."""
 

@@ -7,10 +7,11 @@ from urllib.parse import quote
 
 from sightline.adapters import mcp_answers as answers
 from sightline.errors import UnknownItem
+from sightline.replay.listed_sessions import Wanted
 from sightline.replay.offered_files import file_id
 from sightline.replay.places import Places
 from sightline.replay.search_rows import is_line_id, item_of
-from sightline.replay.session_catalog import SessionCatalog, Wanted
+from sightline.replay.session_catalog import SessionCatalog
 from sightline.replay.session_search import Document, SessionSearch
 from sightline.session.session import Session
 from sightline.values.clock import wall_clock

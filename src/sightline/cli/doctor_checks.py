@@ -41,6 +41,7 @@ EXTRAS: Mapping[str, Sequence[str]] = {  # modules that show whether an extra is
     "agent": ("httpx2", "langgraph"),
     "chat": ("prompt_toolkit",),
     "server": ("starlette", "uvicorn", "httpx2", "prometheus_client"),
+    "postgres": ("psycopg", "psycopg_pool"),
     "mcp": ("mcp",),
     "local": ("xllamacpp",),
 }

@@ -33,7 +33,7 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
 
     Each is a project's folder, a folder with logs (*.jsonl), or a database (postgresql://user@host/name). A folder that
     does not exist yet gets the logs. Nothing in FROM is changed. What TO has already is not written again, so an
-    interrupted copy is begun again with the same command. Saved code and the files of programs stay on this machine.
+    interrupted copy is begun again with the same command. Saved code and the files of programs are not copied.
 
     \b
     Examples:

@@ -28,9 +28,10 @@ from sightline.log.stores.memory import MemoryStore
 from sightline.log.stores.side_files import PartFile, locked_in_place, read_whole, replace_whole
 from sightline.recall.search import Breadth, Hit, SearchIndex, SearchScope
 from sightline.replay.listed_logs import ListedLog
+from sightline.replay.listed_sessions import SessionSource
 from sightline.replay.offered_files import FirstLook
 from sightline.replay.search_rows import SearchRow, file_rows, session_rows
-from sightline.replay.session_catalog import SessionCatalog, SessionSource
+from sightline.replay.session_catalog import SessionCatalog
 from sightline.session.session import Session
 from sightline.values.clock import Clock, iso, wall_clock
 

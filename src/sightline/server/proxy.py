@@ -11,6 +11,8 @@ from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.agent.models.errors import overflow_tokens
+from sightline.errors import SessionNotFound, Unwritable
+from sightline.log.stores import DELETED
 from sightline.server.events import Event, Hub
 from sightline.server.exchange import Exchange
 from sightline.server.metrics import Metrics
@@ -93,6 +95,13 @@ class Proxy:
             found = self._turns.names.find(asked)
             names.add(found.name)
             self._turns.forget_deleted(found.name)
+            try:
+                return found, self._turns.prepare(found, passed=passed)
+            except (Unwritable, SessionNotFound) as error:  # there may be a new one of its name in the database
+                if isinstance(error, Unwritable) and DELETED not in error.why:
+                    raise
+            with self._turns.closed(found.name):
+                pass
             return found, self._turns.prepare(found, passed=passed)
 
         try:

@@ -169,7 +169,8 @@ class Turns:
                 history.follow(asked.messages, in_place=True)
                 place = history.place
             session = history.session
-            if (name, place) in self._taken:  # the same request is being answered: this one gets an answer of its own
+            # The same request is being answered, or was by a server that was killed: this one gets its own answer.
+            if (name, place) in self._taken or not history.is_last(place):
                 place = history.branch_off(place)
                 session = history.session
             number = next(self._numbers)

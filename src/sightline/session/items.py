@@ -189,6 +189,12 @@ class Items:
         accept.check_range(start, lines, grep)
         return self._recall.page(self.row(item_id), start, lines, grep, Room(tokens)).text
 
+    def is_answered(self, item_id: str | int) -> bool:
+        """Whether a model has said something after this item, on this branch."""
+        timeline, row = self._journal.timeline, self.row(item_id)
+        later = timeline.rows_on(self._journal.path, range(row + 1, len(timeline)))
+        return any(timeline.kind[each] == Kind.ASSISTANT for each in later)
+
     @locked
     def pin(self, item_id: str | int) -> None:
         """Show an item in full in every payload from now on."""

@@ -340,6 +340,13 @@ def test_a_schema_is_brought_forward_and_a_newer_one_refused(url: str) -> None:
         older.sessions()
 
 
+def test_a_schema_may_have_any_plain_name(postgres: PostgresServer) -> None:
+    """Also one that is a word of SQL."""
+    with closing(PostgresStores(postgres.url("full"))) as stores, closing(stores.create("s")) as store:
+        append(store, said())
+        assert stores.sessions() == ["s"]
+
+
 def test_tenants_do_not_see_each_other(url: str) -> None:
     """Two tenants may have sessions of the same id."""
     with closing(PostgresStores(f"{url}&tenant=one")) as one, closing(PostgresStores(f"{url}&tenant=two")) as two:

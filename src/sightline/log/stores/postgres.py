@@ -19,7 +19,7 @@ import msgspec
 
 from sightline.errors import BadInput, Conflict, Locked, SessionNotFound, StoreError, Unconfirmed, Unwritable
 from sightline.log.entries import encode
-from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips, Written, check_session_id
+from sightline.log.stores import DELETED, Line, Make, Placement, Repairs, Span, Tips, Written, check_session_id
 from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows
 from sightline.log.stores.sequence import number
 
@@ -173,7 +173,7 @@ class PostgresStore:
         return bool(found)
 
     def _deleted(self) -> Unwritable:
-        return Unwritable(self._where, f"session {self.session_id!r} was deleted while it was open")
+        return Unwritable(self._where, f"session {self.session_id!r} {DELETED}")
 
     def read_many(self, spans: Sequence[Span]) -> list[bytes]:
         if not spans or self._find() is None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from sightline.errors import BadInput, StoreError
-from sightline.log.stores.postgres_schema import migrate
+from sightline.log.stores.postgres_schema import migrate, quoted
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -117,7 +117,7 @@ class Database:
 
     def sql(self, text: str) -> bytes:
         """A statement, with our schema in it."""
-        return text.format(s=self.address.schema).encode()
+        return text.format(s=quoted(self.address.schema)).encode()
 
     def read(self, statement: bytes, values: Sequence[Any] = (), *, wait: bool = True) -> Rows:
         """What a statement returns that changes nothing. With `wait` it is tried again if the connection is lost.

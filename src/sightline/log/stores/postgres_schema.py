@@ -53,6 +53,17 @@ MIGRATIONS: tuple[str, ...] = (
         data bytea NOT NULL,
         PRIMARY KEY (tenant, session, name)
     );
+    CREATE TABLE {schema}.code (
+        tenant text NOT NULL DEFAULT current_setting('sightline.tenant'),
+        code text COLLATE "C" NOT NULL,
+        version int NOT NULL,
+        number bigint NOT NULL,
+        session text NOT NULL,
+        facts bytea NOT NULL,
+        data bytea NOT NULL,
+        PRIMARY KEY (tenant, code, version)
+    );
+    CREATE INDEX ON {schema}.code (tenant, session);
     """,
 )
 
@@ -73,11 +84,13 @@ def migrate(connection: "Connection[Any]", schema: str, migrations: tuple[str, .
                 f"{len(migrations)}; nothing was changed: install the newest version to use them"
             )
         if not done:
-            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}".encode())
-            connection.execute(f"CREATE TABLE IF NOT EXISTS {schema}.migration (version int PRIMARY KEY)".encode())
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}".encode())
+            connection.execute(
+                f"CREATE TABLE IF NOT EXISTS {quoted(schema)}.migration (version int PRIMARY KEY)".encode()
+            )
         for number, migration in enumerate(migrations[done:], start=done + 1):
-            connection.execute(migration.format(schema=schema).encode())
-            connection.execute(f"INSERT INTO {schema}.migration VALUES ({number})".encode())
+            connection.execute(migration.format(schema=quoted(schema)).encode())
+            connection.execute(f"INSERT INTO {quoted(schema)}.migration VALUES ({number})".encode())
 
 
 def _version(connection: "Connection[Any]", schema: str) -> int:
@@ -85,5 +98,12 @@ def _version(connection: "Connection[Any]", schema: str) -> int:
     table = "SELECT FROM pg_tables WHERE schemaname = %s AND tablename = 'migration'"
     if not connection.execute(table, (schema,)).fetchall():
         return 0
-    [(version,)] = connection.execute(f"SELECT coalesce(max(version), 0) FROM {schema}.migration".encode()).fetchall()
+    [(version,)] = connection.execute(
+        f"SELECT coalesce(max(version), 0) FROM {quoted(schema)}.migration".encode()
+    ).fetchall()
     return int(version)
+
+
+def quoted(schema: str) -> str:
+    """The name of a schema as statements have it, because it may be a word of SQL."""
+    return f'"{schema}"'
