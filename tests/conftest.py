@@ -44,6 +44,7 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
 def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test touches the user's own sessions."""
     monkeypatch.setenv("SIGHTLINE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SIGHTLINE_STORE", raising=False)
 
 
 @pytest.fixture(scope="session")

@@ -87,6 +87,7 @@ def test_pages_without_need_are_given_nothing() -> None:
         ("langgraph", PORT, "on 8080."),
         ("langgraph#2", PORT, "on 8080."),
         ("openai-agents", PORT, "on 8080."),
+        ("pydantic-ai", PORT, "on 8080."),
         ("wrap", WARM, "62.6 degrees"),
         ("app", [], "2 steps left"),
         ("strategy", [], "messages of 40 were sent"),

@@ -75,9 +75,10 @@ class History:
     ) -> Session:
         """Append what is new in this list, and return the session to compose from: its branch is this list's.
 
-        A message may also be given as JSON, in bytes, or as a list of the items that it consists of. `in_place` as for
-        `Session.extend`. `replies`: the last ones are the model's reply to the last payload, so that the usage it
-        reports corrects how tokens are counted. `usage`: that of the reply, where the messages do not have it.
+        A message may also be given as JSON, in bytes, as a list of the items that it consists of, or as a neutral
+        `Message`. `in_place` as for `Session.extend`. `replies`: the last ones are the model's reply to the last
+        payload, so that the usage it reports corrects how tokens are counted. `usage`: that of the reply, where the
+        messages do not have it.
 
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing is appended then.
@@ -271,7 +272,8 @@ class History:
             raise  # unless that has: it says which one is bad
 
     def _read_values(self, values: Sequence[Any]) -> list[Message]:
-        return read_messages(values, self._wire)
+        is_read = all(isinstance(each, Message) for each in values)
+        return list(values) if is_read else read_messages(values, self._wire)
 
     def _remember(self, messages: list[Any], seen: list[Seen], first: int) -> None:
         """Note what was given, from the first message on that is new or has another place."""

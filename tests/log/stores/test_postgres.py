@@ -340,6 +340,21 @@ def test_a_schema_is_brought_forward_and_a_newer_one_refused(url: str) -> None:
         older.sessions()
 
 
+def test_who_uses_the_tables_need_not_be_allowed_to_make_them(postgres: PostgresServer) -> None:
+    """A role that may only read and write rows does all the work, once another has made the tables."""
+    with closing(PostgresStores(postgres.url("rows_only"))) as owner:
+        assert owner.sessions() == []
+    with postgres.connect() as admin:
+        admin.execute("CREATE ROLE worker LOGIN; GRANT USAGE ON SCHEMA rows_only TO worker")
+        admin.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA rows_only TO worker")
+    with closing(PostgresStores(postgres.url("rows_only").replace("tests@", "worker@"))) as stores:
+        with Session.new(stores=stores, session_id="s", token_counter=WordCounter()) as session:
+            session.user("hello")
+            session.compose(BUDGET)
+        stores.delete("s")
+        assert stores.sessions() == []
+
+
 def test_a_schema_may_have_any_plain_name(postgres: PostgresServer) -> None:
     """Also one that is a word of SQL."""
     with closing(PostgresStores(postgres.url("full"))) as stores, closing(stores.create("s")) as store:
