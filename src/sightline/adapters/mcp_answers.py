@@ -69,7 +69,7 @@ def found_text(words: str, found: Sequence[FoundSession], terms: Sequence[str]) 
     lines = [f"{number}: {plain_name(words)}. {QUOTED}"]
     for at, session in enumerate(found, start=1):
         look = session.document.look
-        own = Described(session.id, look.source, look.title, look.project, day(session.document.changed / 1e9))
+        own = Described(session.id, look.source, look.title, look.project, day(session.document.updated))
         lines += ["", f"{at}. {describe(own)}", f"   began with > {plain_name(look.title)}"]
         for item in session.items:
             lines += [f"   id {item.row.id} · {item.row.kind} · {plain_name(item.row.when[:16])}"]

@@ -19,7 +19,7 @@ from sightline.values.tokens import counter
 
 _SLICE = 2 << 20  # bytes of logs that are read at a time
 _RECALL_TOKENS, _PAGE_TOKENS, _TRANSCRIPT_TOKENS = 2_500, 4_000, 6_000
-_DAY = 24 * 3600 * 10**9
+_DAY = 24 * 3600  # seconds
 MOST_LISTED = 200  # sessions in a list
 
 
@@ -36,16 +36,16 @@ class SessionMemory:
 
     def search(self, words: str, limit: int, project: str, days: int) -> str:
         """Return the sessions that match, of this project and of the last days if these are given."""
-        since = wall_clock() * 10**6 - days * _DAY if days else 0
+        since = wall_clock() / 1000 - days * _DAY if days else 0.0
         folder = project.casefold()
 
         def among(_id: str, document: Document) -> bool:
-            return document.changed >= since and folder in document.look.project.casefold()
+            return document.updated >= since and folder in document.look.project.casefold()
 
         if not words.strip():
             wanted = Wanted(limit=MOST_LISTED if project or days else limit)
             rows = [each for each in self.listed(wanted) if folder in each.project.casefold()]
-            return answers.list_text([each for each in rows if each.day >= answers.day(since / 1e9)][:limit])
+            return answers.list_text([each for each in rows if each.day >= answers.day(since)][:limit])
         found = self._search.search(words, limit, among)
         if found.is_lost:
             self.extend()

@@ -33,10 +33,10 @@ from sightline.replay.offered_files import FirstLook
 from sightline.replay.search_rows import SearchRow, file_rows, session_rows
 from sightline.replay.session_catalog import SessionCatalog
 from sightline.session.session import Session
-from sightline.values.clock import Clock, iso, wall_clock
+from sightline.values.clock import Clock, iso, milliseconds, wall_clock
 
 FOLDER = "search"  # in the folder of all sessions
-_FORMAT = 1
+_FORMAT = 2
 _TABLE, _LOCK, _PARTS = "documents.msgpack", "lock", ".parts"
 _PARTS_OF_A_FILE = 16  # at most: for each part, all lines of a log are looked at, because they refer to each other
 _BYTES = 4  # of a token, about
@@ -60,6 +60,15 @@ class Document(Struct, array_like=True):
     last: str = ""  # the id of the last item that was read
     tail: int = 0  # rows of the last step of a file: it is read again if the file grows
     error: str = ""
+    until: str = ""  # when the newest of its rows was said, as the log has it
+
+    @property
+    def updated(self) -> float:
+        """When something was last said in it, in seconds since 1970; if that is not known, when its log was changed."""
+        try:
+            return milliseconds(self.until) / 1000
+        except (ValueError, OverflowError):
+            return self.changed / 1e9
 
 
 class _Table(Struct):
@@ -144,11 +153,11 @@ class SessionSearch:
                 items.append(FoundItem(row, hit.score))
         yield from (FoundSession(name, documents[name], items) for name, items in found.items())
 
-    def _rank(self, found: tuple[Hit, SearchRow]) -> tuple[bool, float, int]:
+    def _rank(self, found: tuple[Hit, SearchRow]) -> tuple[bool, float, float]:
         """Return what to sort by: the match, what somebody said before what a tool gave, then the newer log."""
         hit, row = found
         said = _SAID if row.kind != "tool" else 0.0
-        return hit.exact, round(hit.score + said, 1), self._table.documents[self._document(hit.row)].changed
+        return hit.exact, round(hit.score + said, 1), self._table.documents[self._document(hit.row)].updated
 
     def _document(self, row: int) -> str:
         """Return the id of the document that a row belongs to; nothing if it is gone."""
@@ -287,6 +296,7 @@ class SessionSearch:
             packed = zlib.compress(msgspec.msgpack.encode(given[at : at + _CHUNK]), 1)
             self._packed[_part(first + at)] = packed
         document.runs.append((first, len(given)))
+        document.until = max(document.until, *(row.when for row in given))
         self._table.rows, self._runs = first + len(given), None
         self._index.add(((first + at, row.text) for at, row in enumerate(given)), self._table.rows)
 
