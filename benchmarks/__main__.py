@@ -17,7 +17,7 @@ from time import perf_counter
 
 from rich.console import Console
 
-from benchmarks import adding, durability, inspector, proxy, report, speed, windows
+from benchmarks import adding, durability, inspector, postgres, proxy, report, speed, windows
 from benchmarks.environment import PACKAGES, ROOT, Missing, Peers
 from benchmarks.measure import Row, seconds_text
 from benchmarks.sessions import Stored, stored
@@ -78,6 +78,8 @@ def measured(root: Path, sizes: tuple[int, ...], peers: Peers, say: Callable[[st
     rows += durability.appending(root, peers)
     say("adding messages")
     rows += adding.adding(root)
+    say("sessions in PostgreSQL")
+    rows += postgres.measured(root / "postgres")
     say("memory of a process")
     rows += durability.memory(root)
     rows += proxy.compare_proxies(root, say, proxy.FULL if len(sizes) == len(SIZES) else proxy.QUICK)

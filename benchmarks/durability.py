@@ -52,7 +52,7 @@ def appending(root: Path, peers: Peers) -> list[Row]:
     content = sum(len(json.dumps(message, ensure_ascii=False).encode()) for message in history)
     disk, path = _CountingDisk(), root / "turns.jsonl"
     with Session(JsonlStore(path, disk=disk)) as session:
-        taken = [_turn(session, *pair) for pair in zip(history[::2], history[1::2], strict=True)]
+        taken = [timed_turn(session, *pair) for pair in zip(history[::2], history[1::2], strict=True)]
     whole, alone = spread([sum(each) for each in taken]), spread([user + reply for user, _, reply in taken])
     syncs = sum(file.syncs for file in disk.files) / TURNS
     waited = sum(file.seconds for file in disk.files) / TURNS
@@ -70,7 +70,8 @@ def appending(root: Path, peers: Peers) -> list[Row]:
     ]
 
 
-def _turn(session: Session, asked: dict[str, str], answered: dict[str, str]) -> tuple[float, float, float]:
+def timed_turn(session: Session, asked: dict[str, str], answered: dict[str, str]) -> tuple[float, float, float]:
+    """Live a turn. Return the seconds that its message, its payload and its reply took."""
     begun = perf_counter()
     session.user(asked["content"])
     said = perf_counter()

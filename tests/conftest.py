@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    from postgres_server import PostgresServer
     from sightline.agent.models.endpoint import Endpoint
 
 ROOT = Path(__file__).parent.parent
@@ -42,6 +44,21 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
 def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test touches the user's own sessions."""
     monkeypatch.setenv("SIGHTLINE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SIGHTLINE_STORE", raising=False)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> "PostgresServer":
+    """The PostgreSQL of this run. A test takes a schema of its own: `postgres.url()`."""
+    from postgres_server import running
+
+    return running()
+
+
+def pytest_unconfigure() -> None:
+    """Stop the PostgreSQL of this run, if a test has started it."""
+    if (server := sys.modules.get("postgres_server")) is not None:
+        server.leave()
 
 
 @pytest.fixture

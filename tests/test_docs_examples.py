@@ -11,6 +11,7 @@ import pytest
 from stub import Stub, answer
 
 from docs_page import ROOT, blocks
+from postgres_server import running
 
 DOCS = ROOT / "docs"
 ELSEWHERE = {
@@ -62,7 +63,15 @@ def test_every_example_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     """Top down, in a folder that has only the repository's examples; what the reference prints is what is printed."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     with Stub([answer("One two three")] * 3) as stub:
-        run(tmp_path, stub.url, str(ROOT / "tests" / "docs_page.py"), str(page), GIVEN.get(page.name, ""))
+        run(tmp_path, stub.url, str(ROOT / "tests" / "docs_page.py"), str(page), _given(page.name))
+
+
+def _given(page: str) -> str:
+    """What a page takes for granted; that of PostgreSQL, a server of it."""
+    if page != "postgres.md":
+        return GIVEN.get(page, "")
+    variables = {"PGHOST": str(running().folder), "PGUSER": "tests", "PGDATABASE": "postgres"}
+    return f"import os; os.environ.update({variables!r})"
 
 
 def test_pages_without_need_are_given_nothing() -> None:
@@ -78,10 +87,12 @@ def test_pages_without_need_are_given_nothing() -> None:
         ("langgraph", PORT, "on 8080."),
         ("langgraph#2", PORT, "on 8080."),
         ("openai-agents", PORT, "on 8080."),
+        ("pydantic-ai", PORT, "on 8080."),
         ("wrap", WARM, "62.6 degrees"),
         ("app", [], "2 steps left"),
         ("strategy", [], "messages of 40 were sent"),
         ("import", [], "2 items;"),
+        ("mcp", [], "> The port is taken."),
     ],
 )  # fmt: skip
 def test_a_guide_is_a_whole_program(guide: str, script: list[object], printed: str, tmp_path: Path) -> None:
@@ -93,8 +104,8 @@ def test_a_guide_is_a_whole_program(guide: str, script: list[object], printed: s
     assert len(names) == len(programs)
     name, (_, code) = names[int(number or 1) - 1], programs[int(number or 1) - 1]
     (tmp_path / name).write_text(code, encoding="utf-8")
-    log = tmp_path / "log" / "s1.jsonl"
-    log.parent.mkdir()
+    log = tmp_path / ".claude" / "projects" / "log" / "s1.jsonl"  # where Claude Code has its own
+    log.parent.mkdir(parents=True)
     log.write_text("".join(json.dumps({"sessionId": "s1", "isSidechain": False, **each}) + "\n" for each in CLAUDE_LOG))
     said = re.findall(rf'python {name} (?:"([^"]+)"|(\S+))', text)
     words = [] if not said else [said[0][0] or str(log.parent)]

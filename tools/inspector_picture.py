@@ -14,7 +14,8 @@ from playwright.sync_api import sync_playwright
 from sightline.cli.inspect_command import keep_samples
 from sightline.cli.options import Place
 from sightline.cli.phrases import Phrases
-from sightline.cli.serve import running
+from sightline.cli.serve import make_listener, page_address, running
+from sightline.server.access_token import make_token
 from sightline.server.config import Config
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "inspector-context.png"
@@ -29,10 +30,12 @@ def main() -> None:
     root = ["--no-sandbox"] if os.geteuid() == 0 else []
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         keep_samples(Place(project=folder, root=folder, words=Phrases("en")))
-        with running(Config(folder=Path(folder), root=Path(folder), everywhere=True)) as (address, _):
+        token = make_token()
+        config = Config(folder=Path(folder), root=Path(folder), everywhere=True, token_hash=token.hashed)
+        with running(make_listener(config)[0]) as port:
             browser = playwright.chromium.launch(executable_path=program, args=root)
             page = browser.new_page(viewport=SIZE, locale="en", color_scheme="light")
-            page.goto(f"{address}/inspector/")
+            page.goto(page_address("127.0.0.1", port, token.text))
             page.locator(".list-row", has_text="test_second_login").click()
             page.locator(".timeline canvas").wait_for()
             page.wait_for_timeout(1000)  # the chart comes to rest

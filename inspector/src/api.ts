@@ -12,7 +12,8 @@ export class ApiError extends Error {
   }
 }
 
-const KEPT = "sightline-token"; // for this tab only; never in an address, never in a cookie
+const KEPT = "sightline-token"; // for this tab only; never in a query, never in a cookie
+const IN_ADDRESS = /#token=([\w-]+)(\/.*)?$/; // as the server prints it; a place in the inspector may follow
 
 let onTokenNeeded: () => void = () => undefined;
 
@@ -21,8 +22,46 @@ export function whenTokenNeeded(call: () => void): void {
   onTokenNeeded = call;
 }
 
-export function setToken(token: string): void {
+/** Keep a token, or the one in an address that was pasted instead of it. */
+export function setToken(text: string): void {
+  const token = IN_ADDRESS.exec(text.trim())?.[1] ?? text.replace(/[^\w-]/g, ""); // other characters are in no token
   sessionStorage.setItem(KEPT, token);
+}
+
+export function hasToken(): boolean {
+  return sessionStorage.getItem(KEPT) !== null;
+}
+
+/** Take the token out of the page's address and keep it, so that nobody sees it there. Whether there was one. */
+export function takeToken(): boolean {
+  const found = IN_ADDRESS.exec(location.hash);
+  if (!found) return false;
+  setToken(location.hash);
+  history.replaceState(null, "", `${location.pathname}#${found[2] ?? "/"}`);
+  return true;
+}
+
+const TABS = new BroadcastChannel(KEPT); // only pages of this server hear it
+const ANSWER = 200; // milliseconds in which another tab answers
+
+/** Give the token to tabs of this server that ask for it, such as one that a link was opened in. */
+export function shareToken(): void {
+  TABS.addEventListener("message", ({ data }) => {
+    const token = sessionStorage.getItem(KEPT);
+    if (data === "wanted" && token) TABS.postMessage({ token });
+  });
+}
+
+/** Take the token from another tab of this server, if there is one. */
+export function askTabs(): Promise<void> {
+  return new Promise((resolve) => {
+    const hear = ({ data }: MessageEvent) => {
+      if (typeof data?.token === "string") (setToken(data.token), resolve());
+    };
+    TABS.addEventListener("message", hear);
+    setTimeout(() => (TABS.removeEventListener("message", hear), resolve()), ANSWER);
+    TABS.postMessage("wanted");
+  });
 }
 
 function headers(): Record<string, string> {
@@ -90,7 +129,10 @@ export interface ServerEvent {
 
 const RETRY = 2000; // milliseconds until a lost stream is asked for again
 
-/** Follow what happens until `signal` ends. EventSource cannot send a token, so the stream is read by hand. */
+/**
+ * Follow what happens until `signal` ends. EventSource cannot send a token, so the stream is read by hand. Without the
+ * right token it is not asked for again: the page asks for the token, and begins anew with it.
+ */
 export async function follow(
   signal: AbortSignal,
   onEvent: (event: ServerEvent) => void,
@@ -103,7 +145,8 @@ export async function follow(
       const response = await send("/api/events", { signal, headers: { Accept: "text/event-stream", ...more } });
       onState(true);
       last = await read(response, last, onEvent);
-    } catch {
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) return;
       // What was lost is asked for again below; a page that is closed has ended its signal.
     }
     if (!signal.aborted) onState(false);

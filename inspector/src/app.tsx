@@ -1,6 +1,6 @@
 // The frame of all pages: what is chosen above, the view below.
 import { useEffect, useState } from "preact/hooks";
-import { setToken, whenTokenNeeded } from "./api";
+import { hasToken, setToken, whenTokenNeeded } from "./api";
 import { CallView } from "./call";
 import { ChangesView } from "./changes";
 import { ChatView } from "./chat";
@@ -54,14 +54,17 @@ export function App() {
         {say("skip")}
       </a>
       <Head route={route} onLanguage={changeLanguage} />
-      {route.session === null ? (
+      {asksToken ? (
+        <main id="main" tabIndex={-1}>
+          <TokenDialog />
+        </main>
+      ) : route.session === null ? (
         <main id="main" tabIndex={-1}>
           <SessionsView server={server.data} />
         </main>
       ) : (
         <SessionFrame key={route.session} route={route} server={server.data} />
       )}
-      {asksToken ? <TokenDialog /> : null}
     </div>
   );
 }
@@ -152,7 +155,7 @@ function SessionFrame({ route, server }: { route: Route; server: ServerInfo | un
   );
 }
 
-const AT_ONCE: View[] = ["items", "changes", "windows"]; // they need no counts, so a long session is seen before it is counted
+const AT_ONCE: View[] = ["call", "items", "changes", "windows"]; // they need no counts, so a long session is seen before it is counted
 
 /** What every view of a session gets. */
 export interface Place {
@@ -162,16 +165,20 @@ export interface Place {
   server: ServerInfo | undefined;
 }
 
+/** The number of a call in an address; 0 if it is none. */
+function callNumber(text: string | null): number {
+  const number = Number(text);
+  return Number.isInteger(number) && number > 0 ? number : 0;
+}
+
 function show(route: Route, place: Place) {
   const views: Record<View, () => preact.JSX.Element> = {
     context: () => <ContextView {...place} />,
-    call: () => (
-      <CallView {...place} number={Number(route.arg) || 0} compare={Number(route.options.get("with")) || 0} />
-    ),
+    call: () => <CallView {...place} number={callNumber(route.arg)} compare={callNumber(route.options.get("with"))} />,
     items: () => <ItemsView {...place} item={route.arg} />,
     tokens: () => <TokensView {...place} />,
     changes: () => <ChangesView {...place} />,
-    try: () => <TryView {...place} number={Number(route.arg) || 0} />,
+    try: () => <TryView {...place} number={callNumber(route.arg)} />,
     windows: () => <WindowsView {...place} />,
     chat: () => <ChatView {...place} />,
   };
@@ -202,12 +209,13 @@ function TokenDialog() {
   const [value, setValue] = useState("");
   const use = (event: Event) => {
     event.preventDefault();
-    setToken(value.trim());
+    setToken(value);
     location.reload();
   };
   return (
     <Dialog title={say("token title")}>
       <form onSubmit={use}>
+        {hasToken() ? <p role="alert">{say("token wrong")}</p> : null}
         <p>{say("token why")}</p>
         <label class="field">
           <span>{say("token")}</span>

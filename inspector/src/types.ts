@@ -61,7 +61,7 @@ export interface SessionPage {
 
 export interface SessionDetails {
   facts: SessionRow;
-  settings: { strategy: string; config: Record<string, unknown>; locale: string; profile: string };
+  settings: { strategy?: string; config?: Record<string, unknown>; locale?: string; profile?: string }; // without defaults
   kinds: Record<string, number>;
   damaged: number;
 }
@@ -90,6 +90,7 @@ export interface CallRow {
   cached_from: string;
   relative_cost: number;
   cost: number | null;
+  input_cost: number | null;
   cost_from: string;
   usage: Usage | null;
   reason: string;
@@ -133,13 +134,22 @@ export interface Change {
   cost: number | null;
 }
 
+export interface CostPart {
+  name: "items" | "unlogged" | "answer";
+  tokens: number;
+  relative_cost: number;
+  cost: number | null;
+}
+
 export interface CallPage {
-  call: CallRow;
+  call: CallRow; // null if there are none
+  calls: number;
   same: boolean | null;
   wire: string;
   messages: number;
-  bytes: number;
+  bytes: number | null;
   change: Change | null;
+  costs: CostPart[];
   lines: Line[];
   total: number;
   next: number | null;
@@ -267,6 +277,7 @@ export interface WindowAction {
   label: string;
   about: string;
   parameters: Schema;
+  asks: boolean; // whether a person who clicks is asked first
 }
 
 export interface AppWindow {

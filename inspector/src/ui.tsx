@@ -261,6 +261,33 @@ export function Dialog({
   );
 }
 
+/** Ask before something is done that deletes or runs something. Escape and the first button leave it. */
+export function Confirm({
+  title,
+  yes,
+  children,
+  onAnswer,
+}: {
+  title: string;
+  yes: string;
+  children: ComponentChildren;
+  onAnswer: (yes: boolean) => void;
+}) {
+  return (
+    <Dialog title={title} onClose={() => onAnswer(false)}>
+      {children}
+      <div class="answers">
+        <button autofocus onClick={() => onAnswer(false)}>
+          {say("leave it")}
+        </button>
+        <button class="primary" onClick={() => onAnswer(true)}>
+          {yes}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
 /** Whether text is typed there, so that keys are letters and no commands. */
 export function isTyping(event: KeyboardEvent): boolean {
   const place = event.target as HTMLElement;

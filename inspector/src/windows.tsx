@@ -6,7 +6,7 @@ import { asApiError, below, useEvents, useLoad } from "./hooks";
 import { levelName, say } from "./phrases";
 import { oneLine, visible } from "./text";
 import type { Acted, AppWindow, Schema, WindowAction } from "./types";
-import { Busy, Empty, Failure, Panel, Text } from "./ui";
+import { Busy, Confirm, Empty, Failure, Panel, Text } from "./ui";
 
 export function WindowsView({ session, branch }: Place) {
   const windows = useLoad<{ windows: AppWindow[] }>(below(session, "/windows", branch));
@@ -42,7 +42,15 @@ export function WindowsView({ session, branch }: Place) {
   );
 }
 
-type Run = (action: WindowAction, params: Record<string, unknown>) => Promise<void>;
+type Params = Record<string, unknown>;
+type Run = (action: WindowAction, params: Params, about?: string) => Promise<boolean>; // whether it was done after all
+
+interface Question {
+  action: WindowAction;
+  params: Params;
+  about: string; // the element that it is done to
+  answer: (yes: boolean) => void;
+}
 
 function OneWindow({
   session,
@@ -56,7 +64,14 @@ function OneWindow({
   onActed: () => void;
 }) {
   const [outcome, setOutcome] = useState<{ good: boolean; text: string }>();
-  const run: Run = async (action, params) => {
+  const [asked, setAsked] = useState<Question>();
+  const run: Run = async (action, params, about = "") => {
+    const wanted = { action, params, about };
+    if (action.asks && !(await new Promise<boolean>((answer) => setAsked({ ...wanted, answer })))) return false;
+    await act(action, params);
+    return true;
+  };
+  const act = async (action: WindowAction, params: Params) => {
     try {
       const path = below(
         session,
@@ -99,6 +114,21 @@ function OneWindow({
           ) : (
             <p class="note">{say("not running")}</p>
           )}
+          {asked ? (
+            <Confirm
+              title={oneLine(asked.action.label)}
+              yes={say("do it")}
+              onAnswer={(yes) => (setAsked(undefined), asked.answer(yes))}
+            >
+              <p>{say("act asks", { window: oneLine(window.app || window.id, 60) })}</p>
+              {asked.about ? <p>{oneLine(asked.about, 300)}</p> : null}
+              {Object.entries(asked.params).map(([name, value]) => (
+                <p key={name}>
+                  {oneLine(name)}: <code>{oneLine(String(value), 300)}</code>
+                </p>
+              ))}
+            </Confirm>
+          ) : null}
           {outcome ? (
             <p class={`outcome ${outcome.good ? "good" : "bad"}`} role="status">
               {visible(outcome.text)}
@@ -156,7 +186,13 @@ function Elements({ parent, actions, run }: { parent: Element; actions: WindowAc
               {facts.length ? <small class="muted"> {visible(facts.join(" · "))}</small> : null}
             </span>
             {own.map((action) => (
-              <ElementButton key={action.id} action={action} id={each.getAttribute("id") ?? ""} run={run} />
+              <ElementButton
+                key={action.id}
+                action={action}
+                id={each.getAttribute("id") ?? ""}
+                about={words}
+                run={run}
+              />
             ))}
             {each.children.length ? <Elements parent={each} actions={actions} run={run} /> : null}
           </li>
@@ -167,7 +203,7 @@ function Elements({ parent, actions, run }: { parent: Element; actions: WindowAc
 }
 
 /** A button of one element: its action gets the element's id. What needs more is in the forms below. */
-function ElementButton({ action, id, run }: { action: WindowAction; id: string; run: Run }) {
+function ElementButton({ action, id, about, run }: { action: WindowAction; id: string; about: string; run: Run }) {
   const required = action.parameters.required ?? [];
   const [name] = required;
   if (required.length !== 1 || !name) return null;
@@ -177,7 +213,7 @@ function ElementButton({ action, id, run }: { action: WindowAction; id: string; 
       class="small"
       title={oneLine(action.label)}
       aria-label={`${oneLine(action.id)} ${id}: ${oneLine(action.label)}`}
-      onClick={() => void run(action, { [name]: value })}
+      onClick={() => void run(action, { [name]: value }, about)}
     >
       {oneLine(action.id)}
     </button>
@@ -231,10 +267,9 @@ function ActionForm({ action, run }: { action: WindowAction; run: Run }) {
     event.preventDefault();
     const given = fields.filter(([name]) => required.has(name) || (values[name] ?? "") !== "");
     setBusy(true);
-    void run(
-      action,
-      Object.fromEntries(given.map(([name, schema]) => [name, convert(values[name] ?? "", schema)])),
-    ).finally(() => (setBusy(false), setValues({})));
+    void run(action, Object.fromEntries(given.map(([name, schema]) => [name, convert(values[name] ?? "", schema)])))
+      .then((done) => done && setValues({}))
+      .finally(() => setBusy(false));
   };
   return (
     <form class="action-form" onSubmit={submit} title={oneLine(action.about)}>

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from sightline.errors import StoreError as StoreError
     from sightline.errors import StrategyError as StrategyError
     from sightline.errors import ToolFailed as ToolFailed
+    from sightline.errors import Unconfirmed as Unconfirmed
     from sightline.errors import UnknownApp as UnknownApp
     from sightline.errors import UnknownCall as UnknownCall
     from sightline.errors import UnknownCode as UnknownCode
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from sightline.log.stores.jsonl import JsonlStore as JsonlStore
     from sightline.log.stores.memory import MemoryStore as MemoryStore
     from sightline.log.stores.memory import MemoryStores as MemoryStores
+    from sightline.log.stores.postgres import PostgresStores as PostgresStores
     from sightline.plan.budget import Budget as Budget
     from sightline.plan.plan import Plan as Plan
     from sightline.plan.strategy import Strategy as Strategy
@@ -77,7 +79,7 @@ _HOMES = {
         "ContextTooLarge", "Damaged", "InvalidSourceData", "Locked", "ModelBusy", "ModelError", "ModelRefused",
         "NoModel", "NotShorter", "NothingCompacted", "OpenCalls", "PinnedOverflow", "Refused", "SessionClosed",
         "SessionNotFound", "SightlineError", "StoreError", "StrategyError", "ToolFailed", "UnknownApp", "UnknownCall",
-        "UnknownCode", "UnknownItem", "Unsynced", "Unwritable", "VersionMismatch",
+        "Unconfirmed", "UnknownCode", "UnknownItem", "Unsynced", "Unwritable", "VersionMismatch",
     ),
     "values.items": ("Item", "Kind", "Lod", "Message"),
     "values.settings": ("Settings",),
@@ -91,6 +93,7 @@ _HOMES = {
     "log.stores": ("Store", "Stores"),
     "log.stores.jsonl": ("JsonlStore",),
     "log.stores.memory": ("MemoryStore", "MemoryStores"),
+    "log.stores.postgres": ("PostgresStores",),
 }  # fmt: skip
 _NAMES = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -31,6 +31,7 @@ SightlineError
     ├── Locked              the lock of a file could not be had in time
     ├── SessionClosed       a closed session takes nothing more; resume it
     ├── SessionNotFound     no session of this id in this project
+    ├── Unconfirmed         the database was lost while it wrote; refresh shows whether it did
     ├── Unsynced            what was written may not survive a power cut; do not send it again
     └── Unwritable          the disk refused: full, read-only, no permission
 """
@@ -262,6 +263,17 @@ class SessionNotFound(StoreError):
     def __init__(self, session_id: str, where: str) -> None:
         self.session_id = session_id
         super().__init__(f"no session {session_id!r} in {where}; `sightline sessions` lists those there are")
+
+
+class Unconfirmed(StoreError):
+    """The connection was lost while something was written, so nobody knows whether it is stored."""
+
+    def __init__(self, where: str, why: str) -> None:
+        self.where, self.why = where, why
+        super().__init__(
+            f"the connection to {where} was lost while it wrote: {why}; whether this append was kept is not known: "
+            "call session.refresh() when the database is back and look before you send it again"
+        )
 
 
 class Unsynced(StoreError):

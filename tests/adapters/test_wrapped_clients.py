@@ -247,6 +247,61 @@ def test_what_is_no_client_is_refused() -> None:
             sl.wrap(other)
 
 
+def _platform_client(kind: str, http: Any) -> Any:
+    key: Json = {"api_key": "any", "max_retries": 0, "http_client": http}
+    if kind == "AzureOpenAI":
+        return openai.AzureOpenAI(azure_endpoint="http://any", api_version="2025-01-01", **key)
+    if kind == "AnthropicFoundry":
+        return anthropic.AnthropicFoundry(resource="any", **key)
+    google = {"project": "p", "location": "global", "workspace_id": "w", "token_provider": lambda: "any"}
+    return anthropic.AnthropicGoogleCloud(**google, max_retries=0, http_client=http)
+
+
+@pytest.mark.parametrize("kind", ["AzureOpenAI", "AnthropicFoundry", "AnthropicGoogleCloud"])
+def test_clients_of_platforms_with_the_same_requests_are_wrapped(kind: str, tmp_path: Path) -> None:
+    """Subclasses of the SDK's client stay of their type, whatever their addresses are, and are composed and logged."""
+    asked: list[Json] = []
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        asked.append(json.loads(request.content))
+        if "messages" in str(request.url):
+            content = [{"type": "text", "text": "Hello."}]
+            told: Json = {"type": "message", "role": "assistant", "content": content, "stop_reason": "end_turn"}
+            return httpx2.Response(200, json=told | {"id": "m", "usage": {"input_tokens": 1, "output_tokens": 1}})
+        choice = {"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}
+        return httpx2.Response(200, json={"id": "r", "object": "chat.completion", "choices": [choice]})
+
+    made = _platform_client(kind, httpx2.Client(transport=httpx2.MockTransport(respond)))
+    client = sl.wrap(made, session="cloud", project=tmp_path, window=WINDOW)
+    assert type(client) is type(made)
+    long = [{"role": ("user", "assistant")[at % 2], "content": f"{at} says {page('part_1.py')}"} for at in range(41)]
+    given: Json = {"model": "any", "max_tokens": 500, "messages": long}
+    (client.chat.completions if kind == "AzureOpenAI" else client.messages).create(**given)
+    client.close()
+    assert len(json.dumps(asked)) < len(json.dumps(given)) / 2
+    assert texts(tmp_path, "cloud")[-1] == "Hello."
+
+
+def test_clients_whose_requests_cannot_be_changed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signed requests, and other paths: the error names the client, and what to do."""
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    keys: Json = {"aws_access_key": "any", "aws_secret_key": "any", "aws_region": "us-east-1"}
+    for client in (
+        anthropic.AnthropicVertex(region="us-east5", project_id="any", access_token="any"),
+        anthropic.AnthropicBedrock(**keys),
+        object.__new__(anthropic.AnthropicAWS),  # making these two needs a library for signatures
+        object.__new__(openai.BedrockOpenAI),
+    ):
+        with pytest.raises(sl.BadInput, match=rf"requests of {type(client).__name__}: .*payload\.anthropic\(\)"):
+            sl.wrap(client)
+
+
+def test_a_misspelt_option_is_answered_with_those_that_there_are() -> None:
+    """All of them."""
+    with pytest.raises(sl.BadInput, match="no option 'sesion'; it takes session, project, window"):
+        sl.wrap(openai.OpenAI(api_key="any"), sesion="any")  # type: ignore[call-arg]
+
+
 def test_the_client_itself_stays_as_it_is(tmp_path: Path) -> None:
     """It is not logged, and works after the wrapped one is gone."""
     with Upstream([answer("Hello."), answer("Hello.")]) as upstream:

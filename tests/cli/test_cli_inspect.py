@@ -9,12 +9,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
 from sightline.cli import inspect_command
+from sightline.cli.options import Place
+from sightline.cli.phrases import Phrases
 from sightline.cli.serve import PORT
+from sightline.server.access_token import Token
 
 
 @contextmanager
@@ -24,7 +28,7 @@ def started(folder: Path, *command: str) -> Iterator[tuple[str, str]]:
     with subprocess.Popen(program, stderr=subprocess.PIPE, text=True) as child:
         printed = ""
         assert child.stderr is not None
-        while not (found := re.search(r"http://\S+/inspector/", printed)):
+        while not (found := re.search(r"http://\S+/inspector/(?:#token=\S+)?", printed)):
             line = child.stderr.readline()
             assert line, printed
             printed += line
@@ -35,6 +39,15 @@ def started(folder: Path, *command: str) -> Iterator[tuple[str, str]]:
             child.communicate(timeout=60)
 
 
+def sessions_at(address: str) -> Any:
+    """The list of sessions, as the page asks for it that was opened at this address."""
+    page, _, token = address.partition("#token=")
+    shows = {"x-sightline-token": token}
+    answer = httpx2.get(page.replace("inspector/", "api/sessions"), headers=shows, trust_env=False)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
 def test_inspect_shows_the_samples_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The address that is printed serves the page and lists the sample sessions; they are kept once."""
     for name in ("HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
@@ -42,7 +55,7 @@ def test_inspect_shows_the_samples_without_a_key(tmp_path: Path, monkeypatch: py
     with started(tmp_path, "inspect", "--samples", "--no-browser", "--port", "0") as (address, printed):
         assert "Ctrl-C ends it" in printed
         assert "<title>Sightline inspector</title>" in httpx2.get(address, trust_env=False).text
-        listed = httpx2.get(address.replace("inspector/", "api/sessions"), trust_env=False).json()
+        listed = sessions_at(address)
         assert {row["name"] for row in listed["sessions"]} == {
             "data-report", "login-bug", "long-chat", "ops-incident", "travel-zh",
         }  # fmt: skip
@@ -62,7 +75,7 @@ def test_a_named_file_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     entry |= {"timestamp": "2026-11-01T10:00:00.000Z", "message": message}
     log.write_text(json.dumps(entry) + "\n", encoding="utf-8")
     with started(tmp_path, "inspect", "--no-browser", "--port", "0", str(log)) as (address, _):
-        listed = httpx2.get(address.replace("inspector/", "api/sessions"), trust_env=False).json()
+        listed = sessions_at(address)
     assert [(row["title"], row["state"]) for row in listed["sessions"]] == [("My own question", "file")]
 
 
@@ -71,6 +84,34 @@ def test_serve_prints_the_address_of_the_inspector(tmp_path: Path) -> None:
     with started(tmp_path, "serve", "--port", "0") as (address, printed):
         assert "See what the models saw" in printed
         assert httpx2.get(address, trust_env=False).status_code == 200
+        assert sessions_at(address)["total"] == 0
+        refused = httpx2.get(address.partition("inspector/")[0] + "api/sessions", trust_env=False)
+        assert (refused.status_code, refused.json()["error"]["type"]) == (401, "no_token")
+        assert httpx2.get(address.partition("inspector/")[0] + "metrics", trust_env=False).status_code == 200
+
+
+def test_a_chosen_token_is_not_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who sets SIGHTLINE_TOKEN knows it, and logs do not: the page asks for it, programs send it."""
+    monkeypatch.setenv("SIGHTLINE_TOKEN", chosen := "chosen-by-hand-0123456789")
+    with started(tmp_path, "serve", "--port", "0") as (address, printed):
+        assert "#token" not in address
+        assert chosen not in printed
+        assert sessions_at(f"{address}#token={chosen}")["total"] == 0
+
+
+def test_a_browser_gets_the_token_and_so_does_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same address is printed and opened; a token that the user has chosen is only opened."""
+    opened: list[str] = []
+    monkeypatch.setattr(inspect_command.webbrowser, "open", opened.append)
+    here = Place(project=str(tmp_path), root=str(tmp_path), words=Phrases("en"))
+    inspect_command._announce(here, "::1", 99, Token("", "made-now", is_new=True), opens=True)
+    inspect_command._announce(here, "127.0.0.1", 99, Token("", "chosen"), opens=True)
+    assert opened == ["http://[::1]:99/inspector/#token=made-now", "http://127.0.0.1:99/inspector/#token=chosen"]
+    printed = "".join(capsys.readouterr().err.split())  # lines are as wide as the terminal
+    assert opened[0] in printed
+    assert "chosen" not in printed
 
 
 def test_a_port_that_is_taken_is_no_obstacle() -> None:

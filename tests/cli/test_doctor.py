@@ -18,7 +18,7 @@ from sightline import Session, __version__
 from sightline.cli import doctor_checks
 from sightline.cli.main import app
 from sightline.log.stores.session_folder import Folder
-from sightline.server.safety import load_or_create_token
+from sightline.server.access_token import load_or_create_token
 
 
 @pytest.fixture(autouse=True)
@@ -131,6 +131,7 @@ def test_upstreams_are_reached_without_a_key(shop: Shop, monkeypatch: pytest.Mon
     with Stub([error(401), error(404)]) as stub:
         found = shop.checks("--upstream", f"{stub.url}/v1")
         assert found["upstream"]["state"] == "good"
+        assert shop.checks("--upstream", f"openai={stub.url}/v1")["upstream"]["state"] == "good"  # as for `serve`
         assert [name for asked in stub.asked for name in asked.headers if name in ("authorization", "x-api-key")] == []
     found = shop.checks("--upstream", f"http://127.0.0.1:{shop.port}/v1", broken=True)
     assert found["upstream"]["state"] == "broken"
@@ -140,7 +141,7 @@ def test_upstreams_are_reached_without_a_key(shop: Shop, monkeypatch: pytest.Mon
 
 def test_a_server_of_ours_at_the_port_is_fine(shop: Shop) -> None:
     """It is what the port is for: its version is said, and the exit code is 0. Also if it needs a token."""
-    with RestServer(shop.project, token="secret") as server:
+    with RestServer(shop.project) as server:
         found = shop._replace(port=server.listener.port).checks()["port"]
     assert (found["state"], __version__ in found["found"]) == ("good", True)
 

@@ -51,6 +51,37 @@ def test_wrap_runs_a_command_and_says_what_went_through(tmp_path: Path) -> None:
     assert "Hello?" in listed.stdout
 
 
+STRANGER = """
+import os, urllib.parse, urllib.request, urllib.error
+own = os.environ["OPENAI_BASE_URL"]
+parts = urllib.parse.urlsplit(own)
+for address in (own, f"{parts.scheme}://{parts.netloc}/v1", f"{parts.scheme}://{parts.netloc}/api/sessions"):
+    try:
+        urllib.request.urlopen(address + ("/models" if "v1" in address else ""))
+        print("open")
+    except urllib.error.HTTPError as error:  # the upstream wants a key
+        print("closed" if b"needs its token" in error.read() else "open")
+"""
+
+
+def test_a_password_in_an_upstream_serves_the_command_alone(tmp_path: Path) -> None:
+    """It would be sent with anybody's request: the command is told an address with a token, others get a 401.
+
+    Without a password the paths of the proxy are open, as the key is the agent's; sessions are told to nobody.
+    """
+    with Upstream([]) as upstream:
+        for address, expected in (
+            (upstream.openai_url, "open"),
+            (upstream.openai_url.replace("//", "//me:secret@"), "closed"),
+        ):
+            done = subprocess.run(
+                [*SIGHTLINE, "--root", "kept", "wrap", "--upstream", f"openai={address}", "--", sys.executable,
+                 "-c", STRANGER],
+                cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=120, check=False,
+            )  # fmt: skip
+            assert done.stdout.split() == ["open", expected, "closed"], done.stderr
+
+
 def test_a_session_is_named_by_what_the_person_wrote(tmp_path: Path) -> None:
     """Not by the reminder that an agent puts before it."""
     session = Session.new(tmp_path, root=tmp_path / "kept")

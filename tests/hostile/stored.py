@@ -11,6 +11,7 @@ from writer import opened
 from sightline.compose.verify import verify
 from sightline.log import entries as log
 from sightline.log.journal import Journal
+from sightline.log.stores import Store
 from sightline.log.stores.jsonl import JsonlStore
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
@@ -21,7 +22,7 @@ WRITER = Path(__file__).with_name("writer.py")
 Acks = list[dict[str, Any]]
 
 
-def child(mode: str, root: Path, *arguments: object) -> "subprocess.Popen[bytes]":
+def child(mode: str, root: Path | str, *arguments: object) -> "subprocess.Popen[bytes]":
     """A writer of its own process, from scratch."""
     command = [sys.executable, str(WRITER), mode, str(root), *map(str, arguments)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -64,7 +65,19 @@ def check(root: Path, session_id: str, acks: Acks, *, clean_end: bool = True) ->
 
 def check_log(path: Path, acks: Acks) -> None:
     """Everything acknowledged is in the log at its place; seqs are dense; batches complete; payloads the same again."""
-    entries = entries_in(path)
+    check_entries(entries_in(path), acks)
+    check_payloads(JsonlStore(path, read=False))
+
+
+def check_payloads(store: Store) -> None:
+    """Every payload is the same again."""
+    journal = Journal(store, clock=wall_clock, ids=nanoid, token_counter=WordCounter())
+    assert [payload for payload in verify(journal) if not payload.good] == []
+    journal.store.close()
+
+
+def check_entries(entries: list[log.Entry], acks: Acks) -> None:
+    """Everything acknowledged is among the entries at its place; seqs are dense; batches complete."""
     seqs = {entry.uuid: entry.seq for entry in entries}
     hashes = {json.loads(bytes(entry.data))["hash"] for entry in entries if entry.subtype == log.RECEIPT}
     assert [ack for ack in acks if "uuid" in ack and seqs.get(ack["uuid"]) != ack["seq"]] == []
@@ -72,9 +85,6 @@ def check_log(path: Path, acks: Acks) -> None:
     assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
     assert len(seqs) == len(entries)
     check_batches(entries)
-    journal = Journal(JsonlStore(path, read=False), clock=wall_clock, ids=nanoid, token_counter=WordCounter())
-    assert [payload for payload in verify(journal) if not payload.good] == []
-    journal.store.close()
 
 
 def check_batches(entries: list[log.Entry]) -> None:

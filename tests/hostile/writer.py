@@ -1,6 +1,6 @@
 """A program that talks to a session and says on a pipe, after each call that returned, what is stored now.
 
-Its parent kills it at any moment. Run as
+Its parent kills it at any moment. ROOT is a folder, or the address of a database. Run as
 
     writer.py talk ROOT ID SEED        turns of a conversation with tools, without end
     writer.py share ROOT ID NAME COUNT what several writers of one branch can do, COUNT times (0: without end)
@@ -21,6 +21,8 @@ from random import Random
 from typing import Any
 
 from sightline.errors import Conflict
+from sightline.log.stores.postgres import PostgresStores
+from sightline.log.stores.postgres_database import is_address
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
@@ -32,6 +34,10 @@ Say = Callable[[dict[str, Any]], None]
 
 def opened(root: str, session_id: str, fsync: str = "turn") -> Session:
     """The session, made if it is not there."""
+    if is_address(root):
+        stores, own = PostgresStores(root), {"token_counter": WordCounter()}
+        begin = Session.resume if stores.has(session_id) else Session.new
+        return begin(session_id=session_id, stores=stores, **own)
     options: dict[str, Any] = {"root": root, "token_counter": WordCounter(), "fsync": fsync}
     if Folder(root, root).file(session_id).exists():
         return Session.resume(session_id, root, **options)

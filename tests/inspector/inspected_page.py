@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from inspector_server import InspectorServer
+from inspector_server import TOKEN, InspectorServer
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, expect
 
 ROOT = Path(__file__).parent.parent.parent
@@ -20,12 +20,14 @@ LAYOUT = "\n".join((Path(__file__).parent / "layout.js").read_text(encoding="utf
 class InspectedPage:
     """A tab. `page` is the browser's own; `requests` are the paths that were asked for."""
 
-    def __init__(self, browser: Browser, server: InspectorServer, **options: Any) -> None:
+    def __init__(self, browser: Browser, server: InspectorServer, *, ignored: str = "", **options: Any) -> None:
+        """`ignored`: what a browser notes with these words is expected. `options` are those of a browser's context."""
         usual = {"viewport": {"width": 1440, "height": 900}, "locale": "en", "color_scheme": "light"}
         self.server = server
         self.context = browser.new_context(**usual | options)
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(SECONDS)
+        self._has_token, self._ignored = False, ignored
         self.errors: list[str] = []
         self.requests: list[str] = []
         self.page.on("console", self._on_console)
@@ -33,7 +35,7 @@ class InspectedPage:
         self.page.on("request", self._on_request)
 
     def _on_console(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
+        if message.type in ("error", "warning") and not (self._ignored and self._ignored in message.text):
             self.errors.append(f"console {message.type}: {message.text}")
 
     def _on_request(self, request: Request) -> None:
@@ -53,8 +55,10 @@ class InspectedPage:
             assert not self.errors, self.errors
 
     def open(self, place: str = "#/") -> Page:
-        """Go to a place of the inspector, and wait until it shows something."""
-        self.page.goto(self.server.url + place)
+        """Go to a place of the inspector, at first by an address as it is printed. Waits until it shows something."""
+        token = "" if self._has_token else f"token={TOKEN}"
+        self.page.goto(f"{self.server.url}#{token}{place.removeprefix('#')}")
+        self._has_token = True  # the tab keeps it
         self.page.locator("main").wait_for()
         self.settle()
         return self.page

@@ -6,9 +6,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from sightline import Session
+from sightline.server.access_token import hash_token
 from sightline.server.app import create_app
 from sightline.server.config import Config
 from sightline.server.listener import Listener
+
+TOKEN = "the-token-of-the-inspector-in-tests"
 
 
 class InspectorServer:
@@ -16,7 +19,7 @@ class InspectorServer:
 
     def __init__(self, folder: Path, root: Path | None = None, *, model: Any = None, **settings: Any) -> None:
         self.folder, self.root = folder, root or folder / "home"
-        config = Config(folder=folder, root=self.root, **settings)
+        config = Config(**{"folder": folder, "root": self.root, "token_hash": hash_token(TOKEN)} | settings)
         app = create_app(config, model=model)
         self.listener = Listener(app, on_stop=app.state.hub.close)
         self._started = threading.Event()

@@ -106,9 +106,41 @@ def test_a_window_is_used_beside_what_the_model_sees(changing: InspectedPage) ->
     expect(people.get_by_role("listitem").filter(has_text="Buy milk")).to_be_visible()
     expect(model).to_contain_text("Buy milk")
     people.get_by_role("button", name="delete 1").click()
+    shown.get_by_role("dialog", name="Delete an item").get_by_role("button", name="Do it").click()
     expect(people.get_by_role("listitem").filter(has_text="Read <b>all</b> parts")).to_have_count(0)
     expect(people.get_by_role("status")).to_contain_text("deleted")
     changing.shoot("6-windows")
+
+
+def test_a_window_asks_before_it_deletes_or_closes(changing: InspectedPage) -> None:
+    """By keyboard, in both languages: Escape and the first button leave everything as it is, and what was typed."""
+    shown = changing.open("#/s/work/windows")
+    people = shown.get_by_role("region", name="For people")
+    task = people.get_by_role("listitem").filter(has_text="Read <b>all</b> parts")
+    people.get_by_role("button", name="delete 1").press("Enter")
+    dialog = shown.get_by_role("dialog", name="Delete an item")
+    expect(dialog).to_contain_text("Read <b>all</b> parts")
+    expect(dialog).to_contain_text("index: 1")
+    expect(dialog.get_by_role("button", name="Leave it")).to_be_focused()
+    changing.shoot("6-asks")
+    assert not changing.violations()
+    shown.keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    people.get_by_label("summary").fill("Enough")
+    people.get_by_role("button", name="Close").press("Enter")
+    expect(shown.get_by_role("dialog", name="Close")).to_contain_text("summary: Enough")
+    shown.keyboard.press("Escape")
+    expect(shown.get_by_role("dialog")).to_have_count(0)
+    expect(people.get_by_label("summary")).to_have_value("Enough")
+    expect(task).to_be_visible()
+    assert changing.asked("POST") == []
+    shown.get_by_role("button", name="中文").click()
+    shown.get_by_role("button", name="delete 1").press("Enter")
+    expect(shown.get_by_role("dialog")).to_contain_text("要执行吗")
+    shown.keyboard.press("Tab")
+    shown.keyboard.press("Enter")
+    expect(shown.get_by_role("listitem").filter(has_text="Read <b>all</b> parts")).to_have_count(0)
+    assert len(changing.asked("POST")) == 1
 
 
 def test_the_chat_changes_the_context_while_it_talks(changing: InspectedPage) -> None:

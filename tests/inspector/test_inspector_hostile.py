@@ -2,10 +2,7 @@
 
 import pytest
 from inspected_page import InspectedPage
-from inspector_server import InspectorServer
-from playwright.sync_api import Browser, expect
-
-from sightline.server.safety import hash_token
+from playwright.sync_api import expect
 
 PLACES = ("#/", "#/s/hostile/context", "#/s/hostile/call/2", "#/s/hostile/tokens", "#/s/hostile/changes",
           "#/s/hostile/try/2", "#/s/hostile/windows", "#/s/hostile/chat", "#/s/hostile/items")  # fmt: skip
@@ -45,23 +42,3 @@ def test_what_cannot_be_seen_is_made_visible(page: InspectedPage) -> None:
         expect(text).to_contain_text(words)
     page.shoot("hostile")
     assert not set(text.inner_text()) & set("\x1b\x00\x9b\u202e\u200b")
-
-
-def test_the_token_is_asked_for_and_stays_in_the_tab(browser: Browser, looked_at: InspectorServer) -> None:
-    """A server with a token shows nothing without it; the page sends it as a header only."""
-    settings = {"host": "0.0.0.0", "token_hash": hash_token("the-secret")}
-    with InspectorServer(looked_at.folder, **settings) as server, InspectedPage(browser, server) as page:
-        shown = page.page
-        shown.goto(server.url)
-        dialog = shown.get_by_role("dialog", name="This server needs its token")
-        expect(dialog).to_be_visible()
-        page.errors.clear()  # the browser notes each answer 401
-        with shown.expect_request(lambda request: "x-sightline-token" in request.headers):
-            dialog.get_by_label("Token").fill("the-secret")
-            dialog.get_by_role("button", name="Use it").click()
-        expect(page.rows.first).to_be_visible()
-        expect(shown.get_by_role("dialog")).to_have_count(0)
-        assert page.context.cookies() == []
-        assert not page.asked("the-secret")
-        assert "the-secret" not in shown.evaluate("JSON.stringify(localStorage)")
-        page.errors[:] = [each for each in page.errors if "401" not in each]

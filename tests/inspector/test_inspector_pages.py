@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from inspector_server import InspectorServer
+from inspector_server import TOKEN, InspectorServer
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,15 +14,16 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from sightline.inspector.pages import POLICY, give_page
-from sightline.server.safety import hash_token
+from sightline.server.access_token import hash_token
 
 HTML = {"accept": "text/html,application/xhtml+xml"}
 
 
 @pytest.fixture
 def client(looked_at: InspectorServer) -> Iterator[httpx2.Client]:
-    """A client of the server that sends no header of its own."""
-    with httpx2.Client(base_url=looked_at.address, trust_env=False, timeout=60) as made:
+    """A client of the server that sends no header of its own but the token."""
+    shows = {"x-sightline-token": TOKEN}
+    with httpx2.Client(base_url=looked_at.address, trust_env=False, timeout=60, headers=shows) as made:
         yield made
 
 
@@ -75,14 +76,24 @@ def test_agents_are_not_sent_to_the_inspector(tmp_path: Path, method: str, heade
 
 def test_pages_need_no_token_and_the_interface_does(tmp_path: Path) -> None:
     """The pages say nothing about sessions, so that they can ask for the token; all else is refused without it."""
-    with (
-        InspectorServer(tmp_path, host="0.0.0.0", token_hash=hash_token("secret")) as server,
-        httpx2.Client(base_url=server.address, trust_env=False) as client,
-    ):
-        assert client.get("/inspector/").status_code == 200
-        assert client.post("/inspector/").status_code == 401
-        assert client.get("/api/sessions").status_code == 401
-        assert client.get("/api/sessions", headers={"x-sightline-token": "secret"}).status_code == 200
+    for host in ("127.0.0.1", "0.0.0.0"):
+        with (
+            InspectorServer(tmp_path, host=host, token_hash=hash_token("secret")) as server,
+            httpx2.Client(base_url=server.address, trust_env=False) as client,
+        ):
+            assert client.get("/inspector/").status_code == 200
+            assert client.get("/api/sessions").status_code == 401
+            assert client.get("/api/sessions", headers={"x-sightline-token": "secret"}).status_code == 200
+            if host == "0.0.0.0":
+                assert client.post("/inspector/").status_code == 401
+
+
+def test_a_server_without_a_token_answers_nobody(tmp_path: Path) -> None:
+    """Such as that of `sightline wrap`: agents are served, sessions are told to nobody."""
+    with InspectorServer(tmp_path, token_hash="") as server:
+        for headers in ({}, {"x-sightline-token": ""}, {"authorization": "Bearer x"}, {"x-sightline-token": "none"}):
+            answer = httpx2.get(f"{server.address}/api/sessions", headers=headers, trust_env=False)
+            assert answer.status_code == 401
 
 
 def test_another_page_cannot_act(client: httpx2.Client) -> None:

@@ -38,6 +38,7 @@ from histories import (
 from hypothesis import strategies as st
 from sqlite_store import SqliteStores
 
+from postgres_server import running
 from sightline.apps import App, Element, action
 from sightline.compaction.compactor import Compacted
 from sightline.compose.calibration import TokenFactor
@@ -45,6 +46,7 @@ from sightline.errors import BadInput, OpenCalls, PinnedOverflow, Refused, Unkno
 from sightline.log.annotations import ReceiptNote
 from sightline.log.stores import Stores
 from sightline.log.stores.memory import MemoryStores
+from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
@@ -486,6 +488,7 @@ STORES: dict[str, Callable[[Path], Stores]] = {
     "memory": lambda root: MemoryStores(),
     "jsonl": lambda root: Folder("/laws", root, fsync="never"),
     "sqlite": lambda root: SqliteStores(root / "laws.db"),
+    "postgres": lambda root: PostgresStores(running().url("laws", tenant=root.name)),  # a schema for each takes longer
 }
 kinds = st.sampled_from([*["memory"] * 8, *sorted(STORES)])
 """Mostly memory: what differs between stores shows in hundreds of histories, and they cost several times the time."""
@@ -501,7 +504,7 @@ def over(kind: str, counting: str = "words") -> Iterator[World]:
         yield world
     finally:
         world.close()
-        if isinstance(stores, SqliteStores):
+        if isinstance(stores, SqliteStores | PostgresStores):
             stores.close()
         shutil.rmtree(root)
 

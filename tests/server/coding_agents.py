@@ -133,12 +133,14 @@ def asks_summary(asked: Asked) -> bool:
     return any("Respond with TEXT ONLY" in text for text in texts)
 
 
-def run_claude(programs: Programs, project: Project, anthropic_url: str, *options: str) -> str:
-    """Claude Code's last words. It has a home of its own, and talks to nobody else."""
-    command = [programs.claude, "-p", TASK, "--allowedTools", "Read,Edit", "--permission-mode", "acceptEdits", *options]
+def run_claude(
+    programs: Programs, project: Project, anthropic_url: str, *options: str, task: str = TASK, **more: str
+) -> str:
+    """Claude Code's last words. It has a home of its own, and talks to nobody else. `more`: environment variables."""
+    command = [programs.claude, "-p", task, "--allowedTools", "Read,Edit", "--permission-mode", "acceptEdits", *options]
     variables = {
         "ANTHROPIC_BASE_URL": anthropic_url, "ANTHROPIC_API_KEY": "any", "DISABLE_TELEMETRY": "1",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", **more,
     }  # fmt: skip
     return _run(command, project, variables)
 

@@ -12,25 +12,36 @@ from starlette.applications import Starlette
 
 from sightline import Budget, Session
 from sightline.log.stores.session_folder import Folder
+from sightline.server.access_token import hash_token
 from sightline.server.events import Hub
 from sightline.server.listener import Listener
 from sightline.server.metrics import Measure, Metrics
 from sightline.server.rest import LARGER, rest_routes
-from sightline.server.safety import Guard, hash_token
+from sightline.server.safety import TOKEN_HEADER, Guard
 from sightline.server.sessions import OpenSessions
 from sightline.testing import calling
 
 ROOM = Budget(8_000, 500)
+TOKEN = "a-token-of-forty-characters-that-nobody-guesses"
+SHOWS_TOKEN = {TOKEN_HEADER: TOKEN}
 
 
 class RestServer:
-    """The REST interface behind its guard, in uvicorn, on an event loop of its own thread."""
+    """The REST interface behind its guard, in uvicorn, on an event loop of its own thread. `client` shows the token."""
 
     def __init__(
-        self, project: Path, *, token: str = "", max_body: int = 1 << 20, everywhere: bool = False, **options: Any
+        self,
+        project: Path,
+        *,
+        max_body: int = 1 << 20,
+        everywhere: bool = False,
+        guard: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
+        """`guard`: how the guard is other than that of a server on loopback."""
         self.hub, self.project, self._everywhere = Hub(), project, everywhere
-        self._token, self._max_body, self._options = token, max_body, options
+        self._guard = {"max_body": max_body, "open_models": True, **(guard or {})}
+        self._options = options
         self._started = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
 
@@ -39,8 +50,8 @@ class RestServer:
         self.sessions = OpenSessions(self.project, hub=self.hub, everywhere=self._everywhere)
         self.metrics = Metrics(lambda: len(self.sessions.names()))
         routes = Starlette(routes=rest_routes(self.sessions, metrics=self.metrics, **self._options))
-        token_hash = hash_token(self._token) if self._token else ""
-        app = Measure(Guard(routes, max_body=self._max_body, larger=LARGER, token_hash=token_hash), self.metrics)
+        guard = Guard(routes, larger=LARGER, token_hash=hash_token(TOKEN), **self._guard)
+        app = Measure(guard, self.metrics)
         self.listener = Listener(app, on_stop=self.hub.close)
         serving = asyncio.create_task(self.listener._serve())  # without signals, which are the main thread's
         while not self.listener.started and not serving.done():
@@ -53,13 +64,19 @@ class RestServer:
         self._thread.start()
         assert self._started.wait(60)
         self.url = f"http://127.0.0.1:{self.listener.port}"
-        self.client = httpx2.Client(base_url=self.url, timeout=60, trust_env=False, verify=False)
+        self.client = self.make_client(SHOWS_TOKEN)
+        self.stranger = self.make_client({})
         return self
+
+    def make_client(self, headers: Mapping[str, str]) -> httpx2.Client:
+        """A client that sends these headers with every request."""
+        return httpx2.Client(base_url=self.url, timeout=60, trust_env=False, verify=False, headers=dict(headers))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.client.close()
+        self.stranger.close()
         self.listener.should_exit = True
         self._thread.join(60)
         assert not self._thread.is_alive()

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import msgspec
 import pytest
-from rest_server import ROOM, RestServer
+from rest_server import ROOM, SHOWS_TOKEN, RestServer
 
 from sightline import Session
 from sightline.server.events import Event, Followed, Hub, TooManyFollowers, as_sse
@@ -154,8 +154,8 @@ def test_what_happens_is_streamed(project: Path) -> None:
         ready = threading.Event()
 
         def follow() -> None:
-            with httpx2.stream(
-                "GET", f"{server.url}/api/events", timeout=60, trust_env=False, verify=False
+            with httpx2.stream(  # not the server's own client, which is closed before the server
+                "GET", f"{server.url}/api/events", headers=SHOWS_TOKEN, timeout=60, trust_env=False, verify=False
             ) as response:
                 assert response.headers["content-type"].startswith("text/event-stream")
                 for line in lines_of(response):

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from through_proxy import Talk, Through
+from through_proxy import TOKEN, Talk, Through
 from upstream_script import answer, call
 
 from sightline.server.events import Event
@@ -19,7 +19,7 @@ def published(through: Through) -> list[Event]:
 
 def get(through: Through, path: str) -> Any:
     """What a GET answers."""
-    response = httpx2.get(through.url + path, timeout=60, trust_env=False)
+    response = httpx2.get(through.url + path, timeout=60, trust_env=False, headers={"x-sightline-token": TOKEN})
     assert response.status_code == 200, response.text
     return response.json()
 

@@ -10,7 +10,8 @@ import pytest
 from rest_server import ROOM, RestServer, converse
 
 from sightline import Session
-from sightline.agent.models import TextDelta
+from sightline.agent.models import RetryScheduled, TextDelta
+from sightline.errors import ModelRefused
 from sightline.log.entries import decode, encode
 from sightline.log.stores.session_folder import Folder
 from sightline.replay.log_count import LogCount
@@ -287,6 +288,34 @@ def streamed(server: RestServer, message: str) -> list[tuple[str, Any]]:
             elif line.startswith("data: "):
                 found.append((kind, json.loads(line.removeprefix("data: "))))
     return found
+
+
+def test_what_a_provider_says_of_a_failure_is_told_without_keys(project: Path) -> None:
+    """To who asked and to all who follow: on one line, not long, and without headers or keys that it quotes."""
+    secrets = ("sk-ant-api03-verysecret", "abcdef0123456789")
+    said = f"401:\n\x1b[31mAuthorization: Bearer {secrets[0]}\nx-api-key: {secrets[1]}\n{'<p>' * 5000}"
+
+    class Refusing(ScriptedModel):
+        async def stream(self, request: Any) -> Any:
+            yield RetryScheduled("m", said, 0.0, 2, detail=said)
+            raise ModelRefused(said)
+
+    with RestServer(project, model=Refusing([], window=30_000)) as server:
+        with server.client.stream("GET", "/api/events") as following:
+            lines = following.iter_lines()
+            next(lines)
+            told = streamed(server, "Hello?")
+            kinds = dict(told)
+            assert (kinds["answer"]["success"], "retry" in kinds) == (False, True)
+            event = next(line for line in lines if line.startswith("data:") and '"error"' in line)
+        whole = server.post(f"{TALK}/interact", {"message": "Again?"})
+    for text in (json.dumps(told), event, json.dumps(whole)):
+        assert "[hidden]" in text
+        assert not [secret for secret in secrets if secret in text]
+        assert "x1b" not in text
+        assert "u001b" not in text
+    assert len(whole["error"]) <= 400
+    assert "\n" not in whole["error"]
 
 
 def test_closing_a_streamed_answer_stops_it(project: Path) -> None:

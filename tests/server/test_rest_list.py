@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from rest_server import RestServer, converse
 
@@ -53,7 +52,7 @@ def everywhere(project: Path, claude_file: Path) -> Iterator[RestServer]:
 
 def finished(server: RestServer, begun: dict[str, Any]) -> Any:
     """What came of an import. Waits by the events of the server."""
-    with httpx2.stream("GET", f"{server.url}/api/events", timeout=60, trust_env=False) as response:
+    with server.client.stream("GET", "/api/events") as response:
         pieces = response.iter_lines()
         next(pieces)
         while (now := server.get(f"/api/imports/{begun['id']}"))["state"] == "running":
@@ -133,7 +132,7 @@ def test_a_session_of_another_project_can_be_used(everywhere: RestServer, tmp_pa
     [row] = server.get(f"/api/sessions?project={other}")["sessions"]
     path = f"/api/sessions/{row['id']}"
     item = server.get(f"{path}/items?start=1&limit=1")["items"][0]["id"]
-    with httpx2.stream("GET", f"{server.url}/api/events?session={row['id']}", trust_env=False) as response:
+    with server.client.stream("GET", f"/api/events?session={row['id']}") as response:
         events = response.iter_lines()
         next(events)
         server.post(f"{path}/items/{item}/pin")

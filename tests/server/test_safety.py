@@ -9,20 +9,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rest_server import RestServer
+from rest_server import TOKEN, RestServer
 
 from sightline.errors import BadInput
+from sightline.server.access_token import (
+    TOKEN_FILE,
+    TOKEN_VARIABLE,
+    find_token,
+    hash_token,
+    is_loopback,
+    load_or_create_token,
+)
 from sightline.server.metrics import JsonLines, NoSecrets
-from sightline.server.safety import TOKEN_FILE, Guard, check_address, hash_token, is_loopback, load_or_create_token
+from sightline.server.safety import Guard, check_address, opens_models
 
-TOKEN = "a-token-of-forty-characters-that-nobody-guesses"
 LIST = "/api/sessions"
 
 
 @pytest.fixture
 def guarded(project: Path) -> Iterator[RestServer]:
-    """A server that asks for a token."""
-    with RestServer(project, token=TOKEN) as running:
+    """A server as other machines reach it: everything needs the token."""
+    with RestServer(project, guard={"open_models": False, "any_host": True}) as running:
         yield running
 
 
@@ -73,24 +80,77 @@ def test_a_form_of_a_web_page_cannot_send_json(server: RestServer) -> None:
 
 def test_without_the_token_nothing_is_told(guarded: RestServer) -> None:
     """But for whether the server runs. A wrong token, a cookie and the provider's header are none."""
-    assert [status(guarded, path) for path in ("/healthz", "/readyz")] == [200, 200]
+    stranger = guarded.stranger
+    assert [stranger.get(path).status_code for path in ("/healthz", "/readyz")] == [200, 200]
     for path in (LIST, "/api/events", "/api/openapi.json", "/metrics", "/health", "/v1/messages", "/"):
-        assert status(guarded, path) == 401, path
+        assert stranger.get(path).status_code == 401, path
     wrong: list[dict[str, str]] = [
         {"authorization": "Bearer wrong"}, {"authorization": f"Basic {TOKEN}"}, {"x-sightline-token": TOKEN[:-1]},
         {"cookie": f"token={TOKEN}"}, {"x-api-key": TOKEN}, {"x-sightline-token": hash_token(TOKEN)},
     ]  # fmt: skip
     for headers in wrong:
-        assert guarded.client.get(LIST, headers=headers).status_code == 401, headers
-    assert guarded.client.get(f"/token/{TOKEN}x{LIST}").status_code == 401
+        assert stranger.get(LIST, headers=headers).status_code == 401, headers
+    assert stranger.get(f"/token/{TOKEN}x{LIST}").status_code == 401
 
 
 def test_the_token_is_taken_in_three_places(guarded: RestServer) -> None:
     """In its own header, as a bearer below /api, and at the beginning of the path. Any host name will do then."""
     assert status(guarded, X_Sightline_Token=TOKEN, Host="box.lan:8787") == 200
-    assert status(guarded, Authorization=f"Bearer {TOKEN}") == 200
-    assert guarded.client.get(f"/token/{TOKEN}{LIST}").status_code == 200
+    assert guarded.stranger.get(LIST, headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
+    assert guarded.stranger.get(f"/token/{TOKEN}{LIST}").status_code == 200
     assert status(guarded, X_Sightline_Token=TOKEN, Origin="https://evil.example") == 403
+
+
+def test_another_account_of_this_machine_gets_nothing(server: RestServer) -> None:
+    """On loopback, too, what is below /api needs the token, and who has none is told where to find it.
+
+    Nothing is read, made or deleted; a wrong token is none.
+    """
+    stranger = server.stranger
+    asked = [
+        stranger.get(LIST), stranger.get("/api/events"), stranger.get(f"{LIST}/talk/items?text=full"),
+        stranger.get("/api/openapi.json"), stranger.get("/api/nothing"), stranger.delete(f"{LIST}/talk"),
+        stranger.post(LIST, json={"id": "made"}), stranger.post(f"{LIST}/talk/interact", json={"message": "spend"}),
+        stranger.get(LIST, headers={"x-sightline-token": TOKEN[:-1]}), stranger.get(f"/token/{TOKEN[1:]}{LIST}"),
+        stranger.get(LIST, headers={"cookie": f"sightline-token={TOKEN}"}), stranger.get(f"{LIST}?token={TOKEN}"),
+    ]  # fmt: skip
+    assert [each.status_code for each in asked] == [401] * len(asked)
+    told = asked[0].json()["error"]
+    assert told["type"] == "no_token"
+    assert "X-Sightline-Token" in told["what_to_do"]
+    assert "#token=" in told["what_to_do"]
+    assert [row["id"] for row in server.get(LIST)["sessions"]] == ["talk"]
+
+
+def test_what_has_no_content_is_open_on_loopback(server: RestServer) -> None:
+    """Counts and health need no token there, and agents bring their own key; other hosts and origins are refused."""
+    for path in ("/healthz", "/readyz", "/health", "/metrics"):
+        assert server.stranger.get(path).status_code == 200
+        assert server.stranger.get(path, headers={"host": "evil.example"}).status_code == 403
+        assert server.stranger.get(path, headers={"origin": "https://evil.example"}).status_code == 403
+    assert server.stranger.post("/v1/messages", json={}).status_code == 404  # let in; there is no proxy behind it
+
+
+def test_paths_of_the_proxy_are_open_only_where_no_key_is_added() -> None:
+    """At another address they need the token, and where an upstream's address has a password in it."""
+    plain = ["https://api.anthropic.com", "http://127.0.0.1:11434/v1"]
+    assert opens_models("127.0.0.1", plain)
+    assert not opens_models("0.0.0.0", plain)
+    assert not opens_models("127.0.0.1", [*plain, "https://me:secret@gateway.example/v1"])
+
+
+@pytest.mark.parametrize(
+    ("mode", "dest", "expected"),
+    [("navigate", "document", 404), ("navigate", "iframe", 403), ("no-cors", "script", 403), ("cors", "empty", 403)],
+)
+def test_a_link_elsewhere_may_open_a_page_and_nothing_more(
+    server: RestServer, mode: str, dest: str, expected: int
+) -> None:
+    """A tab of the inspector may be opened from a terminal in a browser; frames, scripts and requests are refused."""
+    told = {"sec-fetch-site": "cross-site", "sec-fetch-mode": mode, "sec-fetch-dest": dest}
+    assert server.client.get("/inspector/", headers=told).status_code == expected  # 404: no pages behind this guard
+    assert server.client.get(LIST, headers=told).status_code == 403
+    assert server.client.post("/inspector/", headers=told).status_code == 403
 
 
 async def _seen(path: str, headers: list[tuple[bytes, bytes]], token: str = TOKEN) -> tuple[dict[str, Any], int]:
@@ -109,7 +169,7 @@ async def _seen(path: str, headers: list[tuple[bytes, bytes]], token: str = TOKE
         sent.append(message)
 
     scope = {"type": "http", "path": path, "raw_path": path.encode(), "headers": [(b"host", b"box"), *headers]}
-    await Guard(app, max_body=10, token_hash=hash_token(token))(scope, receive, send)
+    await Guard(app, max_body=10, token_hash=hash_token(token), any_host=True)(scope, receive, send)
     assert scope["path"] == (seen or scope)["path"]  # what a server logs
     return seen, sent[0]["status"]
 
@@ -166,10 +226,12 @@ def test_a_token_is_made_once_and_only_its_hash_is_kept(tmp_path: Path) -> None:
     made = load_or_create_token(folder)
     file = folder / TOKEN_FILE
     assert len(made.shown) >= 40
+    assert made.shown == made.text
     assert made.hashed == hash_token(made.shown)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert made.shown not in file.read_text()
-    assert load_or_create_token(folder) == (made.hashed, "")
+    again = load_or_create_token(folder)
+    assert (again.hashed, again.text, again.shown) == (made.hashed, "", "")
     file.unlink()
     assert load_or_create_token(folder).hashed != made.hashed
     for bad in ("", "hello", "sha256:xyz", "sha256:" + "Z" * 64):
@@ -178,8 +240,29 @@ def test_a_token_is_made_once_and_only_its_hash_is_kept(tmp_path: Path) -> None:
             load_or_create_token(folder)
 
 
+def test_on_loopback_each_start_has_a_token_of_its_own(tmp_path: Path) -> None:
+    """It is long, it is shown, and it is kept nowhere; a server that others reach has the one that is kept."""
+    one, other = (find_token("127.0.0.1", tmp_path, {}) for _ in range(2))
+    assert one.shown != other.shown
+    assert len(one.shown) >= 40
+    assert list(tmp_path.iterdir()) == []
+    kept = find_token("0.0.0.0", tmp_path, {})
+    assert (kept.shown, find_token("0.0.0.0", tmp_path, {}).hashed) == (kept.text, kept.hashed)
+
+
+def test_a_token_that_the_user_has_chosen_is_used_and_never_shown(tmp_path: Path) -> None:
+    """At every address. One that is short, or that an address cannot hold, is refused with what to do."""
+    for host in ("127.0.0.1", "0.0.0.0"):
+        chosen = find_token(host, tmp_path, {TOKEN_VARIABLE: f" {TOKEN}\n"})
+        assert (chosen.hashed, chosen.text, chosen.shown) == (hash_token(TOKEN), TOKEN, "")
+    assert list(tmp_path.iterdir()) == []
+    for bad in ("short", "sixteen letters/#", "密" * 16):
+        with pytest.raises(BadInput, match="16 or more"):
+            find_token("127.0.0.1", tmp_path, {TOKEN_VARIABLE: bad})
+
+
 def test_a_server_that_others_reach_needs_a_token() -> None:
-    """Loopback addresses do not; names and addresses of the network do."""
+    """Without one nothing below /api is answered on loopback; names and addresses of the network cannot be used."""
     assert all(map(is_loopback, ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost")))
     for host in ("0.0.0.0", "::", "192.168.1.4", "box.lan", ""):
         assert not is_loopback(host)
@@ -239,4 +322,5 @@ def test_two_starts_at_once_agree_on_the_token(tmp_path: Path, monkeypatch: pyte
         return real(path)
 
     monkeypatch.setattr(Path, "read_bytes", late)
-    assert load_or_create_token(tmp_path) == (first.hashed, "")
+    again = load_or_create_token(tmp_path)
+    assert (again.hashed, again.shown) == (first.hashed, "")

@@ -4,13 +4,24 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sightline import AsyncSession, BadInput, Budget, MemoryStores, Session, SessionClosed, Settings, Stores
+from postgres_server import running
+from sightline import (
+    AsyncSession,
+    BadInput,
+    Budget,
+    MemoryStores,
+    PostgresStores,
+    Session,
+    SessionClosed,
+    Settings,
+    Stores,
+)
 from sightline.log.stores.session_folder import Folder
 from sightline.testing import WordCounter
 
@@ -30,15 +41,18 @@ WRITES: dict[str, Callable[[Session], Any]] = {
 }
 
 
-@pytest.fixture(params=["memory", "jsonl", "sqlite"])
+@pytest.fixture(params=["memory", "jsonl", "sqlite", "postgres"])
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     """Stores of each kind."""
-    if request.param == "sqlite":
-        made = SqliteStores(tmp_path / "sessions.db")
-        yield made
-        made.close()
+    if request.param in ("sqlite", "postgres"):
+        with closing(_database(request.param, tmp_path)) as made:
+            yield made
     else:
         yield MemoryStores() if request.param == "memory" else Folder("/p", tmp_path)
+
+
+def _database(kind: str, folder: Path) -> SqliteStores | PostgresStores:
+    return SqliteStores(folder / "sessions.db") if kind == "sqlite" else PostgresStores(running().url())
 
 
 def grown(stores: Stores) -> Session:

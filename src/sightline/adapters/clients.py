@@ -6,18 +6,18 @@ is followed, composed and answered as the proxy does it, by the same code.
 """
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from sightline.adapters.client_call import ClientCall, streams_of
+from sightline.adapters.client_type import library_of, provider_of
 from sightline.adapters.version import check_version
-from sightline.errors import BadInput
 from sightline.server.config import Config
 from sightline.server.model_request import FORMATS, Format
 from sightline.server.turns import Turns
 from sightline.values.finish import finish
+from sightline.values.options import with_known_options
 
 C = TypeVar("C")
 
@@ -25,6 +25,7 @@ _PROVIDERS = {"openai": ((1, 60), 4), "anthropic": ((0, 42), 3)}  # the SDKs: th
 _OF_THE_BODY = ("content-length", "content-encoding", "transfer-encoding")  # headers that another body has not
 
 
+@with_known_options
 def wrap(client: C, *, session: str = "", project: str | Path = ".", window: int | None = None) -> C:
     """Return a client of the same type whose model calls are composed and logged. The client itself stays as it is.
 
@@ -35,28 +36,21 @@ def wrap(client: C, *, session: str = "", project: str | Path = ".", window: int
     tokens; without one, that of the model.
 
     Raises:
-        BadInput: it is no client of these SDKs.
+        BadInput: it is no client of these SDKs, or one for a platform whose requests cannot be changed on the way; or
+            there is no such option.
         ImportError: the SDK has a version that is not supported.
     """
-    provider, http = type(client).__module__.partition(".")[0], getattr(client, "_client", None)
-    if provider not in _PROVIDERS or http is None:
-        raise BadInput(f"wrap takes a client of OpenAI's or Anthropic's SDK, not {type(client).__name__}")
+    provider, http = provider_of(client), client._client  # type: ignore[attr-defined]
     check_version(provider, *_PROVIDERS[provider], user="sl.wrap")
     address = str(client.base_url)  # type: ignore[attr-defined]
     config = Config(folder=Path(project), window=window, upstreams=dict.fromkeys(_PROVIDERS, address))
-    library = _library_of(http)
+    library = library_of(http)
     wires = _Wires(provider, Turns(config), session, library)
     if hasattr(http, "aclose"):
         made = library.AsyncClient(transport=_AsyncTransport(http, wires), timeout=http.timeout)
     else:
         made = library.Client(transport=_Transport(http, wires), timeout=http.timeout)
     return cast("C", client.with_options(http_client=made))  # type: ignore[attr-defined]
-
-
-def _library_of(http: object) -> Any:
-    """Return the library of an HTTP client: httpx2, or httpx for earlier SDKs."""
-    base = next((each for each in type(http).__mro__ if each.__name__ in ("Client", "AsyncClient")), type(http))
-    return sys.modules[base.__module__.partition(".")[0]]
 
 
 class _Wires:

@@ -9,7 +9,7 @@ of tool calls. Needs `pip install 'sightline[openai-agents]'`.
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -17,7 +17,6 @@ import msgspec
 
 from sightline.adapters.openai_agents_items import ItemList, in_messages, items_of, plain_items
 from sightline.adapters.version import check_version
-from sightline.agent.models.catalog import window_of
 from sightline.errors import BadInput, SightlineError
 from sightline.log.conflict import retry_on_conflict
 from sightline.plan.budget import Budget
@@ -30,10 +29,7 @@ from sightline.values.settings import Settings
 
 check_version("openai-agents", oldest=(0, 22), before=1)
 
-from agents import (  # noqa: E402  # noqa: E402
-    Agent,
-    AgentOutputSchema,
-    AgentOutputSchemaBase,
+from agents import (  # noqa: E402
     FunctionTool,
     Handoff,
     Model,
@@ -43,16 +39,16 @@ from agents import (  # noqa: E402  # noqa: E402
 )
 from agents.memory import SessionSettings  # noqa: E402
 from agents.memory.session_settings import coerce_session_settings, resolve_session_limit  # noqa: E402
-from agents.models import get_default_model  # noqa: E402
 from agents.run_config import CallModelData, CallModelInputFilter, ModelInputData  # noqa: E402
 from agents.tool_context import ToolContext  # noqa: E402
+
+from sightline.adapters.openai_agents_request import budget_of, define, define_output  # noqa: E402
 
 if TYPE_CHECKING:
     from agents import TResponseInputItem
 
 __all__ = ["SightlineSession", "recall_tools", "run_options"]
 
-_USUAL_OUTPUT = 8_000  # tokens for the answer, if the agent's settings do not say how many it may have
 _R = TypeVar("_R")
 
 
@@ -93,12 +89,12 @@ class SightlineSession:
     @property
     def session(self) -> Session:
         """The session of Sightline, on the branch of the input that it had last."""
-        with self._conversations.use(self.session_id) as history:
+        with self._conversations.use(self.session_id, self) as history:
             return history.session
 
     def close(self) -> None:
-        """Close the sessions that were opened here. The next call opens them again."""
-        self._conversations.close()
+        """Close the session of Sightline, unless another object of this class uses it. The next call opens it again."""
+        self._conversations.close(self)
 
     # ------------------------------------------------------------------ the protocol of the SDK
 
@@ -110,16 +106,17 @@ class SightlineSession:
     ) -> "list[TResponseInputItem]":
         """Return the items, oldest first; with a limit, the newest ones."""
         limit = resolve_session_limit(limit, self.session_settings)
-        items = await self._run(lambda kept: kept.items if limit is None else kept.items[-limit:] if limit > 0 else [])
-        return cast("list[TResponseInputItem]", plain_items(items))
+        return cast("list[TResponseInputItem]", await self._run(lambda kept: kept.newest(limit)))
 
     async def add_items(
         self, items: "list[TResponseInputItem]", *, wrapper: RunContextWrapper[Any] | None = None
     ) -> None:
         """Add items at the end. They are durable when this returns."""
-        if items:
-            entries = wrapper.usage.request_usage_entries if wrapper is not None else []
-            await self._run(lambda kept: kept.add(plain_items(items), entries[-1] if entries else None))
+        if items and wrapper is None:  # a program's own, in the middle of a run perhaps
+            await self._run(lambda kept: kept.add(plain_items(items)))
+        elif items and wrapper is not None:
+            usage = wrapper.usage.request_usage_entries[-1:]
+            await self._run(lambda kept: kept.add_turn(plain_items(items), usage[0] if usage else None))
 
     async def pop_item(
         self,
@@ -135,24 +132,29 @@ class SightlineSession:
 
     # ------------------------------------------------------------------ what the model sees
 
-    def compose(self, data: ModelInputData, budget: Budget, tools: Sequence[Any], *, recall: bool) -> ModelInputData:
-        """Take in what is new in an input, and return what fits. Raises what `Session.compose` raises."""
-        with self._conversations.use(self.session_id) as history:
-            messages = in_messages(data.input)
-            session, kept = history.follow(messages, in_place=True), items_of(history)
+    def compose(
+        self, data: ModelInputData, budget: Budget, tools: Sequence[Any], *, recall: bool, last: Any = None
+    ) -> ModelInputData:
+        """Take in what is new in an input, and return what fits. Raises what `Session.compose` raises.
+
+        `last`: the last item of the input as the SDK made it, if a filter of the program has changed that.
+        """
+        with self._conversations.use(self.session_id, self) as history:
+            session, kept = history.follow(in_messages(data.input), in_place=True), items_of(history)
             if instructions := data.instructions:
                 retry_on_conflict(lambda: session.system(instructions, replace=True), session.refresh)
             session.tools(tools, recall=recall)
-            kept.asked = len(messages)
+            kept.ask(data.input, last)
             return ModelInputData(kept.write(session.compose(budget)), instructions)
 
     def answer(self, name: str, arguments: dict[str, Any]) -> str:
         """Return the answer to the model's call of `expand` or `recall`."""
-        return self.session.items.answer(Call("", name, arguments))
+        with self._conversations.use(self.session_id, self) as history:
+            return history.session.items.answer(Call("", name, arguments))
 
     async def _run(self, work: Callable[[ItemList], _R]) -> _R:
         def run() -> _R:
-            with self._conversations.use(self.session_id) as history:
+            with self._conversations.use(self.session_id, self) as history:
                 return work(items_of(history))
 
         return await finish(asyncio.to_thread(run))
@@ -173,16 +175,18 @@ class _Filter:
     model: str | Model | None = None  # that of the run, instead of the agents' own
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
+        last = data.model_data.input[-1] if data.model_data.input else None
         if self.first is not None:
             found = self.first(data)
             data = replace(data, model_data=found if isinstance(found, ModelInputData) else await found)
         tools = await data.agent.get_all_tools(RunContextWrapper(data.context))
         ours = [tool for tool in tools if any(tool is own for own in recall_tools)]
-        definitions = [_define(tool) for tool in tools if tool not in ours]
-        definitions += [_define(each if isinstance(each, Handoff) else handoff(each)) for each in data.agent.handoffs]
-        definitions += _define_output(data.agent)
-        budget = self.session.budget or _budget_of(data.agent, self.model)
-        return await asyncio.to_thread(self.session.compose, data.model_data, budget, definitions, recall=bool(ours))
+        definitions = [define(tool) for tool in tools if tool not in ours]
+        definitions += [define(each if isinstance(each, Handoff) else handoff(each)) for each in data.agent.handoffs]
+        definitions += define_output(data.agent)
+        budget = self.session.budget or budget_of(data.agent, self.model)
+        given = partial(self.session.compose, data.model_data, budget, definitions)
+        return await asyncio.to_thread(given, recall=bool(ours), last=last)
 
 
 def run_options(
@@ -225,30 +229,3 @@ recall_tools: list[FunctionTool] = [
     for tool in RECALL_TOOLS
 ]
 """`expand` and `recall`, by which the model sees again what was shortened: `Agent(tools=[…, *recall_tools])`."""
-
-
-def _define(tool: Any) -> dict[str, Any]:
-    """Return the definition of a tool or a handoff, to be counted."""
-    schema = getattr(tool, "params_json_schema", None) or getattr(tool, "input_json_schema", None) or {}
-    name = getattr(tool, "tool_name", None) or tool.name
-    about = getattr(tool, "tool_description", None) or getattr(tool, "description", "")
-    return {"type": "function", "name": name, "description": about, "parameters": schema}
-
-
-def _define_output(agent: Agent[Any]) -> list[dict[str, Any]]:
-    """Return what a structured output adds to the request, as the definition of a tool, so that it is counted."""
-    kind = agent.output_type
-    if kind is None:
-        return []
-    schema = kind if isinstance(kind, AgentOutputSchemaBase) else AgentOutputSchema(kind)
-    return (
-        [] if schema.is_plain_text() else [{"type": "function", "name": "output", "parameters": schema.json_schema()}]
-    )
-
-
-def _budget_of(agent: Agent[Any], model: str | Model | None) -> Budget:
-    model = model or agent.model or get_default_model()
-    name = model if isinstance(model, str) else str(getattr(model, "model", ""))
-    if not (window := window_of(name)):
-        raise BadInput(f"the context window of the model {name!r} is not known: pass Budget(window=…, output=…)")
-    return Budget(window, min(agent.model_settings.max_tokens or _USUAL_OUTPUT, window // 4))

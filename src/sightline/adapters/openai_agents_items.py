@@ -1,9 +1,10 @@
 """The items of the OpenAI Agents SDK: the list that its session holds, kept in the log, and payloads as items."""
 
 import json
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
 import msgspec
@@ -21,8 +22,16 @@ Json = dict[str, Any]
 _NOTE = "openai-agents"  # the annotation that keeps what the SDK adds, pops and clears
 _OUTPUT_ONLY = "created_by"  # the SDK sends items without it, and without names that begin with _
 _NO_REPLY = ("user", "system", "developer")  # roles
+_MOST_ASKED = 8  # model calls that wait for their reply at once
 _RESULTS = ("_output", "_response")  # how the types of what answers a call end
 _lists: "WeakKeyDictionary[History, ItemList]" = WeakKeyDictionary()
+
+
+class _Asked(NamedTuple):
+    """An input that a model was given, and the item that it ended with before a filter of the program changed it."""
+
+    items: list[Any]
+    last: Any
 
 
 class ItemList:
@@ -31,8 +40,8 @@ class ItemList:
     def __init__(self, history: History) -> None:
         self._ref = ref(history)  # not the history itself, because the list lives as long as that
         self.items: list[Json] = []
-        self.asked = 0  # messages of the input that the model was given last
-        self._billed: object = None  # the usage that was taken in last
+        self._asked: deque[_Asked] = deque(maxlen=_MOST_ASKED)  # inputs without a reply yet; agents may run within one
+        self._billed: deque[object] = deque(maxlen=_MOST_ASKED)  # the SDK's usage objects that were taken in last
         self._written: dict[int, tuple[Message, list[Json]]] = {}  # by the id of the object, which is kept alive
         self._read()
 
@@ -42,16 +51,51 @@ class ItemList:
         assert history is not None
         return history
 
-    def add(self, items: list[Json], usage: Any = None) -> None:
-        """Add items, and take those in that the log does not have yet. `usage`: the SDK's, of its last model call."""
+    def ask(self, items: Sequence[Any], last: Any = None) -> None:
+        """Note the input that a model is given now."""
+        self._asked.append(_Asked(list(items), plain_items([last or items[-1]])[0] if items else None))
+
+    def add(self, items: list[Json]) -> None:
+        """Add items, and take those in that the log does not have yet."""
+        self._keep(items)
+        self._follow(self.items)
+
+    def add_turn(self, items: list[Json], usage: Any) -> None:
+        """Add what a run gives. A reply in it follows the input that it answers, whatever else the session has.
+
+        `usage`: the SDK's, of the last model call. It is taken in once, with the reply.
+        """
+        before = len(self.items)
+        self._keep(items)
+        first = next((at for at, item in enumerate(items) if _is_of_model(item)), None)
+        if first is None:
+            self._follow(self.items)
+            return
+        answered = next((each for each in reversed(self._asked) if self._has(each.last, before + first)), None)
+        listed = [*answered.items, *items[first:]] if answered else self.items
+        if answered:
+            self._asked.remove(answered)
+        is_new = not any(each is usage for each in self._billed)
+        self._billed.append(usage)
+        self._follow(listed, len(in_messages(items[first:])), usage_of(usage) if is_new else None)
+
+    def newest(self, limit: int | None) -> list[Json]:
+        """Return the items, or so many of the newest, as values of their own."""
+        return plain_items(self.items if limit is None else self.items[-limit:] if limit > 0 else [])
+
+    def _keep(self, items: list[Json]) -> None:
         self._note({"add": items} if _is_unicode(items) else {"add_json": json.dumps(items)})
         self.items += items
-        sent = in_messages([_as_sent(item) for item in self.items])
-        observed = None if usage is self._billed else usage_of(usage)
-        self._billed = usage
+
+    def _follow(self, items: Sequence[Any], replies: int = 0, usage: Usage | None = None) -> None:
+        sent = in_messages([_as_sent(item) for item in items])
         with suppress(BadInput):  # the session takes any item; the next model call says what is wrong with it
-            self._history.follow(sent, in_place=True, replies=len(sent) - self.asked, usage=observed)
+            self._history.follow(sent, in_place=True, replies=replies, usage=usage)
         self._history.session.flush()
+
+    def _has(self, item: Any, end: int) -> bool:
+        """Whether this item is among the first `end` of the session. The newest are looked at first."""
+        return any(_as_sent(each) == item for each in reversed(self.items[:end]))
 
     def pop(self) -> Json | None:
         """Take the last item out."""
@@ -134,13 +178,18 @@ def in_messages(items: Sequence[Any]) -> list[Any]:
     """Return items with those of one reply together: reasoning, calls and texts, up to the next result or question."""
     messages: list[Any] = []
     for item in items:
-        if item.get("role") in _NO_REPLY or str(item.get("type")).endswith(_RESULTS):
+        if not _is_of_model(item):
             messages.append(item)
         elif messages and isinstance(messages[-1], list):
             messages[-1].append(item)
         else:
             messages.append([item])
     return messages
+
+
+def _is_of_model(item: Any) -> bool:
+    """Whether an item is part of a reply."""
+    return item.get("role") not in _NO_REPLY and not str(item.get("type")).endswith(_RESULTS)
 
 
 def plain_items(items: Any) -> list[Json]:
@@ -159,7 +208,9 @@ def _is_unicode(items: list[Json]) -> bool:
 
 
 def _dump(value: Any) -> Any:
-    return value.model_dump(exclude_unset=True) if hasattr(value, "model_dump") else str(value)
+    if not hasattr(value, "model_dump"):
+        raise TypeError(f"an item of a session is JSON, or an object of the SDK; it has {value!r}")
+    return value.model_dump(exclude_unset=True)
 
 
 def _as_sent(item: Json) -> Json:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from sightline.agent.models import Price, Reply
 from sightline.values.items import Usage
+from sightline.values.profiles import Prices, input_cost
 from sightline.wire import read_reply
 
 
@@ -36,6 +37,9 @@ def cost_of(reply: Reply) -> float | None:
 
 def price_usage(usage: Usage, price: Price) -> float:
     """Return what these tokens cost."""
-    fresh = usage.input_tokens - usage.cached_tokens - usage.written_tokens
-    paid = fresh * price.input + usage.cached_tokens * price.cached
-    return (paid + usage.written_tokens * price.written + usage.output_tokens * price.output) / 1_000_000
+    return price_input(usage, price) + usage.output_tokens * price.output / 1_000_000
+
+
+def price_input(usage: Usage, price: Price) -> float:
+    """Return what these tokens cost without those of the answer."""
+    return input_cost(usage, Prices(price.cached, price.written), price.input) / 1_000_000

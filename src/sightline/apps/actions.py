@@ -11,12 +11,13 @@ from msgspec import Struct
 
 from sightline.errors import BadInput, Refused
 from sightline.values.items import ToolDefinition
+from sightline.values.pattern import pattern
 from sightline.values.phrases import say
 
 _TYPES = {str: "string", int: "int", float: "float", bool: "bool"}
 _SCHEMA = {"string": "string", "int": "integer", "float": "number", "bool": "boolean"}
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_NAME = pattern(r"[a-z][a-z0-9_]*")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -43,6 +44,7 @@ class Action(Struct, frozen=True):
     parameters: tuple[Parameter, ...] = ()
     about: str = ""
     zh: str = ""  # the label in Chinese
+    asks: bool = False  # whether a person who clicks is asked first
 
     @property
     def params(self) -> str:
@@ -70,20 +72,23 @@ class Action(Struct, frozen=True):
 
 
 # The action that every closable window offers.
-CLOSE = Action("close", "Close", (Parameter("summary", "string", required=False),), zh="关闭")
+CLOSE = Action("close", "Close", (Parameter("summary", "string", required=False),), zh="关闭", asks=True)
 
 
 @overload
 def action(label: F) -> F: ...
 @overload
-def action(label: str = "", *, zh: str = "") -> Callable[[F], F]: ...
-def action(label: F | str = "", *, zh: str = "") -> F | Callable[[F], F]:
-    """Make a method an action. Without a label, the first paragraph of its docstring is the label."""
+def action(label: str = "", *, zh: str = "", asks: bool = False) -> Callable[[F], F]: ...
+def action(label: F | str = "", *, zh: str = "", asks: bool = False) -> F | Callable[[F], F]:
+    """Make a method an action. Without a label, the first paragraph of its docstring is the label.
+
+    `asks`: it deletes something, runs something or changes a file, so a person who clicks a button is asked first.
+    """
     if not isinstance(label, str):  # @action without parentheses
         return action()(label)
 
     def mark(method: F) -> F:
-        method.__action__ = (label, zh)  # type: ignore[attr-defined]
+        method.__action__ = (label, zh, asks)  # type: ignore[attr-defined]
         return method
 
     return mark
@@ -112,7 +117,7 @@ def _action(app: type, name: str, method: Callable[..., Any], reserved: Collecti
         raise BadInput(f"{where}: choose another name: small letters, digits and '_', and none of {', '.join(taken)}")
     if inspect.iscoroutinefunction(method):
         raise BadInput(f"{where}: nobody would await it; write a plain method")
-    label, zh = method.__action__  # type: ignore[attr-defined]
+    label, zh, asks = method.__action__  # type: ignore[attr-defined]
     about = " ".join((inspect.getdoc(method) or "").split("\n\n")[0].split())
     try:
         hints = get_type_hints(method)
@@ -120,7 +125,7 @@ def _action(app: type, name: str, method: Callable[..., Any], reserved: Collecti
         raise BadInput(f"{where}: its type hints cannot be read: {error}") from error
     signature = list(inspect.signature(method).parameters.values())[1:]
     parameters = tuple(_parameter(where, each, hints.get(each.name)) for each in signature)
-    return Action(name, label or about.rstrip(".") or name.replace("_", " ").capitalize(), parameters, about, zh)
+    return Action(name, label or about.rstrip(".") or name.replace("_", " ").capitalize(), parameters, about, zh, asks)
 
 
 def _parameter(where: str, parameter: inspect.Parameter, hint: Any) -> Parameter:

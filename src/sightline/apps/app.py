@@ -1,6 +1,5 @@
 """The base class of apps."""
 
-import re
 from collections.abc import Iterable, Mapping
 from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,11 +10,12 @@ from msgspec import Struct
 from sightline.apps.elements import Element, Page
 from sightline.errors import BadInput, InvalidSourceData
 from sightline.values.items import Lod
+from sightline.values.pattern import pattern
 
 if TYPE_CHECKING:
     from sightline.apps.host import Host
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_NAME = pattern(r"[a-z][a-z0-9_]*")
 
 
 class Options(Struct, frozen=True, omit_defaults=True):

@@ -1,5 +1,6 @@
 """What a shell offers when a person presses Tab: ids of sessions, branches, apps, trusted folders. Never an error."""
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from sightline.cli.options import META, Place, branch_label
+from sightline.cli.options import META, STORE, Place, branch_label
 from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import SightlineError
 
@@ -15,7 +16,8 @@ MOST_COMPLETED = 50  # session ids that a shell is offered, the newest ones
 
 
 def _here(ctx: click.Context) -> Place:
-    return Place(ctx.meta.get(META + "project", "."), ctx.meta.get(META + "root"), Phrases(LANGUAGES[0]))
+    store = ctx.meta.get(META + "store") or os.environ.get(STORE) or None
+    return Place(ctx.meta.get(META + "project", "."), ctx.meta.get(META + "root"), Phrases(LANGUAGES[0]), store)
 
 
 def _items(names: Iterable[str], begun: str) -> list[CompletionItem]:
@@ -25,7 +27,7 @@ def _items(names: Iterable[str], begun: str) -> list[CompletionItem]:
 def complete_sessions(ctx: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
     """Return the ids of the newest sessions that begin so. Where they cannot be listed, none."""
     try:
-        return _items(_here(ctx).folder.sessions(), begun)
+        return _items(_here(ctx).stores.sessions(), begun)
     except (SightlineError, OSError):
         return []
 

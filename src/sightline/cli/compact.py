@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,11 +45,11 @@ from sightline.cli.render import (
 from sightline.compaction.compactor import SECONDS
 from sightline.errors import BadInput, Conflict, UnknownItem
 from sightline.files.folders import Folders, configured
+from sightline.log.stores.transfer import copy_session
 from sightline.session.compactions import CompactionInfo
 from sightline.session.session import Session
 from sightline.values.items import Lod
 
-_FILES = (".jsonl", ".idx", ".blobs")  # of a session, that a trial needs
 _ITEM_ID = re.compile(r"#?\d+(?:\.\d+)?")
 
 
@@ -197,12 +196,8 @@ def _folders(here: Place, program: Program | None) -> Folders:
 def _copy(here: Place, session_id: str) -> Iterator[Place]:
     """Copy a session to a place of its own."""
     with TemporaryDirectory() as directory:
-        there = here._replace(root=directory)
-        there.folder.path.mkdir(parents=True)
-        for suffix in _FILES:
-            source = here.folder.file(session_id).with_suffix(suffix)
-            if source.exists():
-                shutil.copyfile(source, there.folder.path / source.name)
+        there = here._replace(root=directory, store="")
+        copy_session(here.stores, there.folder, session_id)
         yield there
 
 
@@ -270,7 +265,7 @@ def uncompact(
       sightline uncompact V1StGXR8 39 --window 32000
     """
     here = place()
-    if item_id is None and session_id and _ITEM_ID.fullmatch(session_id) and not here.folder.has(session_id):
+    if item_id is None and session_id and _ITEM_ID.fullmatch(session_id) and not here.stores.has(session_id):
         session_id, item_id = None, session_id
     item_id = item_id and item_id.removeprefix("#")
     with here.session(session_id, branch) as session:

@@ -11,7 +11,7 @@ from sightline.cli.doctor_checks import Check, Options, State, run_checks
 from sightline.cli.options import place, with_json
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, console, first_words, print_json, print_table, print_text, printable
-from sightline.server.config import usual_upstreams
+from sightline.server.config import PROVIDERS, usual_upstreams
 
 PORT = 8787  # where a server listens unless told otherwise
 
@@ -57,6 +57,15 @@ _PHRASES = {
         "{folder}：可写，剩余 {free}，会话 {sessions:,} 个",
     ),
     "store unwritable": ("{folder} cannot be written: {why}", "{folder} 不可写：{why}"),
+    "store reachable": (
+        "{folder}: can be reached, sessions: {sessions:,}",
+        "{folder}：可连接，会话 {sessions:,} 个",
+    ),
+    "store unreachable": ("{folder}: {why}", "{folder}：{why}"),
+    "reach database": (
+        "start the database, or correct --store or SIGHTLINE_STORE; PGPASSWORD or ~/.pgpass holds a password",
+        "启动数据库，或更正 --store 或 SIGHTLINE_STORE；密码可放在 PGPASSWORD 或 ~/.pgpass 中",
+    ),
     "allow writing": (
         "allow this user to write there, or choose another folder with --root or SIGHTLINE_HOME",
         "允许当前用户写入，或用 --root 或 SIGHTLINE_HOME 指定其他文件夹",
@@ -122,7 +131,8 @@ _PHRASES = {
 
 
 @click.command(short_help="Check that everything works, and say what to do if not.")
-@click.option("--upstream", "upstreams", multiple=True, metavar="URL", help="An address that must be reached.")
+@click.option("--upstream", "upstreams", multiple=True, metavar="[NAME=]URL",
+              help="An address that must be reached. A name before it, as `serve` takes it, is allowed.")  # fmt: skip
 @click.option(
     "--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="Where a server would listen."
 )
@@ -142,6 +152,7 @@ def doctor(upstreams: tuple[str, ...], port: int, offline: bool, as_json: bool) 
     """
     here = place()
     words = Phrases(here.words.language, _PHRASES)
+    upstreams = tuple(map(_address, upstreams))
     usual = () if upstreams else tuple(usual_upstreams(os.environ).values())
     found = list(run_checks(here, Options(upstreams, usual, port, offline)))
     broken = sum(check.state == "broken" for check in found)
@@ -151,6 +162,12 @@ def doctor(upstreams: tuple[str, ...], port: int, offline: bool, as_json: bool) 
         _print(console(), words, found, broken)
     if broken:
         click.get_current_context().exit(1)
+
+
+def _address(given: str) -> str:
+    """Return the address of an upstream, as it is given here or to `serve`: `openai=https://…`."""
+    name, is_named, address = given.partition("=")
+    return address if is_named and name in PROVIDERS else given
 
 
 def _facts(check: Check, words: Phrases) -> dict[str, object]:

@@ -24,7 +24,7 @@ from sightline.cli.render import human_size
 from sightline.errors import BadInput, SightlineError
 from sightline.log.stores.disk import OsDisk, make_directory
 from sightline.plan.strategies.project_choice import chosen
-from sightline.server.safety import TOKEN_FILE
+from sightline.server.access_token import TOKEN_FILE
 from sightline.session.session import Session
 from sightline.values.tokens import DEFAULT_ENCODING, counter
 
@@ -41,6 +41,7 @@ EXTRAS: Mapping[str, Sequence[str]] = {  # modules that show whether an extra is
     "agent": ("httpx2", "langgraph"),
     "chat": ("prompt_toolkit",),
     "server": ("starlette", "uvicorn", "httpx2", "prometheus_client"),
+    "postgres": ("psycopg", "psycopg_pool"),
     "mcp": ("mcp",),
     "local": ("xllamacpp",),
 }
@@ -125,6 +126,9 @@ def check_configuration(here: Place) -> Iterator[Check]:
 
 def check_store(here: Place) -> Iterator[Check]:
     """Whether sessions can be written: the folder, its lock, and the space on its disk."""
+    if here.store:
+        yield from check_database(here)
+        return
     folder = here.folder.path
     facts: dict[str, Any] = {"folder": str(folder)}
     try:
@@ -147,15 +151,30 @@ def check_store(here: Place) -> Iterator[Check]:
         yield Check("store", "good", "store writable", facts=facts)
 
 
+def check_database(here: Place) -> Iterator[Check]:
+    """Whether the database can be reached and has our tables."""
+    facts: dict[str, Any] = {"folder": here.stores.where}
+    try:
+        facts |= {"sessions": len(here.stores.sessions())}
+    except SightlineError as error:
+        yield Check("store", "broken", "store unreachable", "reach database", facts | {"why": str(error)})
+        return
+    yield Check("store", "good", "store reachable", facts=facts)
+
+
 def check_newest(here: Place) -> Iterator[Check]:
     """Whether the newest session is as it was written, and what it sent can be made again."""
-    if not (ids := here.folder.sessions()):
+    try:
+        ids = here.stores.sessions()
+    except SightlineError:  # which `check_store` says
+        return
+    if not ids:
         yield Check("newest session", "good", "no session yet")
         return
     facts: dict[str, Any] = {"id": ids[0]}
     try:
         with here.session(ids[0]) as session:
-            bad = list(_damage(session, here.folder.file(ids[0]).stat().st_size))
+            bad = list(_damage(session, here.stores.look(ids[0]).size))
     except (SightlineError, OSError) as error:
         yield Check("newest session", "broken", "session unreadable", "look at session", facts | {"why": str(error)})
         return

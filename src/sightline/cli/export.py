@@ -15,7 +15,6 @@ from sightline.session.session import Session
 
 LOG = "jsonl"  # the format that is the log itself
 SOURCE = "source"  # the format that an imported session had
-_CHUNK = 1 << 20  # bytes of a log that are copied at once
 
 
 def exported(here: Place, session: Session, format_: str) -> Iterator[bytes]:
@@ -28,10 +27,11 @@ def exported(here: Place, session: Session, format_: str) -> Iterator[bytes]:
         for text in TRANSCRIPTS[format_](session, here.words.language):
             yield text.encode("utf-8", "replace")
     elif format_ == LOG:
-        with here.folder.existing(session.id).open("rb") as log:
-            yield from iter(lambda: log.read(_CHUNK), b"")
+        with closing(here.stores.open(session.id)) as store:
+            store.refresh()
+            yield from (line.data for line in store.raw_lines())
     elif format_ == SOURCE:
-        with closing(here.folder.open(session.id)) as store:
+        with closing(here.stores.open(session.id)) as store:
             store.refresh()
             yield from read_back(store)
     else:

@@ -112,7 +112,7 @@ def _import_path(
 
         tick = _Percent(advance) if folder is None else lambda _: None
         for found in conversations(path, format, line=line, refuse=refused, tick=tick):
-            done.append(import_into(here.folder, found, here.project, settings=settings))
+            done.append(import_into(here.stores, found, here.project, settings=settings))
             if folder is not None:
                 advance()
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.options import Place, place, shared_options
+from sightline.cli.options import STORE, Place, place, shared_options
 from sightline.cli.render import error_console, print_text
-from sightline.cli.serve import PORT, announce_token, make_listener, running
+from sightline.cli.serve import PORT, announce_token, make_listener, page_address, running
 from sightline.errors import BadInput, SightlineError
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
+    from sightline.server.access_token import Token
     from sightline.server.config import Config
 
 SAMPLE_WINDOW, SAMPLE_OUTPUT = 16_000, 1_000  # tokens: small enough that the samples have something to shorten
@@ -28,7 +29,9 @@ SAMPLE_WINDOW, SAMPLE_OUTPUT = 16_000, 1_000  # tokens: small enough that the sa
 
 @click.command(name="inspect", short_help="See in a browser what the model saw.")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--host", default="127.0.0.1", show_default=True, help="Any other address needs a token, shown once.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="At any other address the token is kept, and shown once."
+)
 @click.option("--port", type=click.IntRange(0, 65535), help=f"0: a free one.  [default: {PORT}, or a free one]")
 @click.option("--no-browser", is_flag=True, help="Print the address only.")
 @click.option("--model", "model_name", metavar="NAME", help="The model of the chat.  [default: that of sightline chat]")
@@ -58,43 +61,44 @@ def inspect(
     here = place()
     if samples:
         keep_samples(here)
-    config = _config(here, host, files)
+    token = announce_token(here, host)
+    config = _config(here, host, files, token.hashed)
     chosen = port if port is not None else _free_port(host)
     model = _find_model(here, model_name)
     opens = not no_browser and _has_browser()
+    listener, _ = make_listener(config, chosen, model)
     if with_chat:
-        _chat_beside(here, config, host, chosen, model, opens)
+        with running(listener) as bound:
+            _announce(here, host, bound, token, opens=opens)
+            _chat(here)
         return
-    listener, _ = make_listener(config, host, chosen, model)
-    listener.on_start = lambda bound: _announce(here, f"http://{_in_address(host)}:{bound}", model, opens)
+
+    def announce(bound: int) -> None:
+        _announce(here, host, bound, token, opens=opens)
+        if model is None:
+            print_text(error_console(), here.words("inspect no model"), "dim")
+
+    listener.on_start = announce
     listener.run()
 
 
-def _config(here: Place, host: str, files: Sequence[Path]) -> "Config":
+def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> "Config":
+    from sightline.server.access_token import is_loopback
     from sightline.server.config import Config, usual_upstreams
-    from sightline.server.safety import is_loopback
 
     return Config(
         folder=Path(here.project).resolve(), root=Path(here.root) if here.root else None, host=host,
-        upstreams=usual_upstreams(os.environ), token_hash=announce_token(here, host), everywhere=is_loopback(host),
+        upstreams=usual_upstreams(os.environ), token_hash=token_hash, stores=here.database,
+        everywhere=is_loopback(host) and not here.store,
         offered=tuple(file.resolve() for file in files),
     )  # fmt: skip
 
 
-def _announce(here: Place, address: str, model: "Model | None", opens: bool) -> None:
-    out, page = error_console(), f"{address}/inspector/"
-    print_text(out, here.words("inspect at", address=page), "bold")
-    if model is None:
-        print_text(out, here.words("inspect no model"), "dim")
+def _announce(here: Place, host: str, port: int, token: "Token", *, opens: bool) -> None:
+    """Print the address, with the token unless the user has chosen it, and open it if there is a browser."""
+    print_text(error_console(), here.words("inspect at", address=page_address(host, port, token.shown)), "bold")
     if opens:
-        webbrowser.open(page)
-
-
-def _in_address(host: str) -> str:
-    """Return a host as an address has it; one that means every address is opened by this machine's own."""
-    if host in ("0.0.0.0", "::", ""):
-        return "127.0.0.1"
-    return f"[{host}]" if ":" in host else host
+        webbrowser.open(page_address(host, port, token.text))
 
 
 def _free_port(host: str) -> int:
@@ -145,15 +149,14 @@ def _find_model(here: Place, name: str | None) -> "Model | None":
         return None
 
 
-def _chat_beside(here: Place, config: "Config", host: str, port: int, model: "Model | None", opens: bool) -> None:
-    """Serve while the chat runs in this terminal. If the chat cannot start, serve until Ctrl-C."""
-    with running(config, host, port, model) as (address, _):
-        _announce(here, address, model, opens)
-        options = [*(["--root", here.root] if here.root else []), "--lang", here.words.language]
-        command = [sys.executable, "-m", "sightline", "--project", here.project, *options, "chat"]
-        if subprocess.run(command, check=False).returncode:
-            print_text(error_console(), here.words("inspect goes on"), "dim")
-            _wait_for_ctrl_c()
+def _chat(here: Place) -> None:
+    """Chat in this terminal. If the chat cannot start, which it says itself, wait for Ctrl-C."""
+    options = [*(["--root", here.root] if here.root else []), "--lang", here.words.language]
+    command = [sys.executable, "-m", "sightline", "--project", here.project, *options, "chat"]
+    variables = os.environ | ({STORE: here.store} if here.store else {})
+    if subprocess.run(command, check=False, env=variables).returncode:
+        print_text(error_console(), here.words("inspect goes on"), "dim")
+        _wait_for_ctrl_c()
 
 
 def _wait_for_ctrl_c() -> None:

@@ -11,8 +11,10 @@ from sightline.cli.compact import compact, uncompact
 from sightline.cli.completion import completion
 from sightline.cli.context import context
 from sightline.cli.doctor import doctor
+from sightline.cli.hook import hook
 from sightline.cli.import_command import import_
 from sightline.cli.inspect_command import inspect
+from sightline.cli.mcp_command import mcp
 from sightline.cli.model import model
 from sightline.cli.options import DEBUG, shared_options
 from sightline.cli.render import print_stderr
@@ -20,6 +22,7 @@ from sightline.cli.replay import replay
 from sightline.cli.report import report
 from sightline.cli.serve import serve, wrap
 from sightline.cli.sessions import sessions
+from sightline.cli.store import store
 from sightline.cli.strategies import strategies
 from sightline.cli.trust import trust
 from sightline.cli.verify import verify
@@ -83,6 +86,9 @@ for command in (
     doctor,
     serve,
     wrap,
+    hook,
+    mcp,
+    store,
     completion,
 ):
     app.add_command(command)

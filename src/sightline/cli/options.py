@@ -1,15 +1,20 @@
 """The options that several commands share, and the project and sessions that they name."""
 
+import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import click
 
 from sightline.cli.phrases import LANGUAGES, Phrases
-from sightline.errors import BadInput
+from sightline.errors import BadInput, BadSessionId
 from sightline.files.folders import Folders
 from sightline.log import branches
+from sightline.log.stores import PlacedStores
+from sightline.log.stores.postgres_database import read_address
 from sightline.log.stores.session_folder import Folder, sightline_home
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
@@ -19,6 +24,7 @@ from sightline.wire import registry
 DEBUG = "sightline.debug"
 WINDOW, OUTPUT = 128_000, 8_000  # tokens, for a session without a last call
 _NAMED = 5  # sessions, where an id could mean several
+STORE = "SIGHTLINE_STORE"  # the variable that names a database, so that no list of processes shows its password
 META = "sightline."  # before the names under which a context keeps the shared options
 
 branch_label = branches.branch_label
@@ -48,17 +54,49 @@ class ProjectFolder(click.Path):
         return super().convert(value, param, ctx)
 
 
+class DatabaseAddress(click.ParamType):  # type: ignore[type-arg]
+    """The address of a PostgreSQL database. It is not shown again: it may hold a password."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            read_address(str(value))
+        except BadInput as error:
+            self.fail(str(error), param, ctx)
+        return value
+
+
 class Place(NamedTuple):
     """A project, where its sessions are stored, and the phrases in the language of the output."""
 
     project: str
     root: str | None
     words: Phrases
+    store: str | None = None  # the address of a database; None: sessions are files
+
+    @property
+    def stores(self) -> PlacedStores:
+        """The sessions: those in the database, or those of the project in files."""
+        return _database(self.store) if self.store else self.folder
+
+    @property
+    def database(self) -> PlacedStores | None:
+        """The sessions in the database, if there is one. Raises StoreError if it cannot be reached."""
+        if not self.store:
+            return None
+        self.stores.sessions()
+        return self.stores
 
     @property
     def folder(self) -> Folder:
-        """The project's sessions."""
+        """The project's own files on this machine: its sessions, unless they are in a database, and what is typed."""
         return Folder(self.project, self.root)
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """The arguments of `Session.new` and its like that say where sessions are."""
+        return {"stores": self.stores} if self.store else {"root": self.root}
 
     @property
     def home(self) -> Path:
@@ -71,7 +109,7 @@ class Place(NamedTuple):
         Raises:
             BadInput: no or several ids begin so.
         """
-        matching = self.folder.sessions()[:1] if given is None else self.matching(given)
+        matching = self.stores.sessions()[:1] if given is None else self.matching(given)
         if len(matching) == 1:
             return matching[0]
         if matching:
@@ -85,7 +123,7 @@ class Place(NamedTuple):
 
     def matching(self, given: str) -> list[str]:
         """Return the id that `given` is, else those that begin with it."""
-        return [given] if self.folder.has(given) else named_by(given, self.folder.sessions())
+        return [given] if _has(self.stores, given) else named_by(given, self.stores.sessions())
 
     def session(self, given: str | None = None, branch: str | None = None, folders: Folders = ()) -> Session:
         """Open the session that `find` finds, on the branch whose name begins with `branch`, to look at it.
@@ -95,7 +133,7 @@ class Place(NamedTuple):
         Raises:
             BadInput: no or several sessions or branches begin so.
         """
-        session_id, options = self.find(given), {"root": self.root, "folders": folders}
+        session_id, options = self.find(given), {**self.where, "folders": folders}
         session = Session.inspect(session_id, self.project, **options)
         if branch is None:
             return session
@@ -106,6 +144,20 @@ class Place(NamedTuple):
         if len(matching) != 1:
             raise BadInput(f"{branch!r} names {len(matching)} branches; there are {', '.join(labels)}")
         return Session.inspect(session_id, self.project, branch=names[labels.index(matching[0])], **options)
+
+
+@cache
+def _database(address: str) -> PlacedStores:
+    """The sessions in a database. It is connected to once in each process."""
+    from sightline.log.stores.postgres import PostgresStores
+
+    return PostgresStores(address)
+
+
+def _has(stores: PlacedStores, given: str) -> bool:
+    with suppress(BadSessionId):
+        return stores.has(given)
+    return False
 
 
 def named_by(given: str, names: Sequence[str]) -> list[str]:
@@ -120,6 +172,7 @@ def place() -> Place:
         project=meta.get(META + "project", "."),
         root=meta.get(META + "root"),
         words=Phrases(meta.get(META + "lang", LANGUAGES[0])),
+        store=meta.get(META + "store") or os.environ.get(STORE) or None,
     )
 
 
@@ -134,7 +187,7 @@ def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
 
 
 def shared_options(*, hidden: bool = False) -> Callable[[F], F]:
-    """Add --project, --root, --lang and --debug: shown in the help of `sightline`, taken by every command."""
+    """Add --project, --root, --store, --lang and --debug: shown in the help of `sightline`, taken by every command."""
 
     def add(function: F) -> F:
         for name, more in reversed(_SHARED.items()):
@@ -154,6 +207,11 @@ _SHARED: dict[str, dict[str, Any]] = {
         "help": "Where sessions are stored.  [default: SIGHTLINE_HOME, else ~/.sightline]",
         "type": click.Path(file_okay=False),
         "metavar": "DIR",
+    },
+    "--store": {
+        "help": "A database that has the sessions instead: postgresql://user@host/name.  [default: SIGHTLINE_STORE]",
+        "metavar": "URL",
+        "type": DatabaseAddress(),
     },
     "--lang": {"help": "The language of the output.", "type": click.Choice(LANGUAGES)},
     "--debug": {"help": "Show the traceback of errors.", "is_flag": True},

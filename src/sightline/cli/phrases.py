@@ -156,6 +156,13 @@ _PHRASES = {
         "无法删除会话 {id}：{holder} 正在使用它；请先关闭，然后重试。没有删除任何内容。",
     ),
     "another process": ("another process", "另一个进程"),
+    "store nothing": ("No sessions in {where}.", "{where} 中没有会话。"),
+    "store copied": ("{id}: copied, {lines:,} lines", "{id}：已复制，{lines:,} 行"),
+    "store grown": ("{id}: {lines:,} new lines copied", "{id}：已复制新增的 {lines:,} 行"),
+    "store same": ("{id}: is there already", "{id}：目标中已有"),
+    "store older": ("{id}: the target has more of it, nothing copied", "{id}：目标中的内容更新，未复制"),
+    "store failed": ("{id}: {why}", "{id}：{why}"),
+    "store done": ("Sessions: {count:,}, from {source} to {target}", "{count:,} 个会话，从 {source} 到 {target}"),
     "deleted": ("Session {id} is deleted.", "会话 {id} 已删除。"),
     # context
     "context heading": (
@@ -565,8 +572,8 @@ _PHRASES = {
         "port {port} is in use; --port 0 takes a free one",
         "端口 {port} 已被占用；--port 0 使用空闲端口",
     ),
-    "serve inspector": ("See what the models saw: {address}", "查看模型看到了什么：{address}"),
-    "inspect at": ("The inspector: {address} (Ctrl-C ends it)", "检视器：{address}（Ctrl-C 结束）"),
+    "serve inspector": ("See what the models saw: {address}", "查看模型看到了什么： {address}"),
+    "inspect at": ("The inspector: {address} (Ctrl-C ends it)", "检视器： {address} （Ctrl-C 结束）"),
     "inspect no model": (
         "No model was found, so the page cannot chat; all else works. `sightline model list` says how to get one.",
         "没有找到模型，页面不能对话，其余功能可用。`sightline model list` 说明如何配置。",

@@ -26,10 +26,10 @@ from rich.text import Text
 from sightline.values import screen_text
 
 printable, first_words, human_size = screen_text.printable, screen_text.first_words, screen_text.human_size
+bar = screen_text.bar
 
 _PIPED_WIDTH = 120  # columns if there is no terminal: wide enough for every column, narrow enough to read
 _GAP = 2
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 _WIDE = "\u2e80-\u303f\u3041-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"  # a line may end between any two of these
 _OPENING, _CLOSING = "（【《「『", "，。；：、！？）】》」』"  # no line ends with the former or begins with the latter
 _PIECES = re.compile(f" +|[{_OPENING}]*(?:[{_WIDE}]|[^ {_WIDE}]+)[{_CLOSING}]*")
@@ -71,15 +71,6 @@ def print_stderr(text: str, style: str) -> None:
 def truncate(text: str, width: int) -> str:
     """Return the text in at most `width` columns, with an ellipsis if it is cut off."""
     return text if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)).rstrip() + "…"
-
-
-def bar(share: float, width: int, *, plain: bool = False) -> str:
-    """Return a bar that fills this share of its width, exact to an eighth of a column. `plain`: only ASCII."""
-    least = 1 if share > 0 else 0
-    eighths = max(round(min(max(share, 0.0), 1.0) * width * 8), least)
-    if plain:
-        return "#" * -(-eighths // 8)
-    return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
 
 
 def local_time(seconds: float) -> str:

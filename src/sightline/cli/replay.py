@@ -119,7 +119,7 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> Non
     source = source._replace(price=find_price(given, source))
     settings = Settings(profile=source.profile, strategy=choice.name, config=choice.config)
     with (
-        Session.new(here.project, root=here.root, settings=settings)
+        Session.new(here.project, settings=settings, **here.where)
         if keep
         else Session(MemoryStore("replay"), settings=settings)
     ) as session:

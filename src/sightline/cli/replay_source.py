@@ -2,6 +2,7 @@
 
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import click
@@ -13,6 +14,8 @@ from sightline.cli.options import OUTPUT, WINDOW, Place, default_output, make_bu
 from sightline.errors import BadInput
 from sightline.imports.conversation import Conversation, check_speaks
 from sightline.imports.detection import conversations
+from sightline.log.stores.session_folder import Folder
+from sightline.log.stores.transfer import copy_session
 from sightline.plan.budget import Budget
 from sightline.plan.strategies.project_choice import Choice
 from sightline.replay.formats import Recording, read_conversation, recorded
@@ -79,7 +82,16 @@ def named_file(here: Place, given: str) -> str:
         return given
     if not here.matching(given):
         raise BadInput(here.words("no such file", file=given))
-    return str(here.folder.existing(here.find(given)))
+    return str(_log_file(here, here.find(given)))
+
+
+def _log_file(here: Place, session_id: str) -> Path:
+    """Return the log of a session as a file: its own, or a copy that is deleted when the command ends."""
+    if here.store:
+        folder = Path(click.get_current_context().with_resource(TemporaryDirectory()))
+        copy_session(here.stores, Folder.at(folder), session_id)
+        return Folder.at(folder).file(session_id)
+    return here.folder.existing(session_id)
 
 
 def _conversation(file: str, given: ReplayOptions) -> Conversation:

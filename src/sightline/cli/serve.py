@@ -20,6 +20,7 @@ from sightline.errors import BadInput
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
+    from sightline.server.access_token import Token
     from sightline.server.config import Config
     from sightline.server.listener import Listener
     from sightline.server.totals import Totals
@@ -30,7 +31,7 @@ _OPTIONS: Sequence[Callable[[Any], Any]] = (
                  "smaller than the model's. Without it, that of the model."),
     click.option("--economy", type=click.Choice(["off", "safe", "thrifty"]), default="off", show_default=True,
                  help="What may be shortened while everything still fits. off: nothing; requests go up byte for byte."),
-    click.option("--upstream", "upstreams", multiple=True, metavar="[NAME=]URL", help="Where requests go: "
+    click.option("--upstream", "upstreams", multiple=True, metavar="NAME=URL", help="Where requests go: "
                  "anthropic=https://… or openai=https://…/v1. Without it, ANTHROPIC_BASE_URL and OPENAI_BASE_URL, else "
                  "the providers themselves."),
 )  # fmt: skip
@@ -43,7 +44,12 @@ def _with_options(command: Any) -> Any:
 
 
 @click.command(short_help="Stand between agents and their models.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Any other address needs a token, shown once.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="At any other address agents need the token too, which is kept and shown once.",
+)
 @click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0: a free one.")
 @_with_options
 @shared_options(hidden=True)
@@ -63,19 +69,20 @@ def serve(host: str, port: int, window: int | None, economy: str, upstreams: tup
       sightline serve --upstream openai=http://127.0.0.1:11434/v1 --window 8000
     """
     here = place()
-    config = _config(here, host, window, economy, upstreams)
+    token = announce_token(here, host)
+    config = _config(here, host, window, economy, upstreams, token.hashed)
     if port and (own := [each for each in config.upstreams.values() if _is_here(each, port)]):
         raise BadInput(here.words("serve own upstream", address=own[0]))
     if port and not _is_free(host, port):
         raise BadInput(here.words("serve port taken", port=port))
-    listener, _ = make_listener(config, host, port)
+    listener, _ = make_listener(config, port)
     out = error_console()
 
     def announce(bound: int) -> None:
         address = f"http://{host}:{bound}"
         print_text(out, here.words("serve at", address=address))
-        print_text(out, here.words("serve how", address=address), "dim")
-        print_text(out, here.words("serve inspector", address=f"{address}/inspector/"), "dim")
+        print_text(out, here.words("serve how", address=_for_agents(address, config, token.shown or "TOKEN")), "dim")
+        print_text(out, here.words("serve inspector", address=page_address(host, bound, token.shown)), "dim")
 
     listener.on_start = announce
     _log_as_json()
@@ -101,11 +108,16 @@ def wrap(window: int | None, economy: str, upstreams: tuple[str, ...], command: 
       sightline wrap --window 60000 -- codex exec "Fix the tests"
       sightline wrap -- python agent.py
     """
+    from sightline.server.access_token import make_token
+
     here = place()
     if shutil.which(command[0]) is None:
         raise BadInput(here.words("wrap no command", command=command[0]))
-    config = _config(here, "127.0.0.1", window, economy, upstreams)
-    with running(config) as (address, totals):
+    token = make_token()  # nobody asks for sessions here, but an upstream may need protection
+    config = _config(here, "127.0.0.1", window, economy, upstreams, token.hashed)
+    listener, totals = make_listener(config)
+    with running(listener) as port:
+        address = _for_agents(f"http://127.0.0.1:{port}", config, token.text)
         status = _run_child(_told(command, address), _variables(address))
     _print_totals(here, totals)
     sys.exit(status)
@@ -122,9 +134,11 @@ def _log_as_json() -> None:
     log.setLevel(logging.INFO)
 
 
-def _config(here: Place, host: str, window: int | None, economy: str, upstreams: tuple[str, ...]) -> "Config":
+def _config(
+    here: Place, host: str, window: int | None, economy: str, upstreams: tuple[str, ...], token_hash: str
+) -> "Config":
+    from sightline.server.access_token import is_loopback
     from sightline.server.config import Config, usual_upstreams
-    from sightline.server.safety import is_loopback
 
     known = usual_upstreams(os.environ)
     for each in upstreams:
@@ -134,21 +148,38 @@ def _config(here: Place, host: str, window: int | None, economy: str, upstreams:
         known[name] = address
     root = Path(here.root) if here.root else None
     return Config(
-        folder=Path(here.project).resolve(), root=root, upstreams=known, window=window, economy=economy, host=host,
-        token_hash=announce_token(here, host), everywhere=is_loopback(host),
+        folder=Path(here.project).resolve(), root=root, stores=here.database, upstreams=known, window=window,
+        economy=economy, host=host, token_hash=token_hash, everywhere=is_loopback(host) and not here.store,
     )  # fmt: skip
 
 
-def announce_token(here: Place, host: str) -> str:
-    """Return the hash of the token that callers must send, empty where none is needed. A new token is shown once."""
-    from sightline.server.safety import is_loopback, load_or_create_token
+def announce_token(here: Place, host: str) -> "Token":
+    """Return the token that callers must send. One that is made and kept now is shown, because it cannot be later."""
+    from sightline.server.access_token import find_token, is_loopback
 
-    if is_loopback(host):
-        return ""
-    token = load_or_create_token(here.home)
-    if token.shown:
+    token = find_token(host, here.home, os.environ)
+    if token.shown and not is_loopback(host):
         print_text(error_console(), here.words("serve token", token=token.shown), "bold")
-    return token.hashed
+    return token
+
+
+def page_address(host: str, port: int, token: str = "") -> str:
+    """Return the address of the inspector. The token is behind the #, which a browser sends to nobody."""
+    return f"http://{in_address(host)}:{port}/inspector/{f'#token={token}' if token else ''}"
+
+
+def in_address(host: str) -> str:
+    """Return a host as an address has it; one that means every address is opened by this machine's own."""
+    if host in ("0.0.0.0", "::", ""):
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host.strip("[]") and not host.startswith("[") else host
+
+
+def _for_agents(address: str, config: "Config", token: str) -> str:
+    """Return the address that agents are told: with the token in it, where they need one."""
+    from sightline.server.safety import PATH_PREFIX, opens_models
+
+    return address if opens_models(config.host, config.upstreams.values()) else f"{address}{PATH_PREFIX}{token}"
 
 
 def _is_free(host: str, port: int) -> bool:
@@ -170,27 +201,24 @@ def _is_here(address: str, port: int) -> bool:
     """Whether an upstream is this server itself, which would ask itself for ever."""
     from urllib.parse import urlsplit
 
-    from sightline.server.safety import is_loopback
+    from sightline.server.access_token import is_loopback
 
     parts = urlsplit(address)
     return parts.port == port and is_loopback(parts.hostname or "")
 
 
-def make_listener(config: "Config", host: str, port: int, model: "Model | None" = None) -> "tuple[Listener, Totals]":
-    """Return a server that is not started yet, and what will have gone through its proxy."""
+def make_listener(config: "Config", port: int = 0, model: "Model | None" = None) -> "tuple[Listener, Totals]":
+    """Return a server that is not started yet, on a free port unless one is named, and what will go through it."""
     from sightline.server.app import create_app
     from sightline.server.listener import Listener
 
     app = create_app(config, model=model)
-    return Listener(app, on_stop=app.state.hub.close, host=host, port=port), app.state.totals
+    return Listener(app, on_stop=app.state.hub.close, host=config.host, port=port), app.state.totals
 
 
 @contextmanager
-def running(
-    config: "Config", host: str = "127.0.0.1", port: int = 0, model: "Model | None" = None
-) -> "Iterator[tuple[str, Totals]]":
-    """Serve in a thread, on a free port unless one is named, while the block runs."""
-    listener, totals = make_listener(config, host, port, model)
+def running(listener: "Listener") -> "Iterator[int]":
+    """Serve in a thread while the block runs. Gives the port."""
     started = threading.Event()
     ports: list[int] = []
 
@@ -205,7 +233,7 @@ def running(
         if not thread.is_alive():
             raise BadInput("the proxy could not start")
     try:
-        yield f"http://{host}:{ports[0]}", totals
+        yield ports[0]
     finally:
         listener.should_exit = True
         thread.join()

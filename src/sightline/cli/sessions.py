@@ -77,14 +77,14 @@ def list_sessions(every: bool, as_json: bool) -> None:
 
 def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
     """Print the sessions of a project, newest first."""
-    ids = here.folder.sessions()
+    ids = here.stores.sessions()
     shown = ids if every else ids[:_NEWEST]
     if as_json:
         print_json({"sessions": [_describe(here, id_) for id_ in shown], "total": len(ids)})
         return
     out, words = console(), here.words
     if not ids:
-        out.print(words("no sessions", folder=here.folder.path), soft_wrap=True)
+        out.print(words("no sessions", folder=here.stores.where), soft_wrap=True)
         return
     columns = (
         Column(words("session"), max(9, *map(len, shown)), style="cyan"),  # whole: people paste them
@@ -105,8 +105,8 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
 
 def _describe(here: Place, session_id: str) -> dict[str, Any]:
     """Describe a session. One that cannot be read is listed with the reason, and does not hide the others."""
-    stat = (here.folder.path / f"{session_id}.jsonl").stat()
-    facts = {"id": session_id, "written": int(stat.st_mtime), "size": stat.st_size}
+    written = here.stores.look(session_id)
+    facts = {"id": session_id, "written": int(written.seconds), "size": written.size}
     try:
         with here.session(session_id) as session:
             words = first_words(_opening(session))
@@ -348,7 +348,7 @@ def delete(session_id: str, yes: bool, as_json: bool) -> None:
         if not click.confirm(here.words("really delete", id=found)):
             click.get_current_context().exit(1)
     try:
-        here.folder.delete(found)
+        here.stores.delete(found)
     except Locked as error:
         holder = error.holder or here.words("another process")
         raise BadInput(here.words("not deleted", id=found, holder=holder)) from error

@@ -40,7 +40,7 @@ def verify(session_id: str | None, every: bool, as_json: bool) -> None:
       sightline verify --all --json
     """
     here = place()
-    ids = here.folder.sessions() if every else [here.find(session_id)]
+    ids = here.stores.sessions() if every else [here.find(session_id)]
     out = console()
     check = _try_verify if every else _verify
     sessions = [check(here, id_, None if as_json else out) for id_ in ids]

@@ -5,7 +5,7 @@ The conversation is the branch with the newest message; results that answer its 
 begins a new tree, whose messages come after those before it. Every other line is kept as it is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -65,6 +65,15 @@ class ClaudeLog(RecordedLog):
     @property
     def usage(self) -> Usage | None:
         return summed(iter(self._tree.usages.values()))
+
+    @property
+    def ends(self) -> list[str]:
+        """The uuids of which the next message of the conversation will name one as its parent."""
+        return self._tree.ends
+
+    def continues(self, ends: Collection[str]) -> bool:
+        """Whether this part of a log goes on where one with these `ends` stopped: nothing was taken back since."""
+        return self._tree.outside.issubset(ends)
 
     def is_active(self, number: int) -> bool:
         return number in self._tree.active

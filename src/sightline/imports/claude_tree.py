@@ -31,6 +31,8 @@ class Tree:
     """The links between the lines of a log.
 
     active: the numbers of the lines that are the conversation. usages: by the id of the model's message.
+    ends: the uuids from the newest message on, one of which the next message names as its parent.
+    outside: the uuids that lines of the conversation come after and that are not among these lines.
     """
 
     def __init__(self, lines: Iterable[Line]) -> None:
@@ -43,13 +45,18 @@ class Tree:
         for line in lines:
             if isinstance(value := value_of(line), dict):
                 self._add(line.number, value)
+        before = {index: node.logical or node.parent for index, node in enumerate(self._nodes)}
         if self._nodes and all(node.side for node in self._nodes if node.speaks):  # the file of a subagent
             self._nodes = [node._replace(main=True, side=False) for node in self._nodes]
         else:
             self.agent_id = ""
         if not any(node.parent in self._at for node in self._nodes):  # nothing is linked: the lines follow each other
             self._nodes = [*_linked(self._nodes)]
-        self.active = {self._nodes[index].line for index in self._stitched(self._chain())}
+        chain = self._stitched(self._chain())
+        self.active = {self._nodes[index].line for index in chain}
+        self.outside = {uuid for index in chain if (uuid := before[index]) and uuid not in self._at}
+        newest = max((index for index in chain if self._nodes[index].speaks), default=len(self._nodes))
+        self.ends = [node.uuid for node in self._nodes[newest:]]
 
     def _add(self, number: int, value: dict[str, Any]) -> None:
         self.session_id = str(value.get("sessionId") or self.session_id)

@@ -20,8 +20,7 @@ from sightline.log.annotations import CompactNote, ToolsNote
 from sightline.log.columns import LABELLED
 from sightline.log.entries import CompactMetadata, Entry
 from sightline.log.journal import Journal
-from sightline.log.stores import Stores
-from sightline.log.stores.session_folder import Folder
+from sightline.log.stores import Stores, as_placed
 from sightline.plan.strategies.project_choice import chosen
 from sightline.session import accept
 from sightline.session.journal_file import begin_journal, resume_with
@@ -92,13 +91,13 @@ def _settings(project: str | Path, conversation: Conversation) -> Settings:
 
 def _written(stores: Stores, key: str) -> float:
     """Return when a session was written to last, in seconds since 1970; 0 where that is not known."""
-    return stores.existing(key).stat().st_mtime if isinstance(stores, Folder) else 0.0
+    return placed.look(key).seconds if (placed := as_placed(stores)) is not None else 0.0
 
 
 def _date(stores: Stores, key: str, seconds: float) -> None:
     """Have a session count as written to when its talk was, not when it was imported; 0: that is not known."""
-    if seconds and isinstance(stores, Folder):  # other stores know no times
-        stores.date(key, min(seconds, wall_clock() / 1000))  # a clock may have been wrong
+    if seconds and (placed := as_placed(stores)) is not None:  # other stores know no times
+        placed.date(key, min(seconds, wall_clock() / 1000))  # a clock may have been wrong
 
 
 class _Known(NamedTuple):

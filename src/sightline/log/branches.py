@@ -1,6 +1,5 @@
 """Branches of a conversation, and the annotations that apply to some of them: marks, settings, compactions."""
 
-import re
 from collections.abc import Container
 from typing import NamedTuple
 
@@ -8,12 +7,13 @@ from msgspec import Struct
 
 from sightline.errors import BadInput
 from sightline.values.escape import plain_name, without_hidden
+from sightline.values.pattern import pattern
 
 NONE = -1  # no row, no unit, no such level
 UNBOUNDED = 1 << 62  # beyond every row and every offset
 FIRST = "main"  # what people call the first branch, which has no name in the log
 LONGEST_NAME = 40  # characters: a name stands in a column
-_NAME = re.compile(rf"[^\W\d_][\w./-]{{0,{LONGEST_NAME - 1}}}")
+_NAME = pattern(rf"[^\W\d_][\w./-]{{0,{LONGEST_NAME - 1}}}")
 
 
 def is_branch_name(name: object) -> bool:

@@ -47,11 +47,18 @@ class Finder:
         return SearchResult(found.terms, [hit for hit in found.hits if hit.share >= least][:limit])
 
     def rank(
-        self, query: str, limit: int, ignored: Collection[int] = (), *, breadth: Breadth = _NARROW
+        self,
+        query: str,
+        limit: int,
+        ignored: Collection[int] = (),
+        *,
+        breadth: Breadth = _NARROW,
+        least_share: float = 0.0,
     ) -> SearchResult:
         """Return the rows of the branch that match a query or stand near a row that does, best first.
 
-        `ignored` units count as if they were not there. What is not indexed yet is indexed first.
+        `ignored` units count as if they were not there. Where surely no row has the least
+        share of a full match, there are no hits. What is not indexed yet is indexed first.
         """
         timeline, path = self._journal.timeline, self._journal.path
         branch, full, unit, rows = timeline.branch, timeline.full, timeline.unit, len(timeline)
@@ -67,7 +74,7 @@ class Finder:
             return full[row] > 0 and not repeats
 
         scope = SearchScope(size, can_be_found, breadth)
-        return self._asked(lambda index: index.answers(query, limit, scope))
+        return self._asked(lambda index: index.answers(query, limit, scope, least_share))
 
     def newest(self, among: RowFilter, ignored: Collection[int], kinds: Collection[Kind] = SPEECH) -> Iterator[int]:
         """Yield the rows of these kinds that have text, from the end of the branch on."""

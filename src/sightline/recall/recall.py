@@ -1,6 +1,5 @@
 """What to bring back of a conversation: for the engine before a call, for callers, and for the model's own tools."""
 
-import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import takewhile
 from math import log2
@@ -15,6 +14,7 @@ from sightline.recall.overview import SHOWN_KINDS, overview
 from sightline.recall.pieces import LINE_TOKENS, Pieces
 from sightline.recall.search import Hit, merge_ranges, passages
 from sightline.values.items import Call, File, Image, Kind, Lod, Text
+from sightline.values.pattern import pattern
 from sightline.values.phrases import say
 from sightline.values.recall_tools import offered
 
@@ -29,7 +29,7 @@ _RELEVANT, _STRICTER, _ENOUGH = 0.45, 0.05, 1500
 _SHORT_CALL = 25  # tokens: the label of its result shows all of such a call
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
 _LEAST_TOKENS = 60  # of a part of an item: with fewer nobody can tell what it is about
-_SPACES = re.compile(r"[\W_]+")
+_SPACES = pattern(r"[\W_]+")
 _LABEL_TOKENS = 40  # for the line that says which part of an item a page shows
 
 
@@ -75,10 +75,13 @@ class Recall:
 
     # ------------------------------------------------------------------ notes
 
-    def note(self, query: str, max_tokens: int) -> RecallNote | None:
-        """Return what to bring back for a query of the model or of a caller; None if nothing matches."""
+    def note(self, query: str, max_tokens: int, *, from_outside: bool = False) -> RecallNote | None:
+        """Return what to bring back for a query of the model or of a caller; None if nothing matches.
+
+        `from_outside`: the query does not come from the conversation itself, whose last message may answer it then.
+        """
         pieces = Pieces(self._journal, max_tokens, framed=False)
-        found = self._finder.matches(query, _MAX_HITS, self._finder.asking_units())
+        found = self._finder.matches(query, _MAX_HITS, () if from_outside else self._finder.asking_units())
         for hit in found.hits:
             pieces.add(self._sources(hit.row, found.terms, pieces.tokens_left))
         return pieces.note(query)
@@ -105,7 +108,7 @@ class Recall:
             for row in takewhile(lambda _: pieces.fits(), newest):
                 self._add_row(row, (), pieces)
             return pieces.note(query)
-        found = self._finder.rank(query, _MAX_ROWS, asking, breadth=WIDE)
+        found = self._finder.rank(query, _MAX_ROWS, asking, breadth=WIDE, least_share=0.0 if asked else _CLEAR)
         hits = [self._answer(hit) for hit in found.hits]
         hidden = [hit for hit in hits if among(hit.row) and not self._repeats(query, hit)]
         best = max(hits, key=lambda hit: hit.score, default=None)

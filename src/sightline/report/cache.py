@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator
 
 from sightline.agent.models import Price
+from sightline.agent.usage import price_usage
 from sightline.replay.replay import OUTPUT
 from sightline.report.talk import Talk
 from sightline.report.values import Break, Spent
 from sightline.values.items import Usage
-from sightline.values.profiles import Profile
+from sightline.values.profiles import Profile, input_cost
 
 _LEAST = 1_024  # tokens that a call must have lost: providers cache in blocks
 _SHARE = 0.05  # of the prompt before, likewise
@@ -17,23 +18,30 @@ PriceOf = Callable[[str], Price | None]
 
 def spent_by(usage: Usage, profile: Profile, price: Price | None, calls: int = 1) -> Spent:
     """Return what calls cost, in uncached input tokens and in money, their answers included."""
-    fresh = max(usage.input_tokens - usage.cached_tokens - usage.written_tokens, 0)
     read, write = usage.cached_tokens * profile.prices.read, usage.written_tokens * profile.prices.write
     output = float(usage.output_tokens * OUTPUT)
     return Spent(
         calls=calls, input=usage.input_tokens, cached=usage.cached_tokens, written=usage.written_tokens,
-        output=usage.output_tokens, cost=fresh + read + write + output, read_cost=read, write_cost=write,
+        output=usage.output_tokens, cost=input_cost(usage, profile.prices) + output, read_cost=read, write_cost=write,
         output_cost=output, money=money_of(usage, price),
     )  # fmt: skip
 
 
 def money_of(usage: Usage, price: Price | None) -> float | None:
     """Return what a call cost in money; None if its model has no known price."""
+    return None if price is None else price_usage(usage, price)
+
+
+def new_prices(profile: Profile, price: Price | None, *, writes: bool) -> tuple[float, float | None]:
+    """Return how much more a token costs that was not in the cache, in uncached input tokens and in money.
+
+    `writes`: the provider writes to its cache and charges for that. If it reported none as written, such a token costs
+    no more than any other of the input.
+    """
+    more = (profile.prices.write if writes else 1.0) - profile.prices.read
     if price is None:
-        return None
-    fresh = max(usage.input_tokens - usage.cached_tokens - usage.written_tokens, 0)
-    amounts = (fresh * price.input, usage.cached_tokens * price.cached, usage.written_tokens * price.written)
-    return (sum(amounts) + usage.output_tokens * price.output) / 1_000_000
+        return more, None
+    return more, ((price.written if writes else price.input) - price.cached) / 1_000_000
 
 
 def spent_on(talk: Talk, profile: Profile, price_of: PriceOf) -> Spent:
@@ -66,7 +74,7 @@ def breaks_of(talk: Talk, profile: Profile) -> Iterator[tuple[int, Break]]:
     A call's prompt begins with that of the call before, unless a compaction came between. So what it read from the
     cache should be at least that much; what is missing was processed again.
     """
-    write = profile.prices.write if any(usage.written_tokens for *_, usage in talk.usages()) else 1.0
+    more, _ = new_prices(profile, None, writes=any(usage.written_tokens for *_, usage in talk.usages()))
     before: tuple[int, str, Usage] | None = None
     for number, index, model, usage in talk.usages():
         if before is not None:
@@ -76,7 +84,7 @@ def breaks_of(talk: Talk, profile: Profile) -> Iterator[tuple[int, Break]]:
                 seconds = _seconds_between(talk, at, index)
                 cause = _cause(talk, at, index, seconds, profile, is_other_model=model != last_model)
                 share = lost / last.input_tokens
-                yield index, Break(number, cause, lost, lost * (write - profile.prices.read), seconds, min(share, 1.0))
+                yield index, Break(number, cause, lost, lost * more, seconds, min(share, 1.0))
         before = index, model, usage
 
 

@@ -1,11 +1,12 @@
 """The server as an ASGI application: the proxy's paths, the REST interface, the inspector, and what guards them."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from sightline.inspector.pages import PREFIX, give_page, is_browser
 from sightline.server.config import Config
+from sightline.server.event_relay import relay_of
 from sightline.server.model_request import FORMATS
 from sightline.server.proxy import Proxy
 from sightline.server.replies import provider_of
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.types import ASGIApp
 
     from sightline.agent.models import Model
 
@@ -36,18 +38,20 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
     from starlette.responses import RedirectResponse
     from starlette.routing import Route
 
+    from sightline.server.access_token import is_loopback
     from sightline.server.metrics import PATH_PATTERN, Measure, Metrics
     from sightline.server.rest import LARGER, rest_routes
-    from sightline.server.safety import Guard, check_address
+    from sightline.server.safety import Guard, check_address, opens_models
     from sightline.server.sessions import OpenSessions
 
     check_address(config.host, config.token_hash)
-    sessions = OpenSessions(config.folder, root=config.root, everywhere=config.everywhere)
+    sessions = OpenSessions(config.folder, root=config.root, stores=config.stores, everywhere=config.everywhere)
     metrics = Metrics(lambda: len(sessions.names()))
     turns, upstream, totals = Turns(config), Upstream(config, transport), Totals()
     proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub)
+    sessions.share(proxy.closed)
 
-    async def call_model(request: "Request") -> "Response":
+    async def call_model(request: "Request") -> "ASGIApp":
         request.scope[PATH_PATTERN] = request.url.path
         return await proxy.call_model(request, FORMATS[request.url.path])
 
@@ -60,10 +64,13 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
             return RedirectResponse(PREFIX)
         return await proxy.pass_on(request, provider_of(request.url.path, request.headers))
 
+    relay = relay_of(config.stores, sessions.hub)
+
     @asynccontextmanager
     async def lifespan(_app: "Starlette") -> AsyncIterator[None]:
         try:
-            yield
+            async with relay or nullcontext():
+                yield
         finally:
             sessions.hub.close()
             await proxy.close()
@@ -77,7 +84,10 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
         Route(PREFIX + "{file:path}", show_page, methods=["GET"]),
         Route("/{path:path}", pass_on, methods=_METHODS),  # Claude Code begins with HEAD /
     ]
-    guard = Middleware(Guard, max_body=config.max_body, larger=LARGER, token_hash=config.token_hash, hosts=config.hosts)
+    guard = Middleware(
+        Guard, max_body=config.max_body, larger=LARGER, token_hash=config.token_hash, hosts=config.hosts,
+        open_models=opens_models(config.host, config.upstreams.values()), any_host=not is_loopback(config.host),
+    )  # fmt: skip
     app = Starlette(routes=routes, lifespan=lifespan, middleware=[Middleware(Measure, metrics=metrics), guard])
-    app.state.totals, app.state.hub = totals, sessions.hub
+    app.state.totals, app.state.hub, app.state.relay = totals, sessions.hub, relay
     return app

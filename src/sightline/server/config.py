@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from sightline.agent.models.catalog import PLACES
+from sightline.log.stores import PlacedStores
 
 MAX_BODY = 64 * 1024 * 1024  # bytes: providers take 32 MB
 
@@ -27,13 +28,14 @@ class Config(Struct, frozen=True, kw_only=True):
 
     folder: Path  # the sessions of this folder's project are served
     root: Path | None = None  # where sessions are stored; None: where the library stores them
+    stores: PlacedStores | None = None  # a database that has the sessions instead
     upstreams: Mapping[str, str] = field(default_factory=lambda: dict(PROVIDERS))  # where requests go, by provider
     window: int | None = None  # tokens; None: that of the model
     economy: str = "off"  # see `Focus`
     recall: bool = True  # whether `expand` and `recall` join requests that have tools: somebody must answer their calls
     host: str = "127.0.0.1"
     hosts: tuple[str, ...] = ()  # names of this server besides loopback's
-    token_hash: str = ""  # of the token that callers must show (see `safety`); empty: none, on loopback only
+    token_hash: str = ""  # of the token that callers must show (see `safety`); empty: nothing below /api is answered
     everywhere: bool = False  # sessions of all projects are shown, and recordings of other agents are offered
     offered: tuple[Path, ...] = ()  # files and folders whose recordings are offered
     max_body: int = MAX_BODY

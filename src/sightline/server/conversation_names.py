@@ -7,15 +7,13 @@ what its provider keeps has only the new messages.
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
-from heapq import nlargest
-from pathlib import Path
 from threading import Lock
 
 import msgspec
 
 from sightline.compaction.prompt import summary_in
 from sightline.errors import BadInput
-from sightline.log.stores.session_folder import Folder
+from sightline.log.stores import PlacedStores, Written
 from sightline.plan.budget import Budget
 from sightline.server.model_request import STEM, ModelRequest, name_of
 from sightline.session.conversations import Conversations
@@ -33,9 +31,9 @@ _LEAST_SUMMARY = 40  # characters: shorter ones may be found in any text
 class ConversationNames:
     """Finds the names of conversations: each is a session."""
 
-    def __init__(self, folder: Folder, conversations: Mapping[str, Conversations]) -> None:
+    def __init__(self, stores: PlacedStores, conversations: Mapping[str, Conversations]) -> None:
         """`conversations`: by provider."""
-        self._folder, self._conversations = folder, conversations
+        self._stores, self._conversations = stores, conversations
         self._replied: OrderedDict[str, str] = OrderedDict()  # id of a reply at its provider → its conversation
         self._begun_again: OrderedDict[str, str] = OrderedDict()  # name by its opening → conversation that has it
         self._finds = [Lock() for _ in range(_LOCKS)]  # by session of an agent
@@ -53,7 +51,7 @@ class ConversationNames:
                 )
             return asked._replace(name=self._replied[kept], pieces=None)
         with self._finds[hash(asked.stem) % _LOCKS]:
-            if asked.name not in self._begun_again and asked.session and not self._folder.has(asked.name):
+            if asked.name not in self._begun_again and asked.session and not self._stores.has(asked.name):
                 _note(self._begun_again, asked.name, self._find_summarized(asked) or asked.name)
         return self.with_name(asked)
 
@@ -68,15 +66,15 @@ class ConversationNames:
         is_sure = asked.most_tokens is not None or not asked.session or asked.name in self._begun_again
         return self.with_name(asked).name if is_sure else ""
 
-    def _logs(self, stem: str, most: int) -> list[Path]:
-        """Return the logs whose names begin like this, those that were written to last."""
-        return nlargest(most, self._folder.path.glob(f"{stem}*.jsonl"), key=lambda log: log.stat().st_mtime)
+    def _logs(self, stem: str, most: int) -> list[Written]:
+        """Return the sessions whose names begin like this, those that were written to last."""
+        return self._stores.written(stem)[:most]
 
     def _find_replied(self, reply_id: str) -> str:
         """Return the conversation that has a reply with this id; empty: there is none among those of late."""
         quoted = msgspec.json.encode(reply_id)
-        logs = (log for log in self._logs(STEM, _MOST_SEARCHED) if log.stat().st_size < _MOST_LOG)
-        return next((log.stem for log in logs if quoted in log.read_bytes()), "")
+        logs = [log.session_id for log in self._logs(STEM, _MOST_SEARCHED) if log.size < _MOST_LOG]
+        return self._stores.containing(logs, quoted)
 
     def _find_summarized(self, asked: ModelRequest) -> str:
         """Return the conversation whose agent goes on from a summary with this request; empty: there is none.
@@ -84,7 +82,7 @@ class ConversationNames:
         It belongs to the same session of the agent, and has the same system prompt. It has this opening already, or
         its last reply is the summary.
         """
-        others = [log.stem for log in self._logs(asked.stem, _MOST_OTHERS)]
+        others = [log.session_id for log in self._logs(asked.stem, _MOST_OTHERS)]
         said, system = asked.opening_text, asked.system_text()
         for name in others:
             with self._conversations[asked.format.provider].use(name) as history, suppress(BadInput):

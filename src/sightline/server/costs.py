@@ -1,19 +1,75 @@
-"""What tokens cost in dollars, where a price is known."""
+"""What tokens cost in dollars, where a price is known; and how the price of a call divides among its lines."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from sightline.agent.models import Price
 from sightline.agent.models.catalog import price_of
-from sightline.agent.usage import price_usage
+from sightline.report.cache import money_of
 from sightline.values.items import Usage
+from sightline.values.profiles import Prices, Profile, divided_cost
+
+_NEARLY = 1e-6  # tokens: sums of shares are not exact
 
 
 def cost_of(usages: Mapping[str, Usage]) -> float | None:
     """Return what was used, by model, in dollars; None if nothing was, or a price is not known."""
-    prices = {model: price_of(model) for model in usages}
-    if not prices or None in prices.values():
-        return None
-    return sum(price_usage(used, price) for model, used in usages.items() if (price := prices[model]) is not None)
+    total = 0.0
+    for model, used in usages.items():
+        if (money := money_of(used, price_of(model))) is None:
+            return None
+        total += money
+    return total if usages else None
 
 
-__all__ = ["Price", "cost_of", "price_of", "price_usage"]
+class PartCost(NamedTuple):
+    """What a part of a prompt costs."""
+
+    tokens: int
+    cached: bool  # all of it was read from the provider's cache
+    relative: float  # in uncached input tokens
+    money: float | None  # dollars; None: the price is not known
+
+
+class PromptCost:
+    """The price of a call's input, divided among the lines of its prompt.
+
+    A provider's cache holds the beginning of a prompt, and what is written to it follows. What the provider counted and
+    no log shows is the agent's own system prompt and tools, so it stands before everything else. All parts together
+    cost what the call's input does.
+    """
+
+    def __init__(self, usage: Usage, sizes: Sequence[int], profile: Profile, price: Price | None) -> None:
+        """`sizes` are the tokens of the lines as we count them, in the order of the prompt."""
+        self._cached, self._written = usage.cached_tokens, usage.cached_tokens + usage.written_tokens
+        self._profile, self._price = profile, price
+        total, counted = sum(sizes), max(usage.input_tokens, self._written)
+        unlogged = max(counted - total, 0)
+        scale = min(counted / total, 1.0) if total else 1.0
+        self.unlogged = self._part(unlogged, 0.0, float(unlogged))
+        self.lines: list[PartCost] = []
+        at = float(unlogged)
+        for size in sizes:
+            self.lines.append(self._part(size, at, at + size * scale))
+            at += size * scale
+
+    @property
+    def logged(self) -> PartCost:
+        """All lines together."""
+        money = None if self._price is None else sum(line.money or 0.0 for line in self.lines)
+        is_cached = all(line.cached for line in self.lines)
+        return PartCost(
+            sum(line.tokens for line in self.lines), is_cached, sum(line.relative for line in self.lines), money
+        )
+
+    def _part(self, tokens: int, start: float, end: float) -> PartCost:
+        read, written = (max(min(end, edge) - start, 0.0) for edge in (self._cached, self._written))
+        shares = (end - start - written, read, written - read)
+        money = None
+        if self._price is not None:
+            prices = Prices(self._price.cached, self._price.written)
+            money = divided_cost(*shares, prices, self._price.input) / 1_000_000
+        return PartCost(tokens, end <= self._cached + _NEARLY, divided_cost(*shares, self._profile.prices), money)
+
+
+__all__ = ["PartCost", "Price", "PromptCost", "cost_of", "price_of"]

@@ -8,7 +8,7 @@ import asyncio
 import secrets
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from itertools import islice
 from typing import Any, Literal, NamedTuple
@@ -70,9 +70,16 @@ class Hub:
         self._lock = threading.Lock()
         self._waiting: dict[asyncio.Future[None], asyncio.AbstractEventLoop] = {}
         self._most, self._followers, self._closed = followers, 0, False
+        self.on_publish: Callable[[Event], None] | None = None  # is called with what happens here, see `event_relay`
 
     def publish(self, event: Event) -> None:
-        """Tell all who follow. Returns at once. After `close` nothing happens."""
+        """Tell all who follow, here and at other servers of the same database. After `close` nothing happens."""
+        self.receive(event)
+        if (tell := self.on_publish) is not None:
+            tell(event)
+
+    def receive(self, event: Event) -> None:
+        """Tell all who follow here. Returns at once."""
         with self._lock:
             if self._closed:
                 return
@@ -117,7 +124,7 @@ class Hub:
                     yield Followed(f"{self._start}-{place}", Event("reset"))
                     continue
                 for place, event in enumerate(events, first):
-                    if session in ("", event.session):
+                    if session in ("", event.session) or event.kind == "reset":
                         yield Followed(f"{self._start}-{place}", event)
                 if events:
                     continue

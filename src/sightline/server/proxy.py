@@ -6,11 +6,13 @@ fails because of us where it would not fail without us.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.agent.models.errors import overflow_tokens
+from sightline.errors import SessionNotFound, Unwritable
+from sightline.log.stores import DELETED
 from sightline.server.events import Event, Hub
 from sightline.server.exchange import Exchange
 from sightline.server.metrics import Metrics
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     import httpx2
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 R = TypeVar("R")
 
@@ -43,12 +46,22 @@ class Proxy:
         self._workers: dict[str, Worker] = {}
         self._recent = RecentRequests()
         self._logs: set[asyncio.Task[Prepared]] = set()  # requests that are logged after they were sent
+        self._calls: set[ModelCall] = set()  # that are being answered
 
-    async def call_model(self, request: "Request", format: Format) -> "Response":  # noqa: A002
+    async def call_model(self, request: "Request", format: Format) -> "ASGIApp":  # noqa: A002
         """Answer a request for a model."""
-        body = await request.body()
         address = self._upstream.address(format.provider, _raw_path(request), request.url.query)
         call = ModelCall(self, request.headers.items(), address, format)
+        self._calls.add(call)
+        try:
+            response = await self._answer(request, format, call)
+        except BaseException:
+            self._calls.discard(call)
+            raise
+        return _UntilSent(response, lambda: self._calls.discard(call))
+
+    async def _answer(self, request: "Request", format: Format, call: "ModelCall") -> "Response":  # noqa: A002
+        body = await request.body()
         if "content-encoding" in request.headers:  # compressed: nobody here reads it
             return await call.pass_on(request.method, body)
         headers = dict(request.headers)
@@ -58,19 +71,37 @@ class Proxy:
                 asked = self._turns.names.with_name(await asyncio.to_thread(parse, format, body, headers))
         except Exception:  # whatever it is: the provider says what is wrong with it
             return await call.pass_on(request.method, body)
-        if self._turns.passes(asked):
+        call.names.add(asked.name)
+        if await self._passes(asked):
             return await call.answer(asked, None)
         try:
-            prepared = await self.log_request(asked)
+            prepared = await self.log_request(asked, call.names)
         except Exception:  # a full disk, say: the agent goes on without us
             return await call.pass_on(request.method, body)
         return await call.answer(asked, prepared)
 
-    async def log_request(self, asked: ModelRequest, *, passed: bool = False) -> Prepared:
-        """Log a request, and compose what is sent if that is something else. Raises what `Turns.prepare` does."""
+    async def _passes(self, asked: ModelRequest) -> bool:
+        if self._turns.asks_database:
+            return await asyncio.to_thread(self._turns.passes, asked)
+        return self._turns.passes(asked)
+
+    async def log_request(self, asked: ModelRequest, names: set[str], *, passed: bool = False) -> Prepared:
+        """Log a request, and compose what is sent if that is something else. Raises what `Turns.prepare` does.
+
+        The name of its conversation is put into `names` before anything is written.
+        """
 
         def log() -> tuple[ModelRequest, Prepared]:
             found = self._turns.names.find(asked)
+            names.add(found.name)
+            self._turns.forget_deleted(found.name)
+            try:
+                return found, self._turns.prepare(found, passed=passed)
+            except (Unwritable, SessionNotFound) as error:  # there may be a new one of its name in the database
+                if isinstance(error, Unwritable) and DELETED not in error.why:
+                    raise
+            with self._turns.closed(found.name):
+                pass
             return found, self._turns.prepare(found, passed=passed)
 
         try:
@@ -85,12 +116,24 @@ class Proxy:
             self._hub.publish(Event("session_created", prepared.name))
         return prepared
 
-    def begin_log(self, asked: ModelRequest) -> "asyncio.Task[Prepared]":
+    def begin_log(self, asked: ModelRequest, names: set[str]) -> "asyncio.Task[Prepared]":
         """Begin to log a request that was sent as it came."""
-        task = asyncio.create_task(self.log_request(asked, passed=True))
+        task = asyncio.create_task(self.log_request(asked, names, passed=True))
         self._logs.add(task)
         task.add_done_callback(self._logs.discard)
         return task
+
+    @contextmanager
+    def closed(self, name: str) -> Iterator[bool]:
+        """Have a conversation closed while the block runs, so that its log can be deleted. For a thread.
+
+        Gives False, and closes nothing, while a request of it is answered: its answer belongs into the log.
+        """
+        if any(name in call.names for call in tuple(self._calls)):
+            yield False
+            return
+        with self._turns.closed(name) as is_closed:
+            yield is_closed
 
     async def close(self) -> None:
         """Wait a while until everything is logged that was sent."""
@@ -141,6 +184,19 @@ class Proxy:
         return self._totals
 
 
+class _UntilSent:
+    """A response that tells when it was sent, or could not be."""
+
+    def __init__(self, response: "Response", on_end: Callable[[], None]) -> None:
+        self._response, self._on_end = response, on_end
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        try:
+            await self._response(scope, receive, send)
+        finally:
+            self._on_end()
+
+
 class ModelCall:
     """One request of a client, with all the calls of the model that it takes."""
 
@@ -148,6 +204,7 @@ class ModelCall:
         self._proxy, self._headers, self._address = proxy, list(headers), address
         self._format = format
         self._logging: asyncio.Task[Prepared] | None = None  # of the request, after it was sent
+        self.names: set[str] = set()  # of the conversation that it belongs to, as far as they are known
 
     # ------------------------------------------------------------------ as it is
 
@@ -248,7 +305,7 @@ class ModelCall:
 
     def _begin_log(self, asked: ModelRequest) -> None:
         if self._logging is None:
-            self._logging = self._proxy.begin_log(asked)
+            self._logging = self._proxy.begin_log(asked, self.names)
 
     async def logged(self, prepared: Prepared | None) -> Prepared:
         """Return where the request is logged, when it is. Raises what `Turns.prepare` does."""

@@ -9,17 +9,19 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from sightline.errors import BadInput, SightlineError
-from sightline.server.metrics import PATH_PATTERN, logger
+from sightline.server.metrics import PATH_PATTERN, logger, without_secrets
 from sightline.server.rest_operation import Asked, Problem, Unavailable, problem_of
 from sightline.server.rest_values import Interaction, Message
 from sightline.server.sessions import InUse
 from sightline.session.async_session import AsyncSession
+from sightline.values.screen_text import first_words
 
 if TYPE_CHECKING:
     from sightline.agent.events import Answer, Event
 
 _STREAM = "text/event-stream"
 CHAT_INSTALL = "pip install 'sightline[chat]'"
+_LONGEST = 400  # characters of an error's text
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no", "x-content-type-options": "nosniff"}
 
 
@@ -72,7 +74,7 @@ async def _answers(asked: Asked, session: AsyncSession, message: str) -> AsyncGe
             elif isinstance(event, ReplyReceived):
                 asked.publish("append", session, item=event.item)
             elif (answer := _answer(event)) is not None and not answer.success:
-                asked.publish("error", session, message=answer.error)
+                asked.publish("error", session, message=_shown(answer.error))
             yield event
     finally:
         asked.server.answering.discard(key)
@@ -90,7 +92,8 @@ async def _stream(asked: Asked, branch: str) -> AsyncIterator[bytes]:
                 if (told := _event(event)) is not None:
                     yield _sse(*told)
     except SightlineError as error:
-        yield _sse("error", problem_of(error))
+        problem = problem_of(error)
+        yield _sse("error", msgspec.structs.replace(problem, message=_shown(problem.message)))
     except Exception:  # a model or tool of somebody else's: the stream has begun, so there is no other way to say it
         logger.exception("the model failed", extra={"path": asked.request.scope.get(PATH_PATTERN, "")})
         yield _sse("error", Problem("model_failed", "the model failed", "look at the server's log, and try again"))
@@ -106,7 +109,7 @@ def _event(event: "Event") -> tuple[str, Any] | None:
         case events.TextDelta():
             return "text", event
         case events.RetryScheduled():
-            return "retry", event
+            return "retry", msgspec.structs.replace(event, why=_shown(event.why), detail=_shown(event.detail))
         case events.ReplyReceived():
             return "reply", event
         case events.ToolStarted(call=call):
@@ -128,7 +131,16 @@ def _answer(event: Any) -> "Answer | None":
 def _told(answer: "Answer | None") -> Interaction:
     if answer is None:
         return Interaction(False, "", "the question was not answered", 0, None, None)
-    return Interaction(answer.success, answer.text, answer.error, answer.rounds, answer.usage, answer.cost)
+    return Interaction(answer.success, answer.text, _shown(answer.error), answer.rounds, answer.usage, answer.cost)
+
+
+def _shown(error: str) -> str:
+    """Return what a provider or a model said about an error as the command line shows it: one line, and no key.
+
+    The key of the model is hidden already (see `Endpoint.hide`). A provider, or a model of somebody else's, may also
+    quote headers, or the key of another.
+    """
+    return first_words(without_secrets(error), _LONGEST)
 
 
 def _sse(kind: str, data: Any) -> bytes:

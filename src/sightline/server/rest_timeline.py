@@ -3,10 +3,12 @@
 import asyncio
 from typing import Any
 
-from sightline.agent.models import Price
 from sightline.agent.models.catalog import price_of, window_of
-from sightline.agent.usage import price_usage
+from sightline.agent.usage import price_input
+from sightline.replay.replay import OUTPUT
 from sightline.replay.token_tree import token_tree
+from sightline.report.cache import money_of, new_prices
+from sightline.server.costs import PartCost, PromptCost
 from sightline.server.rest_call_values import (
     CallDetails,
     CallDifference,
@@ -14,6 +16,7 @@ from sightline.server.rest_call_values import (
     ChangedLine,
     ChangeFacts,
     ContentLine,
+    CostPart,
     Timeline,
     TimelineCall,
     TimelineQuery,
@@ -27,10 +30,11 @@ from sightline.session.call_payloads import UnknownCallNumber
 from sightline.session.call_rows import BEGAN, CallRow, call_rows
 from sightline.session.session import Session
 from sightline.values.items import Usage
-from sightline.values.profiles import Prices, profile
+from sightline.values.profiles import profile
 
 _BEGINNING = 400  # characters of a text in a list
 _MOST = 1000  # items of each list of a difference
+LAST = "last"  # the name of the last call, in a path
 _WIRES = {"anthropic": "anthropic"}  # the format of a profile's provider, where it is not that of OpenAI
 
 
@@ -64,8 +68,7 @@ def timeline_call(row: CallRow) -> TimelineCall:
     limit, limit_from = row.limit, "budget" if row.limit is not None else ""
     if limit is None and (window := window_of(row.model)):
         limit, limit_from = window, "model"
-    price = price_of(row.model)
-    used = row.usage or Usage(row.total, row.output, row.cached, row.total - row.cached)
+    price, used = price_of(row.model), _used(row)
     return TimelineCall(
         number=row.number,
         reply=row.reply,
@@ -80,13 +83,19 @@ def timeline_call(row: CallRow) -> TimelineCall:
         cached=row.cached,
         cached_from=row.cached_from,
         relative_cost=row.relative_cost,
-        cost=price_usage(used, price) if price is not None else None,
+        cost=money_of(used, price),
+        input_cost=price_input(used, price) if price is not None else None,
         cost_from="" if price is None else row.cached_from,
         output=row.output,
         usage=row.usage,
         reason=row.reason,
         marks=list(row.marks),
     )
+
+
+def _used(row: CallRow) -> Usage:
+    """Return what a call used: as reported, else as it should have been, with all that was new written to the cache."""
+    return row.usage or Usage(row.total, row.output, row.cached, row.total - row.cached)
 
 
 def call_facts(row: CallRow) -> CallFacts:
@@ -116,24 +125,30 @@ def call_facts(row: CallRow) -> CallFacts:
 
 async def get_call(asked: Asked) -> CallDetails:
     """Return one call, item by item, made again from the log."""
-    number, query = call_number(asked.path["call"]), asked.query
-    assert isinstance(query, CallQuery)
+    query: CallQuery = asked.query
     async with asked.session() as session:
-        return await asyncio.to_thread(_read_call, session.session, number, query)
+        return await asyncio.to_thread(_read_call, session.session, asked.path["call"], query)
 
 
-def _read_call(session: Session, number: int, query: CallQuery) -> CallDetails:
+def _read_call(session: Session, name: str, query: CallQuery) -> CallDetails:
+    _, calls = call_rows(session, 0, 0)
+    if name == LAST and not calls:
+        return CallDetails(wire=_wire(session))
+    number = calls if name == LAST else call_number(name)
     found, wire = _contents(session, number), _wire(session)
     row = _row(session, number)
     change = None
     if number > 1:
         change = _change(session, _contents(session, number - 1), found, row)
     end = query.start + query.limit
-    lines = _lines(session, found, row, query.start, end, whole=query.text == "full")
+    costs = _costs(session, found, row)
+    picked = zip(found.lines[query.start : end], costs.lines[query.start : end], strict=True)
+    lines = [_line(found, line, cost, whole=query.text == "full") for line, cost in picked]
     receipt = call_facts(row)
     sent = found.payload if row.composed else None  # of others no more is read than is shown
     return CallDetails(
         call=timeline_call(row),
+        calls=calls,
         receipt=receipt,
         same=sent.hash == receipt.hash if sent is not None else None,
         wire=wire,
@@ -142,6 +157,7 @@ def _read_call(session: Session, number: int, query: CallQuery) -> CallDetails:
         preface=sent.plan.preface if sent is not None else "",
         marker=sent.plan.marker if sent is not None else "",
         change=change,
+        costs=_cost_parts(row, costs),
         lines=lines,
         total=len(found.lines),
         next=end if end < len(found.lines) else None,
@@ -206,7 +222,8 @@ def _change(
     found = other.change_since(one, _wire(session))
     if found is None:
         return None
-    prices, price = profile(session.settings.profile).prices, price_of(row.model)
+    writes = row.usage is None or bool(row.usage.written_tokens)
+    relative, money = new_prices(profile(session.settings.profile), price_of(row.model), writes=writes)
     return ChangeFacts(
         block=found.block,
         byte=found.byte,
@@ -217,43 +234,33 @@ def _change(
         after=found.after,
         kept_tokens=found.kept,
         lost_tokens=found.lost,
-        relative_cost=round(found.lost * (prices.write - prices.read), 1),
-        cost=None if price is None else found.lost * (price.written - price.cached) / 1_000_000,
+        relative_cost=round(found.lost * relative, 1),
+        cost=None if money is None else found.lost * money,
     )
 
 
-def _lines(
-    session: Session, found: contents.CallContents, row: CallRow, start: int, end: int, *, whole: bool
-) -> list[ContentLine]:
-    """Return some lines of a call in order, each with its price and whether it was cached."""
-    picked = _with_cached(found, row)[start:end]
-    return [_line(session, found, row, line, cached, whole=whole) for line, cached in picked]
+def _costs(session: Session, found: contents.CallContents, row: CallRow) -> PromptCost:
+    sizes = [line.framed for line in found.lines]
+    return PromptCost(_used(row), sizes, profile(session.settings.profile), price_of(row.model))
+
+
+def _cost_parts(row: CallRow, costs: PromptCost) -> list[CostPart]:
+    price, relative = price_of(row.model), float(row.output * OUTPUT)
+    answer = PartCost(row.output, False, relative, None if price is None else row.output * price.output / 1_000_000)
+    parts = {"items": costs.logged, "unlogged": costs.unlogged, "answer": answer}
+    return [CostPart(name, part.tokens, round(part.relative, 3), part.money) for name, part in parts.items()]
 
 
 def _some_lines(
     session: Session, found: contents.CallContents, row: CallRow, wanted: list[contents.ContentLine]
 ) -> list[ContentLine]:
     keys = {line.key for line in wanted[:_MOST]}
-    picked = [(line, cached) for line, cached in _with_cached(found, row) if line.key in keys]
-    return [_line(session, found, row, line, cached, whole=False) for line, cached in picked]
+    every = zip(found.lines, _costs(session, found, row).lines, strict=True)
+    return [_line(found, line, cost, whole=False) for line, cost in every if line.key in keys]
 
 
-def _with_cached(found: contents.CallContents, row: CallRow) -> list[tuple[contents.ContentLine, bool]]:
-    total = row.usage.input_tokens if row.usage is not None else row.total
-    return list(zip(found.lines, contents.cached_lines(found.lines, row.cached, max(total, 1)), strict=True))
-
-
-def _line(
-    session: Session,
-    found: contents.CallContents,
-    row: CallRow,
-    line: contents.ContentLine,
-    cached: bool,
-    *,
-    whole: bool,
-) -> ContentLine:
+def _line(found: contents.CallContents, line: contents.ContentLine, cost: PartCost, *, whole: bool) -> ContentLine:
     text = found.text(line)
-    prices, price = profile(session.settings.profile).prices, price_of(row.model)
     return ContentLine(
         id=line.id,
         kind=line.kind,
@@ -261,23 +268,15 @@ def _line(
         tokens=line.tokens,
         full_tokens=line.full_tokens,
         why=line.why,
-        cached=cached,
-        relative_cost=round(_relative(line.framed, prices, cached), 1),
-        cost=None if price is None else _dollars(line.framed, price, cached),
+        cached=cost.cached,
+        relative_cost=round(cost.relative, 3),
+        cost=cost.money,
         tool=line.tool,
         subject=line.subject[:_BEGINNING],
         text=text if whole else text[:_BEGINNING],
         characters=len(text),
         block=line.block,
     )
-
-
-def _relative(tokens: int, prices: Prices, cached: bool) -> float:
-    return tokens * (prices.read if cached else prices.write)
-
-
-def _dollars(tokens: int, price: Price, cached: bool) -> float:
-    return tokens * (price.cached if cached else price.written) / 1_000_000
 
 
 # ---------------------------------------------------------------------- where the tokens are

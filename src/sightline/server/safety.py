@@ -1,20 +1,24 @@
-"""Who may talk to a server: an ASGI middleware before everything else, and the token of servers that others can reach.
+"""Who may talk to a server: an ASGI middleware before everything else.
 
-A server on a loopback address asks for no token: whoever runs programs on this machine as its user can read the session
-files anyway. A web page must not reach it, although a browser on this machine can. So three things are checked:
+Everything below `/api/` needs the token, at every address: other accounts of this machine reach a loopback address too,
+and could read and change sessions or let the chat spend the user's key. A web page must not reach a server either,
+although a browser on this machine can. So four things are checked:
 
 - `Host` must be a name of this server. A page whose name an attacker points to 127.0.0.1 ("DNS rebinding") has another.
-- `Origin`, which browsers send with what pages do, must be the server's own, and so must `Sec-Fetch-Site`.
+- `Origin`, which browsers send with what pages do, must be the server's own, and so must `Sec-Fetch-Site`. Only the
+  inspector's pages may be opened from elsewhere, because they say nothing about sessions.
 - Cookies are never looked at, so a browser proves nothing that its user did not type or paste.
+- The token. It is accepted in three places:
+  - `X-Sightline-Token: TOKEN`, on every path.
+  - `Authorization: Bearer TOKEN`, below `/api/`, at `/metrics` and at `/health` only. On the paths of the proxy that
+    header, and `x-api-key`, hold the provider's key: they are passed on and never compared with anything here.
+  - as the beginning of the path, `/token/TOKEN/v1/messages`, because many agents can be told an address and nothing
+    else: `ANTHROPIC_BASE_URL=http://host:8787/token/TOKEN`. It and the header are taken off at once, so
+    that no log and no provider gets the token.
 
-A server on any other address asks for a token. It is accepted in three places:
-
-- `X-Sightline-Token: TOKEN`, on every path.
-- `Authorization: Bearer TOKEN`, below `/api/`, at `/metrics` and at `/health` only. On the paths of the proxy that
-  header, and `x-api-key`, hold the provider's key: they are passed on and never compared with anything here.
-- as the beginning of the path, `/token/TOKEN/v1/messages`, because many agents can be told an address and nothing else:
-  `ANTHROPIC_BASE_URL=http://host:8787/token/TOKEN`. It and the header are taken off at once, so
-  that no log and no provider gets the token.
+On a loopback address a token is made at each start, and the paths of the proxy are open without it: an agent brings its
+own key, and the server adds none. Where it would add one, because an upstream's address has a user or a password in it,
+and at any other address, the paths of the proxy need the token too.
 
 `/healthz`, `/readyz` and the inspector's pages need no token: they say nothing about sessions. Bodies have a limit,
 also those that do not say how long they are. Who sends a model's request and is not let in gets an error of the
@@ -22,100 +26,34 @@ provider's shape.
 """
 
 import asyncio
-import os
-import secrets
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from hashlib import sha256
 from hmac import compare_digest
-from ipaddress import ip_address
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
 from sightline.errors import BadInput
 from sightline.inspector.pages import PREFIX
-from sightline.log.stores.disk import make_directory
+from sightline.server.access_token import hash_token, is_loopback
 from sightline.server.replies import error_body, provider_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-TOKEN_FILE = "server-token"  # in the folder where sessions are stored
 TOKEN_HEADER = "x-sightline-token"
 PATH_PREFIX = "/token/"
+_API = "/api/"
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 _OWN_PATHS = frozenset({"/metrics", "/health"})  # like those below /api: nothing there is passed on to a provider
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _SAME_SITE = frozenset({"same-origin", "none"})  # "none": the user typed the address
-_HASHED = "sha256:"
 # Of the body of a request that is refused, so much is still read and thrown away: many clients send all of it before
 # they read an answer, and see a broken connection instead of the answer if nobody takes the rest.
 _MOST_THROWN_AWAY = 64 * 1024 * 1024
 _THROWING_SECONDS = 10
-
-
-# ---------------------------------------------------------------------- the token
-
-
-class Token(NamedTuple):
-    """The token of a server: its hash, and the token itself if it was made just now, to be shown once."""
-
-    hashed: str
-    shown: str = ""
-
-
-def load_or_create_token(folder: Path) -> Token:
-    """Return the token that is kept in this folder, or make one. Only its hash is kept, readable by its owner.
-
-    Delete the file to have a new one made.
-
-    Raises:
-        BadInput: the file is there and holds no hash of a token.
-        OSError: it cannot be read or written.
-    """
-    file = folder / TOKEN_FILE
-    with suppress(FileNotFoundError):
-        return Token(_read_hash(file))
-    make_directory(folder)
-    token = secrets.token_urlsafe(32)
-    try:
-        made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:  # another server was started at the same time, and shows its own
-        return Token(_read_hash(file))
-    with os.fdopen(made, "w", encoding="ascii") as opened:
-        opened.write(hash_token(token) + "\n")
-        opened.flush()
-        os.fsync(opened.fileno())
-    return Token(hash_token(token), token)
-
-
-def _read_hash(file: Path) -> str:
-    text = file.read_bytes()[:200].decode("ascii", "replace").strip()
-    digest = text.removeprefix(_HASHED)
-    if not text.startswith(_HASHED) or len(digest) != 64 or set(digest) - set("0123456789abcdef"):
-        raise BadInput(f"{file} holds no hash of a token; delete it, and the next start makes a new token")
-    return text
-
-
-def hash_token(token: str) -> str:
-    """Return what is kept of a token. It is random and long, so it needs no salt and no slow function."""
-    return _HASHED + sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only programs on this machine reach a server that listens at this address."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-# ---------------------------------------------------------------------- the middleware
 
 
 def check_address(host: str, token_hash: str) -> None:
@@ -123,8 +61,16 @@ def check_address(host: str, token_hash: str) -> None:
     if not is_loopback(host) and not token_hash:
         raise BadInput(
             f"a server at {host} can be reached from other machines, so it needs a token: "
-            "use load_or_create_token, or listen at 127.0.0.1"
+            "use find_token, or listen at 127.0.0.1"
         )
+
+
+def opens_models(host: str, upstreams: Iterable[str]) -> bool:
+    """Whether the paths of the proxy need no token: only this machine reaches them, and no key is added to requests.
+
+    A user or a password in an upstream's address would be sent with the requests of anybody.
+    """
+    return is_loopback(host) and not any("@" in urlsplit(each).netloc for each in upstreams)
 
 
 class BodyTooLarge(Exception):
@@ -149,7 +95,8 @@ _FOREIGN_ORIGIN = Refusal(
 )
 _NO_TOKEN = Refusal(
     401, "no_token", "this server needs its token",
-    "send it as X-Sightline-Token, or begin the path with /token/TOKEN; below /api also as Authorization: Bearer TOKEN",
+    "send it as X-Sightline-Token, or begin the path with /token/TOKEN; below /api also as Authorization: Bearer TOKEN "
+    "(it follows #token= in the address of the inspector that the server printed when it started)",
 )  # fmt: skip
 _TOO_LARGE = Refusal(413, "body_too_large", "the body is too large", "send less at once")
 _BAD_REQUEST = Refusal(400, "bad_request", "a request has exactly one Host header", "send one")
@@ -164,19 +111,23 @@ class Guard:
         *,
         max_body: int,
         larger: Mapping[str, int] = MappingProxyType({}),
-        token_hash: str = "",
+        token_hash: str,
+        open_models: bool = False,
+        any_host: bool = False,
         hosts: Iterable[str] = (),
     ) -> None:
-        """`token_hash`: what `hash_token` gave; empty: no token is asked for. `hosts`: names besides loopback's.
+        """`token_hash`: what `hash_token` gave; empty: no token is known, so nobody has it.
 
-        `larger`: paths whose bodies may have more bytes than `max_body`, and how many.
-
-        With a token and without `hosts` any name is allowed, because a page that was rebound does not have the token.
+        `open_models`: only what is below `/api/` needs the token, see `opens_models`. `larger`: paths whose bodies may
+        have more bytes than `max_body`, and how many. `hosts`: names of this server besides loopback's. `any_host`: if
+        there are none, any name is let in: nobody knows the names of a server that other machines reach, and a page
+        that was rebound does not have its token.
         """
         hosts = tuple(hosts)
         self._app, self._max_body, self._larger, self._hash = app, max_body, larger, token_hash
+        self._opens_models = open_models
         self._hosts: Collection[str] | None = _LOOPBACK_NAMES | {_host_name(each) for each in hosts}
-        if token_hash and not hosts:
+        if any_host and not hosts:
             self._hosts = None
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -200,14 +151,20 @@ class Guard:
             return _BAD_REQUEST
         if self._hosts is not None and _host_name(hosts[0]) not in self._hosts:
             return _FOREIGN_HOST
-        if not _is_own_origin(headers, hosts[0]):
+        if not _is_own_origin(headers, hosts[0]) and not _opens_page(scope, headers):
             return _FOREIGN_ORIGIN
-        if self._hash and not _is_open(scope) and not self._knows(scope["path"], headers, token_in_path):
+        if not self._is_open(scope) and not self._knows(scope["path"], headers, token_in_path):
             return _NO_TOKEN
         declared = headers.first(b"content-length")
         if declared.isdigit() and int(declared[:20]) > self._limit(scope):
             return _TOO_LARGE
         return None
+
+    def _is_open(self, scope: "Scope") -> bool:
+        """Whether a request needs no token."""
+        if scope["path"].startswith(_API):
+            return False
+        return self._opens_models or scope["path"] in OPEN_PATHS or _is_page(scope)
 
     def _limit(self, scope: "Scope") -> int:
         return self._larger.get(scope["path"], self._max_body)
@@ -215,7 +172,7 @@ class Guard:
     def _knows(self, path: str, headers: "_Headers", token_in_path: str) -> bool:
         """Whether the request shows the token. Comparing takes a time that tells nothing about it."""
         shown = [token_in_path, *headers.all(TOKEN_HEADER.encode())]
-        if path.startswith("/api/") or path in _OWN_PATHS:
+        if path.startswith(_API) or path in _OWN_PATHS:
             shown += [_bearer(each) for each in headers.all(b"authorization")]
         return any(compare_digest(hash_token(each), self._hash) for each in shown if each)
 
@@ -282,10 +239,15 @@ def _take_token(scope: "Scope") -> str:
     return token
 
 
-def _is_open(scope: "Scope") -> bool:
-    """Whether a request needs no token, because the answer says nothing about sessions."""
-    path: str = scope["path"]
-    return path in OPEN_PATHS or (path.startswith(PREFIX) and scope["method"] in ("GET", "HEAD"))
+def _is_page(scope: "Scope") -> bool:
+    """Whether a file of the inspector is wanted. The answer says nothing about sessions."""
+    return scope["path"].startswith(PREFIX) and scope["method"] in ("GET", "HEAD")
+
+
+def _opens_page(scope: "Scope", headers: "_Headers") -> bool:
+    """Whether a browser opens a page of the inspector in a tab of its own, perhaps by a link in another page."""
+    is_tab = headers.all(b"sec-fetch-mode") == ["navigate"] and headers.all(b"sec-fetch-dest") == ["document"]
+    return is_tab and _is_page(scope) and not headers.all(b"origin")
 
 
 def _bearer(value: str) -> str:

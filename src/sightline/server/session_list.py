@@ -5,7 +5,8 @@ import time
 from pathlib import Path
 
 from sightline.log.branches import branch_label
-from sightline.replay.session_catalog import Listed, SessionCatalog, Wanted
+from sightline.replay.listed_sessions import Listed, Wanted
+from sightline.replay.session_catalog import SessionCatalog
 from sightline.server.costs import cost_of
 from sightline.server.events import Event
 from sightline.server.rest_list_values import SessionFacts, SessionPage, SessionsQuery
@@ -15,6 +16,14 @@ LIVE_SECONDS = 60.0
 _AT_ONCE = 1 << 22  # bytes that are counted in one go, so that others need not wait long for the list
 
 
+def _changed(file: str) -> float | None:
+    """Return when a file was written to, in seconds since 1970; None if it is gone."""
+    try:
+        return Path(file).stat().st_mtime
+    except OSError:
+        return None
+
+
 class SessionList:
     """Lists sessions and files. For one event loop."""
 
@@ -22,6 +31,7 @@ class SessionList:
         self._sessions = sessions
         self.catalog = SessionCatalog(sessions.places, offered, cost_of)
         self._counting: asyncio.Task[None] | None = None
+        self._begun = time.time()
 
     async def page(self, query: SessionsQuery) -> SessionPage:
         """Return a part of the list."""
@@ -61,6 +71,19 @@ class SessionList:
             pass
         self._sessions.hub.publish(Event("listed"))
 
+    def _is_live(self, row: Listed) -> bool:
+        """Whether somebody writes to a session: within the last minute, and since this server runs.
+
+        What was written before may be a file that was just copied, or a sample. Of an imported session its file counts,
+        because its own log was written by the import.
+        """
+        changed = row.updated
+        if row.file is not None:
+            changed = _changed(row.file)
+        elif row.id == self._sessions.places.imported.full_id(row.name):
+            changed = None
+        return changed is not None and changed > max(self._begun, time.time() - LIVE_SECONDS)
+
     def _facts(self, row: Listed) -> SessionFacts:
         counted, updated = row.counted, row.updated
         return SessionFacts(
@@ -89,7 +112,7 @@ class SessionList:
             pins=counted.pins,
             branch=branch_label(counted.branch),
             branches=[branch_label(""), *map(branch_label, counted.branches)],
-            live=updated is not None and time.time() - updated < LIVE_SECONDS,
+            live=self._is_live(row),
             open=any(open_id == row.id for open_id, _ in self._sessions.names()),
             file=row.file,
             error=row.error,

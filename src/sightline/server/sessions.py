@@ -3,12 +3,12 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from sightline.apps.events import Event as WindowEvent
-from sightline.errors import BadInput, SessionClosed, SightlineError
+from sightline.errors import BadInput, SessionClosed, SessionNotFound, SightlineError
 from sightline.log.stores import Stores
 from sightline.replay.places import Place, Places
 from sightline.server.events import Event, EventKind, Hub
@@ -27,6 +27,10 @@ Key = tuple[str, str]  # session, branch. The session by its id among those of a
 
 class InUse(SightlineError):
     """A session is in use, so it cannot be deleted now."""
+
+
+def _in_use(session_id: str) -> InUse:
+    return InUse(f"session {session_id!r} is in use: wait until its requests have ended, then delete it")
 
 
 class _Open:
@@ -68,6 +72,8 @@ class OpenSessions:
         self._timer: asyncio.TimerHandle | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._before_close: list[Callable[[], Awaitable[None]]] = []
+        self._shared: list[Callable[[str], AbstractContextManager[bool]]] = []
+        self._deleted: set[str] = set()  # sessions that are being deleted
         self._stopped = False
 
     # ------------------------------------------------------------------ get one
@@ -136,13 +142,38 @@ class OpenSessions:
     async def delete(self, session_id: str) -> None:
         """Delete a session for good. Raises BadSessionId, SessionNotFound, and InUse while somebody uses it."""
         keys = [key for key in self._open if key[0] == session_id]
-        if any(self._open[key].users for key in keys):
-            raise InUse(f"session {session_id!r} is in use: wait until its requests have ended, then delete it")
+        if session_id in self._deleted or any(self._open[key].users for key in keys):
+            raise _in_use(session_id)
         place, own_id = self.place_of(session_id)
-        for key in keys:
-            await self._open.pop(key).session.close()
-        await asyncio.to_thread(place.stores.delete, own_id)
+        shared = self._shared if place is self.places.own else []
+
+        def delete() -> None:
+            with ExitStack() as stack:
+                if not all(stack.enter_context(closed(own_id)) for closed in shared):
+                    raise _in_use(session_id)
+                place.stores.delete(own_id)
+
+        self._deleted.add(session_id)
+        try:
+            for key in keys:
+                await self._open.pop(key).session.close()
+            await asyncio.to_thread(delete)
+        finally:
+            self._deleted.discard(session_id)
         self.hub.publish(Event("session_deleted", session_id))
+
+    async def forget(self, session_id: str) -> None:
+        """Close what is open of a session that another process has deleted. Who uses it now is told so by the store."""
+        for key in [key for key in self._open if key[0] == session_id]:
+            with suppress(SightlineError):
+                await self._open.pop(key).session.close()
+
+    def share(self, closed: Callable[[str], AbstractContextManager[bool]]) -> None:
+        """Let somebody else have sessions of this project open, too.
+
+        `closed` closes one while a block runs in a thread, and gives False if it is used now.
+        """
+        self._shared.append(closed)
 
     def on_close(self, close: Callable[[], Awaitable[None]]) -> None:
         """Have something else closed with the sessions, before them."""
@@ -166,9 +197,14 @@ class OpenSessions:
     async def _find(self, session_id: str, branch: str | None) -> _Open:
         if self._stopped:
             raise SessionClosed(session_id)
+        if session_id in self._deleted:
+            raise SessionNotFound(session_id, str(self.places.home))
         if branch is None:  # any open branch of the session knows which one is the current
             known = next((held for key, held in self._open.items() if key[0] == session_id), None)
-            branch = None if known is None else await asyncio.to_thread(current_branch, known.session.session)
+            try:
+                branch = None if known is None else await asyncio.to_thread(current_branch, known.session.session)
+            except SessionNotFound:
+                await self.forget(session_id)
         if branch is not None and (held := self._open.get((session_id, branch))) is not None:
             return held
         place, own_id = await asyncio.to_thread(self.place_of, session_id)

@@ -4,6 +4,8 @@ Everything here runs in threads, for one conversation one thing after another.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -11,7 +13,8 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from sightline.agent.models.catalog import window_of
-from sightline.errors import SessionNotFound
+from sightline.errors import Conflict, SessionNotFound, StoreError
+from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.server.config import Config
@@ -89,8 +92,8 @@ class Turns:
             )
             for provider in config.upstreams
         }
-        self._folder = Folder(config.folder, config.root)
-        self.names = ConversationNames(self._folder, self._conversations)
+        self._stores: PlacedStores = config.stores or Folder(config.folder, config.root)
+        self.names = ConversationNames(self._stores, self._conversations)
         self._told: WeakKeyDictionary[Session, _Head] = WeakKeyDictionary()  # what each session knows of the head
         self._shortened: set[str] = set()  # sessions of agents in which something was
         self._windows: dict[str, int] = {}  # model → its context window, learned from a refusal
@@ -106,8 +109,27 @@ class Turns:
         """Say how large the context window of a model is, where somebody knows it. A refusal has told it better."""
         self._windows.setdefault(model, tokens)
 
+    @property
+    def asks_database(self) -> bool:
+        """Whether `passes` may ask a database, which takes a thread."""
+        return self._config.stores is not None
+
+    @contextmanager
+    def closed(self, name: str) -> Iterator[bool]:
+        """Have a conversation closed while the block runs. Gives False, and closes nothing, if it is used now."""
+        with ExitStack() as stack:
+            yield all(stack.enter_context(each.closed(name)) for each in self._conversations.values())
+
+    def forget_deleted(self, name: str) -> None:
+        """Close a conversation whose log another program has deleted, so that it begins anew."""
+        if any(name in each for each in self._conversations.values()) and not self._stores.has(name):
+            with self.closed(name):
+                pass
+
     def passes(self, asked: ModelRequest) -> bool:
-        """Whether a request goes up as it came for sure, so that it can be logged afterwards. Quick, for an event loop.
+        """Whether a request goes up as it came for sure, so that it can be logged afterwards.
+
+        It is quick enough for an event loop, unless `asks_database`.
 
         Where the window is the model's own, an estimate is enough: what is too long is refused, made shorter and sent
         again.
@@ -118,7 +140,7 @@ class Turns:
             return False
         most = asked.most_tokens
         if most is None:
-            if self._folder.has(asked.name) or (asked.session and asked.stem in self._shortened):
+            if self._has(asked.name) or (asked.session and asked.stem in self._shortened):
                 return False  # it may have been shortened before, or go on from a summary of one that was
             if self._config.window is not None and has_media(asked.body):  # more tokens than their address has bytes
                 return False
@@ -128,6 +150,13 @@ class Turns:
         room = _room(budget, asked.format.provider)
         is_own = self._config.window is None and asked.most_tokens is None
         return most <= room or (is_own and _estimate(asked.body) <= _SURE_SHARE * room)
+
+    def _has(self, name: str) -> bool:
+        """Whether a conversation is kept, as far as the store says so at once: the agent does not wait for it."""
+        try:
+            return self._stores.has(name, wait=False)
+        except StoreError:
+            return False
 
     def prepare(self, asked: ModelRequest, *, passed: bool = False) -> Prepared:
         """Log what is new in a request, and return what is sent. `passed`: it was sent as it came already.
@@ -144,7 +173,8 @@ class Turns:
                 history.follow(asked.messages, in_place=True)
                 place = history.place
             session = history.session
-            if (name, place) in self._taken:  # the same request is being answered: this one gets an answer of its own
+            # The same request is being answered, or was by a server that was killed: this one gets its own answer.
+            if (name, place) in self._taken or not history.is_last(place):
                 place = history.branch_off(place)
                 session = history.session
             number = next(self._numbers)
@@ -185,12 +215,19 @@ class Turns:
     ) -> tuple[str, Prepared]:
         """Log an answer of the model, and answer its calls of our tools. Return the item's id, and where it is.
 
-        If the same request was answered meanwhile, this answer is on a branch of its own.
+        If the same request was answered meanwhile, here or by another server, this answer is on a branch of its own.
         """
         with self._conversations[format.provider].use(prepared.name) as history:
             session, prepared = self._take(history, prepared)
-            item = session.reply(reply, extra_tokens=0 if prepared.composed else None, stopped=stopped)
-            return item, prepared
+            extra = 0 if prepared.composed else None
+            try:
+                return session.reply(reply, extra_tokens=extra, stopped=stopped), prepared
+            except Conflict:  # another server has answered the same request
+                history.refresh()
+            prepared = prepared._replace(place=history.branch_off(prepared.place))
+            self._taken[prepared.name, prepared.place] = prepared.number
+            session = history.session_at(prepared.place)
+            return session.reply(reply, extra_tokens=extra, stopped=stopped), prepared
 
     def next_round(self, asked: ModelRequest, prepared: Prepared, *, last: bool) -> Prepared:
         """Compose the request with the answers to the calls of our tools. `last`: the model gets no further call."""
@@ -293,11 +330,12 @@ def _estimate(body: bytes) -> float:
 
 
 def _open(config: Config, name: str, provider: str) -> Session:
+    where: dict[str, Any] = {"root": config.root} if config.stores is None else {"stores": config.stores}
     try:
-        return Session.resume(name, config.folder, root=config.root)
+        return Session.resume(name, config.folder, **where)
     except SessionNotFound:
         settings = Settings(profile=provider, config={"economy": config.economy})
-        return Session.new(config.folder, root=config.root, session_id=name, settings=settings)
+        return Session.new(config.folder, session_id=name, settings=settings, **where)
 
 
 def _body(asked: ModelRequest, payload: Payload, own: frozenset[str], cache_key: str) -> bytes:

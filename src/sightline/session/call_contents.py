@@ -199,16 +199,6 @@ def compare(one: CallContents, other: CallContents) -> Difference:
     return Difference(added, removed, changed, len(shared) - len(changed))
 
 
-def cached_lines(lines: Sequence[ContentLine], cached: int, total: int) -> list[bool]:
-    """Return for each line whether it is among the first so many tokens, of so many in all as its provider counts."""
-    own = sum(line.framed for line in lines)
-    until, found = cached * own / total if total else 0.0, []
-    for line in lines:
-        until -= line.framed
-        found.append(until >= 0)
-    return found
-
-
 def _common_length(one: bytes, other: bytes) -> int:
     """Return how many bytes both begin with."""
     low, high = 0, min(len(one), len(other))

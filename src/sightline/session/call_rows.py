@@ -17,7 +17,7 @@ from sightline.session.model_calls import KINDS, CallIndex, CallSums, ModelCall,
 from sightline.session.session import Session
 from sightline.values.clock import milliseconds
 from sightline.values.items import Kind, Lod, Usage
-from sightline.values.profiles import Profile, call_cost
+from sightline.values.profiles import Profile, call_cost, input_cost
 
 HIDDEN = "hidden"
 BEGAN = "composing began"  # the reason of the first composed call: Sightline's tools joined
@@ -334,9 +334,7 @@ def _answer(entry: Entry | None, note: ReceiptNote | None) -> tuple[str, Usage |
 def _relative_cost(total: int, cached: int, usage: Usage | None, profile: Profile) -> float:
     if usage is None:
         return round(call_cost(total, cached, profile), 1)
-    fresh = usage.input_tokens - usage.cached_tokens - usage.written_tokens
-    prices = profile.prices
-    return round(fresh + usage.cached_tokens * prices.read + usage.written_tokens * prices.write, 1)
+    return round(input_cost(usage, profile.prices), 1)
 
 
 def _uncomposed_reason(sums: CallSums) -> str:

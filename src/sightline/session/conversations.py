@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock, RLock
+from weakref import WeakSet
 
 from sightline.errors import BadInput, BadSessionId, SessionNotFound
 from sightline.log.stores import Stores, check_session_id, missing
@@ -24,10 +25,11 @@ _MOST_HELD = 256 * 1024 * 1024  # bytes of messages that open histories hold, to
 
 
 class _Entry:
-    """A conversation that is open: its history, and how many use it now."""
+    """A conversation that is open: its history, how many use it now, and the objects that have used it."""
 
     def __init__(self) -> None:
         self.lock, self.users = RLock(), 0
+        self.owners: WeakSet[object] = WeakSet()
         self.held = 0  # bytes, see `History.held`
         self.history: History | None = None
 
@@ -70,8 +72,10 @@ class Conversations:
         return isinstance(self._sessions, Session)
 
     @contextmanager
-    def use(self, name: str) -> Iterator[History]:
+    def use(self, name: str, owner: object = None) -> Iterator[History]:
         """Give the history of a conversation. Others who want the same one wait until this block ends.
+
+        `owner`: an object on whose behalf it is used, if several share these conversations. See `close`.
 
         Raises:
             BadInput: there is one session, and it belongs to another conversation.
@@ -82,6 +86,8 @@ class Conversations:
             entry = self._entries.setdefault(name, _Entry())
             self._entries.move_to_end(name)
             entry.users += 1
+            if owner is not None:
+                entry.owners.add(owner)
         try:
             with entry.lock:
                 if entry.history is None:
@@ -95,12 +101,52 @@ class Conversations:
             for each in oldest:  # not inside the lock, because closing takes a while
                 self._close(each)
 
-    def close(self) -> None:
-        """Close the sessions that were opened here. One that was passed in stays open."""
+    def __contains__(self, name: str) -> bool:
+        """Whether a conversation is open here."""
         with self._lock:
-            for entry in self._entries.values():
+            return name in self._entries
+
+    @contextmanager
+    def closed(self, name: str) -> Iterator[bool]:
+        """Have the session of a conversation closed while the block runs; who wants to use it waits.
+
+        Gives False, and closes nothing, if somebody uses it now.
+        """
+        with self._lock:
+            entry = self._entries.setdefault(name, _Entry())
+            is_free = not entry.users
+            entry.users += 1
+        try:
+            if not is_free:
+                yield False
+                return
+            with entry.lock:
                 self._close(entry)
-            self._entries.clear()
+                entry.history, entry.held = None, 0
+                yield True
+        finally:
+            with self._lock:
+                entry.users -= 1
+                if not entry.users and entry.history is None:
+                    self._entries.pop(name, None)
+
+    def close(self, owner: object = None) -> None:
+        """Close the sessions that were opened here, each when nobody uses it. One that was passed in stays open.
+
+        With an owner, only those that it has used and that no other owner, alive and not closed, has used too.
+        """
+        with self._lock:
+            taken = [each for each in self._entries.items() if owner is None or _is_left(each[1], owner)]
+            for _, entry in taken:
+                entry.users += 1  # so that no other thread closes it meanwhile
+        for name, entry in taken:
+            with entry.lock:
+                self._close(entry)
+                entry.history = None  # whoever waits for it opens it again
+            with self._lock:
+                entry.users -= 1
+                if not entry.users and self._entries.get(name) is entry:
+                    del self._entries[name]
 
     def _check_only(self, name: str) -> str:
         if name and self._only and name != self._only:
@@ -141,6 +187,13 @@ class Conversations:
     def _close(self, entry: _Entry) -> None:
         if entry.history is not None:
             entry.history.close(with_first=not self.is_one)
+
+
+def _is_left(entry: _Entry, owner: object) -> bool:
+    """Take an owner away from an entry. Return whether it was the last one."""
+    is_own = owner in entry.owners
+    entry.owners.discard(owner)
+    return is_own and not entry.owners
 
 
 def id_of(name: str) -> str:

@@ -52,6 +52,7 @@ _SAY = Phrases({
     "file": ("file", "文件"),
     "opaque": ("block of the provider", "服务商的内容块"),
     "empty": ("nothing", "无内容"),
+    "cut": ("… {count:,} more characters", "……还有 {count:,} 个字符"),
 })  # fmt: skip
 
 
@@ -168,12 +169,34 @@ def _media(part: Image | File) -> str:
 
 def markdown(session: Session, locale: str) -> Iterator[str]:
     """Yield the conversation as Markdown: what was said as quotations, calls and results between fences."""
+    yield markdown_heading(session, locale)
+    for _, message in markdown_messages(session, locale):
+        yield from message
+
+
+def markdown_heading(session: Session, locale: str) -> str:
+    """Return the heading of a conversation as Markdown."""
     heading, facts = _heading(session, locale)
-    yield f"# {heading}\n\n{facts}\n"
+    return f"# {heading}\n\n{facts}\n"
+
+
+def markdown_messages(session: Session, locale: str, longest: int = 0) -> Iterator[tuple[str, Iterator[str]]]:
+    """Yield the id of each message, and the message as Markdown.
+
+    `longest`: characters of a text that are shown, if it is not 0; a line then says how many are left out.
+    """
     for entry in _entries(session, locale):
-        yield f"\n## #{entry.id} · {entry.who} · {_code(entry.when)}\n"
-        for block in entry.blocks or (Block("named", _SAY("empty", locale)),):
-            yield f"\n{_as_markdown(block)}\n"
+        yield entry.id, _message_as_markdown(entry, locale, longest)
+
+
+def _message_as_markdown(entry: Entry, locale: str, longest: int) -> Iterator[str]:
+    yield f"\n## #{entry.id} · {entry.who} · {_code(entry.when)}\n"
+    for block in entry.blocks or (Block("named", _SAY("empty", locale)),):
+        more = len(block.text) - longest if longest else 0
+        shown_block = block._replace(text=block.text[:longest]) if more > 0 else block
+        yield f"\n{_as_markdown(shown_block)}\n"
+        if more > 0:
+            yield f"\n{_SAY('cut', locale, count=more)}\n"
 
 
 def _as_markdown(block: Block) -> str:

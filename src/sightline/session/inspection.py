@@ -119,7 +119,7 @@ class ShownWindow(NamedTuple):
     text: str
     running: bool  # whether its app runs here; if not, the text is as it was last sent
     level: str
-    actions: tuple[dict[str, Any], ...]  # id, label, about, parameters as JSON Schema
+    actions: tuple[dict[str, Any], ...]  # id, label, about, parameters as JSON Schema, whether a person is asked first
 
 
 def shown_windows(session: Session, apps: Collection[str] = ()) -> list[ShownWindow]:
@@ -136,7 +136,13 @@ def shown_windows(session: Session, apps: Collection[str] = ()) -> list[ShownWin
             window = host.get(window_id)
             if isinstance(window, AppWindow):
                 actions = tuple(
-                    {"id": each.id, "label": each.label_in(host.locale), "about": each.about, "parameters": each.schema}
+                    {
+                        "id": each.id,
+                        "label": each.label_in(host.locale),
+                        "about": each.about,
+                        "parameters": each.schema,
+                        "asks": each.asks,
+                    }
                     for each in window.actions.values()
                 )
                 level = window.document.lod.name.lower()

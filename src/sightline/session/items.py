@@ -12,7 +12,7 @@ from sightline.log.annotations import PinNote
 from sightline.log.columns import CHANGED, HEAD
 from sightline.log.journal import Journal
 from sightline.log.laid_down import laid_down
-from sightline.recall.recall import Found, Recall
+from sightline.recall.recall import Found, Recall, Room
 from sightline.session import accept
 from sightline.values.items import Call, Item, Kind, Lod, plain_text
 from sightline.values.lock import locked
@@ -168,6 +168,32 @@ class Items:
     def search(self, query: str, limit: int = 6) -> list[Found]:
         """Find earlier passages that match. Nothing is written."""
         return self._recall.search(accept.check_query(query), limit)
+
+    @locked
+    def passages(self, query: str, tokens: int) -> str:
+        """Return passages that match, each after its handle, for a reader outside of the conversation.
+
+        They come to at most so many tokens. The text is empty if nothing matches. Nothing is written.
+        """
+        reader, note = self._journal.reader, self._recall.note(accept.check_query(query), tokens, from_outside=True)
+        return reader.recall_text(note, reader.locale) if note is not None else ""
+
+    @locked
+    def page(
+        self, item_id: str | int, tokens: int, *, start: int = 1, lines: int | None = None, grep: str | None = None
+    ) -> str:
+        """Return lines of an item that come to about so many tokens, under a label that says how to read on.
+
+        A long line counts as several. Nothing is written.
+        """
+        accept.check_range(start, lines, grep)
+        return self._recall.page(self.row(item_id), start, lines, grep, Room(tokens)).text
+
+    def is_answered(self, item_id: str | int) -> bool:
+        """Whether a model has said something after this item, on this branch."""
+        timeline, row = self._journal.timeline, self.row(item_id)
+        later = timeline.rows_on(self._journal.path, range(row + 1, len(timeline)))
+        return any(timeline.kind[each] == Kind.ASSISTANT for each in later)
 
     @locked
     def pin(self, item_id: str | int) -> None:

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from sightline.values.pattern import pattern
+
 READ_LIMIT = 44 * 1024  # characters read at most; more cannot be searched in the time that an append may take
 HEAD, TAIL, WINDOW = 24 * 1024, 8 * 1024, 4 * 1024
 EXACT_COUNT = 128 * 1024  # characters up to which tokens are counted, not estimated
@@ -17,8 +19,8 @@ SEGMENT = 320  # a longer line is read in pieces of about this length, so that a
 OPENING = 120  # characters of the beginning that are always shown unchanged, to the end of their line
 OPENING_LINE = 400  # characters: the opening goes to the end of its line where that is not further away
 
-_ANSI = re.compile(r"\x1b(?:\[[0-9;?]{0,32}[A-Za-z]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)|.)")
-_UNSHOWABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_ANSI = pattern(r"\x1b(?:\[[0-9;?]{0,32}[A-Za-z]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)|.)")
+_UNSHOWABLE = pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _CONTROLS = bytes(b for b in (*range(32), 127) if b not in b"\t\n")
 _BREAKS = " \t,;>}"
 

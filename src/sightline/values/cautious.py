@@ -8,15 +8,17 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
+from sightline.values.pattern import pattern
+
 _MARKS = "!-/:-@\\[-`{-~"  # ASCII punctuation
 _BLANK = "\t\n\v\f\r "
-_PIECES = re.compile(
+_PIECES = pattern(
     f"(?<=[^\x00-\x7f])[0-9]|[0-9]{{1,3}}"  # three digits are at most one piece, counted from any character before
     f"|[ ']?[A-Za-z\x80-\U0010ffff]+"  # a word. An apostrophe may take its first letters along, as in `don't`
     f"|[{_BLANK}]*[\r\n]+|[{_BLANK}]+(?![^{_BLANK}])"  # blanks, but for the one that belongs to what follows
     f"| ?[{_MARKS}]+|[\x00-\x7f]",
 )
-_ALIKE = re.compile(f"([{_BLANK}])\\1*")
+_ALIKE = pattern(f"([{_BLANK}])\\1*")
 _LONGEST = {" ": 52, "\n": 5, "\t": 11}  # blanks up to this many are one token in every vocabulary
 _ENDINGS = frozenset({"'s", "'t", "'m", "'d"})
 _THREE_DIGITS = {"qwen3": 3, "mistral_v3": 3, "glm4": 2}  # tokens of three digits; elsewhere one

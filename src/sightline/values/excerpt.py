@@ -1,12 +1,13 @@
 """A shortened text, stored as places in the text it was made from, because most of it is there already."""
 
-import re
 from collections.abc import Iterable
+
+from sightline.values.pattern import pattern
 
 Piece = str | tuple[int, int]
 """Text of its own, or the characters (first, end) of the original."""
 
-_JOINTS = re.compile(r"(\n| … )")
+_JOINTS = pattern(r"(\n| … )")
 _LARGEST = 1 << 16  # characters of an original that is searched: compared to a larger one its excerpt is small anyway
 _LEAST = 16  # characters: a shorter piece is no longer than its place
 

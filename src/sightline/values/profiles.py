@@ -5,7 +5,7 @@ from math import ceil
 from msgspec import Struct
 
 from sightline.errors import BadInput
-from sightline.values.items import File, Image
+from sightline.values.items import File, Image, Usage
 
 
 class Prices(Struct, frozen=True):
@@ -66,3 +66,17 @@ def call_cost(tokens: int, reused: int, profile: Profile) -> float:
     """The price of a call's input, in uncached input tokens, if `reused` of its tokens are a cached prefix."""
     cached = reused if reused >= profile.cache_minimum else 0
     return cached * profile.prices.read + (tokens - cached) * profile.prices.write
+
+
+def input_cost(usage: Usage, prices: Prices, fresh: float = 1.0) -> float:
+    """The price of what a provider reported as input: read from its cache, written to it, and neither.
+
+    `prices` and `fresh` are of one token each, in any unit. Only what was written has the price of writing.
+    """
+    rest = max(usage.input_tokens - usage.cached_tokens - usage.written_tokens, 0)
+    return divided_cost(rest, usage.cached_tokens, usage.written_tokens, prices, fresh)
+
+
+def divided_cost(rest: float, read: float, written: float, prices: Prices, fresh: float = 1.0) -> float:
+    """The price of so many tokens of input: read from the cache, written to it, and the rest."""
+    return rest * fresh + read * prices.read + written * prices.write

@@ -6,6 +6,8 @@ import re
 # those that change the direction of text, and line ends other than \n.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
 
 def printable(text: str) -> str:
     """Return the text with U+FFFD for every character that a terminal would act on."""
@@ -26,3 +28,12 @@ def human_size(size: int) -> str:
             return f"{amount:.0f} {unit}" if unit == "B" or amount >= 10 else f"{amount:.1f} {unit}"
         amount /= 1000
     return f"{amount:.1f} GB"
+
+
+def bar(share: float, width: int, *, plain: bool = False) -> str:
+    """Return a bar that fills this share of its width, exact to an eighth of a column. `plain`: only ASCII."""
+    least = 1 if share > 0 else 0
+    eighths = max(round(min(max(share, 0.0), 1.0) * width * 8), least)
+    if plain:
+        return "#" * -(-eighths // 8)
+    return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")

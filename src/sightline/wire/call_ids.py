@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from sightline.values.items import Call, Message, Part, Result, Role, Text
+from sightline.values.pattern import pattern
 
 
 class IdRule(NamedTuple):
@@ -22,7 +23,7 @@ class IdRule(NamedTuple):
 STRICT = IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), 64)  # Anthropic and Responses refuse all other characters
 SHORT = IdRule(re.compile(r"(?s).{1,40}"), 40)  # chat completions limit only the length
 
-_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
+_ILLEGAL = pattern(r"[^a-zA-Z0-9_-]")
 
 
 class WireIds:

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from postgres_server import running
 from sightline.errors import BadInput
 from sightline.log.stores import Stores, Tips
 from sightline.log.stores.memory import MemoryStore, MemoryStores
+from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.session_folder import Folder
 from sightline.session.session import Session
 from sightline.testing.stored_sessions import SESSION_CHECKS
@@ -17,6 +19,7 @@ from sightline.testing.stores import STORE_CHECKS, check_stores
 KINDS: dict[str, Callable[[Path], Stores]] = {
     "memory": lambda _: MemoryStores(),
     "jsonl": lambda path: Folder("/p", path),
+    "postgres": lambda _: PostgresStores(running().url()),
 }
 
 
@@ -24,7 +27,11 @@ KINDS: dict[str, Callable[[Path], Stores]] = {
 @pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__)
 def test_stores(check: Callable[[Stores], None], kind: str, tmp_path: Path) -> None:
     """Each check of the suite passes."""
-    check(KINDS[kind](tmp_path))
+    stores = KINDS[kind](tmp_path)
+    try:
+        check(stores)
+    finally:
+        getattr(stores, "close", lambda: None)()
 
 
 class Careless(MemoryStores):

@@ -1,5 +1,7 @@
 """Rows around what matches: who says it, when, and what stands near it."""
 
+from unittest import mock
+
 from hypothesis import given
 from hypothesis import strategies as st
 from search_rows import matches
@@ -48,6 +50,34 @@ def test_rows_outside_the_conversation_are_not_there() -> None:
     index.add(enumerate(["soup", "the ferry", "soup"]), 3)
     where = SearchScope(lambda row: 0 if row == 1 else 20, lambda _: True, WIDE)
     assert index.answers("ferry", 10, where).hits == []
+
+
+@given(talks, st.lists(words, min_size=1, max_size=6).map(" ".join), st.floats(0, 1.5), st.sampled_from([3, 3_000]))
+def test_nothing_is_ranked_where_no_row_can_match_well_enough(
+    texts: list[str], question: str, least: float, scanned: int
+) -> None:
+    """With a least share a search finds the same, or nothing, and that only if no row has this share."""
+    index = SearchIndex(None)
+    index.add(enumerate(texts), len(texts))
+    known = SearchScope(lambda row: 20 if 0 <= row < len(texts) else 0, lambda _: True, WIDE)
+    with mock.patch("sightline.recall.search.bm25.MAX_SCANNED", scanned):  # with 3, few terms bring in rows
+        every = index.answers(question, 100, known)
+        found = index.answers(question, 100, known, least)
+    assert found.terms == every.terms
+    assert found.hits in (every.hits, [])
+    if not found.hits:
+        assert all(hit.share < least for hit in every.hits)
+
+
+def test_a_search_of_words_that_are_everywhere_ranks_nothing() -> None:
+    """A message of many words, of which no row has more than a few, is not worth ranking."""
+    texts = [f"ferry {n}" for n in range(40)]
+    index = SearchIndex(None)
+    index.add(enumerate(texts), len(texts))
+    known = SearchScope(lambda _: 20, lambda _: True, WIDE)
+    with mock.patch("sightline.recall.search.index.rank_with_neighbours") as ranked:
+        assert index.answers("ferry 1 2 3 4 5 6 7 8", 100, known, 0.35).hits == []
+    ranked.assert_not_called()
 
 
 def test_cues() -> None:

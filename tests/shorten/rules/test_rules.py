@@ -264,12 +264,16 @@ def test_no_cue_is_missing_from_the_first_look() -> None:
     [chinese, deferrals, english, facts, imperatives, obligations, revocations, statements, user_sentences],
 )
 def test_each_pattern_matches_the_example_beside_it(module: ModuleType) -> None:
-    """A table's line is found in its example, and a constraint's example passes the first look."""
+    """A line is found in its example, which passes the first look if it binds, and a table finds what its lines do."""
     tables = [value for value in vars(module).values() if isinstance(value, Table)]
     assert tables
     for pattern, example in (row for table in tables for row in table.rows()):
         assert not example or re.search(pattern, example), (pattern, example)
         assert detector.has_cue(example) or not detector.is_constraint(example)
+    examples = [example for table in tables for _, example in table.rows()]
+    for text in (*examples, *BINDING, *NEAR, *WORK_SENTENCES):
+        plain = user_sentences.plain(text)
+        assert [table.in_(plain) for table in tables] == [bool(table.pattern.search(plain)) for table in tables]
 
 
 # --- What holds of any text

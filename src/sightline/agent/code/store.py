@@ -45,6 +45,8 @@ logger = logging.getLogger("sightline.code")
 
 Codes = list[Saved]
 Value = TypeVar("Value")
+MakeSaved = Callable[[Saved | None, int], Saved]
+"""Makes the metadata of the next version, given those of the one before and the number of the code."""
 
 
 class CodeStore:
@@ -95,9 +97,12 @@ class CodeStore:
         check_code_id(code_id)
         found = self._query(lambda: self._index.versions(code_id))
         if not found:
-            known = [saved.code_id for saved in self.list()]
-            raise UnknownCode(code_id, get_close_matches(code_id, known, MOST_NAMED) or known[:MOST_NAMED])
+            raise self._unknown(code_id)
         return found
+
+    def _unknown(self, code_id: str) -> UnknownCode:
+        known = [saved.code_id for saved in self.list()]
+        return UnknownCode(code_id, get_close_matches(code_id, known, MOST_NAMED) or known[:MOST_NAMED])
 
     def list(self, session_id: str | None = None) -> Codes:
         """Return every code, or those of which a session stored any version, in the order they were first stored."""
@@ -110,6 +115,10 @@ class CodeStore:
             f"- {saved.code_id} ({saved.language}) - {one_line(saved.description)}" for saved in self.list(session_id)
         ]
         return "\n".join([say("codes", locale), *lines, "", say.template("use codes", locale)]) if lines else ""
+
+    def place_of(self, saved: Saved) -> str:
+        """Return where a version is, for people."""
+        return str(self.folder / saved.path)
 
     # ------------------------------------------------------------------ writing
 
@@ -128,8 +137,9 @@ class CodeStore:
         check_code_id(code_id)
         data, known_as = encoded(code), language_named(str(language)) or PYTHON
         description = one_line(description or "", LONGEST) or described(code)
-        with self._locked() as shelf:
-            before, now = self._newest(shelf, code_id), iso(self._clock())
+
+        def make(before: Saved | None, number: int) -> Saved:
+            now = iso(self._clock())
             new = Saved(
                 code_id=code_id,
                 language=known_as.name,
@@ -141,12 +151,21 @@ class CodeStore:
                 path=f"data/{code_id}{known_as.extension}",
                 session_id=session_id,
                 updated_at=now,
-                number=(before and before.number) or self._index.last() + 1,
+                number=number,
             )
-            saved = measured(new, data)
-            self._put(shelf, Pending(saved, None if before is None or before.is_earlier else before), data)
+            return measured(new, data)
+
+        before, saved = self._add(code_id, make, data)
         logger.info("code saved: %s, version %d, %s", code_id, saved.version, saved.path)
         return replace(saved, warning=self._warning(saved, before, str(language)))
+
+    def _add(self, code_id: str, make: MakeSaved, data: bytes) -> tuple[Saved | None, Saved]:
+        """Save the next version that `make` makes of the one before, and return both. It is the only writer then."""
+        with self._locked() as shelf:
+            before = self._newest(shelf, code_id)
+            saved = make(before, (before and before.number) or self._index.last() + 1)
+            self._put(shelf, Pending(saved, None if before is None or before.is_earlier else before), data)
+        return before, saved
 
     def delete(self, code_id: str) -> None:
         """Delete a code with all its versions. Raises BadCodeId, UnknownCode, Unwritable."""

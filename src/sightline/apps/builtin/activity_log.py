@@ -34,7 +34,7 @@ class ActivityLog(App):
         if self._stop is not None:
             self._stop()
 
-    @action(label="Forget these events", zh="清空日志")
+    @action(label="Forget these events", zh="清空日志", asks=True)
     def clear(self) -> str:
         """Forget the events so far."""
         count, self.events = len(self.events), []

@@ -73,14 +73,16 @@ class Editor(App):
         return self.says(f"selected lines {first} to {last}", f"已选择第 {first} 至 {last} 行")
 
     @action(
-        label="Replace lines; an empty text deletes, last=first-1 inserts", zh="替换行；空文本删除，last=first-1 插入"
+        label="Replace lines; an empty text deletes, last=first-1 inserts",
+        zh="替换行；空文本删除，last=first-1 插入",
+        asks=True,
     )
     def edit(self, first: int, last: int, text: str) -> str:
         """Put text in place of lines first to last. No text deletes them; last = first - 1 inserts before first."""
         self._check(first, last)
         return self._change_to(textfile.spliced(self._lines, first, last, text))
 
-    @action(label="Replace a text that occurs once", zh="替换只出现一次的文本")
+    @action(label="Replace a text that occurs once", zh="替换只出现一次的文本", asks=True)
     def replace(self, old: str, new: str) -> str:
         """Put new in place of old: some text of the file, of one line or several, that occurs once."""
         self._check()
@@ -91,7 +93,7 @@ class Editor(App):
             raise Refused(self.says("that text occurs more than once", "该文本出现多次"))
         return self._change_to(textfile.exchanged(self._lines, found[0], new))
 
-    @action(label="Undo the last edit", zh="撤销上一次编辑")
+    @action(label="Undo the last edit", zh="撤销上一次编辑", asks=True)
     def undo(self) -> str:
         """Take back the last edit. Refused if somebody else has changed the file after it."""
         self._check()

@@ -36,7 +36,7 @@ class Launcher(App):
         self.offers = [Offer(app.name, app.describe("en"), app.describe("zh")) for app in apps if app.name != self.name]
         return self.offers != before
 
-    @action(label="Open an app", zh="打开应用")
+    @action(label="Open an app", zh="打开应用", asks=True)
     def open(self, app: str, target: str | None = None) -> Outcome:
         """Open an app in a window. The target says what for, such as a file."""
         return self.host.call(Call("", CREATE.name, {"name": app, "target": target}))

@@ -88,7 +88,7 @@ class Notebook(App):
         self._update(replace(self._entry(entry_id), **changes))
         return self.says(f"changed entry {entry_id}", f"已修改条目 {entry_id}")
 
-    @action(label="Remove an entry", zh="删除条目")
+    @action(label="Remove an entry", zh="删除条目", asks=True)
     def remove(self, entry_id: str) -> str:
         """Remove an entry."""
         self.entries.remove(self._entry(entry_id))

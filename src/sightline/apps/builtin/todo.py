@@ -41,14 +41,14 @@ class Todo(App):
         state = self.says("done", "已完成") if task.done else self.says("open", "未完成")
         return self.says(f"item {index} is {state}", f"条目 {index} {state}")
 
-    @action(label="Delete an item", zh="删除条目")
+    @action(label="Delete an item", zh="删除条目", asks=True)
     def delete(self, index: int) -> str:
         """Delete an item; the others keep their numbers."""
         task = self._task(index)
         self.tasks.remove(task)
         return self.says(f"deleted: {task.text}", f"已删除：{task.text}")
 
-    @action(label="Delete what is done", zh="清除已完成")
+    @action(label="Delete what is done", zh="清除已完成", asks=True)
     def clear(self) -> str:
         """Delete every item that is done."""
         done = sum(task.done for task in self.tasks)

@@ -122,7 +122,7 @@ class Chat:
         await self.finish()
         before = self.session.id
         await self.setup.switch_session(session_id, branch)
-        self.before = before if self.here.folder.has(before) else self.before
+        self.before = before if self.here.stores.has(before) else self.before
         self.composed = None
 
     async def finish(self) -> None:
@@ -133,6 +133,6 @@ class Chat:
 
     def begun_session(self) -> Session:
         """Return the session if it is in a file by now. Raises BadInput if nothing has been said yet."""
-        if not self.here.folder.has(self.session.id):
+        if not self.here.stores.has(self.session.id):
             raise BadInput(self.words("nothing said"))
         return self.session

@@ -172,7 +172,7 @@ async def branch(chat: Chat, rest: str) -> None:
 def _list_branches(chat: Chat, names: Mapping[str, str]) -> None:
     """Print each branch with its number of items and the user's last message on it. The current one is marked."""
     words = chat.words
-    if not chat.here.folder.has(chat.session.id):  # nothing has been said yet
+    if not chat.here.stores.has(chat.session.id):  # nothing has been said yet
         chat.say("branch now", branch=names[chat.session.branch])
         return
     rows = Rows(chat.out, [
@@ -195,7 +195,7 @@ async def sessions(chat: Chat, rest: str) -> None:
     if rest in ("", "all"):
         print_sessions(chat.here, rest == "all")
         return
-    matching = named_by(rest, chat.here.folder.sessions())
+    matching = named_by(rest, chat.here.stores.sessions())
     if len(matching) != 1:
         key = "several sessions" if matching else "no session"
         raise BadInput(chat.words(key, given=rest, count=len(matching), ids=", ".join(matching)))

@@ -1,11 +1,11 @@
 """Sessions left over by a script's question that no model answered: kept, but not what `--continue` goes on with."""
 
-from contextlib import suppress
-from pathlib import Path
+from contextlib import closing, suppress
 
 from sightline.cli.options import Place
 from sightline.errors import StoreError
 from sightline.log import entries
+from sightline.log.stores import Span
 from sightline.session.session import Session
 from sightline.values.items import Kind
 
@@ -18,24 +18,32 @@ _TAIL = 4_096  # bytes read at the end of a log: the annotation has some 300
 
 def newest_session(here: Place) -> str | None:
     """Return the session that `--continue` goes on with; None if there is none."""
-    folder = here.folder
-    return next((each for each in folder.sessions() if not _is_marked(folder.file(each))), None)
+    return next((each for each in here.stores.sessions() if not _is_marked(here, each)), None)
 
 
 def mark(here: Place, session: Session) -> None:
     """Have `--continue` ignore this session, if no model has said anything in it yet."""
     answered = any(item.kind in (Kind.ASSISTANT, Kind.CALL) for item in session.items.table())
-    if answered or not here.folder.has(session.id):
+    if answered or not here.stores.has(session.id):
         return
     with suppress(StoreError):  # it could not be written to before either, which the user has been told
         session.annotate(MARK, True)
 
 
-def _is_marked(file: Path) -> bool:
+def _is_marked(here: Place, session_id: str) -> bool:
     try:
-        with file.open("rb") as lines:
-            lines.seek(max(0, file.stat().st_size - _TAIL))
-            last = lines.read().rstrip(b"\n").rpartition(b"\n")[2]
+        last = _last_line(here, session_id)
         return entries.decode_tip(last).subtype == MARK
-    except (OSError, *entries.UNREADABLE):  # deleted since, or cut off: whoever opens the session says so
+    except (OSError, StoreError, *entries.UNREADABLE):  # deleted since, or cut off: whoever opens the session says so
         return False
+
+
+def _last_line(here: Place, session_id: str) -> bytes:
+    if here.store:
+        with closing(here.stores.open(session_id)) as store:
+            store.refresh()
+            return store.read_many([Span(store.tips.size - 1, 0)])[0]
+    file = here.folder.file(session_id)  # its end only: a log that is opened is read
+    with file.open("rb") as lines:
+        lines.seek(max(0, file.stat().st_size - _TAIL))
+        return lines.read().rstrip(b"\n").rpartition(b"\n")[2]

@@ -11,8 +11,9 @@ import click
 from msgspec.structs import replace
 
 from sightline.agent.agent import ROUNDS, Agent
+from sightline.agent.code.database import code_store
 from sightline.agent.code.references import shown
-from sightline.agent.code.store import CodeStore, Saved
+from sightline.agent.code.store import Saved
 from sightline.agent.config import READABLE_VARIABLE, read_config, with_fallbacks
 from sightline.agent.models import Model, ModelInfo
 from sightline.agent.models.context_window import with_window
@@ -66,7 +67,7 @@ class ChatSetup:
         self.warned: list[str] = []  # what was printed while all was set up
         self.file_notices = project_prompt.FileNotices(here.words, is_script=given.question is not None)
         self._told = (0, 0)  # how many damaged and changed lines of the log the user knows of
-        self._code = CodeStore(here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
+        self._code = code_store(here.stores, here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
         self._server_tools: Sequence[Tool] | None = None  # of MCP servers, which run as long as this; None: not started
         self._open = AsyncExitStack()
 
@@ -169,7 +170,7 @@ class ChatSetup:
 
     def file_of(self, saved: Saved) -> str:
         """Return the file of saved code."""
-        return str(self._code.folder / saved.path)
+        return self._code.place_of(saved)
 
     @property
     def model_names(self) -> Sequence[str]:
@@ -215,8 +216,8 @@ class ChatSetup:
         # A model without tools is shown no files.
         folders = ResolvedFolders(map(str, self._folders.paths) if self._gives_tools(facts) else ())
         folders.readable = self._readable
-        options: dict[str, Any] = {"root": here.root, "apps": apps, "folders": folders}
-        if session_id is None or not here.folder.has(session_id):  # nothing has been said in it yet
+        options: dict[str, Any] = {**here.where, "apps": apps, "folders": folders}
+        if session_id is None or not here.stores.has(session_id):  # nothing has been said in it yet
             wanted, config = self._strategy(self._given.strategy or self._config.chat.strategy)
             locale, profile = here.words.language, _profile(facts)
             settings = Settings(locale=locale, strategy=wanted, config=config, profile=profile)

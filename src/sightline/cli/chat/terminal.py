@@ -56,7 +56,7 @@ async def talk(setup: ChatSetup, *, resumes: bool, first: str | None = None) -> 
 
 def _say_goodbye(chat: Chat) -> None:
     """Name the session that was used last, and the command that really goes on with it."""
-    last = chat.session.id if chat.here.folder.has(chat.session.id) else chat.before
+    last = chat.session.id if chat.here.stores.has(chat.session.id) else chat.before
     if last:
         is_newest = leftovers.newest_session(chat.here) == last  # not if nothing was said after /sessions ID
         chat.say("left" if is_newest else "left older", id=last, style="dim")
@@ -278,7 +278,7 @@ class _Completer(Completer):
             case "/branch":
                 return list(branch_names.labels(chat).values())
             case "/sessions":
-                return chat.here.folder.sessions()
+                return chat.here.stores.sessions()
             case "/code":
                 code = chat.agent.code
                 return [saved.code_id for saved in code.list(chat.session.id)] if code is not None else []

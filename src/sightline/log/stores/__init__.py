@@ -4,16 +4,19 @@ Others import the protocols and the values they pass from here, and the stores o
 and `session_folder`. `sightline.testing.stores` has a suite that every store must pass.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 from msgspec import Struct
 
 from sightline.errors import BadInput, BadSessionId
 from sightline.log.entries import Entry
+from sightline.values.pattern import pattern
 
-_PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
+_PLAIN = pattern(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
+
+
+DELETED = "was deleted while it was open"  # the reason of an `Unwritable` after which a session is opened anew
 
 
 class Span(NamedTuple):
@@ -28,6 +31,14 @@ class Line(NamedTuple):
 
     span: Span
     data: bytes
+
+
+class Written(NamedTuple):
+    """A session of some stores: its bytes, and when it was written to last, in seconds since 1970."""
+
+    session_id: str
+    size: int
+    seconds: float
 
 
 class Tips(Struct):
@@ -164,6 +175,56 @@ class Stores(Protocol):
         """Delete a session with everything that was derived from it. Raises BadSessionId, SessionNotFound."""
 
 
+class RawStore(Store, Protocol):
+    """A `Store` whose log can be copied to another place as it is, byte for byte, lines of other programs included."""
+
+    def raw_lines(self, start: int = 0) -> Iterator[Line]:
+        """As `scan`, with blank lines too."""
+
+    def all_texts(self) -> Iterable[tuple[str, str]]:
+        """The texts that were kept, with their digests, in the order in which they were."""
+
+    def write_raw(self, lines: Sequence[bytes], tips: Tips) -> None:
+        """Write lines as they are, after those there are, all or none. `tips` are those after them, but for `size`.
+
+        Raises:
+            Conflict: somebody else has written to the log since this handle read it.
+            Unwritable: the store refused.
+        """
+
+
+class PlacedStores(Stores, Protocol):
+    """`Stores` that a command or a server works on: a folder of files, or a database. They know sizes and times."""
+
+    @property
+    def where(self) -> str:
+        """The place in words, without secrets."""
+
+    def has(self, session_id: str, *, wait: bool = True) -> bool:
+        """Whether something was written to a session of this id. Without `wait` a lost database is not waited for.
+
+        Raises BadSessionId, StoreError.
+        """
+
+    def written(self, prefix: str = "") -> list[Written]:
+        """The sessions whose ids begin so, the one written to last first, without reading their logs."""
+
+    def look(self, session_id: str) -> Written:
+        """The size and time of one session. Raises BadSessionId, SessionNotFound, StoreError."""
+
+    def containing(self, session_ids: Sequence[str], text: bytes) -> str:
+        """The first of these sessions whose log has these bytes; empty: none has. Lines are not decoded."""
+
+    def date(self, session_id: str, seconds: float) -> None:
+        """Have a session count as written to at this time, in seconds since 1970. Raises SessionNotFound."""
+
+    def create(self, session_id: str) -> RawStore:
+        """As for all `Stores`."""
+
+    def open(self, session_id: str) -> RawStore:
+        """As for all `Stores`."""
+
+
 def check_session_id(session_id: str) -> str:
     """The id itself, if it is a plain file name.
 
@@ -179,6 +240,11 @@ def missing(given: object, protocol: type) -> list[str]:
     """The names of a protocol that an object does not have."""
     names = {*dir(protocol), *getattr(protocol, "__annotations__", ())}
     return sorted(name for name in names if not name.startswith("_") and not hasattr(given, name))
+
+
+def as_placed(stores: Stores) -> PlacedStores | None:
+    """These stores, if they know sizes and times of their sessions; None if they do not."""
+    return None if missing(stores, PlacedStores) else cast(PlacedStores, stores)
 
 
 def check_store(given: object) -> None:

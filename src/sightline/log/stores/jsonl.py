@@ -12,8 +12,8 @@ from typing import Literal
 
 import msgspec
 
-from sightline.errors import Locked, StoreError, Unsynced, Unwritable
-from sightline.log.entries import UNREADABLE, Entry, Tip, decode_tip, encode, is_intact
+from sightline.errors import Conflict, Locked, StoreError, Unsynced, Unwritable
+from sightline.log.entries import UNREADABLE, Tip, decode_tip, encode, is_intact
 from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips
 from sightline.log.stores.disk import Disk, DiskFile, OsDisk
 from sightline.log.stores.recency import Recency
@@ -61,7 +61,7 @@ class JsonlStore:
                 self._read_on(file)
                 tips = self.tips.copy()
                 entries = number(make, branch, expected_head, tips)
-                lengths = self._write(file, entries)
+                lengths = self._write(file, map(encode, entries))
                 starts = list(accumulate(lengths, initial=tips.size))
                 tips.size = starts.pop()
                 self.tips = tips
@@ -82,11 +82,11 @@ class JsonlStore:
         return [found[span] for span in spans]
 
     def scan(self, start: int = 0) -> Iterator[Line]:
-        if self._file is None:
-            return
-        for line in _lines(self._file, start, self.tips.size):
-            if not line.data.isspace():
-                yield line
+        return (line for line in self.raw_lines(start) if not line.data.isspace())
+
+    def raw_lines(self, start: int = 0) -> Iterator[Line]:
+        if self._file is not None:
+            yield from _lines(self._file, start, self.tips.size)
 
     def refresh(self, known: Tips | None = None) -> None:
         if self._is_new():
@@ -124,6 +124,19 @@ class JsonlStore:
 
     def texts(self, digests: Iterable[str]) -> dict[str, str]:
         return self._texts.read(digests)
+
+    def all_texts(self) -> Iterable[tuple[str, str]]:
+        return self._texts.read_all()
+
+    def write_raw(self, lines: Sequence[bytes], tips: Tips) -> None:  # noqa: ARG002 - they are read from the file
+        with self._lock:
+            file = self._opened()
+            with self._removed_if_empty(file), file.locked():
+                if file.size() != self.tips.size:
+                    raise Conflict("", None, None)
+                self._write(file, lines)
+                file.sync()
+                self._read_on(file)
 
     def keep_texts(self, texts: Mapping[str, str]) -> None:
         with self._next_to_log():
@@ -198,7 +211,7 @@ class JsonlStore:
                 raise Unwritable(str(self.path), why) from error
         return self._file
 
-    def _write(self, file: DiskFile, entries: Sequence[Entry]) -> list[int]:
+    def _write(self, file: DiskFile, batch: Iterable[bytes]) -> list[int]:
         """Write the lines of a batch and return their lengths. Its lines are never all in memory: lists are imported.
 
         A batch with one write missing is cut by whoever reads it next, as one that a crash interrupted.
@@ -207,8 +220,8 @@ class JsonlStore:
         lines: list[bytes] = []
         size = 0
         try:
-            for entry in entries:
-                lines.append(line := encode(entry))
+            for line in batch:
+                lines.append(line)
                 lengths.append(len(line))
                 size += len(line)
                 if size >= _CHUNK:

@@ -18,12 +18,13 @@ from pathlib import Path
 import msgspec
 
 from sightline.log.stores.disk import make_directory
+from sightline.values.pattern import pattern
 
 LONGEST_NAME = 255  # bytes, on every system that matters
 _SHARED = ("code", "chat_history")  # not of one session: nobody knows whose it is, so each project gets a copy
 _LOOKED_AT = ".before"  # says up to which change of the folder of the former name its sessions have been looked at
-LEFT = re.compile(r"\.(?:idx|search)\d+")  # the ends of names that earlier versions left when they were killed
-_OWN = re.compile(r"-[0-9a-f]{16}$")  # the end of a name that may be a project's own
+LEFT = pattern(r"\.(?:idx|search)\d+")  # the ends of names that earlier versions left when they were killed
+_OWN = pattern(r"-[0-9a-f]{16}$")  # the end of a name that may be a project's own
 _BEGINNING = 1 << 16  # bytes of a log in which its first entry names its project
 
 

@@ -3,18 +3,19 @@
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISREG
 
 from sightline.errors import BadInput, BadSessionId, SessionNotFound, StoreError
-from sightline.log.stores import check_session_id
+from sightline.log.stores import Written, check_session_id
 from sightline.log.stores.disk import OsDisk
 from sightline.log.stores.jsonl import Fsync, JsonlStore
 from sightline.log.stores.project_folder import LEFT, LONGEST_NAME, own_folder
 from sightline.log.stores.recency import Recency
+from sightline.log.stores.side_files import read_whole
 
 SESSION_FACTS = ".session"  # the user and preferences of a session that the ClawdCode document's names began
 SIDE_FILES = (
@@ -95,9 +96,32 @@ class Folder:
     def open(self, session_id: str) -> JsonlStore:
         return JsonlStore(self.existing(session_id), fsync=self.fsync, read=False)
 
-    def has(self, session_id: str) -> bool:
+    @property
+    def where(self) -> str:
+        """The path of the folder."""
+        return str(self.path)
+
+    def has(self, session_id: str, *, wait: bool = True) -> bool:  # noqa: ARG002 - nothing is waited for
         """Whether something was written to a session of this id. Looks at its file only."""
         return bool(self._written([session_id]))
+
+    def written(self, prefix: str = "") -> list[Written]:
+        """The sessions whose ids begin so, the one written to last first. Looks at the file of each."""
+        found = []
+        for session_id in self._ids():
+            with suppress(OSError):
+                if session_id.startswith(prefix) and (status := self.file(session_id).stat()).st_size:
+                    found.append(Written(session_id, status.st_size, status.st_mtime_ns / 1e9))
+        return sorted(found, key=lambda each: (each.seconds, each.session_id), reverse=True)
+
+    def look(self, session_id: str) -> Written:
+        """The size and time of one session. Raises SessionNotFound."""
+        status = self.existing(session_id).stat()
+        return Written(session_id, status.st_size, status.st_mtime_ns / 1e9)
+
+    def containing(self, session_ids: Sequence[str], text: bytes) -> str:
+        """The first of these sessions whose log has these bytes; empty: none has."""
+        return next((each for each in session_ids if text in read_whole(self.file(each))), "")
 
     def sessions(self, *, empty: bool = False) -> list[str]:
         """The ids of all sessions, the one written to last first; with `empty`, also those with an empty log.

@@ -214,6 +214,13 @@ class TextFile:
                 found[digest] = msgspec.json.decode(line, type=tuple[str, str])[1]
         return found
 
+    def read_all(self) -> Iterator[tuple[str, str]]:
+        """All texts with their digests, in the order of the file."""
+        with suppress(OSError), self._path.open("rb") as file:
+            for line in file:
+                with suppress(*UNREADABLE):
+                    yield msgspec.json.decode(line, type=tuple[str, str])
+
     def write(self, texts: Mapping[str, str]) -> None:
         """Write the texts that are not there yet. Raises Unwritable."""
         known = self.read(texts)

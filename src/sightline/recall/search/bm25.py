@@ -1,7 +1,7 @@
 """BM25: which rows match the terms of a query best."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -27,6 +27,13 @@ class Hit(NamedTuple):
     score: float
     share: float = 0.0
     exact: bool = False
+
+
+class ScoredRow(NamedTuple):
+    """A row, and what the terms score in it that bring in rows."""
+
+    score: float
+    row: int
 
 
 class SegmentPostings(NamedTuple):
@@ -84,29 +91,36 @@ def _document_frequency(segments: Iterable[SegmentPostings]) -> Counter[str]:
 
 def best_rows(
     segments: Iterable[SegmentPostings], terms: Sequence[WeightedTerm], limit: int, can_be_found: Callable[[int], bool]
-) -> list[int]:
+) -> list[ScoredRow]:
     """Return the best rows by the terms that bring in rows, of equal ones the newer first.
 
     `segments` are newest first. Only rows that score enough are asked about.
     """
-    best: list[tuple[float, int]] = []
+    best: list[ScoredRow] = []
     for segment in segments:
         scored = _score_segment(segment.postings, terms)
-        least = best[-1][0] if len(best) == limit else 0.0
+        least = best[-1].score if len(best) == limit else 0.0
         good = sorted((local for local, score in scored.items() if score >= least), reverse=True)
         good.sort(key=scored.__getitem__, reverse=True)
-        found = ((scored[local], local + segment.base) for local in good if can_be_found(local + segment.base))
+        found = (ScoredRow(scored[local], local + segment.base) for local in good if can_be_found(local + segment.base))
         best = sorted([*best, *islice(found, limit)], reverse=True)[:limit]
-    return [row for _, row in best]
+    return best
+
+
+def highest_share(best: Sequence[ScoredRow], terms: Iterable[WeightedTerm]) -> float:
+    """Return what no row's `Hit.share` is above, given the best row by the terms that bring in rows."""
+    total = unseen = 0.0
+    for term in terms:
+        total += term.idf
+        unseen += 0.0 if term.brings_rows else term.idf * (K1 + 1)  # the most that a term scores in one row
+    return (best[0].score + unseen) / total if best and total else 0.0
 
 
 def _score_segment(postings: dict[str, Postings], terms: Iterable[WeightedTerm]) -> dict[int, float]:
     """Score the rows of one segment. This is an inner loop of a search."""
-    scored: dict[int, float] = {}
+    scored: defaultdict[int, float] = defaultdict(float)
     for term, idf, weights, brings_rows in terms:
         if brings_rows and term in postings:
-            scores = [idf * weight for weight in weights]
-            rows, classes = postings[term]
-            for row, gain in zip(rows, map(scores.__getitem__, classes), strict=False):
-                scored[row] = scored.get(row, 0.0) + gain
+            for row, posting_class in zip(*postings[term], strict=False):
+                scored[row] += idf * weights[posting_class]
     return scored

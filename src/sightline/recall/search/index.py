@@ -16,6 +16,7 @@ from sightline.recall.search.bm25 import (
     Hit,
     SegmentPostings,
     best_rows,
+    highest_share,
     weigh_terms,
 )
 from sightline.recall.search.neighbours import SearchScope, rank_with_neighbours
@@ -86,11 +87,12 @@ class SearchIndex:
             if self._recent.count >= MAX_RECENT:
                 self._flush()
 
-    def answers(self, query: str, limit: int, scope: SearchScope) -> SearchResult:
+    def answers(self, query: str, limit: int, scope: SearchScope, least_share: float = 0.0) -> SearchResult:
         """Return the rows that answer a question best, by their own text, the text around them, speaker and time.
 
         No character of the query is syntax. Function words and terms that nearly all rows contain count only if the
-        query has no others.
+        query has no others. Where surely no row has the least share of a full match,
+        there are no hits.
         """
         wanted = query_terms(query)
         with self._lock:
@@ -106,8 +108,12 @@ class SearchIndex:
             weighted = weigh_terms(wanted, segments, rows, mean_length, scope.breadth.common, scope.breadth.terms)
             most = min(max(2 * limit, MIN_SEEDS), MAX_SEEDS)
             seeds = best_rows(segments, weighted, most, lambda row: known.size(row) > 0)
-            hits = rank_with_neighbours(segments, weighted, seeds, known, exact_terms(query).intersection(wanted))
-            return SearchResult([term.term for term in weighted], hits[:limit])
+            found = SearchResult([term.term for term in weighted], [])
+            if highest_share(seeds, weighted) < least_share:
+                return found
+            exact = exact_terms(query).intersection(wanted)
+            hits = rank_with_neighbours(segments, weighted, [each.row for each in seeds], known, exact)
+            return found._replace(hits=hits[:limit])
 
     def places(self, wanted: Sequence[str]) -> dict[str, list[int]]:
         """Return the rows that contain each of these terms, newest segment first."""

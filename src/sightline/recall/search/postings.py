@@ -5,7 +5,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from operator import mul
+from operator import add, mul
 from typing import NamedTuple
 
 from sightline.recall.search.terms import CUE, MAX_TERM_CHARS, word_terms
@@ -56,6 +56,7 @@ class RecentRows:
         self.lengths: dict[int, int] = {}  # by row, ascending
         self.count = 0  # of postings
         self._words = _Words(self.packed)
+        self._unpacked: dict[str, Postings] = {}  # of terms that were asked for, as far as there were postings then
 
     @property
     def base(self) -> int:
@@ -82,8 +83,15 @@ class RecentRows:
         self.count += added
 
     def postings(self, term: str) -> Postings | None:
-        """Return the rows that contain a term; None if none does."""
-        return unpack(packed) if (packed := self.packed.get(term)) else None
+        """Return the rows that contain a term; None if none does. Only those since the last question are unpacked."""
+        if not (packed := self.packed.get(term)):
+            return None
+        known = self._unpacked.get(term)
+        if known is None:
+            known = self._unpacked[term] = unpack(packed)
+        elif new := packed[len(known.rows) :]:
+            known = self._unpacked[term] = Postings(*map(add, known, unpack(new)))
+        return known
 
     def since(self, row: int) -> "RecentRows":
         """Return a copy without the rows before this one."""

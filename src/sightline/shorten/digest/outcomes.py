@@ -4,14 +4,18 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from sightline.shorten.digest.headings import WORDS, times, word
 from sightline.shorten.digest.sections import Entry
 from sightline.shorten.digest.shell import CHANGED, WRITTEN, parse, programs
 from sightline.shorten.digest.steps import Run, Step, one_line
+from sightline.values.items import Call
 
 COMMAND_CHARS = 180  # characters of a command line
 REASON_CHARS = 120  # characters of what went wrong
 QUESTION_CHARS = 160  # characters of a question
+TODO_CHARS = 200  # characters of something to be done
 FIX_DISTANCE = 40  # steps before a success in which its cause is searched
 MOST_FIXES = 3  # steps named as a fix
 HALF_AGE = 60  # steps after which a command is worth half
@@ -154,26 +158,54 @@ class Todo(NamedTuple):
     done: bool
 
 
-def todos(run: Run) -> list[Todo] | None:
-    """Return the last state of the plan, from a planning tool or a checklist; None if there never was one."""
+class TodoList(Struct):
+    """The plan as it is after what was added so far: that of a planning tool, else the last checklist in a text."""
+
     plan: list[Todo] | None = None
     tasks: dict[str, Todo] = {}
+    checklist: list[Todo] | None = None
+
+    def add_call(self, call: Call, result: str) -> None:
+        """Note a call, if it changes the plan."""
+        given = call.input if isinstance(call.input, dict) else {}
+        if entries := _plan_entries(given):
+            self.plan = [todo for entry in entries if (todo := _todo(entry))] or self.plan
+        elif call.name.endswith("TaskCreate") and isinstance(given.get("subject"), str):
+            number = _CREATED.search(result[:80])
+            self.tasks[number.group(1) if number else str(len(self.tasks) + 1)] = Todo(given["subject"], False)
+        elif call.name.endswith("TaskUpdate") and (task := str(given.get("taskId"))) in self.tasks:
+            self.tasks[task] = _update(self.tasks[task], given)
+
+    def add_text(self, text: str) -> None:
+        """Note what the assistant said, if it has a checklist."""
+        if boxes := _BOX.findall(text):
+            self.checklist = [Todo(text, box != " ") for box, text in boxes]
+
+    def todos(self) -> list[Todo] | None:
+        """Return the last state of the plan; None if there never was one."""
+        if self.tasks:
+            return [*(self.plan or []), *self.tasks.values()]
+        return self.checklist if self.plan is None else self.plan
+
+
+def concerns_plan(call: Call) -> bool:
+    """Whether a call may change the plan."""
+    given = call.input if isinstance(call.input, dict) else {}
+    return bool(_plan_entries(given)) or call.name.endswith(("TaskCreate", "TaskUpdate"))
+
+
+def _plan_entries(given: dict[str, Any]) -> list[Any] | None:
+    return next((given[key] for key in _PLANS if isinstance(given.get(key), list)), None)
+
+
+def _todos(run: Run) -> list[Todo] | None:
+    """Return the last state of the plan; None if there never was one."""
+    found = TodoList()
     for step in run.steps:
-        given = step.call.input if isinstance(step.call.input, dict) else {}
-        entries = next((given[key] for key in _PLANS if isinstance(given.get(key), list)), None)
-        if entries:
-            plan = [todo for entry in entries if (todo := _todo(entry))] or plan
-        elif step.call.name.endswith("TaskCreate") and isinstance(given.get("subject"), str):
-            number = _CREATED.search(step.result[:80])
-            tasks[number.group(1) if number else str(len(tasks) + 1)] = Todo(given["subject"], False)
-        elif step.call.name.endswith("TaskUpdate") and (task := str(given.get("taskId"))) in tasks:
-            tasks[task] = _update(tasks[task], given)
-    if tasks:
-        plan = [*(plan or []), *tasks.values()]
-    if plan is None:
-        checklists = (_BOX.findall(utterance.text) for utterance in reversed(run.assistant))
-        plan = [Todo(text, box != " ") for box, text in next(filter(None, checklists), [])] or None
-    return plan
+        found.add_call(step.call, step.result)
+    for utterance in run.assistant:
+        found.add_text(utterance.text)
+    return found.todos()
 
 
 def _todo(entry: Any) -> Todo | None:
@@ -190,18 +222,23 @@ def _update(todo: Todo, given: dict[str, Any]) -> Todo:
 
 def open_entries(run: Run, previous: Sequence[str], locale: str) -> list[Entry]:
     """Return what is still to be done, how much is done, and the last request if it is not answered."""
-    found = todos(run)
+    found = _todos(run)
     if found is None:
         has_messages = run.users or run.assistant
         lines = [line for line in previous if not (has_messages and line.endswith(_UNANSWERED))]
     else:
         done = sum(todo.done for todo in found)
-        lines = [f"[ ] {one_line(todo.text, 200)}" for todo in found if not todo.done]
+        lines = open_lines(found)
         lines += [f"[x] {word('done', locale).format(n=done)}"] if done else []
     entries = [Entry(i, line, 2.0 - i / (len(lines) + 1)) for i, line in enumerate(lines)]
     if text := _unanswered(run, locale):
         entries.append(Entry(len(lines), text, 3.0))
     return entries
+
+
+def open_lines(found: Iterable[Todo]) -> list[str]:
+    """Return a line for each that is not done."""
+    return [f"[ ] {one_line(todo.text, TODO_CHARS)}" for todo in found if not todo.done]
 
 
 def _unanswered(run: Run, locale: str) -> str:

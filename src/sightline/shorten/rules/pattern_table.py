@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 
 class Table:
@@ -26,22 +27,22 @@ class Table:
         return _compiled(pattern for pattern, _ in self.rows())
 
     @cached_property
-    def _by_place(self) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    def _by_place(self) -> "tuple[re.Pattern[str], _Words, re.Pattern[str]]":
         """The patterns that match only at the start of the text, only at the start of a word, and anywhere."""
         every = [each for pattern, _ in self.rows() for each in _alternatives(pattern)]
         first = [each for each in every if each.startswith("^")]
         words = [each for each in every if each.startswith(_WORD)]
-        return _compiled(first), _compiled(words), _compiled(each for each in every if each not in {*first, *words})
+        begins = [_first_characters(each.removeprefix(_WORD)) for each in words]
+        others = _compiled(each for each in every if each not in {*first, *words})
+        return _compiled(first), _Words(_compiled(words), _union(begins)), others
 
     def in_(self, text: str) -> bool:
         """Whether a pattern occurs in the text. Most begin at a word, and a text has fewer words than characters."""
-        first, word, anywhere = self._by_place
+        first, (word, characters), anywhere = self._by_place
         if first.match(text) or anywhere.search(text):
             return True
-        if word.pattern == _NOTHING:
-            return False
-        match = word.match
-        return any(match(text, start) for start in _word_starts(text))
+        match, starts = word.match, _word_starts(text)
+        return any(match(text, start) for start, character in starts if characters is None or character in characters)
 
     def at(self, text: str, position: int = 0) -> bool:
         """Whether a pattern begins at this position of the text."""
@@ -51,8 +52,16 @@ class Table:
         return re.sub(r"<(\w+)>", lambda name: self._filled(self._classes[name[1]]), pattern)
 
 
+class _Words(NamedTuple):
+    """Patterns that match only at the start of a word, as one, and the characters with which they can begin."""
+
+    pattern: re.Pattern[str]
+    characters: set[str] | None  # None: any
+
+
 _WORD = r"\b"
 _NOTHING = r"(?!)"
+_SYNTAX = "\\.[]()^$|"  # a pattern that begins with one of these may match many characters
 _STARTS = re.compile(r"\b\w")
 _DEPTH = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]")  # brackets and bars outside escapes and classes
 
@@ -71,9 +80,41 @@ def _alternatives(pattern: str) -> list[str]:
     return [pattern[first + 1 : end] for first, end in pairwise([*cuts, len(pattern)])]
 
 
+def _first_characters(pattern: str) -> set[str] | None:
+    """Return the characters with which a match can begin; None if that cannot be told."""
+    if pattern.startswith("(?:"):
+        end = _group_end(pattern)
+        begins, rest = [_first_characters(each) for each in _alternatives(pattern[3:end])], pattern[end + 1 :]
+    else:
+        begins, rest = [set(pattern[:1]) if pattern and pattern[0] not in _SYNTAX else None], pattern[1:]
+    if rest[:1] in ("?", "*"):
+        begins.append(_first_characters(rest[1:].removeprefix("?")))
+    return None if rest.startswith("{") else _union(begins)
+
+
+def _union(characters: Iterable[set[str] | None]) -> set[str] | None:
+    """Return all of these characters; None if one of the sets is not known."""
+    every = set[str]()
+    for each in characters:
+        if each is None:
+            return None
+        every |= each
+    return every
+
+
+def _group_end(pattern: str) -> int:
+    """Return where the group ends with which a pattern begins."""
+    depth = 0
+    for found in _DEPTH.finditer(pattern):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if not depth:
+            return found.start()
+    return len(pattern)
+
+
 @lru_cache(maxsize=8)  # every table searches the same sentence
-def _word_starts(text: str) -> tuple[int, ...]:
-    return tuple(found.start() for found in _STARTS.finditer(text))
+def _word_starts(text: str) -> tuple[tuple[int, str], ...]:
+    return tuple((found.start(), found[0]) for found in _STARTS.finditer(text))
 
 
 def any_of(words: str) -> str:

@@ -1,0 +1,97 @@
+"""`sightline mcp`: an MCP server by which Claude Code, Codex and other clients remember earlier sessions."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sightline.cli.options import Place, place, shared_options
+from sightline.cli.phrases import Phrases
+from sightline.cli.render import error_console, print_text
+from sightline.cli.serve import announce_token, in_address
+from sightline.errors import BadInput
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
+PORT = 8788  # next to that of `sightline serve`
+_PHRASES = {
+    "waits": (
+        "An MCP client is expected on standard input and output. To add it to one:\n"
+        "  claude mcp add sightline -- sightline mcp\n"
+        "  codex mcp add sightline -- sightline mcp",
+        "等待 MCP 客户端通过标准输入输出连接。添加到客户端：\n"
+        "  claude mcp add sightline -- sightline mcp\n"
+        "  codex mcp add sightline -- sightline mcp",
+    ),
+    "at": ("MCP server at {address} (Ctrl-C ends it)", "MCP 服务器地址：{address}（Ctrl-C 结束）"),
+    "token": (
+        "To add it to Claude Code until it ends (SIGHTLINE_TOKEN keeps one token):\n"
+        '  claude mcp add --transport http sightline {address} --header "Authorization: Bearer {token}"',
+        "添加到 Claude Code，直到它结束（设置 SIGHTLINE_TOKEN 可保持令牌不变）：\n"
+        '  claude mcp add --transport http sightline {address} --header "Authorization: Bearer {token}"',
+    ),
+}
+
+
+@click.command(name="mcp", short_help="Let agents remember earlier sessions.")
+@click.option("--http", is_flag=True, help="Serve over HTTP instead of standard input and output.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="With --http. At any other address the token "
+              "is kept and shown once, and only the sessions of this project are shown.")  # fmt: skip
+@click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0: a free one.")
+@shared_options(hidden=True)
+def mcp(http: bool, host: str, port: int) -> None:
+    """Run an MCP server by which agents remember across sessions: Claude Code, Codex and any other client.
+
+    It searches the sessions of all projects, imported ones, and the logs of Claude Code and Codex that are found on
+    this machine. Its tools are search_sessions, recall, expand and context_report. It reads logs and changes none.
+
+    \b
+    Examples:
+      claude mcp add sightline -- sightline mcp        codex mcp add … takes the same
+      sightline mcp --http
+    """
+    here = place()
+    words = Phrases(here.words.language, _PHRASES)
+    if http:
+        _serve(here, words, host, port)
+        return
+    server = _server(here)
+    if sys.stdin.isatty():
+        print_text(error_console(), words("waits"), "dim")
+    server.run("stdio")
+
+
+def _server(here: Place, *, everywhere: bool = True) -> "MCPServer":
+    from sightline.replay.places import Places
+
+    try:
+        from sightline.adapters.mcp import create_server
+    except ImportError as error:
+        raise BadInput(str(error)) from error
+    root = Path(here.root) if here.root else None
+    project = Path(here.project).resolve()
+    return create_server(Places(project, root=root, stores=here.database, everywhere=everywhere))
+
+
+def _serve(here: Place, words: Phrases, host: str, port: int) -> None:
+    from sightline.server.access_token import is_loopback
+
+    server = _server(here, everywhere=is_loopback(host))
+    from sightline.adapters.mcp import HTTP_PATH, http_app
+    from sightline.server.listener import Listener
+
+    token = announce_token(here, host)
+    listener = Listener(
+        http_app(server, host=host, token_hash=token.hashed), on_stop=lambda: None, host=host, port=port
+    )
+
+    def told(bound: int) -> None:
+        address = f"http://{in_address(host)}:{bound}{HTTP_PATH}"
+        print_text(error_console(), words("at", address=address))
+        if token.shown:
+            print_text(error_console(), words("token", address=address, token=token.shown))
+
+    listener.on_start = told
+    listener.run()

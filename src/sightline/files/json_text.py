@@ -1,0 +1,196 @@
+"""Changes in a JSON text that leave everything else in it as it is: blanks, order, and how values are written."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sightline.errors import BadInput
+
+_TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+)', re.DOTALL)
+_GAP = re.compile(r"[{\[](\s*)")
+_MOST_DEPTH = 100  # of values in each other: more is no file that people write
+
+Step = str | int
+
+
+class Value(NamedTuple):
+    """A value and where it stands. Of an object `items` are the values with their keys; of a list, without."""
+
+    start: int
+    end: int
+    items: tuple["Item", ...] = ()
+
+
+class Item(NamedTuple):
+    """A value of an object or list. `start` is that of its key, if it has one."""
+
+    start: int
+    key: str | None
+    value: Value
+
+
+class JsonText:
+    """The text of a JSON object. Each change returns a new one.
+
+    Raises BadInput if it is no JSON, or no object.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self.value: Any = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse)
+            self._at = 1 if text.startswith("\ufeff") else 0
+            self._root = self._read(0)
+        except RecursionError:
+            raise BadInput("values are nested too deeply") from None
+        except ValueError as error:
+            raise BadInput(f"it is no JSON: {error}") from None
+        if not isinstance(self.value, dict):
+            raise BadInput("it is JSON, but no object: it must begin with {")
+
+    def get(self, *path: Step) -> Any:
+        """Return the value at a path of keys and numbers; None if there is none."""
+        value = self.value
+        for step in path:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return value
+
+    def replace(self, path: Sequence[Step], value: Any) -> "JsonText":
+        """Write another value in the place of one that is there."""
+        found = self._find(path)
+        return JsonText(self.text[: found.start] + self._written(value, found.start) + self.text[found.end :])
+
+    def add(self, path: Sequence[Step], key: str | None, value: Any) -> "JsonText":
+        """Add a value at the end of the object or list at `path`, in an object under `key`."""
+        outer = self._find(path)
+        name = "" if key is None else json.dumps(key, ensure_ascii=False) + (": " if self._is_spaced else ":")
+        if outer.items:
+            gap = self._gap(outer)
+            at = outer.items[-1].value.end
+            if "\n" not in gap:
+                gap = " " if self._is_spaced else ""
+            new = f",{gap}{name}{self._written(value, at, indent=_indent_in(gap))}"
+            return JsonText(self.text[:at] + new + self.text[at:])
+        indent = self._indent_at(outer.start)
+        opening, closing = self.text[outer.start], self.text[outer.end - 1]
+        if self._unit is None:
+            new = f"{opening}{name}{self._written(value, outer.start)}{closing}"
+        else:
+            inner, line = indent + self._unit, self._newline
+            new = f"{opening}{line}{inner}{name}{self._written(value, 0, indent=inner)}{line}{indent}{closing}"
+        return JsonText(self.text[: outer.start] + new + self.text[outer.end :])
+
+    def remove(self, path: Sequence[Step]) -> "JsonText":
+        """Remove the value at a path, with its key and a comma."""
+        *outer_path, last = path
+        outer = self._find(outer_path)
+        at = self._index(outer, last)
+        items = outer.items
+        if len(items) == 1:
+            start, end = outer.start + 1, outer.end - 1
+        elif at + 1 < len(items):
+            start, end = items[at].start, items[at + 1].start
+        else:
+            start, end = items[at - 1].value.end, items[at].value.end
+        return JsonText(self.text[:start] + self.text[end:])
+
+    # ------------------------------------------------------------------ where things stand
+
+    def _find(self, path: Sequence[Step]) -> Value:
+        found = self._root
+        for step in path:
+            found = found.items[self._index(found, step)].value
+        return found
+
+    def _index(self, outer: Value, step: Step) -> int:
+        """Return which item this is. Of a key that is there twice the last one counts, as for all who read JSON."""
+        if isinstance(step, int):
+            return step
+        return max(index for index, item in enumerate(outer.items) if item.key == step)
+
+    def _next(self) -> tuple[str, int]:
+        token = _TOKEN.match(self.text, self._at)
+        assert token is not None, "the text was read as JSON before"
+        self._at = token.end()
+        return token[1], token.start(1)
+
+    def _read(self, depth: int) -> Value:
+        token, start = self._next()
+        if token not in "{[":
+            return Value(start, self._at)
+        if depth > _MOST_DEPTH:
+            raise RecursionError
+        items: list[Item] = []
+        while True:
+            ahead, at = self._next()
+            if ahead in "}]":
+                return Value(start, self._at, tuple(items))
+            if ahead == ",":
+                ahead, at = self._next()
+            if token == "{":
+                self._next()  # the colon
+                items.append(Item(at, json.loads(ahead), self._read(depth + 1)))
+            else:
+                self._at = at
+                items.append(Item(at, None, self._read(depth + 1)))
+
+    # ------------------------------------------------------------------ how it is written
+
+    @property
+    def _newline(self) -> str:
+        return "\r\n" if "\r\n" in self.text else "\n"
+
+    @property
+    def _unit(self) -> str | None:
+        """By how much a value is indented; None if the text is on one line."""
+        if not self._root.items:
+            return "  "
+        gap = self._gap(self._root)
+        return (_indent_in(gap) or "  ") if "\n" in gap else None
+
+    @property
+    def _is_spaced(self) -> bool:
+        """Whether there is a blank after colons and commas."""
+        if not self._root.items:
+            return True
+        first = self._root.items[0]
+        return self.text[first.value.start - 1].isspace()
+
+    def _gap(self, outer: Value) -> str:
+        found = _GAP.match(self.text, outer.start)
+        assert found is not None, "an object or a list"
+        return found[1]
+
+    def _indent_at(self, place: int) -> str:
+        line = self.text[self.text.rfind("\n", 0, place) + 1 : place]
+        return line[: len(line) - len(line.lstrip())]
+
+    def _written(self, value: Any, place: int, *, indent: str | None = None) -> str:
+        if self._unit is None:
+            return _dumped(value, separators=(", ", ": ") if self._is_spaced else (",", ":"))
+        indent = self._indent_at(place) if indent is None else indent
+        text = _dumped(value, indent=self._unit)
+        return text.replace("\n", self._newline + indent)
+
+
+def _dumped(value: Any, **options: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, **options)
+    return text if _is_encodable(text) else json.dumps(value, **options)
+
+
+def _is_encodable(text: str) -> bool:
+    """Whether a text has no half of a character, which JSON can name and no file can hold."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _refuse(name: str) -> None:
+    """Refuse what Python reads as a number and JSON does not have."""
+    raise ValueError(f"{name} is no value of JSON")
+
+
+def _indent_in(gap: str) -> str:
+    return gap.rpartition("\n")[2]

@@ -1,0 +1,253 @@
+"""Connections to PostgreSQL: an address without its secrets, a pool, and what happens when a connection is lost.
+
+A statement is one transaction. Reading is tried again when a connection is lost, as long as `PATIENCE` says. Of a
+statement that writes nobody knows then whether it was done, so its caller is told, and decides.
+"""
+
+import os
+import re
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from sightline.errors import BadInput, StoreError
+from sightline.log.stores.postgres_schema import migrate, quoted
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg_pool import ConnectionPool
+
+SCHEMES = ("postgresql://", "postgres://")
+PATIENCE = 30.0  # seconds that a lost database is waited for
+_POOL = 10  # connections of one process at most; a thread that finds none waits
+_WAIT = 1.0  # seconds for a connection of the pool, after which one that the database refused is asked for anew
+_PAUSE = 0.1  # seconds between two attempts
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_OWN = ("schema", "tenant", "pool")  # parameters of the address that are ours, not the database's
+_USUAL = {  # parameters of a connection, unless the address has others: a silent network is noticed in half a minute
+    "application_name": "sightline", "connect_timeout": "10", "keepalives_idle": "15", "keepalives_interval": "5",
+    "keepalives_count": "3", "tcp_user_timeout": "30000",
+}  # fmt: skip
+_LIMITS = {"statement_timeout": "60s", "idle_in_transaction_session_timeout": "60s"}  # unless the server has its own
+
+Rows = list[tuple[Any, ...]]
+T = TypeVar("T")
+
+
+class Lost(Exception):
+    """The connection was lost. `sent`: the statement may have been done."""
+
+    def __init__(self, why: str, *, sent: bool) -> None:
+        self.why, self.sent = why, sent
+        super().__init__(why)
+
+
+class Failed(Exception):
+    """The database refused a statement. Nothing of it was done."""
+
+
+class Address(NamedTuple):
+    """Where a database is, as `postgresql://…` says it. `shown` has no secrets: it is what people see."""
+
+    shown: str
+    conninfo: str
+    schema: str = "sightline"
+    tenant: str = "default"
+    pool: int = _POOL
+
+
+def is_address(given: str) -> bool:
+    """Whether this is the address of a PostgreSQL database."""
+    return given.startswith(SCHEMES)
+
+
+def read_address(url: str) -> Address:
+    """Read the address of a database. What it does not say, the variables PGHOST, PGPASSWORD … say, as for `psql`.
+
+    Its parameters `schema`, `tenant` and `pool` (the connections of a process) are ours; the others are libpq's.
+
+    Raises BadInput, without the address: it may hold a password.
+    """
+    if not is_address(url):
+        raise BadInput("the address of a database begins with postgresql://, such as postgresql://user@host/name")
+    try:
+        parts = urlsplit(url)
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        pool = int(query.get("pool", _POOL))
+    except ValueError:
+        raise BadInput("this address cannot be read; it is postgresql://user@host:5432/name?pool=10") from None
+    user, at, host = parts.netloc.rpartition("@")
+    shown = f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}"
+    if ours := {name: value for name, value in query.items() if name in ("schema", "tenant")}:
+        shown += f"?{urlencode(ours)}"
+    schema, tenant = query.get("schema", "sightline"), query.get("tenant", "default")
+    if not _NAME.fullmatch(schema):
+        raise BadInput(f"{schema!r} is no name for a schema: use small letters, digits and '_'")
+    if not tenant or "\0" in tenant:
+        raise BadInput("a tenant has a name of one character or more")
+    if not 1 <= pool <= 1000:
+        raise BadInput(f"pool={pool} is refused: a process has 1 to 1000 connections")
+    theirs = {**_USUAL, **{name: value for name, value in query.items() if name not in _OWN}}
+    conninfo = f"{parts.scheme}://{parts.netloc}{parts.path}?{urlencode(theirs, quote_via=quote)}"
+    return Address(shown, conninfo, schema, tenant, pool)
+
+
+class Database:
+    """One database with our tables in it. May be used by any number of threads. It connects when it is first used."""
+
+    def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
+        """Read the address. Raises BadInput if it is none, or psycopg is not installed."""
+        self.address, self.patience = read_address(url), patience
+        _check_installed()
+        from psycopg import ProgrammingError
+        from psycopg.conninfo import conninfo_to_dict
+
+        try:
+            conninfo_to_dict(self.address.conninfo)
+        except ProgrammingError:
+            raise BadInput(f"the address {self.address.shown} has a parameter that libpq does not know") from None
+        self._lock = threading.Lock()
+        self._pool: ConnectionPool[Connection[Any]] | None = None
+        self._owner = 0  # the process that has the pool: a fork needs its own
+        self._closer: weakref.finalize[..., Any] | None = None
+
+    def sql(self, text: str) -> bytes:
+        """A statement, with our schema in it."""
+        return text.format(s=quoted(self.address.schema)).encode()
+
+    def read(self, statement: bytes, values: Sequence[Any] = (), *, wait: bool = True) -> Rows:
+        """What a statement returns that changes nothing. With `wait` it is tried again if the connection is lost.
+
+        Raises StoreError.
+        """
+        try:
+            return self.with_patience(lambda: self.run(statement, values), self.patience if wait else 0.0)
+        except (Lost, Failed) as error:
+            raise StoreError(f"cannot read {self.address.shown}: {error}") from error
+
+    def run(self, statement: bytes, values: Sequence[Any] = ()) -> Rows:
+        """Run a statement once, and return its rows. Raises Lost, Failed."""
+        with self.connection() as connection:
+            cursor = connection.execute(statement, values, binary=True)
+            return cursor.fetchall() if cursor.description else []
+
+    def with_patience(self, act: Callable[[], T], seconds: float | None = None) -> T:
+        """Do something until the database is there, or our patience ends. Only for what may be done twice.
+
+        Raises Lost, Failed.
+        """
+        end = time.monotonic() + (self.patience if seconds is None else seconds)
+        while True:
+            try:
+                return act()
+            except Lost:
+                if time.monotonic() >= end:
+                    raise
+                self.pause()
+
+    def pause(self) -> None:
+        """Wait a moment for a database that was lost, and let go of connections that are dead."""
+        time.sleep(_PAUSE)
+        if self._pool is not None:
+            self._pool.check()
+
+    @contextmanager
+    def connection(self) -> "Iterator[Connection[Any]]":
+        """A connection of the pool. Raises Lost, Failed."""
+        import psycopg
+        from psycopg_pool import PoolClosed, PoolTimeout
+
+        pool = self._opened()
+        try:
+            connection = pool.getconn(timeout=_WAIT)
+        except PoolClosed as error:
+            raise Failed("it was closed") from error
+        except (PoolTimeout, psycopg.OperationalError) as error:
+            raise Lost(_said(error), sent=False) from error
+        try:
+            yield connection
+        except psycopg.Error as error:
+            if connection.closed or isinstance(error, _gone()):
+                connection.close()
+                raise Lost(_said(error), sent=True) from error
+            raise Failed(_said(error)) from error
+        finally:
+            pool.putconn(connection)
+
+    def connect(self) -> "Connection[Any]":
+        """A connection of its own, outside the pool, which the caller closes. Raises StoreError."""
+        import psycopg
+
+        try:
+            connection: Connection[Any] = psycopg.connect(self.address.conninfo, autocommit=True)
+            self._configure(connection)
+        except psycopg.Error as error:
+            raise StoreError(f"cannot reach {self.address.shown}: {_said(error)}") from error
+        return connection
+
+    def close(self) -> None:
+        """Close all connections. A second call does nothing."""
+        with self._lock:
+            if self._closer is not None:
+                self._closer()
+
+    def _opened(self) -> "ConnectionPool[Connection[Any]]":
+        with self._lock:
+            if self._pool is None or self._owner != os.getpid():
+                self._pool = self._open()
+            return self._pool
+
+    def _open(self) -> "ConnectionPool[Connection[Any]]":
+        """Connect once, so that a wrong password is told as such and at once. Then look at the tables. Then pool."""
+        import psycopg
+        from psycopg_pool import ConnectionPool
+
+        with self.connect() as connection:
+            try:
+                migrate(connection, self.address.schema)
+            except psycopg.Error as error:
+                raise StoreError(f"cannot make our tables in {self.address.shown}: {_said(error)}") from error
+        pool: ConnectionPool[Connection[Any]] = ConnectionPool(
+            self.address.conninfo, min_size=0, max_size=self.address.pool, kwargs={"autocommit": True},
+            configure=self._configure, name="sightline", num_workers=1, max_idle=60.0,
+            reconnect_timeout=_WAIT, open=True,
+        )  # fmt: skip
+        self._owner, self._closer = os.getpid(), weakref.finalize(self, pool.close)
+        return pool
+
+    def _configure(self, connection: "Connection[Any]") -> None:
+        settings = {"sightline.tenant": self.address.tenant}
+        connection.execute(
+            "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given(name, value)",
+            (list(settings), list(settings.values())),
+        )
+        connection.execute(
+            "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given(name, value) "
+            "WHERE current_setting(name) = '0'",
+            (list(_LIMITS), list(_LIMITS.values())),
+        )
+
+
+def _gone() -> tuple[type[Exception], ...]:
+    """Errors after which another connection may do better, although this one is not closed yet."""
+    from psycopg import errors
+
+    return errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow
+
+
+def _said(error: BaseException) -> str:
+    """The first line of what the database said. It has no secrets."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _check_installed() -> None:
+    try:
+        import psycopg
+        import psycopg_pool
+    except ImportError as error:
+        raise BadInput(f"sessions in PostgreSQL need an extra: pip install 'sightline[postgres]' ({error})") from error
+    del psycopg, psycopg_pool

@@ -1,0 +1,90 @@
+"""`--store` and `sightline store copy`: the commands on a database, as on files, and nothing that shows a password."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from postgres_server import PostgresServer
+from sightline.cli.main import app
+from sightline.log.stores.session_folder import Folder
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def url(postgres: PostgresServer) -> str:
+    """An address with a password, which nobody asks for."""
+    return postgres.url().replace("tests@", "tests:s3cret@")
+
+
+@pytest.fixture
+def copied(run: Run, url: str, folder: Folder) -> str:
+    """The kept session, in the database."""
+    done = run("store", "copy", str(folder.path), url)
+    assert (done.exit_code, "login-bug: copied" in done.output) == (0, True), done.output
+    return url
+
+
+def without_file(done: Result) -> dict[str, Any]:
+    """What a command printed, but for the file that it read."""
+    return {key: value for key, value in json.loads(done.stdout).items() if key != "recording"}
+
+
+def test_commands_say_the_same_of_a_session_in_a_database(run: Run, copied: str, folder: Folder) -> None:
+    """What is listed, shown, composed, verified, exported and compacted is what it is in files."""
+    for command in (
+        ("sessions", "--json"), ("context", "login-bug", "--json"), ("verify", "--all", "--json"),
+        ("sessions", "show", "login-bug", "--json"), ("compact", "login-bug", "--report", "--json"),
+        ("replay", "login-bug", "--json"),
+    ):  # fmt: skip
+        ours, theirs = run(*command), run("--store", copied, *command)
+        assert (theirs.exit_code, without_file(theirs)) == (0, without_file(ours)), command
+    written = folder.path.parent / "out.jsonl"
+    assert (
+        run("--store", copied, "sessions", "export", "login-bug", "--format", "jsonl", "-o", str(written)).exit_code
+        == 0
+    )
+    assert written.read_bytes() == folder.file("login-bug").read_bytes()
+
+
+def test_the_variable_names_a_database_too(run: Run, copied: str) -> None:
+    """`SIGHTLINE_STORE` is heard by every command; --store goes before it."""
+    listed = run("sessions", "--json", env={"SIGHTLINE_STORE": copied})
+    assert [each["id"] for each in json.loads(listed.stdout)["sessions"]] == ["login-bug"]
+    assert run("sessions", "delete", "login", "--yes", env={"SIGHTLINE_STORE": copied}).exit_code == 0
+    assert "No sessions" in run("sessions", env={"SIGHTLINE_STORE": copied}).output
+
+
+def test_sessions_come_back_into_files(run: Run, copied: str, folder: Folder, tmp_path: Path) -> None:
+    """Into a folder that there is not yet, byte for byte; a second time there is nothing to do."""
+    for state in ("copied", "same"):
+        done = run("store", "copy", copied, str(tmp_path / "back"), "--json")
+        assert [each["state"] for each in json.loads(done.stdout)["sessions"]] == [state]
+    assert (tmp_path / "back" / "login-bug.jsonl").read_bytes() == folder.file("login-bug").read_bytes()
+
+
+def test_a_session_that_cannot_be_copied_is_named(run: Run, copied: str, tmp_path: Path) -> None:
+    """The others are copied, and the exit code says that one was not."""
+    done = run("store", "copy", copied, str(tmp_path / "back"), "--session", "nobody", "--session", "login-bug")
+    assert done.exit_code == 1
+    assert "nobody: no session 'nobody'" in done.output.replace("\n", " ")
+    assert "login-bug: copied" in done.output
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_no_output_has_a_password(run: Run, copied: str, tmp_path: Path, lang: str) -> None:
+    """Neither what succeeds nor what fails, nor a traceback."""
+    away = "postgresql://me:s3cret@127.0.0.1:1/name?connect_timeout=1"
+    for command in (
+        ("--store", copied, "doctor", "--offline"), ("--store", copied, "sessions", "show", "nobody"),
+        ("--store", away, "sessions"), ("--store", away, "doctor", "--offline"), ("store", "copy", away, "back"),
+        ("store", "copy", copied, str(tmp_path / "back")), ("--store", f"{away}&nonsense=1", "sessions"),
+        ("--store", "mysql://me:s3cret@host/name", "sessions"),
+    ):  # fmt: skip
+        done = CliRunner().invoke(app, ["--lang", lang, *command])
+        assert "s3cret" not in done.output + str(done.exception), command
+        assert done.output

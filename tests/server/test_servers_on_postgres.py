@@ -1,0 +1,259 @@
+"""Several servers on one database: they share sessions and events, and any of them may end."""
+
+import asyncio
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from loopback import Server
+from serve_process import ServeProcess, last_words
+from test_proxy_load import Client, at_once, clients, said_to
+from tests.conftest import Tried
+from through_proxy import MODELS, TOKEN
+from upstream import Asked, Upstream
+from upstream_script import Answer, answer, hang
+
+from postgres_server import PostgresServer
+from sightline import PostgresStores, Session
+from sightline.log.entries import decode
+from sightline.server.access_token import hash_token
+from sightline.server.app import create_app
+from sightline.server.config import Config
+from sightline.server.event_relay import EventRelay
+from sightline.server.events import Event, Hub
+
+SHOWN = {"x-sightline-token": TOKEN}
+JSON = {"content-type": "application/json", "authorization": "Bearer any"}
+
+
+@pytest.fixture
+def url(postgres: PostgresServer) -> str:
+    """A schema of its own."""
+    return postgres.url()
+
+
+@pytest.fixture
+def stores(url: str) -> Iterator[PostgresStores]:
+    """What the servers write to."""
+    with closing(PostgresStores(url)) as made:
+        yield made
+
+
+@contextmanager
+def processes(folder: Path, upstream: Upstream, url: str, count: int = 2) -> Iterator[list[ServeProcess]]:
+    """So many servers, each a process with a folder of its own."""
+    with ExitStack() as stack:
+        served = []
+        for number in range(count):
+            (own := folder / f"machine{number}").mkdir()
+            served.append(stack.enter_context(ServeProcess(own, upstream, "--store", url)))
+        yield served
+
+
+def kept(stores: PostgresStores) -> dict[str, list[str]]:
+    """The texts of every session, by its first. Each log is whole: its seqs are dense, and no entry is there twice."""
+    found = {}
+    for name in stores.sessions():
+        with closing(stores.open(name)) as store:
+            store.refresh()
+            entries = [decode(line.data) for line in store.scan()]
+            assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
+            assert len({entry.uuid for entry in entries}) == len(entries)
+        with Session.inspect(name, stores=stores) as session:
+            texts = [session.items.text(item.id) for item in session.items]
+        found[texts[0]] = texts
+    return found
+
+
+def test_any_server_goes_on_with_a_conversation(tmp_path: Path, url: str, stores: PostgresStores, tried: Tried) -> None:
+    """Streams through two servers in turn, then one is killed in the middle of them: nothing is lost or doubled."""
+    number = 6
+
+    def script(asked: Asked) -> Answer:
+        question = last_words(asked.wire, asked.body)
+        return hang(answer(said_to(question)), after=7) if "question 2" in question and hangs else at_once(asked)
+
+    async def converse(served: list[ServeProcess]) -> list[Client]:
+        nonlocal hangs
+        async with clients(number, "Talk") as talks:
+            for turn in range(2):
+                await asyncio.gather(*(talk.ask(served[(at + turn) % 2].url) for at, talk in enumerate(talks)))
+                assert all(talk.is_whole for talk in talks)
+            hangs, together = True, asyncio.Barrier(number)
+
+            async def kill() -> None:
+                if await together.wait() == 0:
+                    served[0].signal(signal.SIGKILL)
+
+            await asyncio.gather(*(talk.ask(served[0].url, kill) for talk in talks))
+            assert not any(talk.is_whole for talk in talks)
+            hangs = False
+            await asyncio.gather(*(talk.again(served[1].url) for talk in talks))
+            await asyncio.gather(*(talk.ask(served[1].url) for talk in talks))
+            assert all(talk.is_whole for talk in talks)
+            return talks
+
+    hangs = False
+    with Upstream(script, keep=False) as upstream, processes(tmp_path, upstream, url) as served:
+        talks = asyncio.run(converse(served))
+        served[1].signal()
+        served[1].wait()
+        assert upstream.invalid == []
+    assert kept(stores) == {talk.texts[0]: talk.texts for talk in talks}
+    tried("streams", number * 5)
+
+
+def test_one_conversation_through_two_servers_at_once(tmp_path: Path, url: str, stores: PostgresStores) -> None:
+    """Each gets its answer, and both answers are in the log, the slower one on a branch of its own."""
+    body = json.dumps({"model": MODELS["chat"], "messages": [{"role": "user", "content": "The same question"}]})
+    said: list[int] = []
+
+    def ask(server: ServeProcess) -> None:
+        said.append(
+            httpx2.post(f"{server.url}/v1/chat/completions", content=body, headers=JSON, timeout=60).status_code
+        )
+
+    with Upstream(at_once) as upstream, processes(tmp_path, upstream, url) as served:
+        for _ in range(3):
+            threads = [threading.Thread(target=ask, args=(server,)) for server in served]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        for server in served:
+            server.signal()
+            server.wait()
+        assert [line for server in served for line in server.printed if "not logged" in line] == []
+    assert said == [200] * 6
+    kept(stores)
+    [name] = stores.sessions()
+    with closing(stores.open(name)) as store:
+        store.refresh()
+        replies = [entry for line in store.scan() if (entry := decode(line.data)).type == "assistant"]
+    assert (len(replies), len({entry.branch for entry in replies})) == (6, 6)
+
+
+# ---------------------------------------------------------------------- REST and events
+
+
+@pytest.fixture
+def servers(tmp_path: Path, url: str) -> Iterator[tuple[list[str], list[EventRelay]]]:
+    """Two servers in threads, with stores of their own. Their addresses, and what relays their events."""
+    with ExitStack() as stack:
+        addresses, relays = [], []
+        for number in range(2):
+            stores = stack.enter_context(closing(PostgresStores(url)))
+            app = create_app(
+                Config(folder=tmp_path, root=tmp_path / str(number), stores=stores, token_hash=hash_token(TOKEN))
+            )
+            server = Server(app)
+            server.start()
+            stack.callback(server.stop)
+            addresses.append(server.url)
+            relays.append(app.state.relay)
+            assert app.state.relay.listening.wait(30)
+        yield addresses, relays
+
+
+def call(method: str, url: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
+    """The status and JSON of an answer."""
+    response = httpx2.request(method, url, json=body, timeout=60, trust_env=False, headers=SHOWN)
+    return response.status_code, response.json() if response.content else None
+
+
+def test_servers_show_what_the_other_wrote(servers: tuple[list[str], list[EventRelay]], stores: PostgresStores) -> None:
+    """Sessions, items and deletions; a session that was made anew under its id too. Without any event."""
+    (one, two), relays = servers
+    for relay in relays:
+        relay.close()
+    for text in ("first", "second"):
+        assert call("POST", f"{one}/api/sessions", {"id": "s"})[0] == 201
+        with Session.resume("s", stores=stores) as session:  # as a third process
+            session.user(text)
+        assert [each["id"] for each in call("GET", f"{two}/api/sessions")[1]["sessions"]] == ["s"]
+        status, items = call("GET", f"{two}/api/sessions/s/items")
+        assert (status, text in json.dumps(items)) == (200, True)
+        assert call("DELETE", f"{one}/api/sessions/s")[0] == 204
+        assert call("GET", f"{two}/api/sessions/s/items")[0] == 404
+
+
+def test_events_of_one_server_are_seen_at_the_other(servers: tuple[list[str], list[EventRelay]]) -> None:
+    """As they happen."""
+    (one, two), _ = servers
+    with httpx2.stream("GET", f"{two}/api/events", timeout=60, trust_env=False, headers=SHOWN) as stream:
+        lines = stream.iter_lines()
+        assert call("POST", f"{one}/api/sessions", {"id": "s"})[0] == 201
+        told = next(
+            json.loads(line.removeprefix("data: ")) for line in lines if "session_created" in line and "data" in line
+        )
+    assert told["session"] == "s"
+
+
+def test_a_conversation_that_was_deleted_and_begun_anew_goes_on(
+    tmp_path: Path, url: str, stores: PostgresStores
+) -> None:
+    """A server that had the deleted one open goes on with the new one."""
+    body = {"model": MODELS["chat"], "messages": [{"role": "user", "content": "Again?"}]}
+    with ExitStack() as stack:
+        upstream = stack.enter_context(Upstream(at_once))
+        upstreams = {"anthropic": upstream.anthropic_url, "openai": upstream.openai_url}
+        apps, addresses = [], []
+        for number in range(2):
+            own = stack.enter_context(closing(PostgresStores(url)))
+            apps.append(
+                create_app(Config(folder=tmp_path, root=tmp_path / str(number), stores=own, upstreams=upstreams))
+            )
+            server = Server(apps[-1])
+            server.start()
+            stack.callback(server.stop)
+            addresses.append(f"{server.url}/v1/chat/completions")
+
+        def ask(address: str) -> None:
+            assert httpx2.post(address, json=body, headers=JSON, timeout=60, trust_env=False).status_code == 200
+
+        for address in addresses:
+            ask(address)
+        stores.delete(stores.sessions()[0])
+        for address in addresses:
+            ask(address)
+        assert [app.state.totals.unlogged for app in apps] == [0, 0]
+    [texts] = kept(stores).values()
+    assert texts[0] == "Again?"
+    assert len(texts) == 2
+
+
+def follow(hub: Hub, until: Callable[[Event], bool]) -> Event:
+    """The first such event of a hub."""
+
+    async def read() -> Event:
+        async for each in hub.follow(after="0-0"):
+            if each is not None and until(each.event):
+                return each.event
+        raise AssertionError("the hub was closed")
+
+    return asyncio.run(asyncio.wait_for(read(), 60))
+
+
+def test_missed_events_are_told_as_a_reset(url: str, postgres: PostgresServer) -> None:
+    """After the connection was lost, and if there are too many or too large ones; own events come once."""
+    hubs = [Hub(), Hub()]
+    stores = [PostgresStores(url), PostgresStores(url)]
+    relays = [EventRelay(each.database, hub) for each, hub in zip(stores, hubs, strict=True)]
+    for relay in relays:
+        relay.start()
+        assert relay.listening.wait(30)
+    hubs[0].publish(Event("append", "s", data={"large": "x" * 9_000}))
+    assert follow(hubs[1], lambda event: event.kind == "append") == Event("append", "s")
+    with postgres.connect() as admin:
+        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
+    assert follow(hubs[1], lambda event: event.kind == "reset")
+    for relay in relays:
+        relay.close()
+    for each in stores:
+        each.close()
