@@ -175,6 +175,7 @@ def compare_litellm() -> None:
 
     import litellm
     from litellm.utils import trim_messages
+
     from sightline.adapters.litellm import SightlineHook
 
     class Scripted(litellm.CustomLLM):  # type: ignore[misc]

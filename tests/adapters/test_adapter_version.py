@@ -49,6 +49,20 @@ def test_a_supported_version_is_imported(found: str, monkeypatch: pytest.MonkeyP
     version.check_version("langchain", oldest=(1, 1), before=2)
 
 
+@pytest.mark.parametrize("found", ["0.1.0", "9.0.0"])
+@pytest.mark.parametrize(
+    ("name", "package"), [("strands", "strands-agents"), ("google_adk", "google-adk"), ("litellm", "litellm")]
+)
+def test_frameworks_of_other_environments_say_it_too(
+    name: str, package: str, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything of theirs is imported."""
+    monkeypatch.setattr(version, "version", lambda _: found)
+    says = rf"sightline\.adapters\.{name} works with {package} .* and {found} is installed.*sightline\[{package}\]"
+    with pytest.raises(ImportError, match=says):
+        importlib.import_module(f"sightline.adapters.{name}")
+
+
 def test_a_missing_framework_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """As for every optional part."""
 

@@ -268,3 +268,18 @@ def test_annotations_are_read_from_where_one_knows_them(tmp_path: Path) -> None:
         session.refresh()
         assert [value for _, _, value in session.annotations("mine", known)] == [2]
         assert [value for _, _, value in session.annotations("mine")] == [1, 2]
+
+
+def test_a_list_that_was_made_from_the_log_is_not_appended_again(tmp_path: Path) -> None:
+    """Also after a restart, and also where another program has gone on with the session."""
+    with Session.new(tmp_path, session_id="s") as session:
+        History(session).follow(TALK[:2])
+        session.user("from elsewhere")
+        made = [*TALK[:2], said("user", "from elsewhere"), said("assistant", "there")]
+        session.reply("there")
+        History(session).adopt(made)
+    with Session.resume("s", tmp_path) as session:
+        followed = History(session)
+        followed.follow([*made, said("user", "and now?")])
+        assert texts(followed.session) == ["first question", "first answer", "from elsewhere", "there", "and now?"]
+        assert followed.session.branches == [""]

@@ -125,7 +125,13 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
         taken = set(agent.tool_names)
         agent.tool_registry.process_tools([tool for tool in self._tools if tool.tool_name not in taken])
         if not agent.messages and getattr(agent, "_session_manager", None) is None:
-            agent.messages.extend(self.messages())  # a new process goes on
+            agent.messages.extend(self._restore())  # a new process goes on
+
+    def _restore(self) -> list[Json]:
+        with self._conversations.use(self.session_id) as history:
+            messages = strands_messages.write(history.session.transcript().body)
+            history.adopt(messages)  # other programs may have gone on with the session
+            return messages
 
     async def _call_model(self, context: Any, call: Callable[[Any], AsyncIterator[Any]]) -> AsyncIterator[Any]:
         composed = await asyncio.to_thread(self._compose, context)

@@ -32,6 +32,7 @@ class Config(Struct, frozen=True, kw_only=True):
     upstreams: Mapping[str, str] = field(default_factory=lambda: dict(PROVIDERS))  # where requests go, by provider
     window: int | None = None  # tokens; None: that of the model
     economy: str = "off"  # see `Focus`
+    recall: bool = True  # whether `expand` and `recall` join requests that have tools: somebody must answer their calls
     host: str = "127.0.0.1"
     hosts: tuple[str, ...] = ()  # names of this server besides loopback's
     token_hash: str = ""  # of the token that callers must show (see `safety`); empty: nothing below /api is answered

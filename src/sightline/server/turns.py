@@ -105,6 +105,10 @@ class Turns:
         for conversations in self._conversations.values():
             conversations.close()
 
+    def know_window(self, model: str, tokens: int) -> None:
+        """Say how large the context window of a model is, where somebody knows it. A refusal has told it better."""
+        self._windows.setdefault(model, tokens)
+
     @property
     def asks_database(self) -> bool:
         """Whether `passes` may ask a database, which takes a thread."""
@@ -265,7 +269,8 @@ class Turns:
 
     def _set_head(self, session: Session, asked: ModelRequest, *, recall: bool) -> None:
         """Tell the session the system prompt and the tools of a request, if they are others than those of before."""
-        head = _Head(asked.fields.get(asked.format.system), asked.head, asked.tools, recall and asked.takes_tools)
+        recall = recall and self._config.recall and asked.takes_tools
+        head = _Head(asked.fields.get(asked.format.system), asked.head, asked.tools, recall)
         if self._told.get(session) == head:
             return
         if system := asked.system_text():

@@ -28,6 +28,7 @@ from sightline.session.message_list import (
     Seen,
     count_shared,
     held_bytes,
+    item_before,
     link,
     match,
     possible_ends,
@@ -150,10 +151,8 @@ class History:
         an answer there are the same request, sent again.
         """
         self._seen, self._given = [], []
-        read, place = (
-            self._read(messages, 0),
-            (self._reply_ids.setdefault(reply_id, self.end) if reply_id else self.end),
-        )
+        read = self._read(messages, 0)
+        place = self._reply_ids.setdefault(reply_id, self.end) if reply_id else self.end
         sent = link(messages, read, self._bases.get(place.chain, place.chain))[-1].chain
         if (waiting := next((each for each, end in self._ends.items() if end == sent), None)) is not None:
             self._open(waiting)
@@ -211,6 +210,16 @@ class History:
     def match(self, messages: Sequence[Message]) -> list[tuple[Any | None, list[Message]]]:
         """Return messages of a payload in groups, each with the message of the list that it shows unchanged or None."""
         return [(None if at is None else self._given[at], same) for at, same in match(messages, self._seen, self._at)]
+
+    @locked
+    def adopt(self, messages: Sequence[Any]) -> None:
+        """Say that a list has all that the branch has, because it was made from it: nothing of it is appended again."""
+        seen = link(messages, self._read(messages, 0), START)
+        if seen and self._end_of(self.session.branch) != seen[-1].chain:
+            note = HistoryNote([(each.chain.hex(), 0) for each in seen])
+            retry_on_conflict(lambda: self.session.extend([], note=note), self.session.refresh)
+            for each in seen:
+                self._put(each.chain, "", self.session.branch)
 
     @locked
     def close(self, *, with_first: bool = True) -> None:
@@ -366,7 +375,8 @@ class History:
             self._open(place.branch)
             self._switch(self.session.fork(place.item))
         else:
-            self._switch(self.session.fork(self._item_before()))
+            mine = {place.item for places in self._places.values() for place in places}
+            self._switch(self.session.fork(item_before(self.session.items, mine)))
         self._ends[self.session.branch] = seen[known - 1].chain if known else START
         return known
 
@@ -376,16 +386,6 @@ class History:
             has = [chain for chain, places in self._places.items() if any(map(self._has, places))]
             self._ends[branch] = has[-1] if has else START
         return self._ends[branch]
-
-    def _item_before(self) -> str | int:
-        """Return the last item that was in the session before the list; 0 if there is none."""
-        mine = {place.item for places in self._places.values() for place in places}
-        before: str | int = 0
-        for item in self.session.items:
-            if item.id in mine:
-                break
-            before = item.id
-        return before
 
     def _has(self, place: Place) -> bool:
         try:

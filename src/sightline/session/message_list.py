@@ -1,6 +1,6 @@
 """A list of messages that another program holds: what is remembered of each message, and digests to know it again."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.values.items import Blob, Call, Message, Part, Result, Role, Text, plain_text
+from sightline.values.items import Blob, Call, Item, Message, Part, Result, Role, Text, plain_text
 from sightline.wire import common, view
 
 START = b""  # the digest of a list without messages
@@ -134,6 +134,16 @@ def count_shared(seen: Sequence[Seen], count: int) -> int:
             return count
         answered |= seen[at].results
     return count
+
+
+def item_before(items: Iterable[Item], mine: Collection[str]) -> str | int:
+    """Return the last item that was in a session before the first of these, which are a list's; 0 if there is none."""
+    before: str | int = 0
+    for item in items:
+        if item.id in mine:
+            break
+        before = item.id
+    return before
 
 
 def held_bytes(seen: Seen) -> int:

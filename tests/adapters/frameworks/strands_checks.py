@@ -259,6 +259,28 @@ def test_a_session_manager_of_strands_restores_the_list_and_the_log_goes_on(tmp_
         ours.restore_from_session({"__name__": "SlidingWindowConversationManager", "removed_message_count": 2})
 
 
+def test_another_program_goes_on_with_the_session_and_back_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the library adds is in the next agent's list, and everything is in the log once."""
+    monkeypatch.setenv("SIGHTLINE_HOME", str(tmp_path / "home"))
+    for number in range(3):
+        ours = manager(tmp_path)
+        made, model = agent(ours, [[{"text": f"Hello {number}."}]])
+        made(f"I am Ann {number}.")
+        ours.close()
+        with sl.Session.resume("T", tmp_path) as session:
+            session.user(f"My colour is blue {number}.")
+            session.compose(BUDGET)
+            session.reply(f"Noted {number}.")
+    shown = [block["text"] for message in model.calls[-1]["messages"] for block in message["content"]]
+    said = [(f"I am Ann {at}.", f"Hello {at}.", f"My colour is blue {at}.", f"Noted {at}.") for at in range(3)]
+    assert shown == [text for each in said for text in each][:-3]
+    with sl.Session.inspect("T", tmp_path) as session:
+        assert texts(session) == [text for each in said for text in each]
+        assert session.branches == [""]
+
+
 def test_an_edited_question_is_a_branch() -> None:
     """What was taken out of the agent's list stays in the log."""
     ours = manager()
