@@ -39,10 +39,15 @@ class Conversations:
     Those that were not used for long are closed, and opened again when they are used.
     """
 
-    def __init__(self, sessions: Sessions, *, settings: Settings | None = None, most_open: int = _MOST_OPEN) -> None:
-        """`settings` are those of new sessions. Raises BadInput if `sessions` is nothing that sessions come from."""
+    def __init__(
+        self, sessions: Sessions, *, settings: Settings | None = None, most_open: int = _MOST_OPEN, program: str = ""
+    ) -> None:
+        """`settings` are those of new sessions, `program` as for `History`.
+
+        Raises BadInput if `sessions` is nothing that sessions come from.
+        """
         self._sessions = sessions.session if isinstance(sessions, AsyncSession) else sessions
-        self._settings, self._most_open = settings, most_open
+        self._settings, self._most_open, self._program = settings, most_open, program
         known = isinstance(sessions, Session | AsyncSession | str | Path) or callable(sessions)
         if not known and missing(sessions, Stores):
             raise BadInput(
@@ -80,7 +85,7 @@ class Conversations:
         try:
             with entry.lock:
                 if entry.history is None:
-                    entry.history = History(self._open(name))
+                    entry.history = History(self._open(name), program=self._program)
                 yield entry.history
         finally:
             with self._lock:
