@@ -12,11 +12,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 _CORE: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-_FOLDERS = ("src", "tests", "tests/adapters", "tests/server", "tests/agent/models")  # where helpers of tests are
+_FOLDERS = ("tests", "tests/adapters", "tests/server", "tests/agent/models")  # where helpers of tests are
 
 
 def make_environment(factory: pytest.TempPathFactory, name: str, requirements: Sequence[str]) -> Path:
-    """Make an environment with what Sightline needs and these packages, once in a run. Return its Python."""
+    """Make an environment with Sightline, what it needs and these packages, once in a run. Return its Python."""
     base = factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder = shared / "environments" / name
@@ -28,12 +28,14 @@ def make_environment(factory: pytest.TempPathFactory, name: str, requirements: S
             pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet"]
             done = subprocess.run([*pip, *_CORE, *requirements], capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr[-3000:]
+            [packages] = (folder / "lib").glob("python*/site-packages")
+            (packages / "sightline.pth").write_text(f"{ROOT / 'src'}\n")
             (folder / "ready").touch()
     return folder / "bin" / "python"
 
 
 def run_in(python: Path, *command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command of Python in a folder, with Sightline's source and the helpers of the tests."""
+    """Run a command of Python in a folder, with the helpers of the tests."""
     home = {"HOME": str(folder), "SIGHTLINE_HOME": str(folder / "home"), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
     paths = {"PYTHONPATH": ":".join(str(ROOT / each) for each in _FOLDERS)}
     return subprocess.run(

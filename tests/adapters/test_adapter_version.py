@@ -33,11 +33,11 @@ def test_the_sdk_of_mcp_has_a_range_too(found: str, monkeypatch: pytest.MonkeyPa
         importlib.reload(mcp)
 
 
-@pytest.mark.parametrize("found", ["1.90.0", "2.39.9", "3.0.0"])
+@pytest.mark.parametrize("found", ["1.90.0", "2.54.9", "3.0.0"])
 def test_pydantic_ai_is_named_by_its_package_and_our_extra(found: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The package is the slim one, which the whole one brings too."""
     monkeypatch.setattr(version, "version", lambda _: found)
-    says = rf"pydantic_ai works with pydantic-ai-slim 2\.40 .* before 3, and {found}.*sightline\[pydantic-ai\]"
+    says = rf"pydantic_ai works with pydantic-ai-slim 2\.55 .* before 3, and {found}.*sightline\[pydantic-ai\]"
     with pytest.raises(ImportError, match=says):
         importlib.reload(pydantic_ai)
 

@@ -23,7 +23,8 @@ from sightline.values.items import Call
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 
-check_version("pydantic-ai-slim", oldest=(2, 40), before=3, extra="pydantic-ai")
+# In earlier versions a request that is changed replaces the messages of the run.
+check_version("pydantic-ai-slim", oldest=(2, 55), before=3, extra="pydantic-ai")
 
 from pydantic_ai import RunContext, Tool  # noqa: E402
 from pydantic_ai.capabilities import AbstractCapability  # noqa: E402
@@ -58,7 +59,7 @@ class SightlineCapability(AbstractCapability[Any]):
         session for one conversation. `settings` are those of new sessions.
         """
         self.budget = budget
-        self._conversations = Conversations(sessions, settings=settings)
+        self._conversations = Conversations(sessions, settings=settings, program="pydantic-ai")
         self._asked: Listed | None = None  # the messages of the run at its last request
 
     def session_of(self, conversation_id: str) -> Session:

@@ -73,12 +73,14 @@ class HistoryNote(Struct, omit_defaults=True):
     digest of the list that it answers and of what it says, its item, and the id by which the provider knows it. `base`
     is the reply after which the messages were said without the list before it. `after` is an item: the other program
     began a new list there with a summary of its own, and everything up to this item is not part of the new list.
+    `program`: whose list it is, if several programs follow lists of their own in one session.
     """
 
     links: list[tuple[str, Count]] = []
     reply: tuple[str, ...] | None = None
     base: str | None = None
     after: str = ""
+    program: str = ""
 
 
 class CompactNote(Struct, omit_defaults=True):

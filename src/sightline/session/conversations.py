@@ -47,13 +47,14 @@ class Conversations:
         settings: Settings | None = None,
         most_open: int = _MOST_OPEN,
         wire: str | Reader = "",
+        program: str = "",
     ) -> None:
-        """`settings` are those of new sessions, `wire` is the format of the messages, as for `History`.
+        """`settings` are those of new sessions, `wire` and `program` as for `History`.
 
         Raises BadInput if `sessions` is nothing that sessions come from.
         """
         self._sessions = sessions.session if isinstance(sessions, AsyncSession) else sessions
-        self._settings, self._most_open, self._wire = settings, most_open, wire
+        self._settings, self._most_open, self._wire, self._program = settings, most_open, wire, program
         known = isinstance(sessions, Session | AsyncSession | str | Path) or callable(sessions)
         if not known and missing(sessions, Stores):
             raise BadInput(
@@ -91,7 +92,7 @@ class Conversations:
         try:
             with entry.lock:
                 if entry.history is None:
-                    entry.history = History(self._open(name), wire=self._wire)
+                    entry.history = History(self._open(name), wire=self._wire, program=self._program)
                 yield entry.history
         finally:
             with self._lock:

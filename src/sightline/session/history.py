@@ -54,9 +54,12 @@ class History:
     `session` writes to the branch of the list that was given last. The session that was passed in stays open.
     """
 
-    def __init__(self, session: Session, *, wire: str | Reader = "") -> None:
-        """`wire`: the format of the messages, or its name; without it each is read in its own, as by `extend`."""
-        self.session, self._first, self._wire = session, session, wire
+    def __init__(self, session: Session, *, wire: str | Reader = "", program: str = "") -> None:
+        """`wire`: the format of the messages, or its name; without it each is read in its own, as by `extend`.
+
+        `program`: whose list it is.
+        """
+        self.session, self._first, self._wire, self._program = session, session, wire, program
         self._lock, self.held = RLock(), 0  # `held`: bytes of the list that was given last, if it was given as bytes
         self._seen: list[Seen] = []
         self._given: list[Any] = []
@@ -308,7 +311,7 @@ class History:
         base: bytes | None = None,
     ) -> None:
         links = [(each.chain.hex(), len(own)) for each, own in zip(seen, read, strict=True)]
-        note = HistoryNote(links, base=None if base is None else base.hex())
+        note = HistoryNote(links, base=None if base is None else base.hex(), program=self._program)
         neutral = [message for own in read for message in own]
         ids = self.session.extend(neutral, in_place=in_place, is_reply=is_reply, note=note)
         if is_reply:
@@ -331,6 +334,8 @@ class History:
                 note = msgspec.convert(value, HistoryNote)
                 links = [(bytes.fromhex(chain), count) for chain, count in note.links]
             except (msgspec.ValidationError, ValueError):  # another program wrote it: its messages are not known again
+                continue
+            if note.program != self._program:
                 continue
             if note.reply and len(note.reply) > 1:
                 key, item, *ids = note.reply
