@@ -14,7 +14,10 @@ from docs_page import ROOT, blocks
 from postgres_server import running
 
 DOCS = ROOT / "docs"
-ELSEWHERE = {"strands.md"}  # their frameworks have environments of their own: tests/adapters/test_frameworks.py
+ELSEWHERE = {
+    "google-adk.md",
+    "strands.md",
+}  # their frameworks have environments of their own: tests/adapters/test_frameworks.py
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if blocks(page) and page.name not in ELSEWHERE]
 # What a page takes for granted, because another page or the text before it has shown it.
 GIVEN = {
@@ -84,6 +87,7 @@ def test_pages_without_need_are_given_nothing() -> None:
         ("langgraph", PORT, "on 8080."),
         ("langgraph#2", PORT, "on 8080."),
         ("openai-agents", PORT, "on 8080."),
+        ("pydantic-ai", PORT, "on 8080."),
         ("wrap", WARM, "62.6 degrees"),
         ("app", [], "2 steps left"),
         ("strategy", [], "messages of 40 were sent"),

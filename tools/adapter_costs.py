@@ -2,6 +2,8 @@
 
     python tools/adapter_costs.py
 
+With pydantic-ai-harness beside the right pydantic-ai, its strategies are measured too.
+
 Twenty questions, each answered after three tool calls: 80 model calls. For each way it prints how many requests were
 over the budget, the largest request, how much of what was sent is an unchanged beginning of the request before (what a
 provider reads from its cache), how often that beginning was broken, and the cost: a cached token is 0.1, another 1.25.
@@ -11,6 +13,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,12 +23,44 @@ import openai
 from agents import Agent, RunConfig, Runner, SessionSettings, SQLiteSession, function_tool
 from agents.extensions import ToolOutputTrimmer
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
-from cost_table import CALLS, OUTPUT, QUESTIONS, SYSTEM, WINDOW, Request, heading, read_log, report, words
+from cost_table import (
+    CALLS,
+    OUTPUT,
+    QUESTIONS,
+    SYSTEM,
+    WINDOW,
+    Request,
+    count_tokens,
+    heading,
+    read_log,
+    report,
+    words,
+)
+from pydantic_ai import Agent as TypedAgent
+from pydantic_ai import Tool
+from pydantic_ai.capabilities import ProcessHistory
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.usage import RequestUsage
 
 import sightline as sl
 from sightline.adapters.openai_agents import recall_tools, run_options
+from sightline.adapters.pydantic_ai import SightlineCapability
 
 # ---------------------------------------------------------------------- the Agents SDK
+
+
+def read_log_tool(name: str) -> str:
+    """Read a log."""
+    return read_log(name)
 
 
 @function_tool
@@ -135,7 +170,61 @@ def compare_clients() -> None:
         report("openai: sl.wrap(client)", run_client(wrap, lambda messages: messages))
 
 
+# ---------------------------------------------------------------------- pydantic-ai
+
+
+def run_typed(capabilities: list[Any]) -> list[Request]:
+    """Run all questions in one conversation of an agent of pydantic-ai."""
+    asked: list[Request] = []
+    numbers = count()
+
+    def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        head = SYSTEM + json.dumps([[tool.name, tool.parameters_json_schema] for tool in info.function_tools])
+        dumped = ModelMessagesTypeAdapter.dump_python(messages, mode="json", exclude_none=True)
+        asked.append([head, *(words(part) for message in dumped for part in message["parts"])])
+        usage = RequestUsage(input_tokens=sum(map(count_tokens, asked[-1])), output_tokens=10)
+        if (len(asked) - 1) % (CALLS + 1) == CALLS:
+            return ModelResponse(parts=[TextPart("All is well with these three.")], usage=usage)
+        at = next(numbers)
+        return ModelResponse(parts=[ToolCallPart("look", {"name": f"log-{at}"}, f"c{at}")], usage=usage)
+
+    agent: TypedAgent[None, str] = TypedAgent(
+        FunctionModel(respond), instructions=SYSTEM, tools=[Tool(read_log_tool, name="look")], capabilities=capabilities
+    )
+    history: list[ModelMessage] = []
+    for number in range(QUESTIONS):
+        text = f"Question {number}: how are the next three?"
+        history = agent.run_sync(text, message_history=history, conversation_id="s").all_messages()
+    return asked
+
+
+def last_typed(messages: list[ModelMessage], most: int = 3) -> list[ModelMessage]:
+    """The last questions with all that belongs to them: what pydantic-ai's documentation shows as a processor."""
+    starts = [
+        at
+        for at, message in enumerate(messages)
+        if isinstance(message, ModelRequest) and any(isinstance(part, UserPromptPart) for part in message.parts)
+    ]
+    return messages[starts[-most:][0] :]
+
+
+def compare_typed() -> None:
+    """The whole history, a history processor that keeps the last questions, and our capability."""
+    report("pydantic-ai: the whole history", run_typed([]))
+    report("pydantic-ai: ProcessHistory, three questions", run_typed([ProcessHistory(last_typed)]))
+    with suppress(ImportError):  # its own strategies are a package apart, which wants one version of pydantic-ai
+        from pydantic_ai_harness.compaction import ClearToolResults, SlidingWindowCompaction
+
+        most, kept = WINDOW - OUTPUT - 1_200, (WINDOW - OUTPUT) // 2  # they do not count instructions and tools
+        sliding = SlidingWindowCompaction(max_tokens=most, keep_tokens=kept, tokenizer=count_tokens)
+        report("pydantic-ai: SlidingWindowCompaction", run_typed([sliding]))
+        report("pydantic-ai: ClearToolResults", run_typed([ClearToolResults(max_tokens=most, tokenizer=count_tokens)]))
+    ours = SightlineCapability(sl.Budget(WINDOW, OUTPUT), sessions=sl.MemoryStores())
+    report("pydantic-ai: SightlineCapability()", run_typed([ours]))
+
+
 if __name__ == "__main__":
     heading()
     compare_agents()
     compare_clients()
+    compare_typed()

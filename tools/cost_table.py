@@ -9,7 +9,9 @@ WINDOW, OUTPUT = 12_000, 1_000
 QUESTIONS, CALLS = 20, 3
 SYSTEM = "You look after the servers of a small company. " * 20
 Request = list[str]  # what is sent, in pieces from the beginning
-_FRAME = ("id", "call_id", "tool_call_id", "type", "status")
+_FRAME = (  # what no model reads
+    "id", "call_id", "tool_call_id", "type", "status", "timestamp", "part_kind", "kind", "outcome",
+)  # fmt: skip
 count_tokens = counter("o200k_base").count
 
 

@@ -14,7 +14,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 SOURCE = Path(__file__).parent.parent / "src" / "sightline"
-EXTRAS = ("", "cli", "apps", "code", "agent", "langchain", "chat", "local", "mcp", "openai-agents", "server", "all")
+EXTRAS = ("", "cli", "apps", "code", "agent", "langchain", "chat", "local", "mcp", "openai-agents", "pydantic-ai",
+          "server", "all")  # fmt: skip
 
 
 def main() -> None:

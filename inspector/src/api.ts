@@ -41,6 +41,29 @@ export function takeToken(): boolean {
   return true;
 }
 
+const TABS = new BroadcastChannel(KEPT); // only pages of this server hear it
+const ANSWER = 200; // milliseconds in which another tab answers
+
+/** Give the token to tabs of this server that ask for it, such as one that a link was opened in. */
+export function shareToken(): void {
+  TABS.addEventListener("message", ({ data }) => {
+    const token = sessionStorage.getItem(KEPT);
+    if (data === "wanted" && token) TABS.postMessage({ token });
+  });
+}
+
+/** Take the token from another tab of this server, if there is one. */
+export function askTabs(): Promise<void> {
+  return new Promise((resolve) => {
+    const hear = ({ data }: MessageEvent) => {
+      if (typeof data?.token === "string") (setToken(data.token), resolve());
+    };
+    TABS.addEventListener("message", hear);
+    setTimeout(() => (TABS.removeEventListener("message", hear), resolve()), ANSWER);
+    TABS.postMessage("wanted");
+  });
+}
+
 function headers(): Record<string, string> {
   const token = sessionStorage.getItem(KEPT);
   return token ? { "X-Sightline-Token": token } : {};

@@ -155,7 +155,7 @@ function SessionFrame({ route, server }: { route: Route; server: ServerInfo | un
   );
 }
 
-const AT_ONCE: View[] = ["items", "changes", "windows"]; // they need no counts, so a long session is seen before it is counted
+const AT_ONCE: View[] = ["call", "items", "changes", "windows"]; // they need no counts, so a long session is seen before it is counted
 
 /** What every view of a session gets. */
 export interface Place {
@@ -165,16 +165,20 @@ export interface Place {
   server: ServerInfo | undefined;
 }
 
+/** The number of a call in an address; 0 if it is none. */
+function callNumber(text: string | null): number {
+  const number = Number(text);
+  return Number.isInteger(number) && number > 0 ? number : 0;
+}
+
 function show(route: Route, place: Place) {
   const views: Record<View, () => preact.JSX.Element> = {
     context: () => <ContextView {...place} />,
-    call: () => (
-      <CallView {...place} number={Number(route.arg) || 0} compare={Number(route.options.get("with")) || 0} />
-    ),
+    call: () => <CallView {...place} number={callNumber(route.arg)} compare={callNumber(route.options.get("with"))} />,
     items: () => <ItemsView {...place} item={route.arg} />,
     tokens: () => <TokensView {...place} />,
     changes: () => <ChangesView {...place} />,
-    try: () => <TryView {...place} number={Number(route.arg) || 0} />,
+    try: () => <TryView {...place} number={callNumber(route.arg)} />,
     windows: () => <WindowsView {...place} />,
     chat: () => <ChatView {...place} />,
   };

@@ -1,41 +1,23 @@
 // One call: the payload as the model got it, item by item; what changed since the call before; two calls compared.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { query } from "./api";
 import type { Place } from "./app";
 import { DiffPanel } from "./difference";
-import { below, linkTo, useDetail, useEvents, useNarrow } from "./hooks";
+import { below, linkTo, useDetail, useEvents, useLoad, useNarrow } from "./hooks";
 import { ItemPane, LongText } from "./item";
 import { LongList, usePages } from "./list";
-import { useTotal } from "./kinds";
 import { kindName, reasonText, say } from "./phrases";
 import { bytes, dollars, oneLine, percent, short, when, whole } from "./text";
 import type { CallPage, CallRow, Change, Line } from "./types";
 import { Busy, Empty, Failure, Kind, Level, Stat, Text } from "./ui";
 
-export function CallView({ session, branch, details, number, compare }: Place & { number: number; compare: number }) {
-  const total = useTotal(session, branch, details!.facts, "timeline");
-  if (total === undefined)
-    return (
-      <div class="page">
-        <Busy />
-      </div>
-    );
-  const chosen = number || total;
-  if (!total)
-    return (
-      <div class="page">
-        <Empty title={say("no calls")}>
-          <p>{say("no calls advice")}</p>
-        </Empty>
-      </div>
-    );
+export function CallView({ session, branch, number, compare }: Place & { number: number; compare: number }) {
   return (
     <OneCall
-      key={`${chosen} ${branch}`}
+      key={`${session} ${branch} ${number}`}
       session={session}
       branch={branch}
-      number={chosen}
-      total={total}
+      asked={number}
       compare={compare}
     />
   );
@@ -49,17 +31,27 @@ interface Props {
   compare: number;
 }
 
-function OneCall({ session, branch, number, total, compare }: Props) {
+interface Asked {
+  session: string;
+  branch: string;
+  asked: number; // 0: the last one
+  compare: number;
+}
+
+function OneCall({ session, branch, asked, compare }: Asked) {
+  const shown = useRef(asked); // the last one stays the one that was shown, also when others follow it
   const pages = usePages<Line>(
-    (start, limit) => below(session, `/calls/${number}${query({ start, limit })}`, branch),
-    `${session} ${branch} ${number}`,
+    (start, limit) => below(session, `/calls/${shown.current || "last"}${query({ start, limit })}`, branch),
+    `${session} ${branch} ${asked}`,
     (answer: CallPage) => ({ rows: answer.lines, total: answer.total }),
     200,
   );
-  useEvents(session, ["mark"], pages.reload);
+  const page = pages.first as CallPage | undefined;
+  if (page?.calls) shown.current = page.call.number;
+  const waits = page !== undefined && (!page.calls || page.call.reply === null);
+  useEvents(session, waits ? ["mark", "append", "payload"] : ["mark"], pages.reload);
   const [selected, setSelected] = useState(-1);
   const detail = useDetail(selected);
-  const page = pages.first as CallPage | undefined;
   if (pages.error && !page)
     return (
       <div class="page">
@@ -72,12 +64,22 @@ function OneCall({ session, branch, number, total, compare }: Props) {
         <Busy />
       </div>
     );
+  if (!page.calls)
+    return (
+      <div class="page">
+        <Empty title={say("no calls")}>
+          <p>{say("no calls advice")}</p>
+        </Empty>
+      </div>
+    );
+  const number = page.call.number;
+  const other = compare === number ? 0 : compare;
   const line = selected >= 0 ? pages.row(selected) : undefined;
   return (
     <div class="call">
-      <CallHead page={page} session={session} branch={branch} number={number} total={total} compare={compare} />
-      {compare ? (
-        <DiffPanel session={session} branch={branch} a={compare} b={number} />
+      <CallHead page={page} session={session} branch={branch} number={number} total={page.calls} compare={other} />
+      {other ? (
+        <DiffPanel session={session} branch={branch} a={other} b={number} />
       ) : (
         <div class="split">
           <section class="side-list" aria-label={say("payload")}>
@@ -85,7 +87,13 @@ function OneCall({ session, branch, number, total, compare }: Props) {
           </section>
           <section class="detail" ref={detail} aria-label={say("item")}>
             {line ? (
-              <LineDetail session={session} branch={branch} line={line} reason={page.call.reason} />
+              <LineDetail
+                session={session}
+                branch={branch}
+                line={line}
+                reason={page.call.reason}
+                path={below(session, `/calls/${number}${query({ start: selected, limit: 1, text: "full" })}`, branch)}
+              />
             ) : (
               <Overview page={page} session={session} branch={branch} />
             )}
@@ -216,7 +224,7 @@ function Lines({
 }) {
   const narrow = useNarrow();
   const biggest = Math.max(1, ...page.lines.map((line) => line.tokens));
-  const boundary = page.lines.findIndex((line) => !line.cached);
+  const isEdge = (index: number) => pages.row(index)?.cached === false && pages.row(index - 1)?.cached === true;
   return (
     <LongList
       id="line"
@@ -226,7 +234,7 @@ function Lines({
       selected={selected}
       onSelect={onSelect}
       onRange={pages.want}
-      row={(index) => <LineRow line={pages.row(index)} biggest={biggest} edge={boundary > 0 && index === boundary} />}
+      row={(index) => <LineRow line={pages.row(index)} biggest={biggest} edge={isEdge(index)} />}
     />
   );
 }
@@ -249,7 +257,7 @@ function LineRow({ line, biggest, edge }: { line: Line | undefined; biggest: num
         <span class="grow" />
         {line.cached ? <span class="cached-note">{say("cached short")}</span> : null}
         <span class="size" aria-hidden="true">
-          <i class={`kind-${line.kind}`} style={{ width: `${(line.tokens / biggest) * 100}%` }} />
+          <i class={`kind-${line.kind}`} style={{ width: `${Math.min(1, line.tokens / biggest) * 100}%` }} />
         </span>
         <span class="number">{whole(line.tokens)}</span>
       </span>
@@ -261,19 +269,23 @@ function LineRow({ line, biggest, edge }: { line: Line | undefined; biggest: num
   );
 }
 
-/** A line of the payload. The engine's own texts have no item behind them. */
-function LineDetail({
-  session,
-  branch,
-  line,
-  reason,
-}: {
+interface LineProps {
   session: string;
   branch: string;
   line: Line;
   reason: string;
-}) {
+  path: string; // of the line alone, with all of its text
+}
+
+/** A line of the payload. The engine's own texts have no item behind them. */
+function LineDetail({ session, branch, line, reason, path }: LineProps) {
   if (line.id) return <ItemPane session={session} branch={branch} id={line.id} line={line} reason={reason} />;
+  return <OwnText key={path} line={line} path={path} />;
+}
+
+function OwnText({ line, path }: { line: Line; path: string }) {
+  const cut = (line.characters ?? 0) > (line.text?.length ?? 0);
+  const whole_ = useLoad<CallPage>(cut ? path : null);
   return (
     <article class="item">
       <header class="item-head">
@@ -284,8 +296,8 @@ function LineDetail({
           {say("n tokens", { count: whole(line.tokens) })} · {say("own text", { kind: kindName(line.kind) })}
         </p>
       </header>
-      <LongText text={line.text ?? ""} />
-      {(line.characters ?? 0) > (line.text?.length ?? 0) ? (
+      <LongText text={whole_.data?.lines[0]?.text ?? line.text ?? ""} />
+      {cut && !whole_.data ? (
         <p class="muted">{say("beginning only", { count: whole(line.characters ?? 0) })}</p>
       ) : null}
     </article>

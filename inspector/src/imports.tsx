@@ -46,11 +46,7 @@ export function useImports(onDone: () => void): Importer {
   const addFiles = async (files: File[]) => {
     for (const file of files) {
       // one after the other: a folder may hold thousands
-      await run(
-        file.name,
-        () => upload(`/api/imports/upload${query({ name: file.name })}`, file, "application/octet-stream"),
-        files.length === 1,
-      );
+      await run(file.name, () => upload(uploadPath(file), file, "application/octet-stream"), files.length === 1);
     }
   };
   const addPath = (path: string) => void run(path.split("/").pop() ?? path, () => post("/api/imports", { path }), true);
@@ -60,6 +56,11 @@ export function useImports(onDone: () => void): Importer {
     addPath,
     clear: () => setList((old) => old.filter((each) => each.state === "running")),
   };
+}
+
+function uploadPath(file: File): string {
+  const modified = file.lastModified > 0 ? Math.floor(file.lastModified / 1000) : null;
+  return `/api/imports/upload${query({ name: file.name, modified })}`;
 }
 
 /** How far each import is. */

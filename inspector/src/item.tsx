@@ -140,7 +140,7 @@ function Sides({ details, line }: { details: ItemDetails; line?: Line }) {
               : levelName(level)}
             {shown === level ? <span class="tag on">{say("model saw this")}</span> : null}
           </h4>
-          <LongText text={short} />
+          <LongText key={`${details.item.id} ${level}`} text={short} />
         </section>
       )}
       <section aria-label={levelName("full")}>
@@ -149,7 +149,7 @@ function Sides({ details, line }: { details: ItemDetails; line?: Line }) {
           <span class="muted">{say("n tokens", { count: whole(details.item.tokens) })}</span>
           {line && !shown ? <span class="tag on">{say("model saw this")}</span> : null}
         </h4>
-        <LongText text={full} />
+        <LongText key={details.item.id} text={full} />
       </section>
     </div>
   );
@@ -161,12 +161,18 @@ export function LongText({ text }: { text: string }) {
   if (!text) return <p class="muted">{say("no text")}</p>;
   return (
     <>
-      <Text text={text.length > most ? text.slice(0, most) : text} />
+      <Text text={beginning(text, most)} />
       {text.length > most ? (
         <button onClick={() => setMost(most * 4)}>{say("show more", { count: whole(text.length - most) })}</button>
       ) : null}
     </>
   );
+}
+
+/** The first so many characters of a text, without half of the last one. */
+function beginning(text: string, most: number): string {
+  const last = text.charCodeAt(most - 1);
+  return text.slice(0, text.length > most && last >= 0xd800 && last < 0xdc00 ? most - 1 : most);
 }
 
 function ForkButton({ session, branch, id }: { session: string; branch: string; id: string }) {

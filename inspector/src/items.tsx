@@ -1,17 +1,17 @@
 // Every item of a session, however many: a list that reads only what is seen.
 import { useEffect, useState } from "preact/hooks";
-import { get, query } from "./api";
+import { query } from "./api";
 import type { Place } from "./app";
-import { below, useDetail, useEvents, useNarrow, useSettled } from "./hooks";
+import { below, useChange, useDetail, useEvents, useLoad, useNarrow, useSettled } from "./hooks";
 import { ItemPane } from "./item";
 import { LongList, usePages } from "./list";
 import { say } from "./phrases";
-import { oneLine, whole } from "./text";
+import { oneLine, visible, whole } from "./text";
 import type { ItemFacts, ItemPage } from "./types";
 import { Busy, Empty, Failure, Kind } from "./ui";
 
 interface Found {
-  found: { id: string; score: number; text: string }[];
+  found: { id: string; kind: string; snippet: { text: string; match: boolean }[] }[];
 }
 
 export function ItemsView({ session, branch, item }: Place & { item: string }) {
@@ -130,16 +130,11 @@ function FoundList({
   q: string;
   onOpen: (id: string) => void;
 }) {
-  const [state, setState] = useState<Found["found"]>();
   const [selected, setSelected] = useState(-1);
-  useEffect(() => {
-    const stop = new AbortController();
-    get<Found>(below(session, `/search${query({ q, limit: 50 })}`, branch), stop.signal).then(
-      (answer) => setState(answer.found),
-      () => stop.signal.aborted || setState([]),
-    );
-    return () => stop.abort();
-  }, [session, branch, q]);
+  const found = useLoad<Found>(below(session, `/search${query({ q, limit: 50 })}`, branch));
+  useChange(q, () => setSelected(-1));
+  if (found.error) return <Failure error={found.error} retry={found.reload} />;
+  const state = found.data?.found;
   if (!state) return <Busy />;
   if (!state.length)
     return (
@@ -162,9 +157,14 @@ function FoundList({
       row={(index) => (
         <div class="row-two">
           <span class="row-first">
+            <Kind kind={state[index]!.kind} />
             <span class="id">#{state[index]!.id}</span>
           </span>
-          <span class="row-second cut">{oneLine(state[index]!.text, 160)}</span>
+          <span class="row-second cut">
+            {state[index]!.snippet.map((part, at) =>
+              part.match ? <mark key={at}>{visible(part.text)}</mark> : visible(part.text),
+            )}
+          </span>
         </div>
       )}
     />

@@ -1,6 +1,6 @@
 // Kinds of tokens and levels of detail, in the order in which every chart stacks them.
 import { query } from "./api";
-import { below, useLoad } from "./hooks";
+import { below, useChange, useLoad } from "./hooks";
 import type { SessionRow } from "./types";
 
 export const KINDS = [
@@ -27,16 +27,18 @@ export function callCount(facts: SessionRow): number {
   return Math.max(facts.calls, facts.composed);
 }
 
-/** How many calls or items a session has. A very long one that is still being counted is asked for the number. */
+/** How many calls or items a branch has. The list counts all branches together, so one of several is asked for its own. */
 export function useTotal(
   session: string,
   branch: string,
   facts: SessionRow,
   of: "timeline" | "items",
 ): number | undefined {
+  const known = facts.ready && facts.branches.length < 2;
   const asked = useLoad<{ total: number }>(
-    facts.ready ? null : below(session, `/${of}${query({ start: 0, limit: 1 })}`, branch),
+    known ? null : below(session, `/${of}${query({ start: 0, limit: 1 })}`, branch),
   );
-  if (facts.ready) return of === "timeline" ? callCount(facts) : facts.items;
+  useChange(of === "timeline" ? callCount(facts) : facts.items, asked.reload);
+  if (known) return of === "timeline" ? callCount(facts) : facts.items;
   return asked.data?.total;
 }

@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { takeToken } from "./api";
+import { askTabs, hasToken, shareToken, takeToken } from "./api";
 import { App } from "./app";
 import { startEvents } from "./hooks";
 import "./styles.css";
@@ -8,5 +8,7 @@ import { applyTheme } from "./theme";
 takeToken(); // first of all
 addEventListener("hashchange", () => takeToken() && location.reload()); // an address pasted into a tab that is open
 applyTheme();
+if (!hasToken()) await askTabs();
+shareToken();
 startEvents();
 render(<App />, document.getElementById("app")!);

@@ -28,7 +28,7 @@ export function TryView(props: Place & { number: number }) {
   );
 }
 
-function Try({ session, branch, server, number, total }: Place & { number: number; total: number }) {
+function Try({ session, branch, details, server, number, total }: Place & { number: number; total: number }) {
   const [next, setNext] = useState(!total);
   const call = next ? 0 : Math.min(number || total, total);
   const row = useLoad<Timeline>(
@@ -40,19 +40,20 @@ function Try({ session, branch, server, number, total }: Place & { number: numbe
   const [window, setWindow] = useState<number | null>(null);
   const [economy, setEconomy] = useState("");
   const [strategy, setStrategy] = useState("");
+  const focused = (strategy || details!.settings.strategy || "focus") === "focus"; // only this one has an economy
   const asked = useMemo(
     () => ({
       ...(call ? { call } : {}),
       ...(window ? { window } : {}),
       ...(strategy ? { strategy } : {}),
-      ...(economy ? { economy } : {}),
+      ...(economy && focused ? { economy } : {}),
     }),
-    [call, window, strategy, economy],
+    [call, window, strategy, economy, focused],
   );
   const settled = useSettled(asked, 120); // a slider that is moved asks when it rests
   const preview = usePreview(below(session, "/preview", branch), settled);
-  const focused = !strategy || strategy === "focus";
-  const go = (to: number) => (location.hash = linkTo(session, "try", to, { branch }));
+  const go = (to: number) =>
+    (location.hash = linkTo(session, "try", Math.max(1, Math.min(total, Math.trunc(to) || total)), { branch }));
   return (
     <div class="page">
       <Panel title={say("try title")}>
@@ -113,7 +114,11 @@ function Try({ session, branch, server, number, total }: Place & { number: numbe
         {preview.error ? <Failure error={preview.error} /> : null}
         {!preview.data && !preview.error ? <Busy /> : null}
         {preview.data ? (
-          <Result context={preview.data} sent={call ? sent : undefined} busy={preview.busy || settled !== asked} />
+          <Result
+            context={preview.data}
+            sent={call ? sent : undefined}
+            busy={preview.busy || settled !== asked || preview.error !== undefined}
+          />
         ) : null}
       </Panel>
       {preview.data ? <Levels context={preview.data} session={session} branch={branch} /> : null}

@@ -61,7 +61,7 @@ export interface SessionPage {
 
 export interface SessionDetails {
   facts: SessionRow;
-  settings: { strategy: string; config: Record<string, unknown>; locale: string; profile: string };
+  settings: { strategy?: string; config?: Record<string, unknown>; locale?: string; profile?: string }; // without defaults
   kinds: Record<string, number>;
   damaged: number;
 }
@@ -142,7 +142,8 @@ export interface CostPart {
 }
 
 export interface CallPage {
-  call: CallRow;
+  call: CallRow; // null if there are none
+  calls: number;
   same: boolean | null;
   wire: string;
   messages: number;

@@ -5,7 +5,7 @@ from importlib import metadata
 
 import pytest
 
-from sightline.adapters import langchain, mcp, openai_agents, version
+from sightline.adapters import langchain, mcp, openai_agents, pydantic_ai, version
 
 
 @pytest.mark.parametrize("found", ["0.3.27", "1.0.9", "2.0.0", "2.1"])
@@ -31,6 +31,15 @@ def test_the_sdk_of_mcp_has_a_range_too(found: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(version, "version", lambda _: found)
     with pytest.raises(ImportError, match=rf"mcp works with mcp 2\.0 .* before 3, and {found}.*sightline\[mcp\]"):
         importlib.reload(mcp)
+
+
+@pytest.mark.parametrize("found", ["1.90.0", "2.39.9", "3.0.0"])
+def test_pydantic_ai_is_named_by_its_package_and_our_extra(found: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package is the slim one, which the whole one brings too."""
+    monkeypatch.setattr(version, "version", lambda _: found)
+    says = rf"pydantic_ai works with pydantic-ai-slim 2\.40 .* before 3, and {found}.*sightline\[pydantic-ai\]"
+    with pytest.raises(ImportError, match=says):
+        importlib.reload(pydantic_ai)
 
 
 @pytest.mark.parametrize("found", ["1.1.0", "1.4.7", "1.12.0rc1"])

@@ -323,7 +323,7 @@ def test_the_log_is_counted_between_calls(
 ) -> None:
     """What one call counted the next one knows."""
     for _ in range(2):
-        log.call("Read", {"file_path": "/w/a.py"}, "text")
+        log.call("Read", {"file_path": "/w/a.py"}, "A line of text that is long enough to count.\n" * 5)
         call("status-line", log.facts(), monkeypatch, root=str(tmp_path / "home"))
     log.compact("This session is being continued.")
     call("status-line", log.facts(), monkeypatch, root=str(tmp_path / "home"))

@@ -1,11 +1,15 @@
 """Frameworks that have an environment of their own: what their adapters promise, their own tests, guides and costs."""
 
+import json
 import re
 import subprocess
 import sys
 import tarfile
+import threading
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from environment import ROOT, make_environment, run_in
@@ -15,7 +19,52 @@ from docs_page import blocks
 
 pytestmark = pytest.mark.soak
 
+SAID = [
+    {"functionCall": {"name": "port_of", "args": {"service": "web"}}},
+    {"text": "It listens on 8080."},
+    {"text": "As I said: 8080."},
+]
 PORT = [answer("", [("c1", "port_of", {"service": "web"})]), answer("It listens on 8080.")]
+
+
+@dataclass
+class Told:
+    """A request as it came."""
+
+    body: Any
+
+
+class Gemini:
+    """A server that speaks `generateContent`, and says one part for each request."""
+
+    def __init__(self, script: list[Any]) -> None:
+        self.asked: list[Told] = []
+        asked, parts = self.asked, iter(script)
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                asked.append(Told(json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
+                candidate = {"content": {"role": "model", "parts": [next(parts)]}, "finishReason": "STOP"}
+                body = json.dumps({"candidates": [candidate]}).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> "Gemini":
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
 
 
 @dataclass(frozen=True)
@@ -49,8 +98,13 @@ FRAMEWORKS = [
         ],
         ["openai"],
     ),
+    # Its source archive has no tests.
+    Framework("google_adk", "google-adk", ["google-adk<3"], ["google-adk==2.13.0"], [], []),
 ]
 each_framework = pytest.mark.parametrize("framework", FRAMEWORKS, ids=lambda each: each.name)
+with_tests = pytest.mark.parametrize(
+    "framework", [each for each in FRAMEWORKS if each.tests], ids=lambda each: each.name
+)
 
 
 def check(done: subprocess.CompletedProcess[str]) -> str:
@@ -77,13 +131,11 @@ def test_an_adapter_keeps_its_promises(
     assert re.search(r"\d+ passed", check(run_in(python, *command, str(file), folder=tmp_path)))
 
 
-@each_framework
+@with_tests
 def test_the_frameworks_own_tests_pass_with_ours(
     framework: Framework, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
     """From its source archive, in the version that is installed; ours stands in the place of its default."""
-    if not framework.tests:
-        return
     requirements = ["pytest", *framework.newest, *framework.needs, *framework.tests_need]
     python = make_environment(tmp_path_factory, f"{framework.name}-tests", requirements)
     show = f"import importlib.metadata as m; print(m.version({framework.package!r}))"
@@ -124,8 +176,10 @@ def test_its_guide_is_a_whole_program(
     (tmp_path / name).write_text(code, encoding="utf-8")
     [words] = re.findall(rf'python {name} "([^"]+)"', text)
     python = newest(framework, tmp_path_factory)
-    with Stub([*PORT, answer("As I said: 8080.")]) as stub:
-        keys = f"OPENAI_API_KEY=sk-test OPENAI_BASE_URL={stub.url}/v1"
+    with Gemini(SAID) if framework.name == "google_adk" else Stub([*PORT, answer("As I said: 8080.")]) as stub:
+        keys = (
+            f"OPENAI_API_KEY=sk-test OPENAI_BASE_URL={stub.url}/v1 GOOGLE_API_KEY=any GOOGLE_GEMINI_BASE_URL={stub.url}"
+        )
         start = f"import os, runpy, sys; os.environ.update(p.split('=', 1) for p in {keys.split()!r}); "
         start += f"sys.argv = [{name!r}, {words!r}]; runpy.run_path({name!r}, run_name='__main__')"
         assert "on 8080." in check(run_in(python, "-c", start, folder=tmp_path))

@@ -108,7 +108,9 @@ def test_own_sessions_are_found_too_and_projects_tell_them_apart(home: Home) -> 
         everything = await call(client, "search_sessions")
         assert everything.startswith("3 sessions, the one written to last first.")
         assert "session own · Sightline" in everything
-        assert "3 sessions" in await call(client, "search_sessions", days=1)
+        assert "1 session." in await call(client, "search_sessions", days=1)  # the others were recorded before
+        assert "3 sessions" in await call(client, "search_sessions", days=36_500)
+        assert "2026-11-03" in await call(client, "search_sessions", words="heron", days=36_500)  # when it was said
         shop = await call(client, "search_sessions", words="heron lake certificate", project="/W/shop", limit=9)
         assert len({session for session, _ in shown_ids(shop)}) == 2
         assert await call(client, "search_sessions", words="heron", project="elsewhere") == (

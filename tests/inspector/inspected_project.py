@@ -40,7 +40,7 @@ def _work(session: Session) -> None:
             session.summaries.compact(ROOM)
         session.user(f"Question {turn}: never touch port {8000 + turn}. What is in part_{turn % 5}.py?")
         _answer(session, calling(("read_file", {"path": f"src/part_{turn % 5}.py"})))
-        text = "\n".join(f"def step_{turn}_{line}(): return {line * turn}" for line in range(110))
+        text = "\n".join(f"def step_{turn % 5}_{line}(): return {line * (turn % 5)}" for line in range(110))
         session.tool_result(session.open_calls[0].id, text, error=turn == 4)
         _answer(session, reply_of(f"part_{turn % 5}.py defines 110 steps; the port stays {8000 + turn}."))
     session.items.pin("2")

@@ -62,6 +62,22 @@ def test_without_the_token_the_page_asks_and_says_where_it_is(browser: Browser, 
         assert shown.url == f"{looked_at.url}#/s/work/items"
 
 
+def test_a_link_opened_in_another_tab_needs_no_token_again(browser: Browser, looked_at: InspectorServer) -> None:
+    """The new tab asks the tab beside it. When all are closed, the next one asks the person again."""
+    with InspectedPage(browser, looked_at, ignored=REFUSED) as page:
+        shown = page.open("#/s/work/context")
+        with page.context.expect_page() as opened:
+            shown.get_by_role("link", name="Items").click(modifiers=["ControlOrMeta"])
+        other = opened.value
+        expect(other.locator(".list-row").first).to_be_visible()
+        assert TOKEN not in stored(other)[1]
+        shown.close()
+        other.close()
+        page.page = page.context.new_page()
+        page.page.goto(looked_at.url)
+        expect(page.page.get_by_role("dialog", name=TITLE)).to_be_visible()
+
+
 def test_an_address_pasted_into_an_open_tab_helps(browser: Browser, looked_at: InspectorServer) -> None:
     """Only what is behind the # changes then, so the browser does not read the page anew: the page does."""
     with InspectedPage(browser, looked_at, ignored=REFUSED) as page:

@@ -6,11 +6,9 @@ import pytest
 
 from sightline import Budget, Session
 from sightline.log.stores.session_folder import Folder
-from sightline.replay.file_reads import FileReads
 from sightline.replay.log_count import LogCount, own_words, typed_command
 from sightline.session.inspection import count
 from sightline.testing import calling
-from sightline.values.items import Call
 
 REMINDER = "<system-reminder>Today is Monday.</system-reminder>"
 
@@ -104,18 +102,3 @@ def test_a_typed_command_is_the_title_if_there_is_no_other() -> None:
     assert counter.counted().title == "/init"
     counter.add([b'{"type": "user", "message": {"content": "Now the tests"}}'])
     assert (counter.counted().title, counter.counted().turns) == ("Now the tests", 1)
-
-
-def test_a_read_is_another_if_the_file_was_changed_or_other_lines_are_read() -> None:
-    """The same lines of an unchanged file are read again."""
-    reads = FileReads()
-
-    def read(number: int, **more: object) -> str:
-        reads.add_call(Call(f"c{number}", "Read", {"file_path": "a.py", **more}))
-        return reads.add_result(f"c{number}", failed=False)
-
-    assert [read(1), read(2), read(3, offset=50)] == ["", "a.py", ""]
-    reads.add_call(Call("c4", "Edit", {"file_path": "a.py", "old_string": "x", "new_string": "y"}))
-    assert [read(5), read(6)] == ["", "a.py"]
-    reads.add_call(Call("c7", "Read", {"file_path": "a.py"}))
-    assert reads.add_result("c7", failed=True) == ""

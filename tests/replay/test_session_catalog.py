@@ -9,10 +9,11 @@ import pytest
 from sightline import MemoryStores, Session
 from sightline.errors import SessionNotFound
 from sightline.log.stores.session_folder import Folder
+from sightline.replay.listed_sessions import Listed, Wanted
 from sightline.replay.log_count import LogCount
 from sightline.replay.offered_files import look_at
 from sightline.replay.places import Places
-from sightline.replay.session_catalog import Listed, SessionCatalog, Wanted
+from sightline.replay.session_catalog import SessionCatalog
 from sightline.testing import reply_of
 from sightline.values.items import Text
 
@@ -119,7 +120,7 @@ def test_only_what_has_changed_is_read_also_after_a_restart(home: Path, monkeypa
 
 def test_what_is_long_is_counted_later(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page does not wait for it; it says how many are pending, and the order by counts puts them last."""
-    monkeypatch.setattr("sightline.replay.session_catalog._HEAD", 1)
+    monkeypatch.setattr("sightline.replay.session_catalog.HEAD", 1)
     monkeypatch.setattr("sightline.replay.session_catalog._PAGE_BYTES", 0)
     monkeypatch.setattr("sightline.replay.log_count._PIECE", 1)
     keep(home / "one", "long", *map(str, range(50)))

@@ -1,14 +1,16 @@
 """The search over all sessions of a machine: own ones, imported ones, and logs that were never imported."""
 
 import json
-from contextlib import closing
+import pkgutil
+from contextlib import closing, suppress
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import log_samples
 import pytest
 
-from sightline import Session
+from sightline import PostgresStores, Session
 from sightline.imports.detection import conversations
 from sightline.imports.source import Source
 from sightline.log.stores.session_folder import Folder
@@ -20,6 +22,9 @@ from sightline.replay.session_catalog import SessionCatalog
 from sightline.replay.session_search import Document, FoundSession, SessionSearch
 from sightline.testing import reply_of
 from sightline.values.clock import milliseconds
+
+if TYPE_CHECKING:
+    from postgres_server import PostgresServer
 
 ALL = 1 << 30  # bytes
 
@@ -170,6 +175,26 @@ def test_a_session_goes_on(home: Path) -> None:
     assert search.extend(ALL) == 0
 
 
+def test_sessions_in_a_database_are_searched_too(home: Path, postgres: "PostgresServer") -> None:
+    """Beside the logs of other agents on this machine; what is said later is found, by its id there."""
+    claude_file(home, "a", "The lynx stays.")
+    with closing(PostgresStores(postgres.url())) as stores:
+        catalog = SessionCatalog(Places(home / "shop", stores=stores, everywhere=True))
+        search = SessionSearch(catalog, clock=lambda: milliseconds("2030-01-01T00:00:00Z"))
+        with Session.new(home / "shop", stores=stores, session_id="kept") as session:
+            session.user("The zebra comes first.")
+            session.reply(reply_of("Noted."))
+            assert [one.id for one in found(search, "zebra")] == ["kept"]
+            session.user("Then the walrus.")
+            session.reply(reply_of("Good."))
+        (one,) = found(search, "walrus")
+        assert (one.id, one.document.look.title) == ("kept", "The zebra comes first.")
+        place, own_id = catalog.locate(one.id)
+        with Session.inspect(own_id, place.project, stores=place.stores) as session:
+            assert session.items.text(one.items[0].row.id) == "Then the walrus."
+        assert len(found(search, "lynx")) == 1
+
+
 def test_who_asks_does_not_find_the_question(home: Path) -> None:
     """What was said in the last minutes is before the model already: an agent's own log has the user's question."""
     claude_file(home, "old", "We decided: the lynx stays.", day=1)
@@ -262,6 +287,42 @@ def test_a_lost_index_is_made_again(home: Path) -> None:
         if search.search("lynx", 5).is_lost:
             search.extend(ALL)
         assert len(found(search, "lynx")) == 1
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "recall.search.segments.StoredSegments.write",
+        "log.stores.side_files.PartFile.keep",
+        "replay.session_search.replace_whole",
+    ],
+)
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_a_process_that_dies_meanwhile_costs_nothing_that_was_kept(
+    where: str, after: int, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it ends, before or after something was written: the next one reads what is missing, and finds all."""
+    real, calls = pkgutil.resolve_name(f"sightline.{where}"), 0
+
+    def dies(*given: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > after:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    for animal in ("lynx", "ibex", "tapir"):
+        claude_file(home, animal, f"The {animal} stays.", "Good.")
+        with monkeypatch.context() as patched:
+            patched.setattr(f"sightline.{where}", dies)
+            with suppress(KeyboardInterrupt):
+                opened(home).extend(ALL)
+        calls = 0
+    search = opened(home)
+    assert [len(found(search, animal)) for animal in ("lynx", "ibex", "tapir")] == [1, 1, 1]
+    runs = sorted(run for document in search.documents().values() for run in document.runs)
+    assert sum(count for _, count in runs) == 6
+    assert all(first + count <= then for (first, count), (then, _) in pairwise(runs))
 
 
 def test_one_process_indexes_at_a_time(home: Path) -> None:

@@ -9,7 +9,7 @@ from rest_server import ROOM, RestServer, converse
 
 from sightline import Session
 from sightline.agent.models.catalog import PRICES
-from sightline.server import rest_report
+from sightline.server import reports
 from sightline.testing import reply_of
 
 TALK = "/api/sessions/talk"
@@ -108,6 +108,23 @@ def test_one_call_is_shown_item_by_item(server: RestServer) -> None:
     assert plain["change"] is None
 
 
+def test_the_last_call_has_a_name(server: RestServer, project: Path) -> None:
+    """So that nobody need know how many there are; of the branch that is asked for, which may have fewer."""
+    last = server.get(f"{TALK}/calls/last")
+    assert (last["call"]["number"], last["calls"]) == (12, 12)
+    assert last == server.get(f"{TALK}/calls/12")
+    with Session.resume("talk", project) as session:
+        first = next(iter(session.items)).id
+        with session.fork(first, name="other") as branch:
+            branch.reply("Otherwise.")
+    other = server.get(f"{TALK}/calls/last?branch=other")
+    assert (other["call"]["number"], other["calls"]) == (1, 1)
+    server.post("/api/sessions", {"id": "empty"}, 201)
+    none = server.get("/api/sessions/empty/calls/last")
+    assert (none["call"], none["calls"], none["lines"]) == (None, 0, [])
+    assert server.get("/api/sessions/empty/calls/1", 404)
+
+
 def test_two_calls_are_compared(server: RestServer) -> None:
     """In both directions; unknown numbers are not found."""
     difference = server.get(f"{TALK}/calls/1/diff/12")
@@ -162,8 +179,8 @@ def test_a_call_that_waits_for_its_reply_is_listed(server: RestServer, project: 
 def test_a_session_has_its_report(server: RestServer, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With advice in both languages; it is made once as long as nothing is added."""
     made: list[bool] = []
-    real = rest_report.report_of
-    monkeypatch.setattr(rest_report, "report_of", lambda *given, **more: made.append(True) or real(*given, **more))
+    real = reports.report_of
+    monkeypatch.setattr(reports, "report_of", lambda *given, **more: made.append(True) or real(*given, **more))
     report = server.get(f"{TALK}/report")["report"]
     assert (report["calls"], report["turns"], report["forecasts"]) == (12, 6, [])
     whole = server.get(f"{TALK}/report?forecast=true")

@@ -255,3 +255,16 @@ def test_the_usage_of_a_reply_may_be_given_beside_it(factor: int) -> None:
     session.compose(Budget(20_000))
     assert session.receipt is not None
     assert session.receipt.factor == factor
+
+
+def test_annotations_are_read_from_where_one_knows_them(tmp_path: Path) -> None:
+    """`length` is where the next ones begin, also those of another writer."""
+    with Session.new(tmp_path, session_id="s") as session:
+        session.annotate("mine", 1)
+        known = session.length
+        other = Session.resume("s", tmp_path)
+        other.annotate("mine", 2)
+        other.close()
+        session.refresh()
+        assert [value for _, _, value in session.annotations("mine", known)] == [2]
+        assert [value for _, _, value in session.annotations("mine")] == [1, 2]

@@ -13,6 +13,7 @@ from sightline.replay.token_tree import token_tree
 from sightline.session.call_contents import CallContents, compare
 from sightline.session.call_payloads import UnknownCallNumber, call_payload, session_before
 from sightline.session.call_rows import CallRow, call_rows, model_at
+from sightline.session.tool_calls import ToolCalls
 from sightline.testing import calling
 from sightline.values.items import Call, Message, Opaque, Result, Role, Text, Usage
 
@@ -285,3 +286,20 @@ def test_a_page_of_a_long_session_reads_only_its_replies(tmp_path: Path, monkeyp
         rows, total = call_rows(session, 1500, 100)
         assert (len(rows), total) == (100, 2000)
         assert len(read) <= 101
+
+
+def test_one_call_reads_only_the_tools_that_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many calls of tools came after it."""
+    with Session.new(tmp_path, session_id="tools") as session:
+        for number in range(40):
+            session.user(f"Question {number}")
+            session.reply(calling(("read_file", {"path": f"{number}.py"})))
+            session.tool_result(session.open_calls[0].id, "text")
+        read: list[int] = []
+        real = ToolCalls._read
+        monkeypatch.setattr(ToolCalls, "_read", lambda self, rows: read.extend(rows) or real(self, rows))
+        lines = CallContents(session, 4).lines
+        assert [line.tool for line in lines if line.kind == "result"] == ["read_file"] * 3
+        assert len(read) == 3
+        token_tree(session)
+        assert len(CallContents(session, 40).lines) > len(lines)

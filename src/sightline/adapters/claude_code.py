@@ -31,7 +31,7 @@ from sightline.values.phrases import LOCALES, Phrases
 
 MOST_TOKENS = 2_000  # of what is given back
 _MOST_CHARS = 9_500  # Claude Code puts more than 10,000 into a file of its own, and shows the beginning
-_MOST_BYTES = 256 << 20  # of a log that are read at once, from its end; a longer one was compacted many times
+_MOST_BYTES = 128 << 20  # of a log that are read at once, from its end; a longer one was compacted many times
 _FORGOTTEN = 90 * 86_400  # seconds after which what was kept of a session is deleted
 _NAME = re.compile(r"[\w-]{1,100}", re.ASCII)
 

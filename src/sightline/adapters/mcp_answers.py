@@ -7,6 +7,7 @@ answer says what they are: data, not instructions.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import NamedTuple
 
 from sightline.replay.session_search import FoundSession
@@ -68,7 +69,7 @@ def found_text(words: str, found: Sequence[FoundSession], terms: Sequence[str]) 
     lines = [f"{number}: {plain_name(words)}. {QUOTED}"]
     for at, session in enumerate(found, start=1):
         look = session.document.look
-        own = Described(session.id, look.source, look.title, look.project, day(session.document.changed / 1e9))
+        own = Described(session.id, look.source, look.title, look.project, day(session.document.updated))
         lines += ["", f"{at}. {describe(own)}", f"   began with > {plain_name(look.title)}"]
         for item in session.items:
             lines += [f"   id {item.row.id} · {item.row.kind} · {plain_name(item.row.when[:16])}"]
@@ -84,9 +85,8 @@ def snippet(text: str, terms: Iterable[str]) -> str:
     begins = [re.escape(term[:5]) for term in terms]
     # Words begin so, because terms are stems; Chinese has no spaces between them.
     wanted = "|".join(f"\\b{each}" if each.isascii() else each for each in begins)
-    places = (
-        [(found.start(), found[0].casefold()) for found in re.finditer(wanted, text, re.IGNORECASE)] if wanted else []
-    )
+    matches = islice(re.finditer(wanted, text, re.IGNORECASE), _MOST_PLACES) if wanted else ()
+    places = [(found.start(), found[0].casefold()) for found in matches]
     best, most = 0, 0
     for at, _ in places:
         near = len({start for place, start in places if at <= place < at + _SNIPPET - _BEFORE})

@@ -7,10 +7,11 @@ from urllib.parse import quote
 
 from sightline.adapters import mcp_answers as answers
 from sightline.errors import UnknownItem
+from sightline.replay.listed_sessions import Wanted
 from sightline.replay.offered_files import file_id
 from sightline.replay.places import Places
 from sightline.replay.search_rows import is_line_id, item_of
-from sightline.replay.session_catalog import SessionCatalog, Wanted
+from sightline.replay.session_catalog import SessionCatalog
 from sightline.replay.session_search import Document, SessionSearch
 from sightline.session.session import Session
 from sightline.values.clock import wall_clock
@@ -18,7 +19,7 @@ from sightline.values.tokens import counter
 
 _SLICE = 2 << 20  # bytes of logs that are read at a time
 _RECALL_TOKENS, _PAGE_TOKENS, _TRANSCRIPT_TOKENS = 2_500, 4_000, 6_000
-_DAY = 24 * 3600 * 10**9
+_DAY = 24 * 3600  # seconds
 MOST_LISTED = 200  # sessions in a list
 
 
@@ -35,16 +36,16 @@ class SessionMemory:
 
     def search(self, words: str, limit: int, project: str, days: int) -> str:
         """Return the sessions that match, of this project and of the last days if these are given."""
-        since = wall_clock() * 10**6 - days * _DAY if days else 0
+        since = wall_clock() / 1000 - days * _DAY if days else 0.0
         folder = project.casefold()
 
         def among(_id: str, document: Document) -> bool:
-            return document.changed >= since and folder in document.look.project.casefold()
+            return document.updated >= since and folder in document.look.project.casefold()
 
         if not words.strip():
             wanted = Wanted(limit=MOST_LISTED if project or days else limit)
             rows = [each for each in self.listed(wanted) if folder in each.project.casefold()]
-            return answers.list_text([each for each in rows if each.day >= answers.day(since / 1e9)][:limit])
+            return answers.list_text([each for each in rows if each.day >= answers.day(since)][:limit])
         found = self._search.search(words, limit, among)
         if found.is_lost:
             self.extend()

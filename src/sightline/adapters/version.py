@@ -3,15 +3,18 @@
 from importlib.metadata import PackageNotFoundError, version
 
 
-def check_version(package: str, oldest: tuple[int, int], before: int, *, user: str = "", module: str = "") -> None:
+def check_version(
+    package: str, oldest: tuple[int, int], before: int, *, user: str = "", extra: str = "", module: str = ""
+) -> None:
     """Raise ImportError if the package is missing, older than `oldest`, or of the major version `before` or later.
 
-    The error says what to install: the extra of Sightline has the name of the package. `user`: what needs the package,
-    if that is not the adapter of its name; then there is no extra. `module`: of the adapter, if it has another name.
+    The error says what to install. `extra` of Sightline, and `module` of the adapter: if they do not have the name of
+    the package. `user`: what needs the package, if that is not an adapter; then there is no extra.
     """
-    wanted = f"{package}>={oldest[0]}.{oldest[1]},<{before}" if user else f"sightline[{package}]"
+    extra = extra or package
+    wanted = f"{package}>={oldest[0]}.{oldest[1]},<{before}" if user else f"sightline[{extra}]"
     install = f"pip install '{wanted}'"
-    module = user or f"sightline.adapters.{module or package.replace('-', '_')}"
+    module = user or f"sightline.adapters.{module or extra.replace('-', '_')}"
     try:
         found = version(package)
     except PackageNotFoundError as error:

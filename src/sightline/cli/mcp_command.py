@@ -71,7 +71,8 @@ def _server(here: Place, *, everywhere: bool = True) -> "MCPServer":
     except ImportError as error:
         raise BadInput(str(error)) from error
     root = Path(here.root) if here.root else None
-    return create_server(Places(Path(here.project).resolve(), root=root, everywhere=everywhere))
+    project = Path(here.project).resolve()
+    return create_server(Places(project, root=root, stores=here.database, everywhere=everywhere))
 
 
 def _serve(here: Place, words: Phrases, host: str, port: int) -> None:

@@ -17,6 +17,7 @@ from sightline.cli.replay_source import given_price, named_file
 from sightline.errors import BadInput, SightlineError
 from sightline.imports.detection import conversations
 from sightline.imports.source import files_in
+from sightline.replay.offered_files import home_folders
 from sightline.report.forecast import ECONOMIES
 from sightline.report.session_report import report_of
 from sightline.report.totals import report_over
@@ -29,11 +30,7 @@ _MOST_JOBS = 8
 
 def own_folders() -> Iterator[Path]:
     """Yield the folders in which Claude Code and Codex keep their sessions, those that exist."""
-    claude = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
-    codex = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
-    for folder in (claude / "projects", codex / "sessions"):
-        if folder.is_dir():
-            yield folder
+    yield from (folder for folder in home_folders(os.environ, Path.home()) if folder.is_dir())
 
 
 def _files(here: Place, paths: tuple[str, ...]) -> Iterator[str]:

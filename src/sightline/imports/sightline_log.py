@@ -42,6 +42,7 @@ class SightlineLog:
     envelope: dict[str, Any] | None = None
 
     with_summaries = False  # whether its steps also tell of compactions; a copy has what was said instead
+    branch: str | None = None  # whose conversation it is; None: the one that was written to last
 
     def __init__(self, source: Source) -> None:
         self._source, self.name = source, source.name
@@ -76,7 +77,8 @@ class SightlineLog:
                 timeline.fold(entry, Span(line.number, 1))
             except BadInput:  # an annotation of another form: the line is kept
                 timeline.follow(entry)
-        path = timeline.path(timeline.current)
+        names = [branch.name for branch in timeline.branches]
+        path = timeline.path(names.index(self.branch) if self.branch in names else timeline.current)
         rows = range(len(timeline))
         shown = {timeline.offset[row] for row in rows if path.holds(timeline.branch[row], row)}
         tools = timeline.placed(timeline.tools, path)

@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from sightline.imports.conversation import Line
 
 LONGEST = 256 << 20  # bytes of a line, or of a document that is one JSON value: these have to be in memory whole
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"  # the first bytes of compressed files
+_SETTLED = 2_000_000_000  # nanoseconds: in a folder changed just now, another file may come at the same time
 _BLANK = b" \t\r\n\x00"  # some programs leave NUL bytes behind after a crash
 
 Tick = Callable[[float], None]
@@ -28,10 +30,20 @@ class Source:
     """One file. Every call of `lines` reads it from its beginning; standard input is kept in a temporary file."""
 
     def __init__(
-        self, path: str | Path, *, data: bytes | None = None, longest: int = LONGEST, tick: Tick = lambda _: None
+        self,
+        path: str | Path,
+        *,
+        data: bytes | None = None,
+        longest: int = LONGEST,
+        most: int = 0,
+        tick: Tick = lambda _: None,
     ) -> None:
-        """`tick` is told which share of the file has been read, again and again. `data`: what to read instead."""
+        """`tick` is told which share of the file has been read, again and again. `data`: what to read instead.
+
+        `longest` are the bytes of a line, `most` those of all lines together once they are unpacked; 0: any number.
+        """
         self.name, self._path, self._data, self._longest, self._tick = str(path), Path(path), data, longest, tick
+        self._most = most
         if data is None and self.name == "-":
             self._path = _spooled(sys.stdin.buffer)
             weakref.finalize(self, self._path.unlink, missing_ok=True)
@@ -57,12 +69,15 @@ class Source:
         Raises:
             BadInput: it is no readable archive, or a line is longer than may be in memory.
         """
-        number = 0
+        number = length = 0
         with self._opened() as raw:
             size, file = max(_size(raw), 1), self._unpacked(raw)
             try:
                 while data := file.readline(self._longest + 1):
-                    number += 1
+                    number, length = number + 1, length + len(data)
+                    if self._most and length > self._most:
+                        limit = f"it holds more than {self._most:,} bytes"
+                        raise BadInput(f"{self.name}: {limit}; divide it, or use `sightline import`")
                     if len(data) > self._longest:
                         raise self._too_long(f"line {number}")
                     if number == 1:
@@ -124,10 +139,38 @@ def value_of(line: Line) -> Any:
         return None
 
 
-def files_in(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder and of those in it that may hold conversations, by name. Links are not followed."""
-    for where, folders, names in os.walk(folder):
-        folders.sort()
-        for name in sorted(names):
-            if name.removesuffix(".gz").endswith((".jsonl", ".json", ".ndjson")) or name.endswith(".gz"):
-                yield Path(where) / name
+Folders = dict[str, tuple[int, list[str], list[str]]]
+"""What was found in folders, by path: when each was changed, its files, and the folders in it."""
+
+
+def files_in(folder: Path, known: Folders | None = None) -> Iterator[Path]:
+    """Yield the files of a folder and of those in it that may hold conversations, by name.
+
+    Links are not followed: they may lead to any place. With `known` a folder that has not changed is not read again.
+    """
+    waiting = [str(folder)]
+    while waiting:
+        where = waiting.pop()
+        try:
+            files, folders = _listed(where, {} if known is None else known)
+        except OSError:  # deleted since, or not to be read
+            continue
+        yield from (Path(where, name) for name in files)
+        waiting += (os.path.join(where, name) for name in reversed(folders))  # noqa: PTH118 - many, and only texts
+
+
+def _listed(folder: str, known: Folders) -> tuple[list[str], list[str]]:
+    changed = os.stat(folder).st_mtime_ns  # noqa: PTH116
+    if (found := known.get(folder)) is not None and found[0] == changed:
+        return found[1], found[2]
+    with os.scandir(folder) as entries:
+        every = [each for each in entries if not each.is_symlink()]
+    files = sorted(each.name for each in every if _may_hold(each.name) and each.is_file(follow_symlinks=False))
+    folders = sorted(each.name for each in every if each.is_dir(follow_symlinks=False))
+    if time.time_ns() - changed > _SETTLED:
+        known[folder] = (changed, files, folders)
+    return files, folders
+
+
+def _may_hold(name: str) -> bool:
+    return name.removesuffix(".gz").endswith((".jsonl", ".json", ".ndjson")) or name.endswith(".gz")

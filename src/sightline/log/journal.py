@@ -178,10 +178,12 @@ class Journal:
         self.store.refresh()
         return self._folded < self.store.tips.size
 
-    def refresh(self) -> None:
-        """Fold what other writers have appended."""
+    def refresh(self) -> bool:
+        """Fold what other writers have appended. Return whether there was something."""
+        known = self._folded
         self.store.refresh()
         self.catch_up()
+        return self._folded != known
 
     def catch_up(self) -> None:
         """Fold every entry that the store knows of and that is not folded yet, whoever wrote it."""
@@ -336,11 +338,8 @@ class Journal:
     def _drafts_of(self, compaction: Compaction) -> list[Entry]:
         """Draft the entries of a compaction again."""
         first, last = (self.timeline.unit_row[unit] for unit in (compaction.first, compaction.last))
-        note = CompactNote(
-            self.timeline.seq[first],
-            self.timeline.seq[last],
-            (self.reader.entry(first).uuid, self.reader.entry(last).uuid),
-        )
+        ends = (self.reader.entry(first).uuid, self.reader.entry(last).uuid)
+        note = CompactNote(self.timeline.seq[first], self.timeline.seq[last], ends)
         made = [self.reader.entry(self.timeline.unit_row[unit]) for unit in compaction.summaries]
         boundary = self.drafts.boundary(note, made[0].compact_metadata or log.CompactMetadata("auto", 0))
         return [boundary, *(replace(entry, uuid=self._ids()) for entry in made)]
@@ -362,10 +361,10 @@ class Journal:
 
     def save_index(self) -> None:
         """Have the store keep the column cache, if there are new entries."""
-        if self._folded == self._cached or self._last.length == 0 or self.reader.is_stale:
+        # If the store knows of lines that are not folded, a cache with its tips would hide them.
+        is_behind = self._folded != self.store.tips.size
+        if is_behind or self._folded == self._cached or self._last.length == 0 or self.reader.is_stale:
             return
-        if self._folded != self.store.tips.size:
-            return  # the store knows of lines that are not folded, and a cache with these tips would hide them
         self.store.sync()  # the cache must not know of lines that a power cut may lose
         with self.reader.usual_sizes():
             self._cache_size = column_cache.save(self.store, self.timeline, self._last)

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from sightline.imports.log_part import LogPart, mark_of
-from sightline.replay.file_reads import READS, FileReads
-from sightline.shorten.call_subject import purpose_of, subject_of
+from sightline.replay.file_reads import READS, FileReads, file_of
+from sightline.shorten.call_subject import purpose_of
 from sightline.values.items import Call
 
 MOST_BYTES = 4 << 20  # that one call reads: of a longer log the next calls read the rest
 
 
 class _Block(Struct):
-    """A content block, as far as it is counted. The texts in it are not even decoded."""
+    """A content block, as far as it is counted. Only the texts of results are decoded that read a file."""
 
     type: str = ""
     id: str = ""
@@ -27,6 +27,11 @@ class _Block(Struct):
     input: Any = None
     tool_use_id: str = ""
     is_error: bool | None = None
+    content: Raw = Raw(b'""')
+
+
+class _Text(Struct):
+    text: str = ""
 
 
 class _Usage(Struct):
@@ -54,12 +59,12 @@ class Counts(Struct):
     place: int = 0  # up to which the log was read
     mark: str = ""  # by which the log is known to be the same
     compactions: int = 0
-    rereads: int = 0  # results that had been read before, of a file that nobody had changed
+    rereads: int = 0  # readings of files that showed nothing new
     input_tokens: int = 0  # of the last call, those from the cache too
     cached_tokens: int = 0
     is_behind: bool = False  # the log goes on, and the next call reads that
-    reads: dict[str, list[bytes]] = field(default_factory=dict)  # digest of a file → of the ways it was read
-    waiting: dict[str, tuple[str, bytes]] = field(default_factory=dict)  # id of a call → digests of its file and way
+    reads: dict[str, list[int]] = field(default_factory=dict)  # digest of a file → checksums of its lines
+    waiting: dict[str, str] = field(default_factory=dict)  # id of a call → digest of the file that it reads
 
 
 _decoder = msgspec.json.Decoder(_Line)
@@ -106,12 +111,17 @@ class _Reading:
             if block.type == "tool_use":
                 self._add_call(Call(block.id, block.name, block.input))
             elif block.type == "tool_result":
-                self._counts.rereads += bool(self._reads.add_result(block.tool_use_id, failed=bool(block.is_error)))
+                self._add_result(block)
 
     def _add_call(self, call: Call) -> None:
-        file, purpose = subject_of(call), purpose_of(call)
-        way = msgspec.json.encode(call.input, order="deterministic") if file and purpose in READS else b""
-        self._reads.add(call.id, _digest(file.encode("utf-8", "replace")).hex() if file else "", purpose, _digest(way))
+        file = file_of(call) if purpose_of(call) in READS else ""
+        self._reads.add_waiting(call.id, _digest(file) if file else "")
+
+    def _add_result(self, block: _Block) -> None:
+        if self._reads.is_reading(block.tool_use_id):
+            text = _text(block.content)
+            found = self._reads.add_result(block.tool_use_id, text, failed=bool(block.is_error))
+            self._counts.rereads += found is not None and found.is_known
 
     def counts(self, place: int, mark: str, *, is_behind: bool) -> Counts:
         waiting, known = self._reads.state()
@@ -120,5 +130,10 @@ class _Reading:
         )
 
 
-def _digest(data: bytes) -> bytes:
-    return blake2b(data, digest_size=6).digest()
+def _digest(file: str) -> str:
+    return blake2b(file.encode("utf-8", "replace"), digest_size=6).hexdigest()
+
+
+def _text(content: Raw) -> str:
+    found = msgspec.json.decode(content, type=str | list[_Text] | None)
+    return found if isinstance(found, str) else "\n".join(each.text for each in found or ())

@@ -1,51 +1,124 @@
-"""Finds what an agent read a second time although nobody had changed it."""
+"""Finds readings of files that showed nothing new. The list of sessions, the inspector and the report all count these.
 
+A reading counts if nearly all of its lines stood in earlier readings of the same file. That is so if a file was read
+twice without having been changed, also in other pieces, and with another tool. Numbers that a tool puts before the
+lines do not matter. A short one does not count.
+"""
+
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+from zlib import crc32
 
-import msgspec
-
-from sightline.shorten import Purpose, purpose_of, subject_of
+from sightline.shorten import Purpose, purpose_of
 from sightline.values.items import Call
+from sightline.values.pattern import pattern
 
 READS = (Purpose.READ, Purpose.SHOW)
-_CHANGES = (Purpose.CHANGE, Purpose.WRITE)
+NOWHERE = -1  # the place of a reading that is not known
+_NEARLY_ALL = 0.9  # of its lines: the rest is what a tool adds around them
+_SHORTEST = 200  # characters, about fifty tokens: a shorter reading again is not worth a word
+_NUMBER = pattern(r"\s*\d+\s*[→:|\t]")  # what a tool puts before the lines of a file
+
+
+class Reading(NamedTuple):
+    """A file that was read, and what of that was known."""
+
+    file: str
+    is_known: bool  # it showed nothing new
+    is_removed: bool = False  # but a compaction had removed what was known
 
 
 class FileReads:
-    """The reads of one conversation so far. A read of other lines of a file is another read."""
+    """The readings of one conversation so far."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, tuple[str, bytes]] = {}  # id of a call that has no result yet → its file, arguments
-        self._known: dict[str, set[bytes]] = {}  # file → the arguments with which it was read since it was changed
+        self._waiting: dict[str, str] = {}  # id of a call that has no result yet → the file that it reads
+        self._files: defaultdict[str, _File] = defaultdict(_File)
+        self._removed = NOWHERE
 
-    def state(self) -> tuple[dict[str, tuple[str, bytes]], dict[str, list[bytes]]]:
-        """Return what is known, to be stored: the calls without a result, and the reads of each file."""
-        return dict(self._waiting), {file: sorted(arguments) for file, arguments in self._known.items()}
+    def state(self) -> tuple[dict[str, str], dict[str, list[int]]]:
+        """Return what is known, to be stored: the calls without a result, and the lines of each file, as numbers."""
+        return dict(self._waiting), {file: sorted(each.known) for file, each in self._files.items()}
 
-    def restore(self, waiting: Mapping[str, tuple[str, bytes]], known: Mapping[str, Iterable[bytes]]) -> None:
+    def restore(self, waiting: Mapping[str, str], known: Mapping[str, Iterable[int]]) -> None:
         """Go on from what `state` returned."""
-        self._waiting, self._known = dict(waiting), {file: set(arguments) for file, arguments in known.items()}
+        self._waiting = dict(waiting)
+        for file, lines in known.items():
+            self._files[file].known |= set(lines)
 
     def add_call(self, call: Call) -> None:
         """Note a call."""
-        file, purpose = subject_of(call), purpose_of(call)
-        given = msgspec.json.encode(call.input, order="deterministic") if file and purpose in READS else b""
-        self.add(call.id, file, purpose, given)
+        self.add_waiting(call.id, file_of(call) if purpose_of(call) in READS else "")
 
-    def add(self, call_id: str, file: str, purpose: int, arguments: bytes) -> None:
-        """Note a call by what is known of it. One that changes a file makes all reads of it new again."""
-        if file and purpose in READS:
-            self._waiting[call_id] = (file, arguments)
-        elif file and purpose in _CHANGES:
-            self._known.pop(file, None)
+    def add_waiting(self, call_id: str, file: str) -> None:
+        """Note a call that reads a file, by any name of the file; empty: it reads none."""
+        self._waiting.pop(call_id, None)  # some providers use an id again
+        if file:
+            self._waiting[call_id] = file
 
-    def add_result(self, call_id: str, *, failed: bool) -> str:
-        """Note a result. Return the file if the same was read before; else nothing."""
-        file, arguments = self._waiting.pop(call_id, ("", b""))
-        if not file or failed:
-            return ""
-        known = self._known.setdefault(file, set())
-        if arguments in known:
-            return file
-        known.add(arguments)
-        return ""
+    def is_reading(self, call_id: str) -> bool:
+        """Whether a call that waits for its result reads a file."""
+        return call_id in self._waiting
+
+    def add_result(self, call_id: str, text: str, *, failed: bool, at: int = NOWHERE) -> Reading | None:
+        """Note a result, at a place of the conversation. Return what was read; None if no file was."""
+        file = self._waiting.pop(call_id, "")
+        return self.add_reading(file, text, at) if file and text and not failed else None
+
+    def add_reading(self, file: str, text: str, at: int = NOWHERE) -> Reading:
+        """Note what a file showed. The place is needed only if it is asked what a compaction had removed."""
+        return self._files[file].add(file, text, at, self._removed)
+
+    def compact(self, last: int) -> None:
+        """Note that a compaction has removed everything up to a place, this one included."""
+        self._removed = max(self._removed, last)
+
+
+class _File:
+    """What is known of a file. Of lines only their checksums, because many logs are counted at the same time."""
+
+    def __init__(self) -> None:
+        self.known: set[int] = set()
+        self._readings: list[tuple[int, set[int]]] = []  # with their places
+        self._shown: set[int] = set()  # after the compaction that removed everything up to here:
+        self._removed = NOWHERE
+
+    def add(self, file: str, text: str, at: int, removed: int) -> Reading:
+        lines = _lines(text)
+        if removed != self._removed:
+            self._removed = removed
+            self._readings = [(place, each) for place, each in self._readings if place > removed]
+            self._shown = set[int]().union(*(each for _, each in self._readings))
+        is_known = len(text) >= _SHORTEST and _nearly_in(lines, self.known)
+        found = Reading(file, is_known, is_known and at != NOWHERE and not _nearly_in(lines, self._shown))
+        self.known |= lines
+        if at != NOWHERE:
+            self._readings.append((at, lines))
+            self._shown |= lines
+        return found
+
+
+def file_of(call: Call) -> str:
+    """Return the file that a call is about; nothing if there are none or several."""
+    path = call.input.get("file_path") if call.name == "Read" and isinstance(call.input, dict) else None
+    if isinstance(path, str) and path.isprintable():  # most calls of Claude Code, which a status line counts
+        return path.strip().removeprefix("./")
+    # Where they are used, because it takes a while to import them.
+    from sightline.shorten.digest import shell
+    from sightline.shorten.digest.file_effects import call_touches, command_of
+
+    command = command_of(call)
+    touches = call_touches(call, shell.parse(command) if command else (), {}, failed=None)
+    paths = {touch.path for touch in touches}
+    return paths.pop() if len(paths) == 1 else ""
+
+
+def _lines(text: str) -> set[int]:
+    whole = [line.strip() for line in text.splitlines()]
+    bare = (_NUMBER.sub("", line, count=1).strip() for line in whole if len(line) > 3)
+    return {crc32(line.encode("utf-8", "surrogatepass")) for line in bare}
+
+
+def _nearly_in(lines: set[int], seen: set[int]) -> bool:
+    return bool(lines) and len(lines & seen) >= _NEARLY_ALL * len(lines)

@@ -1,24 +1,32 @@
 """Imports files into the folder of imported sessions, and remembers from which file each session came."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from sightline.errors import BadInput
+from sightline.errors import BadInput, Locked
 from sightline.imports.detection import conversations
 from sightline.imports.importer import Imported, import_into
 from sightline.imports.source import Source
 from sightline.log.stores.disk import make_directory
-from sightline.log.stores.side_files import read_whole, replace_whole
+from sightline.log.stores.side_files import locked_in_place, read_whole, replace_whole
 from sightline.replay.offered_files import Offered
 from sightline.replay.places import Place
 
 _NOTES = "files.json"
 _READINGS = 2  # most files are read twice
 _MOST_CONVERSATIONS = 1000  # of one file
+_PIECE = 1 << 16  # bytes that are compared at once
+MOST_UNPACKED = 1 << 30  # bytes of what a compressed file holds: one of a megabyte may hold a thousand times that
+
+
+class ImportStopped(Exception):
+    """An import was told to stop."""
 
 
 class Origin(Struct, frozen=True):
@@ -39,8 +47,9 @@ class Import(NamedTuple):
 class ImportedFiles:
     """The files that were imported to one place."""
 
-    def __init__(self, place: Place) -> None:
-        self.place, self._file = place, place.project / _NOTES
+    def __init__(self, place: Place, offered: Callable[[], Iterable[Offered]] = tuple) -> None:
+        """`offered` are the files that are offered now: one that is given may be a copy of one of them."""
+        self.place, self._file, self._offered = place, place.project / _NOTES, offered
         self._known: tuple[bytes, dict[str, Origin]] = (b"", {})
 
     def origins(self) -> dict[str, Origin]:
@@ -54,18 +63,27 @@ class ImportedFiles:
         return self._known[1]
 
     def bring_in(
-        self, file: Path, offered: Offered | None = None, tick: Callable[[float], None] = lambda _: None
+        self,
+        file: Path,
+        offered: Offered | None = None,
+        tick: Callable[[float], None] = lambda _: None,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> Import:
-        """Import a file, or what is new in it. `offered`: it is remembered as this. `tick` gets the share that is done.
+        """Import a file, or what is new in it. `offered`: it is remembered as this; else as the one it is a copy of.
+
+        `tick` gets the share that is done. `is_stopped` is asked again and again whether to stop: what was imported
+        until then stays, and the next import of the file goes on after it.
 
         Raises:
             BadInput: it is no recorded conversation, or what was imported has changed since.
+            ImportStopped: it was stopped.
         """
         make_directory(self.place.project)
         done: list[Imported] = []
         refused = ""
+        most = max(MOST_UNPACKED, file.stat().st_size)
         try:
-            for found in conversations(Source(file, tick=_Share(tick))):
+            for found in conversations(Source(file, most=most, tick=_Share(tick, is_stopped))):
                 done.append(import_into(self.place.stores, found, self.place.project))
                 if len(done) >= _MOST_CONVERSATIONS:
                     refused = f"only the first {_MOST_CONVERSATIONS} conversations of the file were imported"
@@ -74,19 +92,47 @@ class ImportedFiles:
             if not done:
                 raise
             refused = str(error)
-        if offered is not None:
-            origin = Origin(offered.size, offered.changed, tuple(each.session for each in done))
-            replace_whole(self._file, msgspec.json.encode({**self.origins(), str(offered.path): origin}))
+        origin_of = offered if offered is not None else self._original(file)
+        if origin_of is not None:
+            self._remember(origin_of, tuple(each.session for each in done))
         return Import(done, refused)
+
+    def _remember(self, offered: Offered, sessions: tuple[str, ...]) -> None:
+        """Note where sessions came from. Another process may do the same, and neither note is lost."""
+        origin = Origin(offered.size, offered.changed, sessions)
+        with suppress(OSError, Locked), locked_in_place(self._file.with_suffix(".lock"), os.O_CREAT):
+            replace_whole(self._file, msgspec.json.encode({**self.origins(), str(offered.path): origin}))
+
+    def _original(self, file: Path) -> Offered | None:
+        """Return the offered file that this one is a copy of, as long as the copy is; None if there is none."""
+        try:
+            size = file.stat().st_size
+            for each in self._offered():
+                if each.size >= size and _begins_with(each.path, file):
+                    return each if each.size == size else each._replace(size=size, changed=0)
+        except OSError:  # one of them was deleted
+            pass
+        return None
+
+
+def _begins_with(one: Path, other: Path) -> bool:
+    with one.open("rb") as long, other.open("rb") as short:
+        while piece := short.read(_PIECE):
+            if long.read(len(piece)) != piece:
+                return False
+    return True
 
 
 class _Share:
     """Tells which share of an import is done, of which share of the file has been read this time."""
 
-    def __init__(self, tick: Callable[[float], None]) -> None:
-        self._tick, self._readings, self._last, self._told = tick, 0, 0.0, 0.0
+    def __init__(self, tick: Callable[[float], None], is_stopped: Callable[[], bool]) -> None:
+        self._tick, self._is_stopped = tick, is_stopped
+        self._readings, self._last, self._told = 0, 0.0, 0.0
 
     def __call__(self, share: float) -> None:
+        if self._is_stopped():
+            raise ImportStopped
         self._readings += share < self._last and self._last > 0.9
         self._last = share
         if (done := min((self._readings + share) / _READINGS, 0.99)) >= self._told + 0.01:

@@ -31,6 +31,7 @@ TITLE = 200  # characters of a title
 _PIECE = 1 << 20  # bytes that are read at once
 _LOOKED_AT = 20_000  # characters of a message in which its first words are looked for
 _CALL = b'"type":"call"'
+_COMPARED = 4096  # bytes at the beginning, and at the end of what was read, by which a log is known again
 
 
 class _Body(Struct):
@@ -42,6 +43,7 @@ class _Body(Struct):
 class _Result(Struct):
     id: str = ""
     error: str = ""
+    output: Raw = Raw(b'""')
 
 
 class _Line(Struct, rename="camel"):
@@ -83,7 +85,7 @@ class Counted(Struct, omit_defaults=True):
     tokens: int = 0  # of all items in full
     compactions: int = 0
     faults: int = 0  # results that were fetched again because they had been shortened
-    rereads: int = 0  # reads of what had been read before and was not changed since
+    rereads: int = 0  # readings of files that showed nothing new
     pins: int = 0
     model: str = ""  # that answered last
     usages: dict[str, Usage] = {}  # what was reported, by model
@@ -102,11 +104,21 @@ class LogCount:
 
     def __init__(self) -> None:
         self.offset = 0  # bytes that were read
+        self._head = self._tail = b""  # the beginning and the end of what was read
         self._found = Counted()
         self._marks: dict[str, str] = {}
         self._reads = FileReads()
         self._command = ""  # the first that was typed: the title if nothing else was said
         self._boundary = False  # a compaction whose summary has not come yet
+
+    def continues(self, file: Path) -> bool:
+        """Whether a file still holds what was read of it: one of the same name may be another. Raises OSError."""
+        if not self.offset:
+            return True
+        with file.open("rb") as opened:
+            head = opened.read(len(self._head))
+            opened.seek(self.offset - len(self._tail))
+            return head == self._head and opened.read(len(self._tail)) == self._tail
 
     def read(self, file: Path, most: int) -> bool:
         """Read on in a file, at most about so many bytes. Return whether all of it has been read. Raises OSError."""
@@ -120,6 +132,9 @@ class LogCount:
                 if not lines:
                     return True
                 self.add(lines)
+                if not self.offset:
+                    self._head = b"".join(lines)[:_COMPARED]
+                self._tail = lines[-1][-_COMPARED:]
                 self.offset += sum(map(len, lines))
             return not opened.read(1)
 
@@ -167,7 +182,13 @@ class LogCount:
         elif line.type in ("assistant", "tool_use"):
             self._add_answer(line, data)
         elif (result := line.tool_result) is not None:
-            found.rereads += bool(self._reads.add_result(result.id, failed=bool(result.error)))
+            self._add_result(result)
+
+    def _add_result(self, result: _Result) -> None:
+        if self._reads.is_reading(result.id):  # the text of no other result is decoded
+            text = plain_text(entries.decode_parts(result.output))
+            reading = self._reads.add_result(result.id, text, failed=bool(result.error))
+            self._found.rereads += reading is not None and reading.is_known
 
     def _find_title(self, content: Raw, *, by_program: bool) -> None:
         text = plain_text(entries.decode_parts(content))

@@ -4,7 +4,8 @@ They are listed by what their first lines say. Nothing is imported for that.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any, NamedTuple
 
 from sightline.errors import BadInput
 from sightline.imports import claude_code, codex, sightline_log
-from sightline.imports.source import Source, files_in, value_of
+from sightline.imports.conversation import Line
+from sightline.imports.source import Folders, Source, files_in, value_of
 from sightline.replay.log_count import own_words, seconds_of, typed_command
 
 CLAUDE_CODE, CODEX, MESSAGES, SIGHTLINE = "claude-code", "codex", "messages", "sightline"
@@ -21,6 +23,7 @@ SOURCES = {"Claude Code": CLAUDE_CODE, "Codex": CODEX, "messages": MESSAGES, "Si
 FILE_ID = "file-"  # how the ids of files begin
 _LOOKED_AT = 300  # lines
 _LONGEST_LOOK = 1 << 19  # bytes of them
+_LAST = 1 << 17  # bytes at the end of a file in which its last message is looked for
 _RECOGNISE = (
     (codex.recognises, CODEX), (claude_code.recognises, CLAUDE_CODE), (sightline_log.recognises, SIGHTLINE),
 )  # fmt: skip
@@ -36,13 +39,14 @@ class Offered(NamedTuple):
 
 
 class FirstLook(NamedTuple):
-    """What the first lines of a file say. `model` only if an answer comes early."""
+    """What the first lines of a file say, and when the last one was. `model` only if an answer comes early."""
 
     source: str = ""  # empty: nobody says anything in it
     title: str = ""
     project: str = ""
     created: int | None = None  # seconds since 1970
     model: str = ""
+    ended: int | None = None  # when its last message was said; None: its last lines do not say it
 
 
 def home_folders(variables: Mapping[str, str], home: Path) -> list[Path]:
@@ -52,24 +56,35 @@ def home_folders(variables: Mapping[str, str], home: Path) -> list[Path]:
     return [claude / "projects", own / "sessions", own / "archived_sessions"]
 
 
-def find_offered(named: Iterable[Path], folders: Iterable[Path] = ()) -> Iterator[Offered]:
-    """Yield the files that were named, and those in folders that were; then those of the agents' own `folders`.
+class OfferedFiles:
+    """The files that are offered: those that were named and those in named folders, then those in agents' own folders.
 
     Of the latter, logs of subagents are left out: there are many, and each belongs to a session that is listed.
     """
-    seen: set[Path] = set()
-    files = (file for path in named for file in ([path] if path.is_file() else files_in(path)))
-    own = (file for path in folders for file in files_in(path) if not file.name.startswith(_SUBAGENT))
-    for group in (files, own):
-        for file in group:
+
+    def __init__(self, named: Iterable[Path], folders: Callable[[], Iterable[Path]] = tuple) -> None:
+        """`folders` are the agents' own, asked for each time."""
+        self._named, self._folders = tuple(named), folders
+        self._known: Folders = {}  # a folder that has not changed is not read again
+
+    def now(self) -> dict[str, Offered]:
+        """Return the files that there are now, by path, the one changed last first. One with two names comes once."""
+        found: dict[tuple[int, int], Offered] = {}
+        for file in self._paths():
             path = Path(os.path.abspath(file))  # noqa: PTH100 - as the user knows it: links stay
-            try:
+            with suppress(OSError, ValueError):  # deleted since
                 status = path.stat()
-            except OSError:  # deleted since
-                continue
-            if path not in seen and status.st_size:
-                seen.add(path)
-                yield Offered(path, status.st_size, status.st_mtime_ns)
+                if status.st_size:
+                    offered = Offered(path, status.st_size, status.st_mtime_ns)
+                    found.setdefault((status.st_dev, status.st_ino), offered)
+        ordered = sorted(found.values(), key=lambda each: -each.changed)
+        return {str(each.path): each for each in ordered}
+
+    def _paths(self) -> Iterator[Path]:
+        for path in self._named:
+            yield from [path] if path.is_file() else files_in(path, self._known)
+        for folder in self._folders():
+            yield from (file for file in files_in(folder, self._known) if not file.name.startswith(_SUBAGENT))
 
 
 def file_id(path: Path) -> str:
@@ -78,7 +93,15 @@ def file_id(path: Path) -> str:
 
 
 def look_at(path: Path) -> FirstLook:
-    """Return what the first lines of a file say: as many as it takes to know what it is about. Nothing is raised."""
+    """Return what a file says in its first lines, as many as it takes to know what it is about, and in its last ones.
+
+    Nothing is raised.
+    """
+    look = _look_at_beginning(path)
+    return look._replace(ended=_end_of(path)) if look.source else look
+
+
+def _look_at_beginning(path: Path) -> FirstLook:
     look, fallback = FirstLook(MESSAGES), FirstLook(MESSAGES)
     speaks = False
     try:
@@ -100,6 +123,28 @@ def look_at(path: Path) -> FirstLook:
     return look._replace(title=fallback.title)
 
 
+def _end_of(path: Path) -> int | None:
+    """Return when the last message of a file was said, in seconds since 1970; None if its last lines do not say it."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - _LAST, 0))
+            lines = file.read(_LAST).splitlines()
+    except OSError:
+        return None
+    values = (value_of(Line(0, line)) for line in (lines if size <= _LAST else lines[1:]))
+    times = (seconds_of(_text(value, "timestamp")) for value in values if _is_said(value))
+    return max((time for time in times if time is not None), default=None)
+
+
+def _is_said(value: Any) -> bool:
+    """Whether a line is a part of the conversation, not a note of the program that wrote the log."""
+    match value:
+        case {"type": "user" | "assistant" | "response_item"} | {"role": str()}:
+            return True
+    return False
+
+
 def _with_line(look: FirstLook, value: Any) -> FirstLook:
     """Add what a line says about the file itself."""
     return FirstLook(
@@ -108,6 +153,7 @@ def _with_line(look: FirstLook, value: Any) -> FirstLook:
         look.project or _text(value, "cwd"),
         look.created if look.created is not None else seconds_of(_text(value, "timestamp")),
         look.model or _text(value, "model"),
+        look.ended,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from sightline.replay.text_index import TextIndex
 from sightline.shorten.identifiers import values_in
 from sightline.values.items import Call, Message, Role, plain_text
 
@@ -25,12 +26,20 @@ class Rereads:
 
     def __init__(self, count: Callable[[str], int]) -> None:
         self._count = count
-        self._texts: list[str] = []  # of each message; empty for the system's, which is always shown
+        self._texts = TextIndex()  # of each message; empty for the system's, which is always shown
         self._latest: dict[int, int] = {}  # message → the call before which it was read again
 
     def add(self, message: Message) -> None:
         """Note a message that was said."""
-        self._texts.append("" if message.role is Role.SYSTEM else _text(message))
+        self._texts.add("" if message.role is Role.SYSTEM else _text(message))
+
+    def __len__(self) -> int:
+        """Return how many messages were noted."""
+        return len(self._texts)
+
+    def forget_latest(self) -> None:
+        """Forget what was read again, as after a compaction: nothing of it is in the prompt any more."""
+        self._latest.clear()
 
     def find(self, answers: Iterable[Message], payload: Iterable[Message], call: int) -> Reread:
         """Return what the answers to these messages used that they do not show, though an earlier message does.
@@ -42,13 +51,10 @@ class Rereads:
         if not needed:
             return Reread()
         shown = "\n".join(map(_text, payload))
-        sources = {self._last_with(piece) for piece in needed if piece not in shown} - {-1}
+        sources = {self._texts.last_with(piece) for piece in needed if piece not in shown} - {-1}
         lost = [each for each in sources if call - self._latest.get(each, -_FRESH) >= _FRESH]
         self._latest.update(dict.fromkeys(lost, call))
         return Reread(len(lost), sum(self._count(self._texts[each]) for each in lost))
-
-    def _last_with(self, piece: str) -> int:
-        return next((at for at in range(len(self._texts) - 1, -1, -1) if piece in self._texts[at]), -1)
 
 
 def _text(message: Message) -> str:

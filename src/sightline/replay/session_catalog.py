@@ -5,101 +5,42 @@ milliseconds. What was counted is kept in a file for the next run.
 """
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sightline import __version__
-from sightline.errors import BadSessionId, SightlineError
+from sightline.errors import BadSessionId
 from sightline.log.stores import as_placed, check_session_id
 from sightline.log.stores.disk import make_directory
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.side_files import replace_whole
 from sightline.replay.imported_files import ImportedFiles
-from sightline.replay.listed_logs import KeptList, ListedLog, StoredLog, read_kept
-from sightline.replay.log_count import Counted, LogCount
+from sightline.replay.listed_logs import HEAD, KeptList, ListedLog, StoredLog, UnplacedLog, UnplacedLogs, read_kept
+from sightline.replay.listed_sessions import Listed, Page, SessionSource, Wanted, row_filter, row_order, session_row
+from sightline.replay.log_count import Counted
 from sightline.replay.offered_files import (
-    CLAUDE_CODE,
-    CODEX,
     FILE_ID,
-    SIGHTLINE,
-    SOURCES,
     FirstLook,
     Offered,
+    OfferedFiles,
     file_id,
-    find_offered,
     home_folders,
     look_at,
 )
 from sightline.replay.places import Place, Places
 from sightline.values.items import Usage
 
-PROXY = "proxy"
-_HEAD = 1 << 15  # bytes of a log in which its title is looked for
 _MOST_HEADS = 200  # logs, and files, whose beginning is read for one list; others are read in the background
 _PAGE_BYTES = 1 << 24  # of logs that are counted for one page, before it is shown with what is known
 _ROW_BYTES = 1 << 23  # of one log that are counted before it is described
 _KEPT = "session-list.msgpack"
-_NAMES = {"proxy-": PROXY, "claude-": CLAUDE_CODE, "codex-": CODEX}  # how the ids of such sessions begin
-
-
-class Listed(Struct, frozen=True):
-    """A session, or a file that could become one. What `counted` says is whole if it is `ready`."""
-
-    id: str  # as paths have it; empty: it is a file that was not imported
-    name: str
-    state: str  # "session"; "file": not imported; "grown": its file has grown since it was imported
-    source: str
-    title: str = ""
-    project: str = ""
-    created: int | None = None
-    updated: float | None = None  # seconds since 1970
-    size: int | None = None
-    ready: bool = False
-    counted: Counted = field(default_factory=Counted)
-    cost: float | None = None  # dollars; None: no price is known, or nothing was reported
-    file: str | None = None  # that it comes from
-    error: str = ""
-
-
-class Page(NamedTuple):
-    """Some of the list. `total`: how many match; `pending`: how many have not been counted yet."""
-
-    rows: list[Listed]
-    total: int
-    pending: int
-    sources: dict[str, int]  # how many there are of each, whether they match or not
-    projects: dict[str, int]
-
-
-class Wanted(Struct, frozen=True):
-    """Which part of the list, in which order."""
-
-    words: str = ""  # in title, project or id
-    source: str = ""
-    project: str = ""
-    sort: str = "updated"
-    ascending: bool = False
-    start: int = 0
-    limit: int = 50
-
-
-class SessionSource(NamedTuple):
-    """Where a session is stored, or a file that could become one."""
-
-    id: str  # as paths have it, or that of the file
-    file: Path
-    size: int
-    changed: int  # when, in nanoseconds since 1970
-    place: Place | None = None  # None: a file that was not imported
-    grown: Offered | None = None  # the file that it was imported from, if that has grown since
 
 
 class SessionCatalog:
@@ -112,8 +53,10 @@ class SessionCatalog:
         cost_of: Callable[[Mapping[str, Usage]], float | None] = lambda _: None,
     ) -> None:
         """`offered` are files and folders whose recordings are listed too. `cost_of` what was used, by model."""
-        self.places, self._named, self._cost_of = places, offered, cost_of
-        self.imported = ImportedFiles(places.imported)
+        self.places, self._cost_of = places, cost_of
+        self._offered = OfferedFiles(offered, self._home_folders)
+        self.imported = ImportedFiles(places.imported, lambda: self._offered_now().values())
+        self._unplaced = [UnplacedLogs(place) for place in places.all() if as_placed(place.stores) is None]
         self._lock = RLock()
         self._logs: dict[str, ListedLog] = {}  # by path
         self._file = places.home / _KEPT
@@ -125,17 +68,18 @@ class SessionCatalog:
         with self._lock:
             logs, offered = self._logs_now(), self._offered_now()
             for log in [log for log in logs if not log.looked][:_MOST_HEADS]:
-                self._read(log, _HEAD)
+                self._read(log, HEAD)
             unseen = self._unseen(offered)
             self._look(unseen[:_MOST_HEADS])
             origins = self._origins(offered)
             rows = [self._row(log, origins) for log in logs]
-            rows += self._others()
-            rows += self._files(offered, {row.file for row in rows})
-            found = sorted(filter(_filter(wanted), rows), key=_order(wanted.sort), reverse=not wanted.ascending)
+            unplaced = self._unplaced_now(_PAGE_BYTES)
+            rows += map(self._unplaced_row, unplaced)
+            rows += self._files(offered)
+            found = sorted(filter(row_filter(wanted), rows), key=row_order(wanted.sort), reverse=not wanted.ascending)
             page = found[wanted.start : wanted.start + wanted.limit]
             page = self._count_page(page, {log.place.full_id(log.session_id): log for log in logs}, origins)
-            pending = sum(not log.is_ready for log in logs) + len(unseen[_MOST_HEADS:])
+            pending = sum(not log.is_ready for log in (*logs, *unplaced)) + len(unseen[_MOST_HEADS:])
             sources, projects = Counter(row.source for row in rows), Counter(row.project for row in rows)
             return Page(page, len(found), pending, dict(sources.most_common()), dict(projects.most_common()))
 
@@ -144,10 +88,12 @@ class SessionCatalog:
         place, session_id = self.places.find(full_id)
         with self._lock:
             if as_placed(place.stores) is None:
-                return next((row for row in self._others() if row.id == full_id), None)
-            log = next((log for log in self._found_in(place) if log.session_id == session_id), None)
+                return next((self._unplaced_row(log) for log in self._unplaced_now(_ROW_BYTES, session_id)), None)
+            found = (each for each in self._found_in(place, self._logs) if each[1].session_id == session_id)
+            key, log = next(found, ("", None))
             if log is None:
                 return None
+            self._logs[key] = log
             if not log.is_ready:
                 self._read(log, _ROW_BYTES)
             offered = self._offered_now() if place.key == self.places.imported.key else {}
@@ -160,7 +106,7 @@ class SessionCatalog:
             if unseen:
                 self._look(unseen[:_MOST_HEADS])
                 unseen = unseen[_MOST_HEADS:]
-            waiting = [log for log in self._logs_now() if not log.is_ready]
+            waiting = [log for log in (*self._logs_now(), *self._unplaced_now(0)) if not log.is_ready]
             while waiting and most > 0:
                 most -= self._read(waiting[0], most) + 1
                 if waiting[0].is_ready:
@@ -173,10 +119,13 @@ class SessionCatalog:
         """Keep what was counted, for the next run. If that is not possible, nothing is kept."""
         with self._lock:
             if self._is_new:
-                logs = {path: log.kept() for path, log in self._logs.items() if log.is_ready}
+                # Those that another list of this user knows stay, unless they are gone.
+                logs = {path: kept for path, kept in self._before.logs.items() if "#" in path or _exists(path)}
+                logs |= {path: log.kept() for path, log in self._logs.items() if log.is_ready}
+                looks = {path: look for path, look in self._before.looks.items() if _exists(path)}
                 with suppress(OSError):  # a newcomer has no such folder yet
                     make_directory(self._file.parent)
-                replace_whole(self._file, msgspec.msgpack.encode(KeptList(__version__, logs, self._before.looks)))
+                replace_whole(self._file, msgspec.msgpack.encode(KeptList(__version__, logs, looks)))
                 self._is_new = False
 
     def sources(self) -> list[SessionSource]:
@@ -187,15 +136,20 @@ class SessionCatalog:
         with self._lock:
             offered = self._offered_now()
             origins = self._origins(offered)
-            found, imported = [], set()
+            found = []
             for log in self._logs_now():
                 file, grown = origins.get(log.session_id, (None, False)) if self._is_imported(log) else (None, False)
-                imported.add(str(file.path) if file else "")
                 full_id, grown_file = log.place.full_id(log.session_id), file if grown else None
-                found.append(SessionSource(full_id, log.file, log.size, log.changed, log.place, grown_file))
+                found.append(SessionSource(full_id, log.file, log.size, log.changed, log, grown_file))
+            imported = self._imported_files()
             files = (each for path, each in offered.items() if path not in imported)
             found += [SessionSource(file_id(each.path), each.path, each.size, each.changed) for each in files]
             return sorted(found, key=lambda each: -each.changed)
+
+    def look(self, source: SessionSource) -> FirstLook:
+        """Return what a session or file is about, by its first lines."""
+        with self._lock:
+            return look_at(source.file) if source.log is None else source.log.look()
 
     def locate(self, full_id: str) -> tuple[Place, str]:
         """Return the place of a session, and its id there. What is new in the file of a session is imported first.
@@ -247,12 +201,15 @@ class SessionCatalog:
 
     def _logs_now(self) -> list[ListedLog]:
         """Return the logs that there are now, the one written to last first."""
-        found = [log for place in self.places.all() for log in self._found_in(place)]
+        before, self._logs = self._logs, {}  # without those that are gone
+        self._logs = {key: log for place in self.places.all() for key, log in self._found_in(place, before)}
+        found = self._logs.values()
         return sorted(found, key=lambda log: -log.changed)
 
-    def _found_in(self, place: Place) -> Iterator[ListedLog]:
+    def _found_in(self, place: Place, known: dict[str, ListedLog]) -> Iterator[tuple[str, ListedLog]]:
+        """Yield the logs of a place, each with its key."""
         if not isinstance(place.stores, Folder):
-            yield from self._found_in_database(place)
+            yield from self._found_in_database(place, known)
             return
         with suppress(OSError), os.scandir(place.stores.path) as names:
             for each in names:
@@ -260,50 +217,46 @@ class SessionCatalog:
                 with suppress(OSError, BadSessionId):
                     if suffix != ".jsonl" or not each.is_file() or not (status := each.stat()).st_size:
                         continue
-                    if (log := self._logs.get(each.path)) is None:
+                    if (log := known.get(each.path)) is None:
                         kept = self._before.logs.pop(each.path, None)
-                        log = self._logs[each.path] = ListedLog(place, check_session_id(name), Path(each.path), kept)
-                    log.note(status.st_size, status.st_mtime_ns)
-                    yield log
+                        log = ListedLog(place, check_session_id(name), Path(each.path), kept)
+                    log.note(status.st_size, status.st_mtime_ns, status.st_ino)
+                    yield each.path, log
 
-    def _found_in_database(self, place: Place) -> Iterator[ListedLog]:
+    def _found_in_database(self, place: Place, known: dict[str, ListedLog]) -> Iterator[tuple[str, ListedLog]]:
         if (stores := as_placed(place.stores)) is None:
             return
         for written in stores.written():
             key = f"{stores.where}#{written.session_id}"
-            if (log := self._logs.get(key)) is None:
-                log = self._logs[key] = StoredLog(place, written.session_id, self._before.logs.pop(key, None))
+            if (log := known.get(key)) is None:
+                log = StoredLog(place, written.session_id, self._before.logs.pop(key, None))
             log.note(written.size, round(written.seconds * 1e9))
-            yield log
+            yield key, log
 
-    def _others(self) -> Iterator[Listed]:
-        """Yield the sessions of stores that know no sizes and times, so each is read."""
-        for place in self.places.all():
-            if as_placed(place.stores) is not None:
-                continue
-            for session_id in place.stores.sessions():
-                count, error = LogCount(), ""
-                try:
-                    with closing(place.stores.open(session_id)) as store:
-                        store.refresh()
-                        count.add(line.data for line in store.scan())
-                except SightlineError as failure:
-                    error = str(failure)
-                counted = count.counted()
-                row = _listed(place, session_id, counted, error or counted.error)
-                yield replace(row, cost=self._cost_of(counted.usages))
+    def _unplaced_now(self, most: int, session_id: str = "") -> list[UnplacedLog]:
+        """Return the logs in stores that know no sizes and times, or one, after at most so many bytes were read."""
+        found = [log for logs in self._unplaced for log in logs.now() if session_id in ("", log.session_id)]
+        for log in found:
+            if most > 0 and not log.is_ready:
+                most -= log.read(most) + 1
+        return found
+
+    def _unplaced_row(self, log: UnplacedLog) -> Listed:
+        row = session_row(log.place, log.session_id, log.counted, log.counted.error)
+        return replace(row, ready=log.is_ready, cost=self._cost_of(log.counted.usages))
+
+    def _home_folders(self) -> list[Path]:
+        return home_folders(os.environ, Path.home()) if self.places.everywhere else []
 
     def _offered_now(self) -> dict[str, Offered]:
         """Return the files that are offered now, by path, the one changed last first."""
-        folders = home_folders(os.environ, Path.home()) if self.places.everywhere else []
-        found = sorted(find_offered(self._named, folders), key=lambda each: -each.changed)
-        return {str(each.path): each for each in found}
+        with self._lock:
+            return self._offered.now()
 
     def _unseen(self, offered: dict[str, Offered]) -> list[Offered]:
-        """Return the files that must be looked at: new ones, and those that said nothing and have grown."""
+        """Return the files that must be looked at: those that are new, or have another size."""
         looks, nothing = self._before.looks, (-1, FirstLook())
-        known = ((each, looks.get(path, nothing)) for path, each in offered.items())
-        return [each for each, (size, look) in known if size < 0 or (size != each.size and not look.title)]
+        return [each for path, each in offered.items() if looks.get(path, nothing)[0] != each.size]
 
     def _look(self, files: list[Offered]) -> None:
         for each in files:
@@ -311,35 +264,55 @@ class SessionCatalog:
             self._is_new = True
 
     def _origins(self, offered: dict[str, Offered]) -> dict[str, tuple[Offered, bool]]:
-        """Return the file of each imported session that is offered now, and whether it has grown since."""
-        return {
-            session_id: (now, (now.size, now.changed) != (origin.size, origin.changed))
-            for path, origin in self.imported.origins().items()
-            if (now := offered.get(path)) is not None
-            for session_id in origin.sessions
-        }
+        """Return the file of each imported session that is offered now, and whether it has grown since.
+
+        Of several, such as a copy, it is one that has grown.
+        """
+        found: dict[str, tuple[Offered, bool]] = {}
+        for path, origin in self.imported.origins().items():
+            if (now := offered.get(path)) is not None:
+                grown = now.size != origin.size or (now.changed != origin.changed and bool(origin.changed))
+                for session_id in origin.sessions:
+                    if grown or session_id not in found:
+                        found[session_id] = (now, grown)
+        return found
 
     def _row(self, log: ListedLog, origins: dict[str, tuple[Offered, bool]]) -> Listed:
-        row = _listed(log.place, log.session_id, log.counted, log.counted.error)
+        row = session_row(log.place, log.session_id, log.counted, log.counted.error)
         cost = self._cost_of(log.counted.usages)
         row = replace(row, updated=log.changed / 1e9, size=log.size, ready=log.is_ready, cost=cost)
         if not self._is_imported(log) or log.session_id not in origins:
             return row
         file, grown = origins[log.session_id]
-        updated = max(file.changed / 1e9, row.updated or 0) if grown else row.updated
+        updated = max(self._said(file), row.updated or 0) if grown else row.updated
         return replace(row, file=str(file.path), state="grown" if grown else "session", updated=updated)
 
     def _is_imported(self, log: ListedLog) -> bool:
         return log.place.key == self.places.imported.key
 
-    def _files(self, offered: dict[str, Offered], listed: set[str | None]) -> Iterator[Listed]:
+    def _said(self, file: Offered) -> float:
+        """Return when the last message of a file was said, in seconds since 1970; else when the file was changed.
+
+        That is the time that its session has once it is imported, so its row stays in its place.
+        """
+        _, look = self._before.looks.get(str(file.path), (-1, FirstLook()))
+        return min(float(look.ended), time.time()) if look.ended is not None else file.changed / 1e9
+
+    def _imported_files(self) -> set[str]:
+        """Return the files that are listed as the session that they became."""
+        there = {log.session_id for log in self._logs.values() if self._is_imported(log)}
+        origins = self.imported.origins().items()
+        return {path for path, origin in origins if not there.isdisjoint(origin.sessions)}
+
+    def _files(self, offered: dict[str, Offered]) -> Iterator[Listed]:
         """Yield the files that are not imported, without those in which nobody says anything."""
+        imported = self._imported_files()
         for path, each in offered.items():
             _, look = self._before.looks.get(path, (-1, FirstLook()))
-            if path not in listed and look.source:
+            if look.source and path not in imported:
                 yield Listed(
                     "", each.path.name, "file", look.source, look.title, look.project, look.created,
-                    each.changed / 1e9, each.size, counted=Counted(model=look.model), file=path,
+                    self._said(each), each.size, counted=Counted(model=look.model), file=path,
                 )  # fmt: skip
 
     def _count_page(
@@ -357,38 +330,5 @@ class SessionCatalog:
         return rows
 
 
-def source_named(session_id: str) -> str:
-    """Return where a session comes from, by how its id begins."""
-    return next((source for begin, source in _NAMES.items() if session_id.startswith(begin)), SIGHTLINE)
-
-
-def _listed(place: Place, session_id: str, counted: Counted, error: str = "") -> Listed:
-    source = SOURCES.get(counted.kind) or source_named(session_id)  # a log says its kind only after its first lines
-    return Listed(
-        place.full_id(session_id), session_id, "session", source, counted.title, counted.project, counted.created,
-        ready=True, counted=counted, error=error,
-    )  # fmt: skip
-
-
-def _filter(wanted: Wanted) -> Callable[[Listed], bool]:
-    words = wanted.words.casefold().split()
-
-    def matches(row: Listed) -> bool:
-        if (wanted.source and row.source != wanted.source) or (wanted.project and row.project != wanted.project):
-            return False
-        text = f"{row.id}\n{row.name}\n{row.title}\n{row.project}".casefold()
-        return all(word in text for word in words)
-
-    return matches
-
-
-def _order(sort: str) -> Callable[[Listed], Any]:
-    """Return what to sort by: a field of the row, or of what was counted. What is not known is the least."""
-
-    def key(row: Listed) -> tuple[bool, float | str, float]:
-        own = getattr(row, sort) if sort in Listed.__struct_fields__ else getattr(row.counted, sort)
-        if isinstance(own, str):
-            return own != "", own.casefold(), row.updated or 0
-        return own is not None and (row.ready or sort in ("updated", "created")), own or 0, row.updated or 0
-
-    return key
+def _exists(path: str) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 - many, and only texts

@@ -27,19 +27,19 @@ from sightline.log.stores.disk import make_directory
 from sightline.log.stores.memory import MemoryStore
 from sightline.log.stores.side_files import PartFile, locked_in_place, read_whole, replace_whole
 from sightline.recall.search import Breadth, Hit, SearchIndex, SearchScope
-from sightline.replay.log_count import LogCount
-from sightline.replay.offered_files import SOURCES, FirstLook, look_at
+from sightline.replay.listed_logs import ListedLog
+from sightline.replay.listed_sessions import SessionSource
+from sightline.replay.offered_files import FirstLook
 from sightline.replay.search_rows import SearchRow, file_rows, session_rows
-from sightline.replay.session_catalog import SessionCatalog, SessionSource, source_named
+from sightline.replay.session_catalog import SessionCatalog
 from sightline.session.session import Session
-from sightline.values.clock import Clock, iso, wall_clock
+from sightline.values.clock import Clock, iso, milliseconds, wall_clock
 
 FOLDER = "search"  # in the folder of all sessions
-_FORMAT = 1
+_FORMAT = 2
 _TABLE, _LOCK, _PARTS = "documents.msgpack", "lock", ".parts"
 _PARTS_OF_A_FILE = 16  # at most: for each part, all lines of a log are looked at, because they refer to each other
 _BYTES = 4  # of a token, about
-_HEAD = 1 << 16  # bytes of a log in which its title and project are looked for
 _CHUNK = 64  # rows whose texts are packed together
 _BREADTH = Breadth(0, 16, 0.3)  # what is said around a match is of no use here: `recall` shows it
 _EACH = 2  # passages of one session at most
@@ -60,6 +60,15 @@ class Document(Struct, array_like=True):
     last: str = ""  # the id of the last item that was read
     tail: int = 0  # rows of the last step of a file: it is read again if the file grows
     error: str = ""
+    until: str = ""  # when the newest of its rows was said, as the log has it
+
+    @property
+    def updated(self) -> float:
+        """When something was last said in it, in seconds since 1970; if that is not known, when its log was changed."""
+        try:
+            return milliseconds(self.until) / 1000
+        except (ValueError, OverflowError):
+            return self.changed / 1e9
 
 
 class _Table(Struct):
@@ -144,11 +153,11 @@ class SessionSearch:
                 items.append(FoundItem(row, hit.score))
         yield from (FoundSession(name, documents[name], items) for name, items in found.items())
 
-    def _rank(self, found: tuple[Hit, SearchRow]) -> tuple[bool, float, int]:
+    def _rank(self, found: tuple[Hit, SearchRow]) -> tuple[bool, float, float]:
         """Return what to sort by: the match, what somebody said before what a tool gave, then the newer log."""
         hit, row = found
         said = _SAID if row.kind != "tool" else 0.0
-        return hit.exact, round(hit.score + said, 1), self._table.documents[self._document(hit.row)].changed
+        return hit.exact, round(hit.score + said, 1), self._table.documents[self._document(hit.row)].updated
 
     def _document(self, row: int) -> str:
         """Return the id of the document that a row belongs to; nothing if it is gone."""
@@ -219,12 +228,12 @@ class SessionSearch:
             self._drop({source.id})
             document = self._table.documents[source.id] = Document()
         if not document.look.title:
-            document.look = self._look(source)
+            document.look = self._catalog.look(source)
         try:
-            if source.place is None:
+            if source.log is None:
                 read, is_done = self._read_file(source, document, most)
             else:
-                read, is_done = self._read_session(source, document, most)
+                read, is_done = self._read_session(source, source.log, document, most)
             document.error = ""
         except (SightlineError, OSError) as error:
             read, is_done, document.error = 0, True, str(error)
@@ -233,23 +242,11 @@ class SessionSearch:
         document.size, document.changed = (source.size if is_done else -1), _changed(source)
         return read + 1
 
-    def _look(self, source: SessionSource) -> FirstLook:
-        """Return what a log or file is about."""
-        if source.place is None:
-            return look_at(source.file)
-        count = LogCount()
-        with suppress(OSError):
-            count.read(source.file, _HEAD)
-        found = count.counted()
-        kind = SOURCES.get(found.kind) or source_named(source.file.stem)
-        return FirstLook(kind, found.title, found.project, found.created, found.model)
-
-    def _read_session(self, source: SessionSource, document: Document, most: int) -> tuple[int, bool]:
+    def _read_session(self, source: SessionSource, log: ListedLog, document: Document, most: int) -> tuple[int, bool]:
         """Index the items of a session that are new. Return about how many bytes they have, and whether that is all."""
-        assert source.place is not None
         if source.grown is not None:
             self._catalog.imported.bring_in(source.grown.path, source.grown)
-        with Session.inspect(source.file.stem, source.place.project, stores=source.place.stores) as session:
+        with Session.inspect(log.session_id, log.place.project, stores=log.place.stores) as session:
             table = session.items.table()
             if document.read and (document.read > len(table) or table[document.read - 1].id != document.last):
                 self._drop({source.id})  # it goes on with another branch
@@ -299,6 +296,7 @@ class SessionSearch:
             packed = zlib.compress(msgspec.msgpack.encode(given[at : at + _CHUNK]), 1)
             self._packed[_part(first + at)] = packed
         document.runs.append((first, len(given)))
+        document.until = max(document.until, *(row.when for row in given))
         self._table.rows, self._runs = first + len(given), None
         self._index.add(((first + at, row.text) for at, row in enumerate(given)), self._table.rows)
 

@@ -8,13 +8,12 @@ from msgspec import Struct
 
 from sightline.errors import BadInput
 from sightline.log.branches import NONE
-from sightline.log.columns import FAILED
 from sightline.log.journal import Journal
-from sightline.replay.file_reads import READS, FileReads
+from sightline.replay.repeated_reads import RereadFile, repeated_reads
 from sightline.session.call_contents import CallContents
 from sightline.session.model_calls import call_index, kind_parts
 from sightline.session.session import Session
-from sightline.session.tool_calls import ToolCalls, subject_at, tool_calls
+from sightline.session.tool_calls import ToolCalls, tool_calls
 from sightline.values.items import Kind
 
 GROUPS = ("kind", "tool", "file", "level")
@@ -35,17 +34,8 @@ class Node(Struct):
     children: "list[Node]" = []
 
 
-class RereadFile(Struct):
-    """A file that was read more than once without having been changed."""
-
-    name: str
-    times: int = 0  # reads after the first
-    tokens: int = 0  # of these
-    items: list[str] = []  # all reads
-
-
 class Rereads(Struct, frozen=True):
-    """What was read again."""
+    """What was read again: readings of files that showed nothing new."""
 
     results: int
     tokens: int
@@ -95,7 +85,8 @@ def token_tree(session: Session, by: Sequence[str] = ("kind", "tool", "file"), n
 
 def _make_tree(session: Session, by: Sequence[str], number: int | None) -> TokenTree:
     journal, calls = session._journal, tool_calls(session)
-    again, files = _read_again(journal, calls)
+    found = repeated_reads(session)
+    again, files = set(found.rows), found.files()
     if number is None:
         leaves, faults = _all_leaves(session, journal, calls, again), len(session.items.faults)
     else:
@@ -169,25 +160,3 @@ def _sort(node: Node) -> None:
         del node.children[_MOST_CHILDREN:]
         sums = (sum(getattr(child, field) for child in rest) for field in ("tokens", "items", "reread_tokens"))
         node.children.append(Node("", "rest", *sums))
-
-
-def _read_again(journal: Journal, calls: ToolCalls) -> tuple[set[int], list[RereadFile]]:
-    """Return the rows of results that had been read before, and the files, those with the most such tokens first."""
-    timeline, reads = journal.timeline, FileReads()
-    again: set[int] = set()
-    files: dict[str, RereadFile] = {}
-    for row in timeline.rows_on(journal.path, range(len(timeline))):
-        if timeline.kind[row] == Kind.CALL:
-            file = subject_at(timeline, row)
-            reads.add(str(row), file, timeline.purpose[row], calls.arguments.get(row, b""))
-        elif timeline.kind[row] == Kind.RESULT and timeline.purpose[row] in READS and timeline.partner[row] != NONE:
-            found = reads.add_result(str(timeline.partner[row]), failed=bool(timeline.state[row] & FAILED))
-            name = subject_at(timeline, row)
-            known = files.setdefault(name, RereadFile(name[:_LONGEST]))
-            known.items.append(timeline.id(row))
-            if found:
-                again.add(row)
-                known.times += 1
-                known.tokens += timeline.full[row]
-    listed = sorted((file for file in files.values() if file.times), key=lambda file: -file.tokens)
-    return again, listed

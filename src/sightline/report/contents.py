@@ -1,23 +1,18 @@
 """Where the tokens of a conversation went: by kind, by tool, by file; and what was read although it stood there."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from sightline.replay.file_reads import READS, FileReads, Reading, file_of
 from sightline.report.talk import Talk
 from sightline.report.values import Again, Share
-from sightline.shorten import Purpose, purpose_of
-from sightline.shorten.digest import shell
-from sightline.shorten.digest.file_effects import call_touches, command_of
-from sightline.values.items import Call, File, Image, Message, Result, Role, arguments, plain_text
-from sightline.values.pattern import pattern
+from sightline.shorten import purpose_of
+from sightline.values.items import Call, File, Image, Result, Role, arguments, plain_text
 from sightline.values.profiles import Profile, media_tokens
 from sightline.values.tokens import TokenCounter
 
 LARGE = 2_000  # tokens of a result from which on it counts as large: agents that run commands cut their output so
-_NEARLY_ALL = 0.9  # of its lines: the rest is what a tool adds around them
-_LEAST = 50  # tokens: a shorter reading again is not worth a word
-_NUMBER = pattern(r"\s*\d+\s*[→:|\t]")  # what a tool puts before the lines of a file
 
 
 class Piece(NamedTuple):
@@ -33,25 +28,28 @@ class Piece(NamedTuple):
 
 def pieces_of(talk: Talk, counter: TokenCounter, profile: Profile) -> Iterator[Piece]:
     """Yield everything that the messages hold. Summaries of compactions have the index of the message after them."""
+    calls: dict[str, Call] = {}  # by id, those so far: some providers use an id again
     for index, message in enumerate(talk.messages):
-        yield from _message_pieces(talk, index, message, counter, profile)
+        calls |= {part.id: part for part in message.parts if isinstance(part, Call)}
+        yield from _message_pieces(talk, index, calls, counter, profile)
     for cut in talk.cuts:
         yield Piece(cut.at, "summary", counter.count(cut.compaction.summary) + profile.message_tokens)
 
 
 def _message_pieces(
-    talk: Talk, index: int, message: Message, counter: TokenCounter, profile: Profile
+    talk: Talk, index: int, calls: Mapping[str, Call], counter: TokenCounter, profile: Profile
 ) -> Iterator[Piece]:
+    message = talk.messages[index]
     results = [part for part in message.parts if isinstance(part, Result)]
     for part in message.parts:
         if isinstance(part, Call):
             tokens = counter.count(part.name) + counter.count(arguments(part)) + profile.call_tokens
-            yield Piece(index, "call", tokens, part.name or "?", _file_of(part))
+            yield Piece(index, "call", tokens, part.name or "?", file_of(part))
     for result in results:
-        call, text = talk.tool_calls.get(result.id), plain_text(result.parts)
+        call, text = calls.get(result.id), plain_text(result.parts)
         tokens = counter.count(text) + _media(result.parts, profile) + profile.message_tokens
-        file = _file_of(call) if call is not None else ""
-        reads = call is not None and purpose_of(call) in (Purpose.READ, Purpose.SHOW)
+        file = file_of(call) if call is not None else ""
+        reads = call is not None and purpose_of(call) in READS
         shown = text if file and reads and not result.error else ""
         name = result.name or (call.name if call is not None else "") or "?"
         yield Piece(index, "result", tokens, name, file, shown)
@@ -63,14 +61,6 @@ def _message_pieces(
 
 def _media(parts: Iterable[object], profile: Profile) -> int:
     return sum(media_tokens(part, profile) for part in parts if isinstance(part, Image | File))
-
-
-def _file_of(call: Call) -> str:
-    """Return the file that a call is about; nothing if there are none or several."""
-    command = command_of(call)
-    touches = call_touches(call, shell.parse(command) if command else (), {}, failed=None)
-    paths = {touch.path for touch in touches}
-    return paths.pop() if len(paths) == 1 else ""
 
 
 # ---------------------------------------------------------------------- shares
@@ -131,39 +121,42 @@ def largest(shares: Iterable[Share]) -> tuple[Share, ...]:
 # ---------------------------------------------------------------------- read again
 
 
+class _Readings:
+    """The readings of one file that showed nothing new: while it stood in the prompt, and after a compaction."""
+
+    def __init__(self) -> None:
+        self.reads = self.again = self.tokens = self.sent = self.after = self.after_tokens = 0
+        self.cost = self.after_cost = 0.0
+
+    def add(self, reading: Reading, tokens: int, times: int, cost: float) -> None:
+        self.reads += 1
+        if reading.is_known and reading.is_removed:
+            self.after, self.after_tokens, self.after_cost = (
+                self.after + 1, self.after_tokens + tokens, self.after_cost + cost
+            )  # fmt: skip
+        elif reading.is_known:
+            self.again, self.tokens, self.sent, self.cost = (
+                self.again + 1, self.tokens + tokens, self.sent + tokens * times, self.cost + cost
+            )  # fmt: skip
+
+
 def read_again(talk: Talk, pieces: Iterable[Piece], read_price: float, write_price: float) -> Iterator[Again]:
     """Yield the files that were read again, the dearest first."""
-    readings = defaultdict[str, list[Piece]](list)
+    reads, found = FileReads(), defaultdict[str, _Readings](_Readings)
+    cuts = iter(talk.cuts)
+    cut = next(cuts, None)
     for piece in pieces:
-        if piece.text:
-            readings[piece.file].append(piece)
-    found = (_again(talk, file, each, read_price, write_price) for file, each in readings.items() if len(each) > 1)
-    yield from sorted((each for each in found if each is not None), key=lambda each: -each.cost - each.after_cost)
-
-
-def _again(talk: Talk, file: str, readings: list[Piece], read_price: float, write_price: float) -> Again | None:
-    seen: dict[int, set[str]] = defaultdict(set)  # by how many compactions were before
-    again = tokens = sent = after = after_tokens = 0
-    cost = after_cost = 0.0
-    for piece in readings:
-        lines, segment = _lines(piece.text), talk.segment_of(piece.at)
-        earlier = set[str]().union(*(each for before, each in seen.items() if before < segment))
-        times = talk.sent_with(piece.at)
-        price = piece.tokens * (write_price + max(times - 1, 0) * read_price) if times else 0.0
-        if piece.tokens >= _LEAST and _nearly_in(lines, seen[segment]):
-            again, tokens, sent, cost = again + 1, tokens + piece.tokens, sent + piece.tokens * times, cost + price
-        elif piece.tokens >= _LEAST and _nearly_in(lines, earlier):
-            after, after_tokens, after_cost = after + 1, after_tokens + piece.tokens, after_cost + price
-        seen[segment] |= lines
-    if not again and not after:
-        return None
-    return Again(file, len(readings), again, tokens, sent, cost, after, after_tokens, after_cost)
-
-
-def _lines(text: str) -> set[str]:
-    whole = [line.strip() for line in text.splitlines()]
-    return {_NUMBER.sub("", line, count=1).strip() for line in whole if len(line) > 3}
-
-
-def _nearly_in(lines: set[str], seen: set[str]) -> bool:
-    return bool(lines) and len(lines & seen) >= _NEARLY_ALL * len(lines)
+        if not piece.text:
+            continue
+        while cut is not None and cut.at <= piece.at:
+            reads.compact(cut.first - 1)
+            cut = next(cuts, None)
+        reading, times = reads.add_reading(piece.file, piece.text, piece.at), talk.sent_with(piece.at)
+        cost = piece.tokens * (write_price + max(times - 1, 0) * read_price) if times else 0.0
+        found[piece.file].add(reading, piece.tokens, times, cost)
+    again = [
+        Again(file, each.reads, each.again, each.tokens, each.sent, each.cost, each.after, each.after_tokens,
+              each.after_cost)
+        for file, each in found.items() if each.again or each.after
+    ]  # fmt: skip
+    yield from sorted(again, key=lambda each: -each.cost - each.after_cost)

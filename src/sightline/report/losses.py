@@ -16,6 +16,7 @@ _NAMED = 5  # constraints
 
 def losses_of(talk: Talk, counter: TokenCounter) -> Iterator[Lost]:
     """Yield what each compaction removed. All of it is in the log, and none of it in what the model saw."""
+    rereads = Rereads(counter.count)
     for number, cut in enumerate(talk.cuts):
         start = talk.cuts[number - 1].first if number else 0
         end = talk.cuts[number + 1].at if number + 1 < len(talk.cuts) else len(talk.messages)
@@ -26,7 +27,7 @@ def losses_of(talk: Talk, counter: TokenCounter) -> Iterator[Lost]:
             "\n".join([cut.compaction.summary, *map(readable_text, talk.messages[cut.first : cut.at])]),
             outputs=[*outputs(before)],
         )
-        needed, tokens = _needed(talk, cut, end, counter)
+        needed, tokens = _needed(talk, cut, end, rereads)
         counted = sum(
             counter.count(readable_text(message)) for message in (*before, *talk.messages[cut.first : cut.at])
         )
@@ -55,11 +56,14 @@ def _is_users(message: Message) -> bool:
     return message.role is Role.USER and not is_harness_text(plain_text(message.parts))
 
 
-def _needed(talk: Talk, cut: Cut, end: int, counter: TokenCounter) -> tuple[int, int]:
-    """Return how many answers until the next compaction used what was no longer shown, and its tokens."""
-    rereads = Rereads(counter.count)
-    for message in talk.messages[: cut.first]:
+def _needed(talk: Talk, cut: Cut, end: int, rereads: Rereads) -> tuple[int, int]:
+    """Return how many answers until the next compaction used what was no longer shown, and its tokens.
+
+    `rereads` knows the messages that compactions before this one have removed.
+    """
+    for message in talk.messages[len(rereads) : cut.first]:
         rereads.add(message)
+    rereads.forget_latest()
     summary = Message(Role.USER, (Text(cut.compaction.summary),))
     shown = [summary, *talk.messages[cut.first : cut.at]]
     shown += (message for message in talk.messages[: cut.first] if message.role is Role.SYSTEM)

@@ -11,7 +11,7 @@ from sightline.imports.sightline_log import SightlineLog
 from sightline.imports.source import Source
 from sightline.log.stores import Store
 from sightline.replay.formats import Recording, recording_of
-from sightline.values.items import Call, Message, Role, Usage, plain_text
+from sightline.values.items import Message, Role, Usage, plain_text
 
 _TITLE = 80  # characters of a title
 _LOOKED_AT = 2_000  # characters of a message in which its first words are looked for
@@ -74,11 +74,6 @@ class Talk:
             if role is Role.ASSISTANT and (not index or roles[index - 1] is not Role.ASSISTANT)
         ]
 
-    @cached_property
-    def tool_calls(self) -> dict[str, Call]:
-        """The tool calls by their ids."""
-        return {part.id: part for message in self.messages for part in message.parts if isinstance(part, Call)}
-
     def usages(self) -> Iterator[tuple[int, int, str, Usage]]:
         """Yield of each call with reported usage its number, the index of its answer, its model and the usage."""
         for index, message in enumerate(self.messages):
@@ -98,12 +93,10 @@ class Talk:
         """Return how many calls were made after a message and before another."""
         return bisect_right(self.answers, end - 1) - bisect_right(self.answers, index)
 
-    def segment_of(self, index: int) -> int:
-        """Return how many compactions were before a message."""
-        return sum(cut.at <= index for cut in self.cuts)
 
-
-def conversation_of(store: Store) -> Conversation:
-    """Return the conversation of a session's log, wherever it is stored."""
+def conversation_of(store: Store, branch: str | None = None) -> Conversation:
+    """Return the conversation of a session's log, wherever it is stored: of a branch, or of that written to last."""
     store.refresh()
-    return SightlineLog(Source(store.session_id, data=b"\n".join(line.data for line in store.scan()) + b"\n"))
+    found = SightlineLog(Source(store.session_id, data=b"\n".join(line.data for line in store.scan()) + b"\n"))
+    found.branch = branch
+    return found

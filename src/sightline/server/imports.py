@@ -5,7 +5,6 @@ import logging
 import secrets
 import shutil
 import tempfile
-from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,12 +12,14 @@ from msgspec.structs import replace
 
 from sightline.errors import SightlineError
 from sightline.imports.importer import Imported
-from sightline.replay.imported_files import ImportedFiles
+from sightline.replay.imported_files import ImportedFiles, ImportStopped
 from sightline.replay.offered_files import Offered
 from sightline.server.events import Event, Hub
 from sightline.server.rest_list_values import ImportedSession, ImportFacts
+from sightline.server.rest_operation import Busy
 
 _REMEMBERED = 100  # imports whose outcome can be asked for
+_WAITING = 200  # imports that may wait for their turn: each upload lies on the disk until then
 
 _log = logging.getLogger("sightline.server")
 
@@ -28,8 +29,8 @@ class Imports:
 
     def __init__(self, files: ImportedFiles, hub: Hub) -> None:
         self._files, self._hub = files, hub
-        self._known: dict[str, ImportFacts] = {}
-        self._order: deque[str] = deque()
+        self._known: dict[str, ImportFacts] = {}  # in the order in which they were begun
+        self._is_closed = False
         self._turn = asyncio.Lock()  # one at a time: each reads and writes much
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -47,28 +48,38 @@ class Imports:
 
     def all(self) -> list[ImportFacts]:
         """Return the last imports, the newest first."""
-        return [self._known[each] for each in reversed(self._order)]
+        return [*reversed(self._known.values())]
 
     async def close(self) -> None:
-        """Wait for the import that runs, and begin no other."""
-        for task in self._tasks:
-            task.cancel()
+        """Stop the import that runs, wait until it has stopped, and begin no other.
+
+        What it has written stays, and the next import of the same file goes on after it.
+        """
+        self._is_closed = True
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _begin(self, file: Path, name: str, offered: Offered | None, folder: Path | None) -> ImportFacts:
         path = "" if offered is None else str(offered.path)
-        for known in self._known.values():
-            if known.state == "running" and path and known.path == path:
+        running = [known for known in self._known.values() if known.state == "running"]
+        for known in running:
+            if path and known.path == path:
                 return known  # somebody else has just asked for it
+        if self._is_closed or len(running) >= _WAITING:
+            why = "the server is being stopped" if self._is_closed else f"{len(running)} imports are waiting already"
+            raise Busy(why)
         made = ImportFacts(f"im-{secrets.token_hex(6)}", name, path, "running")
         self._known[made.id] = made
-        self._order.append(made.id)
-        while len(self._order) > _REMEMBERED:
-            self._known.pop(self._order.popleft(), None)
+        self._forget_old()
         task = asyncio.get_running_loop().create_task(self._run(made.id, file, offered, folder))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return made
+
+    def _forget_old(self) -> None:
+        """Forget the oldest imports that have ended. One that has not can always be asked for."""
+        ended = [known.id for known in self._known.values() if known.state != "running"]
+        for each in ended[: max(len(self._known) - _REMEMBERED, 0)]:
+            del self._known[each]
 
     async def _run(self, import_id: str, file: Path, offered: Offered | None, folder: Path | None) -> None:
         loop = asyncio.get_running_loop()
@@ -79,9 +90,13 @@ class Imports:
 
         try:
             async with self._turn:
-                done = await asyncio.to_thread(self._files.bring_in, file, offered, tick)
+                if self._is_closed:
+                    raise ImportStopped
+                done = await asyncio.to_thread(self._files.bring_in, file, offered, tick, lambda: self._is_closed)
             sessions = [self._described(each) for each in done.imported]
             self._change(import_id, "done", 1.0, sessions, done.refused)
+        except ImportStopped:
+            self._change(import_id, "failed", 1.0, error="the server was stopped; import the file again to go on")
         except (SightlineError, OSError) as error:
             self._change(import_id, "failed", 1.0, error=str(error).replace(str(file), file.name))
         except BaseException as error:  # of any file: an import that failed must not look as if it went on

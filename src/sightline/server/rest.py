@@ -19,6 +19,7 @@ from sightline.server.events import as_sse
 from sightline.server.imports import Imports
 from sightline.server.metrics import CONTENT_TYPE, PATH_PATTERN, Metrics
 from sightline.server.openapi import document
+from sightline.server.reports import Reports
 from sightline.server.rest_operation import Asked, Operation, Served, answer, failed
 from sightline.server.session_list import SessionList
 from sightline.server.sessions import OpenSessions
@@ -245,7 +246,9 @@ def rest_routes(
     imports = Imports(listing.catalog.imported, sessions.hub)
     sessions.on_close(listing.close)
     sessions.on_close(imports.close)
-    server = Served(sessions, sessions.hub, counts, model, frozenset(apps), set(), listing, imports, {})
+    reports = Reports()
+    sessions.on_close(reports.close)
+    server = Served(sessions, sessions.hub, counts, model, frozenset(apps), set(), listing, imports, reports)
     by_path: dict[str, list[Operation]] = {}
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, []).append(operation)

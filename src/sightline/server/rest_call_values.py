@@ -110,22 +110,26 @@ class CostPart(Struct, frozen=True):
     cost: float | None
 
 
-class CallDetails(Struct, frozen=True):
-    """One call item by item. `same`: made again from the log it is what was sent; null: it was not composed."""
+class CallDetails(Struct, frozen=True, kw_only=True):
+    """One call item by item. `same`: made again from the log it is what was sent; null: it was not composed.
 
-    call: TimelineCall
-    receipt: CallFacts
-    same: bool | None
+    `call` and `receipt` are null only for the last call of a branch that has none.
+    """
+
+    call: TimelineCall | None = None
+    calls: int = 0  # how many the branch has
+    receipt: CallFacts | None = None
+    same: bool | None = None
     wire: str
-    messages: int
-    bytes: int | None  # of the request; null: it was not composed
-    preface: str
-    marker: str
-    change: ChangeFacts | None  # since the call before; null: it begins with all of that
-    costs: list[CostPart]  # together the price of the call
-    lines: list[ContentLine]
-    total: int
-    next: int | None
+    messages: int = 0
+    bytes: int | None = None  # of the request; null: it was not composed
+    preface: str = ""
+    marker: str = ""
+    change: ChangeFacts | None = None  # since the call before; null: it begins with all of that
+    costs: list[CostPart] = []  # together the price of the call
+    lines: list[ContentLine] = []
+    total: int = 0
+    next: int | None = None
 
 
 class ChangedLine(Struct, frozen=True):

@@ -26,6 +26,7 @@ from sightline.server.rest_values import (
     WindowFacts,
     Windows,
 )
+from sightline.server.snippets import snippet
 from sightline.session.inspection import ShownWindow, item_page, level_texts, pinned_items, shown_windows
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
@@ -143,7 +144,14 @@ async def search_items(asked: Asked) -> FoundItems:
     query: SearchQuery = asked.query
     async with asked.session() as session:
         found = await session.items.search(query.q, query.limit)
-        return FoundItems([FoundItem(*each) for each in found])
+
+        def described(session: Session) -> list[FoundItem]:
+            kinds = (session.items.info(each.id).kind.name.lower() for each in found)
+            return [
+                FoundItem(*each, kind, snippet(each.text, query.q)) for each, kind in zip(found, kinds, strict=True)
+            ]
+
+        return FoundItems(await asyncio.to_thread(described, session.session))
 
 
 async def recall_items(asked: Asked) -> FoundItems:

@@ -1,6 +1,7 @@
 """Operations on the list of sessions, on imports, and on the server itself."""
 
 import asyncio
+import os
 import shutil
 from pathlib import PurePath
 from typing import BinaryIO, get_args
@@ -83,10 +84,12 @@ async def upload(asked: Asked) -> ImportFacts:
         with (folder / name).open("xb") as file:
             if not await _receive(asked.request, file):
                 raise BadInput("the body is empty: send the bytes of the file")
+        if query.modified is not None:  # its time is that of the talk, if nothing in it says more
+            os.utime(folder / name, (query.modified, query.modified))
+        return asked.server.imports.begin_upload(folder, name)
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         raise
-    return asked.server.imports.begin_upload(folder, name)
 
 
 async def _receive(request: Request, file: BinaryIO) -> int:

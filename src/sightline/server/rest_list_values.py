@@ -27,6 +27,9 @@ class UploadQuery(Struct, frozen=True):
     """The name of a file that is uploaded."""
 
     name: Annotated[str, Meta(min_length=1, max_length=255)]
+    modified: (
+        Annotated[int, Meta(ge=0, le=1 << 40, description="when it was last changed, in seconds since 1970")] | None
+    ) = None
 
 
 class FileChoice(Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +62,7 @@ class SessionFacts(Struct, frozen=True):
     cost: float | None = None  # dollars; null: no price is known, or nothing was reported
     compactions: int = 0
     faults: int = 0  # results that were fetched again because they had been shortened
-    rereads: int = 0  # reads of what had been read before and was not changed since
+    rereads: int = 0  # readings of files that showed nothing new
     pins: int = 0
     branch: str = ""
     branches: list[str] = []

@@ -22,8 +22,8 @@ from sightline.session.inspection import catch_up
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
-    from sightline.report.values import SessionReport
     from sightline.server.imports import Imports
+    from sightline.server.reports import Reports
     from sightline.server.session_list import SessionList
 
 MOST_BYTES = 2 << 20  # of a body here: a question, or a few settings
@@ -37,6 +37,10 @@ class NotFound(SightlineError):
 
 class Unavailable(SightlineError):
     """This server was started without what is needed."""
+
+
+class Busy(SightlineError):
+    """So much is being done that no more can be begun."""
 
 
 class TooLarge(SightlineError):
@@ -54,7 +58,7 @@ class Served(NamedTuple):
     answering: set[tuple[str, str]]  # sessions and branches in which the model answers now
     listing: "SessionList"
     imports: "Imports"
-    reports: "dict[tuple[str, int, bool], SessionReport]"  # by session, entries, and whether there is a forecast
+    reports: "Reports"
 
 
 class Asked(NamedTuple):
@@ -153,6 +157,7 @@ _RULES = (
     _Rule(errors.Conflict, 409, "conflict", "read the session again, then try again"),
     _Rule(errors.Locked, 409, "locked", "let the other process go on, then try again"),
     _Rule(errors.SessionClosed, 503, "stopping", "the server is stopping: try again when it runs"),
+    _Rule(Busy, 503, "busy", "try again when some of it is done"),
     _Rule(TooManyFollowers, 503, "too_many_streams", "close another stream of events"),
     _Rule(errors.AppError, 409, "app_failed", "look at the window, then act on what it shows"),
     _Rule(errors.ModelError, 502, "model_failed", "look at the model's own message, and try again"),

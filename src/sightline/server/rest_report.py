@@ -1,19 +1,11 @@
 """The report of a session: where its tokens went, what caching and reading again cost, and what would save most."""
 
-import asyncio
-from contextlib import closing
-
 from msgspec import Struct
 
-from sightline.report.forecast import ECONOMIES
 from sightline.report.phrases import told
-from sightline.report.session_report import report_of
-from sightline.report.talk import conversation_of
 from sightline.report.values import SessionReport
 from sightline.server.rest_operation import Asked
 from sightline.server.rest_values import ReportQuery
-
-_KEPT = 32  # reports of sessions that may be asked for again
 
 
 class Recommendation(Struct, frozen=True):
@@ -39,18 +31,7 @@ async def get_report(asked: Asked) -> ReportFacts:
     query: ReportQuery = asked.query
     async with asked.session() as session:
         place, own_id = asked.server.sessions.place_of(asked.path["id"])
-        key = (asked.path["id"], session.session.size, query.forecast)
-        reports = asked.server.reports
-
-        def read() -> SessionReport:
-            with closing(place.stores.open(own_id)) as store:
-                return report_of(conversation_of(store), economies=ECONOMIES if query.forecast else ())
-
-        if (report := reports.get(key)) is None:
-            report = await asyncio.to_thread(read)
-            while len(reports) >= _KEPT:
-                del reports[next(iter(reports))]
-            reports[key] = report
+        report = await asked.server.reports.get(place, own_id, session.branch, forecast=query.forecast)
         return ReportFacts(report, [_told(report, at, query.lang) for at in range(len(report.advice))])
 
 

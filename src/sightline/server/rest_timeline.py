@@ -34,6 +34,7 @@ from sightline.values.profiles import profile
 
 _BEGINNING = 400  # characters of a text in a list
 _MOST = 1000  # items of each list of a difference
+LAST = "last"  # the name of the last call, in a path
 _WIRES = {"anthropic": "anthropic"}  # the format of a profile's provider, where it is not that of OpenAI
 
 
@@ -124,13 +125,16 @@ def call_facts(row: CallRow) -> CallFacts:
 
 async def get_call(asked: Asked) -> CallDetails:
     """Return one call, item by item, made again from the log."""
-    number, query = call_number(asked.path["call"]), asked.query
-    assert isinstance(query, CallQuery)
+    query: CallQuery = asked.query
     async with asked.session() as session:
-        return await asyncio.to_thread(_read_call, session.session, number, query)
+        return await asyncio.to_thread(_read_call, session.session, asked.path["call"], query)
 
 
-def _read_call(session: Session, number: int, query: CallQuery) -> CallDetails:
+def _read_call(session: Session, name: str, query: CallQuery) -> CallDetails:
+    _, calls = call_rows(session, 0, 0)
+    if name == LAST and not calls:
+        return CallDetails(wire=_wire(session))
+    number = calls if name == LAST else call_number(name)
     found, wire = _contents(session, number), _wire(session)
     row = _row(session, number)
     change = None
@@ -144,6 +148,7 @@ def _read_call(session: Session, number: int, query: CallQuery) -> CallDetails:
     sent = found.payload if row.composed else None  # of others no more is read than is shown
     return CallDetails(
         call=timeline_call(row),
+        calls=calls,
         receipt=receipt,
         same=sent.hash == receipt.hash if sent is not None else None,
         wire=wire,

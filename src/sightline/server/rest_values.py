@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from sightline.compaction.loss import Loss
 from sightline.server.rest_list_values import SessionFacts
+from sightline.server.snippets import SnippetPart
 from sightline.values.items import Usage
 from sightline.values.settings import Settings
 
@@ -234,6 +235,8 @@ class FoundItem(Struct, frozen=True):
     id: str
     score: float
     text: str
+    kind: str = ""
+    snippet: list[SnippetPart] = []  # where the words were found
 
 
 class FoundItems(Struct, frozen=True):

@@ -5,7 +5,8 @@ import time
 from pathlib import Path
 
 from sightline.log.branches import branch_label
-from sightline.replay.session_catalog import Listed, SessionCatalog, Wanted
+from sightline.replay.listed_sessions import Listed, Wanted
+from sightline.replay.session_catalog import SessionCatalog
 from sightline.server.costs import cost_of
 from sightline.server.events import Event
 from sightline.server.rest_list_values import SessionFacts, SessionPage, SessionsQuery

@@ -184,8 +184,8 @@ class AsyncSession(_Awaitable[Session]):
 
     No lock, disk, search or tokenizer is waited for on the loop's thread. `items`, `windows`, `summaries` and
     `receipts` are as those of `Session`, their methods awaited too, and gone through with `async for`; `count()` is
-    their length. What reads the log is a method here: `open_calls`, `state`, `unread`, `branches`, `size`, `damaged`.
-    Any event loop will do, also one after another. Use `async with`, or `await session.close()`.
+    their length. What reads the log is a method here: `open_calls`, `state`, `unread`, `branches`, `size`, `length`,
+    `damaged`. Any event loop will do, also one after another. Use `async with`, or `await session.close()`.
     """
 
     def __init__(self, session: Session) -> None:
@@ -291,6 +291,7 @@ class AsyncSession(_Awaitable[Session]):
     unread = _fact(Session.unread)
     branches = _fact(Session.branches)
     size = _fact(Session.size)
+    length = _fact(Session.length)
     damaged = _fact(Session.damaged)
     system = _awaitable(Session.system)
     user = _awaitable(Session.user)

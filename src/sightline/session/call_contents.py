@@ -60,7 +60,7 @@ class CallContents:
         """Raises UnknownCallNumber, and BadInput if the text of a window that it showed is lost."""
         with session._lock:
             self._session, self._journal, self._index = session, session._journal, call_index(session)
-            self.call, self._calls = find_call(self._index, number), tool_calls(session)
+            self.call, self._calls = find_call(self._index, number), tool_calls(session, whole=False)
             self.is_composed = self.call.receipt != NONE
             if self.is_composed:
                 self._plan = self.payload.plan

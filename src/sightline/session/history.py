@@ -4,6 +4,8 @@ Graphs, frameworks and clients of a provider hold the conversation themselves, a
 call. Messages that were there before are compared with what was given last time, and only others are read. Each has a
 digest of the list up to it. The log keeps these digests, so that a list is known again after a restart and on every
 branch. A list that does not go on from what the log has is a branch: it shares the messages that are the same.
+
+The file is longer than others, because following, branching and replies work on one state.
 """
 
 from collections.abc import Callable, Sequence
@@ -73,9 +75,10 @@ class History:
     ) -> Session:
         """Append what is new in this list, and return the session to compose from: its branch is this list's.
 
-        A message may also be given as JSON, in bytes, or as a list of the items that it consists of. `in_place` as for
-        `Session.extend`. `replies`: the last ones are the model's reply to the last payload, so that the usage it
-        reports corrects how tokens are counted. `usage`: that of the reply, where the messages do not have it.
+        A message may also be given as JSON, in bytes, as a list of the items that it consists of, or as a neutral
+        `Message`. `in_place` as for `Session.extend`. `replies`: the last ones are the model's reply to the last
+        payload, so that the usage it reports corrects how tokens are counted. `usage`: that of the reply, where the
+        messages do not have it.
 
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing is appended then.
@@ -263,12 +266,14 @@ class History:
 
     def _read(self, messages: Sequence[Any], first: int, end: int | None = None) -> list[list[Message]]:
         try:
-            read_one = lambda message: read_messages(values_of(message), self._wire)  # noqa: E731
-            return [accept.read_with(read_one, message) for message in messages[first:end]]
+            return [accept.read_with(self._read_values, values_of(message)) for message in messages[first:end]]
         except BadInput:
-            every = [value for message in messages for value in values_of(message)]
-            accept.read_with(lambda values: read_messages(values, self._wire), every)  # it says which one is bad
-            raise
+            accept.read_with(self._read_values, [value for message in messages for value in values_of(message)])
+            raise  # unless that has: it says which one is bad
+
+    def _read_values(self, values: Sequence[Any]) -> list[Message]:
+        is_read = all(isinstance(each, Message) for each in values)
+        return list(values) if is_read else read_messages(values, self._wire)
 
     def _remember(self, messages: list[Any], seen: list[Seen], first: int) -> None:
         """Note what was given, from the first message on that is new or has another place."""

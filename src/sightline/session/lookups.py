@@ -20,10 +20,10 @@ class Annotation(NamedTuple):
     value: Any
 
 
-def read_annotations(store: Store, name: str) -> Iterator[Annotation]:
-    """Yield the annotations of this name, in log order. Lines that cannot be read are none."""
+def read_annotations(store: Store, name: str, start: int = 0) -> Iterator[Annotation]:
+    """Yield the annotations of this name from this offset on, in log order. Lines that cannot be read are none."""
     marked = b'"subtype":' + msgspec.json.encode(name)
-    for line in store.scan():
+    for line in store.scan(start):
         if marked not in line.data or not entries.is_intact(line.data):
             continue
         try:

@@ -48,7 +48,7 @@ def link(messages: Sequence[Any], read: Sequence[list[Message]], chain: bytes) -
         parts = [part for message in neutral for part in message.parts]
         calls = frozenset(part.id for part in parts if isinstance(part, Call))
         results = frozenset(part.id for part in parts if isinstance(part, Result))
-        copy = given if isinstance(given, bytes) else common.plain(view_of(given), "message")
+        copy = given if isinstance(given, bytes | Message) else common.plain(view_of(given), "message")
         linked.append(Seen(copy, chain, digest, len(neutral), calls, results))
     return linked
 
@@ -67,7 +67,7 @@ def view_of(message: Any) -> Any:
     """Return what a message is compared by."""
     if isinstance(message, list):
         return [view(item) for item in message]
-    return message if isinstance(message, bytes) else view(message)
+    return message if isinstance(message, bytes | Message) else view(message)
 
 
 def digest_of(messages: Sequence[Message]) -> bytes:

@@ -329,6 +329,11 @@ class Session:
         return self._journal.store.tips.seq
 
     @property
+    def length(self) -> int:
+        """How many bytes of the log are known, on all branches."""
+        return self._journal.store.tips.size
+
+    @property
     def damaged(self) -> int:
         """How many lines of the log cannot be read and are ignored."""
         return len(self._journal.timeline.damaged)
@@ -573,15 +578,15 @@ class Session:
         self._journal.annotate((name, value))
 
     @locked
-    def annotations(self, name: str) -> list[Annotation]:
-        """Return the annotations of this name on all branches, oldest first: your own, or Sightline's."""
-        return list(read_annotations(self._journal.store, name))
+    def annotations(self, name: str, start: int = 0) -> list[Annotation]:
+        """Return the annotations of this name on all branches, oldest first, those after the first `start` bytes."""
+        return list(read_annotations(self._journal.store, name, start))
 
     @locked
     def refresh(self) -> None:
         """Read what other writers have appended, after a Conflict."""
-        self._journal.refresh()
-        self._composer.begin()
+        if self._journal.refresh():
+            self._composer.begin()
 
     def flush(self) -> None:
         """Return when everything appended so far survives a power cut."""

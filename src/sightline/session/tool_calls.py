@@ -48,6 +48,8 @@ class ToolCalls:
     def name(self, row: int) -> str:
         """Return the tool of a call, or of a result; empty if the row is neither."""
         call = self.timeline.partner[row] if self.timeline.kind[row] == Kind.RESULT else row
+        if call >= self._rows and call not in self._names and self.timeline.kind[call] == Kind.CALL:
+            self._read([call - self.timeline.sub[call] + 1])
         return self._names.get(call, "")
 
     def update(self) -> None:
@@ -56,10 +58,14 @@ class ToolCalls:
         rows = [row for row in range(first, end) if timeline.sub[row] == 1 and timeline.kind[row] == Kind.CALL]
         waiting = iter(rows)  # the first call of each message
         while batch := list(islice(waiting, _READ_AT_ONCE)):
-            spans = [Span(timeline.offset[row], timeline.length[row]) for row in batch]
-            for row, line in zip(batch, self._store.read_many(spans), strict=True):
-                self._add(row, [*_calls(line)])
+            self._read(batch)
         self._rows = end
+
+    def _read(self, rows: Sequence[int]) -> None:
+        """Read the calls of messages, each given by the row of its first one."""
+        spans = [Span(self.timeline.offset[row], self.timeline.length[row]) for row in rows]
+        for row, line in zip(rows, self._store.read_many(spans), strict=True):
+            self._add(row, [*_calls(line)])
 
     def _add(self, row: int, calls: Sequence[_Call]) -> None:
         for call_row, call in enumerate(calls, start=row):
@@ -93,10 +99,14 @@ def subject_at(timeline: Timeline, row: int) -> str:
 _known: "WeakKeyDictionary[Session, ToolCalls]" = WeakKeyDictionary()
 
 
-def tool_calls(session: Session) -> ToolCalls:
-    """Return the calls of a session's log as they are now. Hold the session's lock while you use it."""
+def tool_calls(session: Session, *, whole: bool = True) -> ToolCalls:
+    """Return the calls of a session's log as they are now. Hold the session's lock while you use it.
+
+    Without `whole` nothing is read yet: names of calls are read where they are asked for.
+    """
     found = _known.get(session)
     if found is None or found.timeline is not session._journal.timeline or found._rows > len(found.timeline):
         found = _known[session] = ToolCalls(session._journal)
-    found.update()
+    if whole:
+        found.update()
     return found

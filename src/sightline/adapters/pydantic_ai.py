@@ -1,0 +1,219 @@
+"""Sightline in pydantic-ai: a capability that composes before every model request, and a history processor.
+
+    agent = Agent(model, capabilities=[SightlineCapability()])
+    agent.run_sync("…", conversation_id="id")
+
+The run keeps every message; the model gets those that fit. Needs `pip install 'sightline[pydantic-ai]'`.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any
+
+from sightline.adapters.version import check_version
+from sightline.agent.models.catalog import window_of
+from sightline.errors import BadInput, SightlineError
+from sightline.log.conflict import retry_on_conflict
+from sightline.plan.budget import Budget
+from sightline.session.conversations import Conversations, Sessions
+from sightline.session.session import Session
+from sightline.values.finish import finish
+from sightline.values.items import Call
+from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.settings import Settings
+
+check_version("pydantic-ai-slim", oldest=(2, 40), before=3, extra="pydantic-ai")
+
+from pydantic_ai import RunContext, Tool  # noqa: E402
+from pydantic_ai.capabilities import AbstractCapability  # noqa: E402
+from pydantic_ai.messages import ModelMessage, ModelResponse  # noqa: E402
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters  # noqa: E402
+from pydantic_ai.toolsets import FunctionToolset  # noqa: E402
+
+from sightline.adapters.pydantic_ai_messages import Listed, read, write  # noqa: E402
+
+__all__ = ["SightlineCapability", "history_processor"]
+
+_USUAL_OUTPUT = 8_000  # tokens for the answer, if the settings of the model do not say how many it may have
+_OURS = frozenset(tool.name for tool in RECALL_TOOLS)
+
+
+class SightlineCapability(AbstractCapability[Any]):
+    """Composes what the model sees, in an agent of pydantic-ai: `Agent(model, capabilities=[…])`.
+
+    Before each model request the new messages of the run are appended to the session of its `conversation_id`, and the
+    model gets what fits the budget, with instructions, tools and output schema counted. The run keeps every message.
+    The model's response goes to the log at once. `expand` and `recall` are tools of the agent, by which the model sees
+    again what was shortened. Messages that were edited or taken back go on as a branch of the session.
+    Put it last in the list of capabilities, so that it sees the request as the others leave it.
+    """
+
+    def __init__(
+        self, budget: Budget | None = None, *, sessions: Sessions = ".", settings: Settings | None = None
+    ) -> None:
+        """`budget`: without one, the context window of the agent's model, if it is known.
+
+        `sessions`: where they are kept: a project's folder, `Stores`, a function that opens a session by its id, or one
+        session for one conversation. `settings` are those of new sessions.
+        """
+        self.budget = budget
+        self._conversations = Conversations(sessions, settings=settings)
+        self._asked: Listed | None = None  # the messages of the run at its last request
+
+    def session_of(self, conversation_id: str) -> Session:
+        """Return the session of a conversation, on the branch of the messages that it had last."""
+        with self._conversations.use(conversation_id) as history:
+            return history.session
+
+    def close(self) -> None:
+        """Close the sessions that were opened here. The next call opens them again."""
+        self._conversations.close()
+
+    # ------------------------------------------------------------------ what pydantic-ai calls
+
+    @classmethod
+    def get_serialization_name(cls) -> str | None:
+        """Return that no specification in a file can name it: stores and sessions are objects."""
+        return None
+
+    async def for_run(self, ctx: RunContext[Any]) -> "SightlineCapability":  # noqa: ARG002
+        """Return a capability for one run, with the same sessions."""
+        return copy(self)
+
+    def get_toolset(self) -> FunctionToolset[Any]:
+        """Return `expand` and `recall`. They are there from the first request on, so that the tools do not change."""
+        made = [
+            Tool.from_schema(self._answering(tool.name), tool.name, tool.description, tool.schema, takes_ctx=True)
+            for tool in RECALL_TOOLS
+        ]
+        return FunctionToolset(made)
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Put what fits into the request. Raises what `Session.compose` raises."""
+        messages = list(request_context.messages)
+        if messages and isinstance(messages[-1], ModelResponse):  # it is resumed as it is
+            return request_context
+        parameters, model = request_context.model_request_parameters, request_context.model
+        budget = self.budget or _budget_of(model, request_context.model_settings)
+        request_context.messages = await asyncio.to_thread(self._compose, ctx, messages, parameters, budget)
+        return request_context
+
+    async def after_model_request(
+        self,
+        ctx: RunContext[Any],
+        *,
+        request_context: ModelRequestContext,  # noqa: ARG002
+        response: ModelResponse,
+    ) -> ModelResponse:
+        """Log the response."""
+        if (asked := self._asked) is not None:
+            await finish(asyncio.to_thread(self._add_reply, ctx, asked, response))
+        return response
+
+    # ------------------------------------------------------------------ the session
+
+    def _compose(
+        self, ctx: RunContext[Any], messages: list[ModelMessage], parameters: ModelRequestParameters, budget: Budget
+    ) -> list[ModelMessage]:
+        self._asked = listed = read(messages)
+        with self._conversations.use(_name(ctx)) as history:
+            session = history.follow(listed.reads, in_place=True)
+            instructions = [part.content for part in parameters.instruction_parts or ()]
+            if system := "\n\n".join(filter(None, [*instructions, listed.head_text])):
+                retry_on_conflict(lambda: session.system(system, replace=True), session.refresh)
+            tools = [*parameters.function_tools, *parameters.output_tools]
+            session.tools(_define(parameters), recall=any(tool.name in _OURS for tool in tools))
+            return write(session.compose(budget), history, listed)
+
+    def _add_reply(self, ctx: RunContext[Any], asked: Listed, response: ModelResponse) -> None:
+        if reply := read([response]).reads:
+            with self._conversations.use(_name(ctx)) as history:
+                history.follow([*asked.reads, *reply], in_place=True, replies=len(reply))
+
+    def _answering(self, name: str) -> Callable[..., str]:
+        def answer(ctx: RunContext[Any], **given: Any) -> str:
+            try:
+                with self._conversations.use(_name(ctx)) as history:
+                    return history.session.items.answer(Call("", name, given))
+            except SightlineError as error:  # the model may try again
+                return f"[{name} failed: {error}]"
+
+        return answer
+
+
+def history_processor(
+    budget: Budget | None = None, *, sessions: Sessions = ".", settings: Settings | None = None
+) -> Callable[[RunContext[Any], list[ModelMessage]], list[ModelMessage]]:
+    """Return a history processor: `Agent(model, capabilities=[ProcessHistory(history_processor())])`.
+
+    For agents that take nothing else. It composes as the capability does, without `expand` and `recall`, and without
+    what only the capability sees: instructions are counted by the last request, tools are not, so leave room for them
+    in the budget; responses are logged at the next request. Options as for `SightlineCapability`.
+    """
+    capability = SightlineCapability(budget, sessions=sessions, settings=settings)
+
+    def process(ctx: RunContext[Any], messages: list[ModelMessage]) -> list[ModelMessage]:
+        limits = capability.budget or _budget_of(ctx.model, ctx.model_settings)
+        instructions = getattr(messages[-1], "instructions", None) if messages else None
+        parameters = ModelRequestParameters(instruction_parts=_as_parts(instructions))
+        return _Sent(messages, capability._compose(ctx, messages, parameters, limits))
+
+    return process
+
+
+class _Sent(list[ModelMessage]):
+    """The messages of a run, whose copy is what is sent.
+
+    `ProcessHistory` sends a copy of what a processor returns, and puts the list itself into the run's messages: so they
+    stay whole.
+    """
+
+    def __init__(self, whole: Sequence[ModelMessage], sent: list[ModelMessage]) -> None:
+        super().__init__(whole)
+        self._sent = sent
+
+    def copy(self) -> list[ModelMessage]:
+        return list(self._sent)
+
+
+# ---------------------------------------------------------------------- what is counted
+
+
+def _name(ctx: RunContext[Any]) -> str:
+    return ctx.conversation_id or ""
+
+
+def _as_parts(instructions: str | None) -> Any:
+    from pydantic_ai.messages import InstructionPart
+
+    return [InstructionPart(content=instructions)] if instructions else None
+
+
+def _define(parameters: ModelRequestParameters) -> list[dict[str, Any]]:
+    """Return the definitions of the tools that are not ours, and of what a structured output adds, to be counted."""
+    defined = [
+        _function(tool.name, tool.description, tool.parameters_json_schema)
+        for tool in (*parameters.function_tools, *parameters.output_tools)
+        if tool.name not in _OURS
+    ]
+    defined += [{"type": tool.kind} for tool in parameters.native_tools]
+    if (output := parameters.output_object) is not None and not parameters.output_tools:
+        defined.append(_function(output.name or "output", output.description, output.json_schema))
+    return defined
+
+
+def _function(name: str, about: str | None, schema: Any) -> dict[str, Any]:
+    return {"type": "function", "name": name, "description": about or "", "parameters": schema}
+
+
+def _budget_of(model: Any, model_settings: Any) -> Budget:
+    window = getattr(model, "context_window", None) or window_of(str(getattr(model, "model_name", "")))
+    if not window:
+        raise BadInput(
+            f"the context window of the model {getattr(model, 'model_name', model)!r} is not known: pass "
+            "Budget(window=…, output=…), or give the model a profile with context_window"
+        )
+    return Budget(window, min((model_settings or {}).get("max_tokens") or _USUAL_OUTPUT, window // 4))
