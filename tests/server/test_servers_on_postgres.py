@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx2
 import pytest
@@ -84,7 +84,7 @@ def test_any_server_goes_on_with_a_conversation(tmp_path: Path, url: str, stores
         async with clients(number, "Talk") as talks:
             for turn in range(2):
                 await asyncio.gather(*(talk.ask(served[(at + turn) % 2].url) for at, talk in enumerate(talks)))
-                assert all(talk.is_whole for talk in talks)
+                assert [(talk.status, talk.seen[-300:]) for talk in talks if not talk.is_whole] == []
             hangs, together = True, asyncio.Barrier(number)
 
             async def kill() -> None:
@@ -96,7 +96,7 @@ def test_any_server_goes_on_with_a_conversation(tmp_path: Path, url: str, stores
             hangs = False
             await asyncio.gather(*(talk.again(served[1].url) for talk in talks))
             await asyncio.gather(*(talk.ask(served[1].url) for talk in talks))
-            assert all(talk.is_whole for talk in talks)
+            assert [(talk.status, talk.seen[-300:]) for talk in talks if not talk.is_whole] == []
             return talks
 
     hangs = False
@@ -109,28 +109,54 @@ def test_any_server_goes_on_with_a_conversation(tmp_path: Path, url: str, stores
     tried("streams", number * 5)
 
 
-def test_one_conversation_through_two_servers_at_once(tmp_path: Path, url: str, stores: PostgresStores) -> None:
+# ---------------------------------------------------------------------- in threads, with stores of their own
+
+
+class Pair(NamedTuple):
+    """Two servers: their addresses, and what they are made of."""
+
+    urls: list[str]
+    apps: list[Any]
+
+    @property
+    def relays(self) -> list[EventRelay]:
+        """What relays their events."""
+        return [app.state.relay for app in self.apps]
+
+    def ask(self, at: int, question: str) -> None:
+        """Ask through one of them."""
+        body = {"model": MODELS["chat"], "messages": [{"role": "user", "content": question}]}
+        address = f"{self.urls[at]}/v1/chat/completions"
+        assert httpx2.post(address, json=body, headers=JSON, timeout=60, trust_env=False).status_code == 200
+
+
+@pytest.fixture
+def pair(tmp_path: Path, url: str) -> Iterator[Pair]:
+    """Two servers that hear of each other."""
+    with ExitStack() as stack:
+        upstream, made = stack.enter_context(Upstream(at_once)), Pair([], [])
+        told = {"anthropic": upstream.anthropic_url, "openai": upstream.openai_url}
+        for number in range(2):
+            own, root = stack.enter_context(closing(PostgresStores(url))), tmp_path / str(number)
+            config = Config(folder=tmp_path, root=root, stores=own, upstreams=told, token_hash=hash_token(TOKEN))
+            made.apps.append(create_app(config))
+            server = Server(made.apps[-1])
+            server.start()
+            stack.callback(server.stop)
+            made.urls.append(server.url)
+            assert made.relays[-1].listening.wait(30)
+        yield made
+
+
+def test_one_conversation_through_two_servers_at_once(pair: Pair, stores: PostgresStores) -> None:
     """Each gets its answer, and both answers are in the log, the slower one on a branch of its own."""
-    body = json.dumps({"model": MODELS["chat"], "messages": [{"role": "user", "content": "The same question"}]})
-    said: list[int] = []
-
-    def ask(server: ServeProcess) -> None:
-        said.append(
-            httpx2.post(f"{server.url}/v1/chat/completions", content=body, headers=JSON, timeout=60).status_code
-        )
-
-    with Upstream(at_once) as upstream, processes(tmp_path, upstream, url) as served:
-        for _ in range(3):
-            threads = [threading.Thread(target=ask, args=(server,)) for server in served]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        for server in served:
-            server.signal()
-            server.wait()
-        assert [line for server in served for line in server.printed if "not logged" in line] == []
-    assert said == [200] * 6
+    for _ in range(3):
+        threads = [threading.Thread(target=pair.ask, args=(at, "The same question")) for at in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert [app.state.totals.unlogged for app in pair.apps] == [0, 0]
     kept(stores)
     [name] = stores.sessions()
     with closing(stores.open(name)) as store:
@@ -139,38 +165,16 @@ def test_one_conversation_through_two_servers_at_once(tmp_path: Path, url: str, 
     assert (len(replies), len({entry.branch for entry in replies})) == (6, 6)
 
 
-# ---------------------------------------------------------------------- REST and events
-
-
-@pytest.fixture
-def servers(tmp_path: Path, url: str) -> Iterator[tuple[list[str], list[EventRelay]]]:
-    """Two servers in threads, with stores of their own. Their addresses, and what relays their events."""
-    with ExitStack() as stack:
-        addresses, relays = [], []
-        for number in range(2):
-            stores = stack.enter_context(closing(PostgresStores(url)))
-            app = create_app(
-                Config(folder=tmp_path, root=tmp_path / str(number), stores=stores, token_hash=hash_token(TOKEN))
-            )
-            server = Server(app)
-            server.start()
-            stack.callback(server.stop)
-            addresses.append(server.url)
-            relays.append(app.state.relay)
-            assert app.state.relay.listening.wait(30)
-        yield addresses, relays
-
-
 def call(method: str, url: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
     """The status and JSON of an answer."""
     response = httpx2.request(method, url, json=body, timeout=60, trust_env=False, headers=SHOWN)
     return response.status_code, response.json() if response.content else None
 
 
-def test_servers_show_what_the_other_wrote(servers: tuple[list[str], list[EventRelay]], stores: PostgresStores) -> None:
+def test_servers_show_what_the_other_wrote(pair: Pair, stores: PostgresStores) -> None:
     """Sessions, items and deletions; a session that was made anew under its id too. Without any event."""
-    (one, two), relays = servers
-    for relay in relays:
+    one, two = pair.urls
+    for relay in pair.relays:
         relay.close()
     for text in ("first", "second"):
         assert call("POST", f"{one}/api/sessions", {"id": "s"})[0] == 201
@@ -183,9 +187,9 @@ def test_servers_show_what_the_other_wrote(servers: tuple[list[str], list[EventR
         assert call("GET", f"{two}/api/sessions/s/items")[0] == 404
 
 
-def test_events_of_one_server_are_seen_at_the_other(servers: tuple[list[str], list[EventRelay]]) -> None:
+def test_events_of_one_server_are_seen_at_the_other(pair: Pair) -> None:
     """As they happen."""
-    (one, two), _ = servers
+    one, two = pair.urls
     with httpx2.stream("GET", f"{two}/api/events", timeout=60, trust_env=False, headers=SHOWN) as stream:
         lines = stream.iter_lines()
         assert call("POST", f"{one}/api/sessions", {"id": "s"})[0] == 201
@@ -195,37 +199,16 @@ def test_events_of_one_server_are_seen_at_the_other(servers: tuple[list[str], li
     assert told["session"] == "s"
 
 
-def test_a_conversation_that_was_deleted_and_begun_anew_goes_on(
-    tmp_path: Path, url: str, stores: PostgresStores
-) -> None:
+def test_a_conversation_that_was_deleted_and_begun_anew_goes_on(pair: Pair, stores: PostgresStores) -> None:
     """A server that had the deleted one open goes on with the new one."""
-    body = {"model": MODELS["chat"], "messages": [{"role": "user", "content": "Again?"}]}
-    with ExitStack() as stack:
-        upstream = stack.enter_context(Upstream(at_once))
-        upstreams = {"anthropic": upstream.anthropic_url, "openai": upstream.openai_url}
-        apps, addresses = [], []
-        for number in range(2):
-            own = stack.enter_context(closing(PostgresStores(url)))
-            apps.append(
-                create_app(Config(folder=tmp_path, root=tmp_path / str(number), stores=own, upstreams=upstreams))
-            )
-            server = Server(apps[-1])
-            server.start()
-            stack.callback(server.stop)
-            addresses.append(f"{server.url}/v1/chat/completions")
-
-        def ask(address: str) -> None:
-            assert httpx2.post(address, json=body, headers=JSON, timeout=60, trust_env=False).status_code == 200
-
-        for address in addresses:
-            ask(address)
-        stores.delete(stores.sessions()[0])
-        for address in addresses:
-            ask(address)
-        assert [app.state.totals.unlogged for app in apps] == [0, 0]
+    for at in range(2):
+        pair.ask(at, "Again?")
+    stores.delete(stores.sessions()[0])
+    for at in range(2):
+        pair.ask(at, "Again?")
+    assert [app.state.totals.unlogged for app in pair.apps] == [0, 0]
     [texts] = kept(stores).values()
-    assert texts[0] == "Again?"
-    assert len(texts) == 2
+    assert (texts[0], len(texts)) == ("Again?", 2)
 
 
 def follow(hub: Hub, until: Callable[[Event], bool]) -> Event:
