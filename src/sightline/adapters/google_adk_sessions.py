@@ -99,7 +99,7 @@ class SightlineSessionService(BaseSessionService):  # type: ignore[misc]
 
         `settings` are those of new sessions.
         """
-        self.conversations = Conversations(sessions, settings=settings, wire=google_adk_messages)
+        self.conversations = Conversations(sessions, settings=settings, wire=google_adk_messages, program="google-adk")
         self._kept: WeakKeyDictionary[History, _Kept] = WeakKeyDictionary()
         self._directories: WeakKeyDictionary[History, _Directory] = WeakKeyDictionary()
 

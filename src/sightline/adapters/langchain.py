@@ -47,7 +47,7 @@ class _Threads:
     """The sessions of a graph's threads, and what is composed from them: the part that middleware and node share."""
 
     def __init__(self, sessions: Sessions, settings: Settings | None) -> None:
-        self._conversations = Conversations(sessions, settings=settings)
+        self._conversations = Conversations(sessions, settings=settings, program="langchain")
         self._writers: WeakKeyDictionary[History, MessageWriter] = WeakKeyDictionary()
         self._defined: tuple[list[Any], list[Any]] = ([], [])  # tools, and their definitions
         self.tools: list[BaseTool] = [

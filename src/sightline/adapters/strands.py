@@ -66,7 +66,7 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
         """
         super().__init__()
         self.session_id, self.budget = session_id, budget
-        self._conversations = Conversations(sessions, settings=settings, wire=strands_messages)
+        self._conversations = Conversations(sessions, settings=settings, wire=strands_messages, program="strands")
         self._tools = [_tool_of(tool, self._answer) for tool in RECALL_TOOLS] if recall else []
         self._asked: WeakKeyDictionary[Any, list[Json]] = WeakKeyDictionary()  # agent → the list of its last call
         self._sent: tuple[Budget, int] | None = None  # the budget and the tokens of the last call

@@ -57,7 +57,7 @@ class History:
     def __init__(self, session: Session, *, wire: str | Reader = "", program: str = "") -> None:
         """`wire`: the format of the messages, or its name; without it each is read in its own, as by `extend`.
 
-        `program`: whose list it is.
+        `program`: whose list it is. What others said in the session is not in it, and comes before what is new.
         """
         self.session, self._first, self._wire, self._program = session, session, wire, program
         self._lock, self.held = RLock(), 0  # `held`: bytes of the list that was given last, if it was given as bytes
@@ -132,7 +132,8 @@ class History:
             return
         key = reply_key(place.chain, shown)
         session = self.session_at(place)
-        note = HistoryNote(reply=(key.hex(), item, reply_id) if reply_id else (key.hex(), item))
+        reply = (key.hex(), item, reply_id) if reply_id else (key.hex(), item)
+        note = HistoryNote(reply=reply, program=self._program)
         retry_on_conflict(lambda: session.extend([], note=note), session.refresh)
         self._put_reply(key, Place(item, place.branch), reply_id)
 
@@ -193,7 +194,7 @@ class History:
         session = self.session.fork(items[-1])
         session.summaries.cover(items[0], items[-1], summary, budget=budget)
         after = [item.id for item in session.items][-1]
-        session.extend([], note=HistoryNote(after=after))
+        session.extend([], note=HistoryNote(after=after, program=self._program))
         self._switch(session)
         self._begins.append(after)
         self._ends[session.branch] = START
