@@ -104,29 +104,37 @@ _entered: dict[Path, PostgresServer] = {}
 def running() -> PostgresServer:
     """The one server of a run, which the first process that needs it starts. `leave` is called at the end."""
     if (run := _run_folder()) not in _entered:
+        for other in run.parent.glob("sightline-pg-of-run-*"):
+            _delete_if_left(other)  # a run that was killed has not stopped its own
         with _alone(run):
-            if _change_users(run, 1) == 1:
+            if not (users := _users(run)):
                 (run / "place").write_text(str(PostgresServer.make().folder))
+            _write_users(run, {*users, os.getpid()})
             _entered[run] = PostgresServer(Path((run / "place").read_text()))
     return _entered[run]
 
 
 def leave() -> None:
     """Stop the server if nobody else of this run uses it."""
-    for run, server in _entered.items():
+    for run in list(_entered):
         with _alone(run):
-            is_last = _change_users(run, -1) == 0
-            if is_last:
-                server.delete()
-        if is_last:
-            shutil.rmtree(run, ignore_errors=True)
+            _write_users(run, _users(run) - {os.getpid()})
+        _delete_if_left(run)
     _entered.clear()
+
+
+def _delete_if_left(run: Path) -> None:
+    """Stop the server of a run none of whose processes is alive."""
+    with suppress(FileNotFoundError), _alone(run):  # another process was faster
+        if (run / "place").exists() and not _users(run):
+            PostgresServer(Path((run / "place").read_text())).delete()
+            shutil.rmtree(run, ignore_errors=True)
 
 
 def _run_folder() -> Path:
     """What all processes of this run know: workers of one run have the same number."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-    return Path(tempfile.gettempdir()) / f"sightline-pg-run-{run}"
+    return Path(tempfile.gettempdir()) / f"sightline-pg-of-run-{run}"
 
 
 @contextmanager
@@ -137,8 +145,21 @@ def _alone(run: Path) -> Iterator[None]:
         yield
 
 
-def _change_users(run: Path, by: int) -> int:
-    users = run / "users"
-    now = int(users.read_text() if users.exists() else "0") + by
-    users.write_text(str(now))
-    return now
+def _users(run: Path) -> set[int]:
+    """The processes of a run that use its server and are alive."""
+    noted = (run / "users").read_text().split() if (run / "users").exists() else []
+    return {pid for pid in map(int, noted) if _is_alive(pid)}
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _write_users(run: Path, users: set[int]) -> None:
+    (run / "users").write_text(" ".join(map(str, users)))

@@ -20,7 +20,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_postgres import Unreliable
 
+from postgres_server import running
 from sightline.errors import (
     BadInput,
     BadSessionId,
@@ -33,6 +35,7 @@ from sightline.errors import (
     SessionNotFound,
     SightlineError,
     StoreError,
+    Unconfirmed,
     UnknownCall,
     UnknownItem,
     Unsynced,
@@ -41,6 +44,7 @@ from sightline.errors import (
 from sightline.log import entries
 from sightline.log.stores import jsonl
 from sightline.log.stores.disk import OsFile
+from sightline.log.stores.postgres import PostgresStore
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
@@ -1414,6 +1418,30 @@ def test_a_disk_that_does_not_confirm_a_sync(kept: Log, monkeypatch: pytest.Monk
         assert said(session)[-1] == "Now this."
     with kept.resumed() as again:
         assert said(again)[-2:] == ["And now?", "Now this."]
+
+
+def test_a_database_that_is_lost_while_it_writes() -> None:
+    """It is written once, and nobody notices."""
+    database = Unreliable(running().url(), iter(["", "after", "before", *[""] * 20]))
+    session = Session(PostgresStore(database, "s"), token_counter=WordCounter())
+    session.user("one")
+    session.user("two")
+    assert (said(session), database.lost) == (["one", "two"], 2)
+    database.close()
+
+
+def test_a_database_that_stays_away() -> None:
+    """What was sent may be there, and is looked for; what was not is not."""
+    database = Unreliable(running().url(), iter(["", "", "after", *[""] * 20]))
+    session = Session(PostgresStore(database, "s"), token_counter=WordCounter())
+    session.user("one")
+    database.patience = 0.0
+    refused(Unconfirmed, lambda: session.user("two"), "session.refresh()")
+    session.refresh()
+    assert said(session) == ["one", "two"]
+    database.close()
+    refused(Unwritable, lambda: session.user("three"), "nothing of this append was kept")
+    refused(StoreError, session.refresh, "cannot read")
 
 
 def test_another_writer_was_first(kept: Log) -> None:
