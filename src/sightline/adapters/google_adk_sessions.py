@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -24,71 +24,21 @@ from google.adk.sessions.state import State
 from pydantic_core import to_jsonable_python
 
 from sightline.adapters import google_adk_messages
+from sightline.adapters.google_adk_notes import NOTE, Json, KeptApp, KeptSession
 from sightline.log.conflict import retry_on_conflict
 from sightline.session.conversations import Conversations, Sessions
 from sightline.session.history import History
-from sightline.session.session import Session
 from sightline.values.finish import finish
 from sightline.values.settings import Settings
 from sightline.wire import common
 
-_NOTE = "google-adk"
 _R = TypeVar("_R")
-Json = dict[str, Any]
 
 
 def name_of(app_name: str, user_id: str, session_id: str) -> str:
     """Return the name of the conversation of a session: no two have the same."""
     parts = (app_name, user_id, session_id)
     return "/".join(map(repr, parts)) if any("." in part or not part for part in parts) else ".".join(parts)
-
-
-class _Kept:
-    """What the log has of one session of ADK: its state and its events as JSON, and when the last one came."""
-
-    def __init__(self, session: Session) -> None:
-        self.exists, self.updated, self._read = False, 0.0, 0
-        self.state: Json = {}
-        self.events: list[Json] = []
-        self.read(session)
-
-    def read(self, session: Session) -> None:
-        """Read what is new."""
-        start, self._read = self._read, session.length
-        for _, _, value in session.annotations(_NOTE, start):
-            match value:
-                case {"create": dict(state), "when": float(when) | int(when)}:
-                    self.exists, self.state, self.events, self.updated = True, dict(state), [], float(when)
-                case {"event": dict(event), "delta": dict(delta)}:
-                    self.state |= delta
-                    self.events.append(event)
-                    self.updated = float(event.get("timestamp") or 0)
-                case {"delete": _}:
-                    self.exists, self.state, self.events = False, {}, []
-
-
-class _Directory:
-    """The sessions of one app, and the state that they share."""
-
-    def __init__(self, session: Session) -> None:
-        self.app: Json = {}
-        self.users: dict[str, Json] = {}
-        self.sessions: dict[tuple[str, str], None] = {}  # user and id, in the order in which they were created
-        self._read = 0  # bytes of the log
-        self.read(session)
-
-    def read(self, session: Session) -> None:
-        """Read what is new."""
-        start, self._read = self._read, session.length
-        for _, _, value in session.annotations(_NOTE, start):
-            user, session_id = str(value.get("user", "")), str(value.get("session", ""))
-            self.app |= value.get("app_state") or {}
-            if delta := value.get("user_state"):
-                self.users.setdefault(user, {}).update(delta)
-            if value.get("created"):
-                self.sessions[user, session_id] = None
-            if value.get("deleted"):
-                self.sessions.pop((user, session_id), None)
 
 
 class SightlineSessionService(BaseSessionService):  # type: ignore[misc]
@@ -100,8 +50,8 @@ class SightlineSessionService(BaseSessionService):  # type: ignore[misc]
         `settings` are those of new sessions.
         """
         self.conversations = Conversations(sessions, settings=settings, wire=google_adk_messages, program="google-adk")
-        self._kept: WeakKeyDictionary[History, _Kept] = WeakKeyDictionary()
-        self._directories: WeakKeyDictionary[History, _Directory] = WeakKeyDictionary()
+        self._kept: WeakKeyDictionary[History, KeptSession] = WeakKeyDictionary()
+        self._directories: WeakKeyDictionary[History, KeptApp] = WeakKeyDictionary()
 
     def close(self) -> None:
         """Close the sessions that were opened here. The next call opens them again."""
@@ -210,15 +160,15 @@ class SightlineSessionService(BaseSessionService):  # type: ignore[misc]
         return await finish(asyncio.to_thread(work))
 
     @contextmanager
-    def _use(self, app_name: str, user_id: str, session_id: str) -> Iterator[tuple[History, _Kept]]:
+    def _use(self, app_name: str, user_id: str, session_id: str) -> Iterator[tuple[History, KeptSession]]:
         with self.conversations.use(name_of(app_name, user_id, session_id)) as history:
             history.session.refresh()
             if (kept := self._kept.get(history)) is None:
-                kept = self._kept[history] = _Kept(history.session)
+                kept = self._kept[history] = KeptSession(history.session)
             kept.read(history.session)
             yield history, kept
 
-    def _append(self, history: History, kept: _Kept, note: Json, *, alone: bool = False) -> None:
+    def _append(self, history: History, kept: KeptSession, note: Json, *, alone: bool = False) -> None:
         def refresh() -> None:
             count = len(kept.events)
             history.session.refresh()
@@ -226,24 +176,26 @@ class SightlineSessionService(BaseSessionService):  # type: ignore[misc]
             if alone and len(kept.events) != count:
                 raise StaleSessionError("others have just appended to this session: get it again before you append")
 
-        retry_on_conflict(lambda: history.session.annotate(_NOTE, note), refresh)
+        retry_on_conflict(lambda: history.session.annotate(NOTE, note), refresh)
         history.session.flush()
         kept.read(history.session)
 
-    def _directory(self, app_name: str) -> _Directory:
+    def _directory(self, app_name: str) -> KeptApp:
         with self.conversations.use(f"google-adk.{app_name}") as history:
             history.session.refresh()
             if (found := self._directories.get(history)) is None:
-                found = self._directories[history] = _Directory(history.session)
+                found = self._directories[history] = KeptApp(history.session)
             found.read(history.session)
             return found
 
     def _note_shared(self, app_name: str, note: Json) -> None:
         with self.conversations.use(f"google-adk.{app_name}") as history:
-            retry_on_conflict(lambda: history.session.annotate(_NOTE, note), history.session.refresh)
+            retry_on_conflict(lambda: history.session.annotate(NOTE, note), history.session.refresh)
             history.session.flush()
 
-    def _session(self, app_name: str, user_id: str, session_id: str, kept: _Kept, events: list[Json]) -> AdkSession:
+    def _session(
+        self, app_name: str, user_id: str, session_id: str, kept: KeptSession, events: list[Json]
+    ) -> AdkSession:
         shared = self._directory(app_name)
         state = _copy(kept.state)
         state |= {State.APP_PREFIX + key: value for key, value in _copy(shared.app).items()}
