@@ -16,6 +16,7 @@ from postgres_server import running
 DOCS = ROOT / "docs"
 ELSEWHERE = {
     "google-adk.md",
+    "litellm.md",
     "strands.md",
 }  # their frameworks have environments of their own: tests/adapters/test_frameworks.py
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if blocks(page) and page.name not in ELSEWHERE]

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 SOURCE = Path(__file__).parent.parent / "src" / "sightline"
 EXTRAS = ("", "cli", "apps", "code", "agent", "langchain", "chat", "local", "mcp", "openai-agents", "pydantic-ai",
-          "server", "all")  # fmt: skip
+          "postgres", "server", "all")  # fmt: skip
 
 
 def main() -> None:
