@@ -116,7 +116,10 @@ class Folder:
 
     def look(self, session_id: str) -> Written:
         """The size and time of one session. Raises SessionNotFound."""
-        status = self.existing(session_id).stat()
+        try:
+            status = self.file(session_id).stat()
+        except OSError:
+            status = self.existing(session_id).stat()  # it says what is wrong
         return Written(session_id, status.st_size, status.st_mtime_ns / 1e9)
 
     def containing(self, session_ids: Sequence[str], text: bytes) -> str:
