@@ -41,25 +41,27 @@ export function takeToken(): boolean {
   return true;
 }
 
+let proven = ""; // the token with which the server has answered
 const TABS = new BroadcastChannel(KEPT); // only pages of this server hear it
 const ANSWER = 200; // milliseconds in which another tab answers
 
 /** Give the token to tabs of this server that ask for it, such as one that a link was opened in. */
 export function shareToken(): void {
   TABS.addEventListener("message", ({ data }) => {
-    const token = sessionStorage.getItem(KEPT);
-    if (data === "wanted" && token) TABS.postMessage({ token });
+    // A tab of an earlier start has a token that is no longer right.
+    if (data === "wanted" && proven) TABS.postMessage({ token: proven });
   });
 }
 
 /** Take the token from another tab of this server, if there is one. */
 export function askTabs(): Promise<void> {
   return new Promise((resolve) => {
+    const end = () => (TABS.removeEventListener("message", hear), resolve());
     const hear = ({ data }: MessageEvent) => {
-      if (typeof data?.token === "string") (setToken(data.token), resolve());
+      if (typeof data?.token === "string") (setToken(data.token), end());
     };
     TABS.addEventListener("message", hear);
-    setTimeout(() => (TABS.removeEventListener("message", hear), resolve()), ANSWER);
+    setTimeout(end, ANSWER);
     TABS.postMessage("wanted");
   });
 }
@@ -93,7 +95,8 @@ async function send(path: string, init: RequestInit): Promise<Response> {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new ApiError(0, "unreachable", "unreachable", "");
   }
-  if (response.status === 401) onTokenNeeded();
+  if (response.ok) proven = sessionStorage.getItem(KEPT) ?? "";
+  if (response.status === 401) ((proven = ""), onTokenNeeded());
   if (!response.ok) throw await failure(response);
   return response;
 }

@@ -133,6 +133,22 @@ def test_entries_of_which_no_copy_is_known_are_found_too(file: SettingsFile, tmp
     assert file.path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["/home/me/bin/hook run session-start", "my-hook run pre-compact --x", "x sightline hook run status-line"],
+)
+def test_a_command_of_the_user_that_looks_like_ours_stays(command: str, file: SettingsFile) -> None:
+    """Another program may have a command `hook run`: it is neither replaced nor removed."""
+    text = json.dumps({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": command}]}]}})
+    file.path.parent.mkdir(parents=True, exist_ok=True)
+    file.path.write_text(text)
+    assert file.install("/opt/sightline")
+    assert command in file.path.read_text()
+    file.path.write_text(file.path.read_text() + "\n")  # so that only our entries go
+    assert file.uninstall()
+    assert json.loads(file.path.read_text()) == json.loads(text)
+
+
 def test_a_status_line_that_is_there_is_run_by_ours(file: SettingsFile) -> None:
     """As a shell would read it; what else it says, such as its padding, stays."""
     write(file, TEXTS["own status line"])

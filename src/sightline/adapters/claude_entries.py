@@ -1,6 +1,5 @@
 """Our entries in the settings of Claude Code: how they look, where they are, adding them and taking them out."""
 
-import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ HOOKS = {"PreCompact": "pre-compact", "SessionStart": "session-start"}
 _MATCHERS = {"SessionStart": "compact|resume"}
 _SECONDS = 30  # that Claude Code waits for a hook
 _STATUS = "status-line"
-_OURS = re.compile(rf"\bhook run (?:{'|'.join((*HOOKS.values(), _STATUS))})(?: |$)")
 
 
 def program() -> str:
@@ -39,7 +37,17 @@ def places(text: JsonText) -> Iterator[tuple[str, tuple[Step, ...]]]:
 
 
 def _is_ours(command: Any) -> bool:
-    return isinstance(command, str) and _OURS.search(command) is not None
+    """Whether a command is one that `program` began. A user's own program may have a command `hook run` too."""
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:
+        return False
+    at = words.index("hook") if "hook" in words else 0
+    if at < 1 or Path(words[at - 1]).name != "sightline" or (at > 1 and words[at - 2] != "-m"):
+        return False
+    return words[at + 1 : at + 2] == ["run"] and words[at + 2 : at + 3] in [
+        [each] for each in (*HOOKS.values(), _STATUS)
+    ]
 
 
 def without_ours(text: JsonText) -> JsonText:

@@ -74,6 +74,7 @@ class OpenSessions:
         self._before_close: list[Callable[[], Awaitable[None]]] = []
         self._shared: list[Callable[[str], AbstractContextManager[bool]]] = []
         self._deleted: set[str] = set()  # sessions that are being deleted
+        self._deletions = 0  # so far
         self._stopped = False
 
     # ------------------------------------------------------------------ get one
@@ -160,6 +161,7 @@ class OpenSessions:
             await asyncio.to_thread(delete)
         finally:
             self._deleted.discard(session_id)
+            self._deletions += 1
         self.hub.publish(Event("session_deleted", session_id))
 
     async def forget(self, session_id: str) -> None:
@@ -213,9 +215,13 @@ class OpenSessions:
         try:
             async with lock:  # so that two requests open it once
                 if branch is None or (held := self._open.get(key)) is None:
+                    deletions = self._deletions
                     opened = await AsyncSession.resume(
                         own_id, place.project, stores=place.stores, branch=branch, **self._options
                     )
+                    if session_id in self._deleted or self._deletions != deletions:  # perhaps this one
+                        await opened.close()
+                        raise SessionNotFound(session_id, str(self.places.home))
                     await self.adopt(opened, session_id)
                     held = self._open[session_id, opened.branch]
                 return held
