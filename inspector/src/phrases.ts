@@ -289,6 +289,7 @@ const PHRASES = {
   "try label": ["Bars by kind and level; as tried {tokens} tokens", "按种类和详细程度的柱；试算 {tokens} 个 token"],
   "what would be short": ["What would be shortened", "会被缩短的条目"],
   "all in full": ["Everything would be shown in full.", "全部完整显示。"],
+  "all left out": ["None: {count} messages would be left out, with a line that says how to bring them back; the rest would be shown in full.", "没有：{count} 条消息将被省略（保留一行说明如何取回），其余完整显示。"],
 
   // windows
   "no windows": ["No window is open", "没有打开的窗口"],

@@ -302,7 +302,11 @@ function Levels({ context, session, branch }: { context: Context; session: strin
           ))}
         </ul>
       ) : (
-        <p class="muted">{say("all in full")}</p>
+        <p class="muted">
+          {context.left_out.messages
+            ? say("all left out", { count: whole(context.left_out.messages) })
+            : say("all in full")}
+        </p>
       )}
     </Panel>
   );

@@ -28,7 +28,7 @@ export function WindowsView({ session, branch }: Place) {
       <div class="page">
         <Empty title={say("no windows")}>
           <p>{say("no windows advice")}</p>
-          <Text class="command" text={'sightline chat --app todo\nsession.windows.open("todo")'} />
+          <Text class="command" text={'/apps open todo\nsession.windows.open("todo")'} />
         </Empty>
       </div>
     );

@@ -147,11 +147,14 @@ def test_another_budget_is_tried_without_writing(server: RestServer, project: Pa
 
 
 def test_an_earlier_call_tried_as_it_was_is_what_was_sent(server: RestServer) -> None:
-    """With its own budget and strategy, before the first sweep, an earlier call has the same items."""
-    for number in (1, 2, 5):
+    """With nothing changed an earlier call has the same items, also after a sweep; so has the next one."""
+    assert server.post(f"{TALK}/preview", {}) == server.get(f"{TALK}/context")
+    calls = server.get(f"{TALK}/timeline?limit=100")["calls"]
+    assert any(call["reason"] for call in calls)
+    for number in [call["number"] for call in calls]:
         sent, again = server.get(f"{TALK}/calls/{number}"), server.post(f"{TALK}/preview", {"call": number})
-        body = [line["id"] for line in sent["lines"] if line["block"]]
-        assert [line["id"] for line in again["lines"]] == body
+        body = {line["id"] for line in sent["lines"] if line["block"]}
+        assert {line["id"] for line in again["lines"]} <= body  # that has the engine's own lines too
         assert (again["tokens"], again["limit"]) == (sent["call"]["total"], sent["call"]["limit"])
 
 

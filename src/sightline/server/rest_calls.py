@@ -28,10 +28,11 @@ from sightline.server.rest_values import (
     Undo,
 )
 from sightline.session.call_payloads import Anew, UnknownCallNumber, call_payload, session_before
-from sightline.session.call_rows import model_at
+from sightline.session.call_rows import call_rows, model_at
 from sightline.session.compactions import CompactionInfo
 from sightline.session.context_facts import context_facts
 from sightline.session.session import Session
+from sightline.wire.payload import Payload
 
 _WINDOW, _OUTPUT = 128_000, 8_000  # tokens, if nothing says how many the model takes: as the command line assumes
 _MOST_HIDDEN = 1000  # items that are not shown and listed all the same
@@ -81,10 +82,24 @@ async def preview_call(asked: Asked) -> Context:
     async with asked.session() as session:
 
         def read(session: Session) -> Context:
+            if choice == PreviewChoice(call=choice.call) and (sent := _as_it_was(session, choice.call)) is not None:
+                return sent
             with _tried(asked, session, choice) as (tried, usual):
                 return _context(tried, _budget(usual, choice.window, choice.output))
 
         return await asyncio.to_thread(read, session.session)
+
+
+def _as_it_was(session: Session, number: int | None) -> Context | None:
+    """Return what the next payload holds, or what an earlier one held; None if that was not composed."""
+    if number is None:
+        return _context(session, _usual_budget(session))
+    payload = _found(lambda: call_payload(session, number))
+    with session_before(session, number) as (_, budget):
+        if budget is None:
+            return None
+    payload.plan.limit = call_rows(session, number - 1, 1)[0][0].limit  # a payload that is made again has none
+    return _context(session, budget, payload)
 
 
 @contextmanager
@@ -130,8 +145,8 @@ def _budget(usual: Budget, window: int | None, output: int | None) -> Budget:
     return Budget(whole, min(_OUTPUT, whole // 4) if output is None else output)
 
 
-def _context(session: Session, budget: Budget) -> Context:
-    facts = context_facts(session, budget)
+def _context(session: Session, budget: Budget, payload: Payload | None = None) -> Context:
+    facts = context_facts(session, budget, payload=payload)
     lines = [
         Line(each["id"], each["kind"], each["lod"], each["tokens"], each["full_tokens"], each["why"])
         for each in facts["items"]

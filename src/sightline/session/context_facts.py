@@ -23,14 +23,19 @@ KINDS = (
 _IN_SUMMARY = ("boundary", "first", "last", "messages", "tokens", "summaries", "state")
 
 
-def context_facts(session: Session, budget: Budget, by: str = "order") -> dict[str, Any]:
-    """Return what a session's next payload would hold, its items by "size" or in "order".
+def context_facts(
+    session: Session, budget: Budget, by: str = "order", payload: Payload | None = None
+) -> dict[str, Any]:
+    """Return what a session's next payload would hold, or this one, its items by "size" or in "order".
 
     Raises:
         PinnedOverflow: what may not be shortened is larger than the budget.
     """
-    payload, last = session.preview(budget), session.receipt
-    if last is not None and not session.windows.apps:  # windows as they were sent, so their savings are those of then
+    last, is_next = session.receipt, payload is None
+    payload = session.preview(budget) if payload is None else payload
+    if (
+        is_next and last is not None and not session.windows.apps
+    ):  # windows as they were sent, so their savings are those of then
         payload = replace(payload, spared=last.spared)
     plan, reductions, settings = payload.plan, payload.reductions(), session.settings
     strategy = session.strategy if isinstance(session.strategy, Entities) else None
