@@ -61,6 +61,7 @@ scope_option = click.option(
 
 
 @click.group(short_help="Let Claude Code keep your rules, and show how full its context is.")
+@shared_options(hidden=True)
 def hook() -> None:
     """Have Claude Code call Sightline: before and after each compaction, and for its status line.
 

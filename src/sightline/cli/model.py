@@ -13,7 +13,7 @@ from sightline.agent.config import Config, read_config
 from sightline.agent.models.discovery import Found, candidates, key_variables, server_names
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.tiny_model import MEGABYTES, fetch_tiny, tiny_file
-from sightline.cli.options import Place, place, with_json
+from sightline.cli.options import Place, place, shared_options, with_json
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, Rows, console, first_words, print_json, print_text
 
@@ -21,6 +21,7 @@ _NAMED = 4  # providers and servers in the help: the most used ones, as many as 
 
 
 @click.group(short_help="List the models that can be asked, or fetch a tiny one.")
+@shared_options(hidden=True)
 def model() -> None:
     """List the models that `sightline chat` can ask, or fetch a tiny one to try Sightline out.
 

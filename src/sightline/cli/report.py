@@ -10,6 +10,7 @@ from sightline.cli.choices import complete_files_and_sessions
 from sightline.cli.export import write_pieces
 from sightline.cli.options import place, profile_option, with_json
 from sightline.cli.render import console, print_json, print_text, printable
+from sightline.errors import BadInput
 
 _NEWEST = 100  # logs that are read unless told otherwise: more would take minutes
 
@@ -51,6 +52,8 @@ def report(paths: tuple[str, ...], as_json: bool, html: str | None, force: bool,
     from sightline.report.page import page
 
     here = place()
+    if html is not None and not force and Path(html).is_file():  # said before the work, not after it
+        raise BadInput(here.words("file exists", file=html))
     made = read_report(here, paths, options, hidden=as_json)
     if html is not None:
         pieces = (piece.encode("utf-8", "replace") for piece in page(made, here.words.language, __version__))

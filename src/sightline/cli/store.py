@@ -44,6 +44,8 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
     from sightline.log.stores.transfer import copy_session
 
     here, out = place(), console()
+    if not is_address(source) and "://" not in source and not Path(source).exists():
+        raise BadInput(f"there is no {source}: FROM is a project's folder, a folder with logs, or postgresql://…")
     ours, theirs = _stores(here, source), _stores(here, target)
     if ours.where == theirs.where and source == target:
         raise BadInput("FROM and TO are the same place")
