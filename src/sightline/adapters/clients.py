@@ -21,7 +21,7 @@ from sightline.values.options import with_known_options
 
 C = TypeVar("C")
 
-_PROVIDERS = {"openai": ((1, 60), 4), "anthropic": ((0, 42), 3)}  # the SDKs: the oldest version, and before which one
+_PROVIDERS = {"openai": ((1, 66), 4), "anthropic": ((0, 49), 3)}  # the SDKs: the oldest version, and before which one
 _OF_THE_BODY = ("content-length", "content-encoding", "transfer-encoding")  # headers that another body has not
 
 
