@@ -380,57 +380,6 @@ def test_an_imported_file_that_has_grown_is_brought_up_to_date(home: Path) -> No
     assert catalog.locate(one.id) == (place, own_id)
 
 
-def animals(home: Path) -> None:
-    """Keep a session of the same id in each of three projects."""
-    for project, animal in (("shop", "zebra"), ("other", "walrus"), ("third", "gnu")):
-        (home / project).mkdir()
-        with Session.new(home / project, session_id="main") as session:
-            session.user(f"The {animal} goes live on Monday.")
-            session.reply(reply_of("Noted."))
-
-
-def placed(home: Path, project: str, *, everywhere: bool) -> SessionSearch:
-    catalog = SessionCatalog(Places(home / project, everywhere=everywhere))
-    return SessionSearch(catalog, clock=lambda: milliseconds("2030-01-01T00:00:00Z"))
-
-
-def test_servers_of_several_projects_share_an_index(home: Path) -> None:
-    """Sessions of one id in two projects: each server finds the right one under its own ids, and reads none again."""
-    animals(home)
-    shop, other = placed(home, "shop", everywhere=True), placed(home, "other", everywhere=True)
-    table = home / "home" / "search" / "documents.msgpack"
-    for search, (own, foreign) in ((shop, ("zebra", "walrus")), (other, ("walrus", "zebra")), (shop, ("zebra", "gnu"))):
-        (one,), (two,) = found(search, own), found(search, foreign)
-        assert one.id == "main"
-        assert own in one.items[0].row.text
-        assert two.id.startswith("main@")
-        assert foreign in two.items[0].row.text
-        place, own_id = search._catalog.locate(two.id)
-        with Session.inspect(own_id, place.project, stores=place.stores) as session:
-            assert foreign in session.items.text(two.items[0].row.id)
-        assert len(search.documents()) == 3
-    written = table.stat().st_mtime_ns
-    assert [placed(home, each, everywhere=True).extend(ALL) for each in ("shop", "other", "third")] == [0, 0, 0]
-    assert table.stat().st_mtime_ns == written
-    assert shop._table.rows == 6
-
-
-def test_a_server_of_one_project_finds_nothing_of_others(home: Path) -> None:
-    """Also while another process has the lock of the index. What it does not list stays there for those who do."""
-    animals(home)
-    claude_file(home, "a", "The lynx stays.")
-    all_of_them, alone = placed(home, "shop", everywhere=True), placed(home, "third", everywhere=False)
-    assert len(found(all_of_them, "walrus")) == 1
-    with locked_in_place(home / "home" / "search" / "lock", 0o100):
-        assert alone.extend(ALL) == 0
-        for words in ("walrus", "zebra", "lynx"):
-            assert alone.search(words, 5).sessions == []
-        assert [one.id for one in alone.search("gnu", 5).sessions] == ["main"]
-    assert alone.extend(ALL) == 0
-    assert list(alone.documents()) == ["main"]
-    assert [len(all_of_them.search(words, 5).sessions) for words in ("walrus", "lynx", "gnu")] == [1, 1, 1]
-
-
 def test_a_file_that_was_imported_is_kept_once(home: Path) -> None:
     """As its session: the texts of the file are no longer in the index."""
     file = claude_file(home, "a", "The lynx stays.", "Good.")
