@@ -17,9 +17,10 @@ from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.side_files import locked_in_place
 from sightline.replay.offered_files import file_id
 from sightline.replay.places import Places
+from sightline.replay.search_documents import Document
 from sightline.replay.search_rows import file_rows, item_of
 from sightline.replay.session_catalog import SessionCatalog
-from sightline.replay.session_search import Document, FoundSession, SessionSearch
+from sightline.replay.session_search import FoundSession, SessionSearch
 from sightline.testing import reply_of
 from sightline.values.clock import milliseconds
 
@@ -377,3 +378,13 @@ def test_an_imported_file_that_has_grown_is_brought_up_to_date(home: Path) -> No
     assert found(search, "lynx")[0].items[0].row.id == first
     assert isinstance(place.stores, Folder)
     assert catalog.locate(one.id) == (place, own_id)
+
+
+def test_a_file_that_was_imported_is_kept_once(home: Path) -> None:
+    """As its session: the texts of the file are no longer in the index."""
+    file = claude_file(home, "a", "The lynx stays.", "Good.")
+    search = opened(home)
+    found(search, "lynx")
+    place, own_id = SessionCatalog(Places(home / "shop", everywhere=True)).locate(file_id(file))
+    assert [one.id for one in found(search, "lynx")] == [place.full_id(own_id)]
+    assert len(search._table.documents) == 1

@@ -76,8 +76,9 @@ class _Server(MCPServer[None]):
 
         newest = await self.call(lambda: self.memory.listed(Wanted(limit=_RESOURCES)))
         return [*await super().list_resources(), *(
-            Resource(uri=f"sightline://sessions/{quote(each.id)}", name=each.id, title=each.title[:80] or each.id,
-                     description=answers.describe(each), mime_type="text/markdown")
+            Resource(uri=f"sightline://sessions/{quote(each.id)}", name=each.id,
+                     title=answers.name(each.title) or each.id, description=answers.describe(each),
+                     mime_type="text/markdown")
             for each in newest
         )]  # fmt: skip
 
@@ -113,7 +114,7 @@ def create_server(places: Places) -> MCPServer[Any]:
         except UnknownItem as error:
             raise ToolError(f"this session has no such item: {_HOW}, and recall gives those of items") from error
         except (SightlineError, OSError) as error:
-            raise ToolError(f"this session cannot be read: {str(error)[:500]}") from error
+            raise ToolError(f"this session cannot be read: > {answers.one_line(str(error))[:500]}") from error
 
     def tool(description: str) -> Callable[[Any], Any]:
         return server.tool(description=description, annotations=_READ_ONLY, structured_output=False)
@@ -181,7 +182,7 @@ def create_server(places: Places) -> MCPServer[Any]:
         except (SessionNotFound, BadSessionId) as error:
             raise ResourceNotFoundError("there is no such session: sightline://sessions lists them") from error
         except (SightlineError, OSError) as error:
-            raise ResourceError(f"this session cannot be read: {str(error)[:500]}") from error
+            raise ResourceError(f"this session cannot be read: > {answers.one_line(str(error))[:500]}") from error
 
     return server
 

@@ -10,9 +10,10 @@ from sightline.errors import UnknownItem
 from sightline.replay.listed_sessions import Wanted
 from sightline.replay.offered_files import file_id
 from sightline.replay.places import Places
+from sightline.replay.search_documents import Document
 from sightline.replay.search_rows import is_line_id, item_of
 from sightline.replay.session_catalog import SessionCatalog
-from sightline.replay.session_search import Document, SessionSearch
+from sightline.replay.session_search import SessionSearch
 from sightline.session.session import Session
 from sightline.values.clock import wall_clock
 from sightline.values.tokens import counter

@@ -2,7 +2,8 @@
 
 One search index is kept on disk for all of them, and extended by what is new. Of each log it has the texts that are
 searched, packed, so that an answer needs no log. Everything in it can be made again from the logs: if it is lost,
-damaged or of another version, it is. Several processes may use it: one of them extends it at a time.
+damaged or of another version, it is. Several processes may use it, in different projects: one of them extends it at a
+time, and each finds only what its own catalog lists.
 """
 
 import os
@@ -17,7 +18,6 @@ from threading import RLock
 from typing import NamedTuple
 
 import msgspec
-from msgspec import Struct
 
 from sightline.errors import BadInput, Locked, SightlineError
 from sightline.imports.detection import conversations
@@ -29,14 +29,13 @@ from sightline.log.stores.side_files import PartFile, locked_in_place, read_whol
 from sightline.recall.search import Breadth, Hit, SearchIndex, SearchScope
 from sightline.replay.listed_logs import ListedLog
 from sightline.replay.listed_sessions import SessionSource
-from sightline.replay.offered_files import FirstLook
+from sightline.replay.search_documents import FORMAT, Document, DocumentTable, document_name, file_document, is_gone
 from sightline.replay.search_rows import SearchRow, file_rows, session_rows
 from sightline.replay.session_catalog import SessionCatalog
 from sightline.session.session import Session
-from sightline.values.clock import Clock, iso, milliseconds, wall_clock
+from sightline.values.clock import Clock, iso, wall_clock
 
 FOLDER = "search"  # in the folder of all sessions
-_FORMAT = 2
 _TABLE, _LOCK, _PARTS = "documents.msgpack", "lock", ".parts"
 _PARTS_OF_A_FILE = 16  # at most: for each part, all lines of a log are looked at, because they refer to each other
 _BYTES = 4  # of a token, about
@@ -47,37 +46,6 @@ _TRIED = 8  # rows that are looked at for each session wanted: several may be of
 _SAID = 0.5  # added to the score of what somebody said; the best match scores about 8
 _JUST_NOW = 600_000  # milliseconds: who asks has what was said since then before him, his own question above all
 _MOST_DEAD = 50_000  # rows of logs that are gone or were replaced, before the index is made anew
-
-
-class Document(Struct, array_like=True):
-    """What the index has of one log. `read` is how far: items of a session, or the line of a file."""
-
-    size: int = -1  # when it was read; -1: not to its end
-    changed: int = 0
-    look: FirstLook = FirstLook()
-    runs: list[tuple[int, int]] = []  # first row and number of rows
-    read: int = 0
-    last: str = ""  # the id of the last item that was read
-    tail: int = 0  # rows of the last step of a file: it is read again if the file grows
-    error: str = ""
-    until: str = ""  # when the newest of its rows was said, as the log has it
-
-    @property
-    def updated(self) -> float:
-        """When something was last said in it, in seconds since 1970; if that is not known, when its log was changed."""
-        try:
-            return milliseconds(self.until) / 1000
-        except (ValueError, OverflowError):
-            return self.changed / 1e9
-
-
-class _Table(Struct):
-    """All documents, by the ids of their sessions or files."""
-
-    format: int = _FORMAT
-    generation: str = ""
-    rows: int = 0
-    documents: dict[str, Document] = {}
 
 
 class FoundItem(NamedTuple):
@@ -110,7 +78,7 @@ class SessionSearch:
         self._catalog, self._folder, self._clock = catalog, catalog.places.home / FOLDER, clock
         self._lock = RLock()
         self._stamp: tuple[int, int, int] = (-1, 0, 0)  # of the table on disk
-        self._table = _Table()
+        self._table = DocumentTable()
         self._derived: Derived = MemoryStore()
         self._is_kept = True  # the folder can be written to
         self._packed: dict[str, bytes] = {}  # texts that are not kept yet
@@ -123,22 +91,27 @@ class SessionSearch:
         """Return the sessions that match best, of those that `among` lets through. Only what is indexed is found."""
         with self._lock:
             self._reload()
-            documents = self._table.documents
-            wanted = {name for name, document in documents.items() if among(name, document)}
+            shown, documents = self._shown(), self._table.documents
+            wanted = {name for name, full_id in shown.items() if among(full_id, documents[name])}
             scope = SearchScope(lambda row: int(self._document(row) in wanted), lambda _: True, _BREADTH)
             found = self._index.answers(words, limit * _TRIED, scope)
             if self._index.upto < self._table.rows:
                 self._forget_lost()
                 return Found(found.terms, [], is_lost=True)
-            return Found(found.terms, [*self._gathered(found.hits, limit)])
+            return Found(found.terms, [*self._gathered(found.hits, limit, shown)])
 
     def documents(self) -> dict[str, Document]:
-        """Return what is indexed, by the ids of sessions and files."""
+        """Return what is indexed of the catalog, by the ids of sessions and files."""
         with self._lock:
             self._reload()
-            return dict(self._table.documents)
+            return {full_id: self._table.documents[name] for name, full_id in self._shown().items()}
 
-    def _gathered(self, hits: Iterable[Hit], limit: int) -> Iterator[FoundSession]:
+    def _shown(self) -> dict[str, str]:
+        """Return the ids of documents that the catalog lists, by name. The index has those of other projects too."""
+        ids = {document_name(source): source.id for source in self._catalog.sources()}
+        return {name: ids[name] for name in self._table.documents if name in ids}
+
+    def _gathered(self, hits: Iterable[Hit], limit: int, shown: dict[str, str]) -> Iterator[FoundSession]:
         """Put the hits of one session together. What several sessions say in the same words is given once."""
         documents, seen = self._table.documents, set[str]()
         found: dict[str, list[FoundItem]] = {}
@@ -151,7 +124,7 @@ class SessionSearch:
             seen.add(row.text)
             if len(items := found.setdefault(name, [])) < _EACH:
                 items.append(FoundItem(row, hit.score))
-        yield from (FoundSession(name, documents[name], items) for name, items in found.items())
+        yield from (FoundSession(shown[name], documents[name], items) for name, items in found.items())
 
     def _rank(self, found: tuple[Hit, SearchRow]) -> tuple[bool, float, float]:
         """Return what to sort by: the match, what somebody said before what a tool gave, then the newer log."""
@@ -160,7 +133,7 @@ class SessionSearch:
         return hit.exact, round(hit.score + said, 1), self._table.documents[self._document(hit.row)].updated
 
     def _document(self, row: int) -> str:
-        """Return the id of the document that a row belongs to; nothing if it is gone."""
+        """Return the name of the document that a row belongs to; nothing if it is gone."""
         if self._runs is None:
             documents = self._table.documents.items()
             self._runs = sorted((first, count, name) for name, document in documents for first, count in document.runs)
@@ -202,7 +175,10 @@ class SessionSearch:
         sources = self._catalog.sources()
         if self._dead() > max(_MOST_DEAD, self._table.rows // 2):
             self._begin()
-        gone = set(self._table.documents).difference(source.id for source in sources)
+        others = set(self._table.documents).difference(map(document_name, sources))
+        gone = {name for name in others if is_gone(name, self._catalog.places.own.stores)}
+        if self._catalog.places.everywhere:  # then all who list a file agree on which session it has become
+            gone |= others.intersection(map(file_document, self._catalog.imported.origins()))
         self._drop(gone)
         waiting = self._waiting(sources)
         done = 0
@@ -210,7 +186,7 @@ class SessionSearch:
             if most <= 0:
                 break
             most -= self._read(source, most)
-            done += self._table.documents[source.id].size == source.size
+            done += self._table.documents[document_name(source)].size == source.size
         if waiting or gone:
             self._index.close()
             self._save()
@@ -218,15 +194,16 @@ class SessionSearch:
 
     def _waiting(self, sources: Iterable[SessionSource]) -> list[SessionSource]:
         documents, unknown = self._table.documents, Document()
-        known = ((source, documents.get(source.id, unknown)) for source in sources)
+        known = ((source, documents.get(document_name(source), unknown)) for source in sources)
         return [source for source, each in known if (each.size, each.changed) != (source.size, _changed(source))]
 
     def _read(self, source: SessionSource, most: int) -> int:
         """Index what is new in one log. Return about how many bytes were read. What cannot be read is noted."""
-        document = self._table.documents.setdefault(source.id, Document())
+        name = document_name(source)
+        document = self._table.documents.setdefault(name, Document())
         if source.size < document.size:
-            self._drop({source.id})
-            document = self._table.documents[source.id] = Document()
+            self._drop({name})
+            document = self._table.documents[name] = Document()
         if not document.look.title:
             document.look = self._catalog.look(source)
         try:
@@ -249,8 +226,8 @@ class SessionSearch:
         with Session.inspect(log.session_id, log.place.project, stores=log.place.stores) as session:
             table = session.items.table()
             if document.read and (document.read > len(table) or table[document.read - 1].id != document.last):
-                self._drop({source.id})  # it goes on with another branch
-                self._table.documents[source.id] = document
+                self._drop({document_name(source)})  # it goes on with another branch
+                self._table.documents[document_name(source)] = document
                 document.runs, document.read = [], 0
             read, end = 0, document.read
             while end < len(table) and read <= most:
@@ -308,10 +285,10 @@ class SessionSearch:
         stamp = _stamp(path) if self._is_kept else self._stamp
         if stamp == self._stamp and self._table.generation:
             return
-        table, self._stamp = _Table(), stamp
+        table, self._stamp = DocumentTable(), stamp
         with suppress(msgspec.DecodeError):
-            table = msgspec.msgpack.decode(read_whole(path) or b"\x80", type=_Table)
-        if table.format != _FORMAT or not table.generation:
+            table = msgspec.msgpack.decode(read_whole(path) or b"\x80", type=DocumentTable)
+        if table.format != FORMAT or not table.generation:
             self._begin()
             return
         is_other = table.generation != self._table.generation
@@ -327,7 +304,7 @@ class SessionSearch:
             with suppress(OSError):
                 for old in self._folder.glob(f"*{_PARTS}*"):
                     old.unlink(missing_ok=True)
-        self._table, self._runs, self._packed = _Table(generation=token_hex(8)), None, {}
+        self._table, self._runs, self._packed = DocumentTable(generation=token_hex(8)), None, {}
         self._open()
 
     def _open(self) -> None:
