@@ -4,8 +4,7 @@ The frame is a heading, the passages, and a line after which the message itself 
 like one of the frame: of a text only the first line begins at the margin, and it is escaped where it must be.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 from unicodedata import normalize
@@ -46,14 +45,12 @@ def frame_recall(
     *,
     handles: bool = True,
     format_1: bool = False,
-    write: Callable[..., str] | None = None,
 ) -> str:
     """Return the passages of a note in the order it has them, in their frame.
 
     Between two passages stands their date, if it differs, or else a mark if something was said between them. Speakers
     are named only where that tells something. `handles`: a passage that is only a part of an item has its handle,
     because the model can expand it. `format_1`: as payloads of that format had it: only a first line was escaped.
-    `write`: what to use for `passage`, such as one that remembers.
     """
     end = say("earlier end", locale)
     if note.overview:  # its lines are the engine's, but for what they quote
@@ -61,8 +58,7 @@ def frame_recall(
         if format_1:
             lines = ["\\" + line if end in without_hidden(line) else line for line in lines]
         return "\n".join([say("overview", locale), *(lines if format_1 else map(escape, lines)), end, ""])
-    write = partial(write or passage, reader, locale=locale, handles=handles, format_1=format_1)
-    passages = _passages(reader, note.sources, today, write)
+    passages = _passages(reader, note.sources, locale, today, handles, format_1)
     return "\n".join([say("earlier", locale), *passages, end, ""])
 
 
@@ -100,7 +96,9 @@ def passage(
     return f"#{source.item} {text}"
 
 
-def _passages(reader: "EntryReader", sources: Iterable[Source], today: str, write: Callable[..., str]) -> Iterator[str]:
+def _passages(
+    reader: "EntryReader", sources: Iterable[Source], locale: str, today: str, handles: bool, format_1: bool
+) -> Iterator[str]:
     timeline = reader.timeline
     placed = [(row, source) for source in sources if (row := timeline.row(source.item)) is not None]
     rows = [row for row, _ in placed]
@@ -116,7 +114,10 @@ def _passages(reader: "EntryReader", sources: Iterable[Source], today: str, writ
             yield _GAP  # a list of quotes has none: it is seen that they are quotes
         has_name = named and shows_name(source) and speaker(timeline, row) in _SPEAKERS
         goes_on, labelled = before == row, several and not has_name
-        yield write(source, labelled=labelled, goes_on=goes_on, under=when)
+        yield passage(
+            reader, source, locale, labelled=labelled, handles=handles, goes_on=goes_on, under=when,
+            format_1=format_1,
+        )  # fmt: skip
         before, last = row, source
 
 

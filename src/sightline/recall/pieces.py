@@ -1,7 +1,7 @@
 """The pieces that one recall brings back, chosen within a token budget."""
 
 from collections.abc import Container, Iterable
-from functools import cache, partial
+from functools import partial
 
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.journal import Journal
@@ -21,7 +21,6 @@ class Pieces:
         self._sources: list[Source] = []  # best first
         self._dates = {self._today}  # those that are shown, or need not be
         self._texts: set[str] = set()  # of all pieces that were tried
-        self._passage = cache(passage)  # all of them are counted together several times
         self._exact = False  # whether `tokens_left` has been counted exactly since the last piece
         self.tokens_left = max_tokens - self._tokens(RecallNote())
 
@@ -32,8 +31,7 @@ class Pieces:
             if source in self._known or Source(source.item) in self._known:
                 continue
             words = "\n".join(reader.source_lines(source))  # repeated text is shown once
-            show = partial(self._passage, reader) if self._framed else reader.source_text
-            text = show(source, reader.locale)
+            text = passage(reader, source, reader.locale) if self._framed else reader.source_text(source, reader.locale)
             tokens = count(text) + 1 + reader.full_tokens(reader.media(RecallNote((source,))))
             when = reader.when(source, self._today)
             if when not in self._dates:
@@ -68,12 +66,9 @@ class Pieces:
         return RecallNote(tuple(sorted(self._sources, key=self._position)), query)
 
     def _tokens(self, note: RecallNote) -> int:
-        reader, locale = self._reader, self._reader.locale
-        if self._framed:
-            text = frame_recall(reader, note, locale, self._today, write=self._passage)
-        else:
-            text = reader.recall_text(note, locale, self._today)
-        return reader.counter.count(text) + reader.full_tokens(reader.media(note))
+        render = partial(frame_recall, self._reader) if self._framed else self._reader.recall_text
+        text = render(note, self._reader.locale, self._today)
+        return self._reader.counter.count(text) + self._reader.full_tokens(self._reader.media(note))
 
     def _position(self, source: Source) -> tuple[int, int]:
         row = self._journal.timeline.row(source.item)
