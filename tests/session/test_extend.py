@@ -50,6 +50,11 @@ def new() -> Session:
     return Session(MemoryStore("lists"))
 
 
+def _call(call_id: str) -> dict[str, Any]:
+    calls = [{"id": call_id, "type": "function", "function": FUNCTION}]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
 def results(session: Session) -> list[str]:
     """What the tools said, as the log has it."""
     return [session.items.text(item.id) for item in session.items if item.kind is Kind.RESULT]
@@ -78,6 +83,32 @@ def test_who_speaks_next_ends_a_call(wire: list[dict[str, Any]]) -> None:
     assert [message["role"] for message in session.compose(ROOM).openai()["messages"]][-3:] == [
         "tool", "assistant", "user",
     ]  # fmt: skip
+
+
+def test_a_missing_result_stands_next_to_its_call_so_that_a_branch_has_nothing_later() -> None:
+    """A branch after an item of the list has what was said up to it, though a call before it got no result."""
+    session = new()
+    spoken = [{"role": "user", "content": text} for text in ("one", "two", "three")]
+    ids = session.extend([*CHAT[:3], *spoken])
+    assert [session.items.text(each) for each in ids[-3:]] == ["one", "two", "three"]
+    assert results(session) == ["five metres", "[interrupted: no result]"]
+    branch = session.fork(ids[3])
+    assert [item.id for item in branch.items][-1] == ids[3]
+    assert results(branch) == results(session)
+    assert [item.id for item in session.fork(ids[1]).items] == [item.id for item in session.items][:-3]
+
+
+def test_a_missing_result_is_that_of_the_call_which_has_none() -> None:
+    """Where two calls of a list have one id, each has its own result, whichever of the two was not answered."""
+    first, second = new(), new()
+    ask, answer = _call("a"), {"role": "tool", "tool_call_id": "a", "content": "five metres"}
+    first.extend([USER, ask, USER, ask, answer, USER])
+    second.extend([USER, ask, answer, USER, ask, USER])
+    assert results(first) == ["[interrupted: no result]", "five metres"]
+    assert results(second) == ["five metres", "[interrupted: no result]"]
+    for session in (first, second):
+        roles = [each["role"][0] for each in session.compose(ROOM).openai()["messages"]]
+        assert "".join(roles) == "uatuatu"
 
 
 def test_a_call_that_is_left_open_takes_a_result_or_is_given_up_on() -> None:

@@ -11,7 +11,7 @@ from sightline.plan.budget import Budget
 from sightline.session.history import History
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
-from sightline.values.items import Kind, Usage, plain_text
+from sightline.values.items import Kind, Role, Usage, plain_text
 
 ROOM = Budget(8_000)
 User = dict[str, Any]
@@ -112,6 +112,50 @@ def test_a_list_that_was_taken_back_goes_on_as_a_branch_and_back_again() -> None
     assert again.branch == branch
     assert texts(again) == ["first question", "first answer", "another question", "another answer"]
     assert len(again.branches) == 2
+
+
+LEFT = [  # its first call has no result
+    said("user", "one"),
+    called("a"),
+    said("user", "two"),
+    called("b"),
+    result("b", "result b"),
+    said("assistant", "done"),
+    said("user", "three"),
+]
+
+
+def missing(call_id: str) -> dict[str, Any]:
+    return result(call_id, "[error] [interrupted: no result]") | {"name": "look"}
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize(
+    ("shared", "new"),
+    [(6, [said("user", "new")]), (3, [said("user", "new")]), (5, [called("c"), result("c", "result c")])],
+)
+def test_what_was_taken_back_after_a_call_without_result_is_gone(
+    tmp_path: Path, shared: int, new: list[User], restarts: bool
+) -> None:
+    """The branch has the list that was given and the missing result, also after a restart: nothing of the old end."""
+    session = Session.new(tmp_path, session_id="s")
+    follows = History(session)
+    follows.follow(LEFT).compose(ROOM)
+    if restarts:
+        follows.close()
+        follows = History(Session.resume("s", tmp_path))
+    payload = follows.follow([*LEFT[:shared], *new]).compose(ROOM)
+    assert payload.openai()["messages"] == [*LEFT[:2], missing("a"), *LEFT[2:shared], *new]
+    assert all(follows.original(message) is not None for message in payload.body if message.role is Role.USER)
+    follows.close()
+
+
+def test_a_call_that_a_shorter_list_ends_with_is_sent_once() -> None:
+    """Its result was taken back: the call is there with one that says so, and not a second time."""
+    follows = history()
+    follows.follow(LEFT).compose(ROOM)
+    sent = follows.follow(LEFT[:4]).compose(ROOM).openai()["messages"]
+    assert sent == [*LEFT[:2], missing("a"), *LEFT[2:4], missing("b")]
 
 
 def test_a_branch_is_found_after_a_restart(tmp_path: Path) -> None:

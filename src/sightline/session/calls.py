@@ -3,6 +3,7 @@
 A session answers calls of `expand`, of `recall` and of windows. All others wait for `Session.tool_result`.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -12,10 +13,11 @@ from sightline.apps.calls import ACTION, CREATE, is_ours, read_calls
 from sightline.apps.host import Host
 from sightline.apps.outcome import Outcome
 from sightline.errors import UnknownCall
+from sightline.log.annotations import HistoryNote
 from sightline.log.columns import LABELLED, TITLED, WHOLE
 from sightline.log.conflict import retry_on_conflict
 from sightline.log.drafts import PendingCall
-from sightline.log.entries import Entry
+from sightline.log.entries import HISTORY, Entry
 from sightline.log.journal import Journal
 from sightline.recall.recall import Recall, Room
 from sightline.session.accept import check_message
@@ -97,27 +99,37 @@ class Calls:
         result = self._journal.drafts.result
         return [result(Result(call.id, (text,), "interrupted", call.name), call) for call in calls]
 
-    def draft_list(self, messages: Sequence[Message], system_flags: int) -> tuple[list[Entry], list[Entry]]:
-        """Draft the entries of an imported list. Return what goes before them, and them with what follows.
+    def draft_list(
+        self, messages: Sequence[Message], system_flags: int, note: HistoryNote | None
+    ) -> tuple[list[Entry], list[Entry], list[int]]:
+        """Draft the entries of an imported list. Return what goes before them, them, and which is that of each message.
 
         The calls of its last message stay open, because their results may be in the next list. Others without a result
-        are given up on: those in the list, and those from before it if somebody says something in it.
+        are given up on: those in the list before the next message that is no result, so that a branch which begins
+        later in the list has the result too, and those from before it if somebody says something in it. `note`: what
+        the program's own list is; it counts the entries of each message.
 
         Raises:
             BadInput: a message that cannot be kept.
         """
         # Each is checked when it is drafted, because the check makes a copy, and all copies at once are large.
-        drafts, unanswered = self._journal.drafted(map(check_message, messages), system_flags)
+        made: dict[str, list[int]] = {}
+        drafts, unanswered = self._journal.drafted(_checked(messages, made), system_flags)
         spoken = [message for message in messages if message.role in (Role.USER, Role.ASSISTANT)]
         newest = {part.id for message in spoken[-1:] for part in message.parts if isinstance(part, Call)}
         at = len(unanswered)
         while at and unanswered[at - 1].id in newest:
             at -= 1
         results = {part.id for message in messages for part in message.parts if isinstance(part, Result)}
-        before = [call.id for call in self._journal.open_calls() if call.id not in results]
-        self._imported |= {*before, *(call.id for call in unanswered[at:])}
+        waiting = [call.id for call in self._journal.open_calls() if call.id not in results]
+        self._imported |= {*waiting, *(call.id for call in unanswered[at:])}
         says = any(not isinstance(part, Call) for message in spoken for part in message.parts)
-        return self._give_up_ids(before if says else ()), [*drafts, *self.give_up(unanswered[:at])]
+        before = self._give_up_ids(waiting if says else ())
+        given_up = [(made[call.id].pop(0), self.give_up([call])) for call in unanswered[:at]]
+        drafts, places = _with_results(messages, drafts, given_up)
+        if note is not None:
+            before.append(self._journal.drafts.annotation(HISTORY, replace(note, links=_counted(note.links, places))))
+        return before, drafts, places
 
     def end_imported(self) -> None:
         """Give up on the calls that imported lists left open, whose results did not come."""
@@ -210,3 +222,47 @@ def _by_window(call: Call, outcome: Outcome) -> Answered:
     return Answered(
         call, Result(call.id, (Text(str(outcome)),), "" if outcome.success else "failed", call.name), outcome
     )
+
+
+def _checked(messages: Iterable[Message], made: dict[str, list[int]]) -> Iterator[Message]:
+    """Yield each message as it can be kept. Adds to `made`, by their ids, the messages of calls that got no result.
+
+    A result is that of the newest call, as for `Drafts.messages`.
+    """
+    for at, message in enumerate(messages):
+        checked = check_message(message)
+        for part in checked.parts:
+            if isinstance(part, Call):
+                made.setdefault(part.id, []).append(at)
+            elif isinstance(part, Result) and made.get(part.id):
+                made[part.id].pop()
+        yield checked
+
+
+def _with_results(
+    messages: Sequence[Message], drafts: Sequence[Entry], given_up: Iterable[tuple[int, list[Entry]]]
+) -> tuple[list[Entry], list[int]]:
+    """Put each result after the results of its message. Return all entries, and which is that of each message.
+
+    `given_up`: results, each with the message that has its call, in the order of these.
+    """
+    entries: list[Entry] = []
+    places: list[int] = []
+    left = deque(given_up)
+    for at, (message, draft) in enumerate(zip(messages, drafts, strict=True)):
+        while left and left[0][0] < at and message.role is not Role.TOOL:
+            entries += left.popleft()[1]
+        places.append(len(entries))
+        entries.append(draft)
+    return [*entries, *(entry for _, own in left for entry in own)], places
+
+
+def _counted(links: Iterable[tuple[str, int]], places: Sequence[int]) -> list[tuple[str, int]]:
+    """Return the links of a note with how many entries each has, given how many messages. See `_with_results`."""
+    counted, messages, last = [], 0, 0
+    for chain, count in links:
+        messages += count
+        end = places[messages - 1] + 1 if messages else 0
+        counted.append((chain, end - last))
+        last = end
+    return counted

@@ -459,15 +459,13 @@ class Session:
             BadInput: a message that cannot be read, by its index. Nothing of the list is added then.
         """
         read = accept.read_list(messages)
-        before, drafts = self._calls.draft_list(read, LABELLED if in_place else 0)
+        before, drafts, places = self._calls.draft_list(read, LABELLED if in_place else 0, note)
         if is_reply and drafts and self._composer.receipt is not None:
             drafts[0] = replace(drafts[0], receipt=self._composer.receipt.number)
-        if note is not None:
-            before.append(self._journal.drafts.annotation(entries.HISTORY, note))
-        rows = self._journal.append([*before, *drafts])[len(before) :][: len(read)]
+        rows = self._journal.append([*before, *drafts])[len(before) :]
         if is_reply and read and read[0].usage is not None:
             self._composer.observe(read[0].usage)
-        return [self._journal.timeline.id(each[0]) for each in rows]
+        return [self._journal.timeline.id(rows[at][0]) for at in places]
 
     @locked
     def tools(self, definitions: Sequence[Any], *, recall: bool = True) -> None:
