@@ -316,11 +316,11 @@ def test_the_client_itself_stays_as_it_is(tmp_path: Path) -> None:
     assert texts(tmp_path) == ["Hi", "Hello."]
 
 
-@pytest.mark.parametrize("found", ["1.59.9", "4.0.0"])
+@pytest.mark.parametrize("found", ["1.65.9", "4.0.0"])
 def test_an_unsupported_version_of_the_sdk_says_so(found: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With what is installed, and the command."""
     monkeypatch.setattr(version, "version", lambda _: found)
-    with pytest.raises(ImportError, match=rf"sl.wrap works with openai 1\.60 .* {found} is .*'openai>=1\.60,<4'"):
+    with pytest.raises(ImportError, match=rf"sl.wrap works with openai 1\.66 .* {found} is .*'openai>=1\.66,<4'"):
         sl.wrap(openai.OpenAI(api_key="any"))
 
 

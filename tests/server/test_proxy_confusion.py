@@ -1,6 +1,7 @@
 """Conversations that a hostile agent, a retry or a restart could confuse: what goes where in the log."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -60,22 +61,26 @@ def test_a_request_after_a_kept_reply_is_logged_once_after_a_restart(tmp_path: P
 
 def test_a_new_conversation_does_not_wait_for_the_logs_of_others(tmp_path: Path, monkeypatch: Any) -> None:
     """What passes is sent before the other logs of the agent's session are looked at."""
-    opened: list[str] = []
-    before: list[list[str]] = []
+    sent = threading.Event()
+    in_time: list[bool] = []
     real = turns._open
-    monkeypatch.setattr(
-        turns, "_open", lambda config, name, provider: opened.append(name) or real(config, name, provider)
-    )
+
+    def open_later(config: Any, name: str, provider: str) -> Any:
+        in_time.append(sent.wait(20))  # who opens a log before the request is sent waits in vain
+        return real(config, name, provider)
 
     def script(_asked: Any) -> Any:
-        before.append([*opened])
+        sent.set()
         return answer("Yes.")
 
+    monkeypatch.setattr(turns, "_open", open_later)
     with Through(tmp_path, script) as through:
         body: dict[str, Any] = {"model": MODELS["anthropic"], "max_tokens": 100, "tools": [TOOLS["anthropic"]]}
         for number in range(5):
             through.post("anthropic", body | {"messages": [{"role": "user", "content": f"{number}"}]}, **SESSION)
         through.restart()
-        opened.clear()
+        sent.clear()
+        in_time.clear()
         through.post("anthropic", body | {"messages": [{"role": "user", "content": "Another"}]}, **SESSION)
-        assert before[-1] == []
+    assert in_time
+    assert all(in_time)
