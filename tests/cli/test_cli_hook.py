@@ -49,7 +49,7 @@ def test_the_guide_is_what_happens(tmp_path: Path) -> None:
     printed = ""
     for command in re.findall(r"^\$ (.*)$", shown, re.MULTILINE):
         printed += f"$ {command}\n{run(command).output}"
-    assert printed.replace(str(tmp_path / "me"), "/home/me").replace(str(tmp_path / "shop"), "/work/shop") == shown
+    assert printed.replace(str(tmp_path / "me"), "/home/me").replace(str(tmp_path / "shop"), "/srv/shop") == shown
 
 
 def test_the_guide_s_texts_are_what_is_said(tmp_path: Path) -> None:
