@@ -70,3 +70,13 @@ def run_tests(python: Path, *files: str, folder: Path, without: str = "") -> str
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     return done.stdout
+
+
+def run_program(program: str, folder: Path, *arguments: str) -> str:
+    """Run the text of a program in a new process whose home and project are in this folder. Return what it prints."""
+    (folder / "project").mkdir(parents=True, exist_ok=True)
+    home = {"SIGHTLINE_HOME": str(folder / "home"), "PYTHONPATH": str(Path(__file__).parent), "HOME": str(folder)}
+    command = [sys.executable, "-W", "ignore", "-c", program, *arguments]
+    done = subprocess.run(command, cwd=folder, env=home, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout

@@ -2,13 +2,12 @@
 
 import asyncio
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from environment import run_program
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
@@ -271,18 +270,9 @@ print(repr([[message.type, message.content] for message in model.asked[-13]]), m
 
 def test_a_new_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
     """With a checkpointer, the next request is the same as in a process that never stopped; the log has no branch."""
-
-    def process(folder: Path, *numbers: str) -> str:
-        (folder / "project").mkdir(parents=True, exist_ok=True)
-        home = {"SIGHTLINE_HOME": str(folder / "home"), "PYTHONPATH": str(Path(__file__).parent), "HOME": str(folder)}
-        command = [sys.executable, "-W", "ignore", "-c", PROGRAM, *numbers]
-        done = subprocess.run(command, cwd=folder, env=home, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done.stdout
-
-    once = process(tmp_path / "once", "0", "3")
-    process(tmp_path / "twice", "0", "2")
-    again = process(tmp_path / "twice", "2", "3")
+    once = run_program(PROGRAM, tmp_path / "once", "0", "3")
+    run_program(PROGRAM, tmp_path / "twice", "0", "2")
+    again = run_program(PROGRAM, tmp_path / "twice", "2", "3")
     assert _without_ids(again) == _without_ids(once)
     assert once.rstrip().endswith("['']")
 

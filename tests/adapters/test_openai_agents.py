@@ -3,8 +3,6 @@
 import asyncio
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from agents.models.chatcmpl_converter import Converter
 from agents.run_config import CallModelData, ModelInputData
 from agents.testing import ScriptedModel, assistant_message, function_call
 from agents.usage import Usage as AgentsUsage
+from environment import run_program
 
 from sightline.adapters.openai_agents import SightlineSession, recall_tools, run_options
 from sightline.errors import BadInput
@@ -382,17 +381,8 @@ print(json.dumps([call.input for call in model.calls[-13:]]), options["session"]
 
 def test_a_new_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
     """Its requests are the same as in a process that never stopped; the log has no branch."""
-
-    def process(folder: Path, *numbers: str) -> str:
-        (folder / "project").mkdir(parents=True, exist_ok=True)
-        home = {"SIGHTLINE_HOME": str(folder / "home"), "PYTHONPATH": str(Path(__file__).parent), "HOME": str(folder)}
-        command = [sys.executable, "-W", "ignore", "-c", PROGRAM, *numbers]
-        done = subprocess.run(command, cwd=folder, env=home, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done.stdout
-
-    once = process(tmp_path / "once", "0", "3")
-    process(tmp_path / "twice", "0", "2")
-    again = process(tmp_path / "twice", "2", "3")
+    once = run_program(PROGRAM, tmp_path / "once", "0", "3")
+    run_program(PROGRAM, tmp_path / "twice", "0", "2")
+    again = run_program(PROGRAM, tmp_path / "twice", "2", "3")
     assert again == once
     assert once.rstrip().endswith("['']")

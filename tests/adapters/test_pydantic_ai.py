@@ -3,13 +3,12 @@
 import asyncio
 import json
 import re
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from environment import run_program
 from pydantic import BaseModel
 from pydantic_ai import Agent, BinaryContent, ImageUrl, RunContext
 from pydantic_ai.capabilities import ProcessHistory
@@ -381,15 +380,6 @@ print([[str(getattr(part, "content", part)) for each in asked for part in each.p
 
 def test_a_new_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
     """Over saved messages, its requests are the same as in a process that never stopped."""
-
-    def process(folder: Path, *numbers: str) -> str:
-        (folder / "project").mkdir(parents=True, exist_ok=True)
-        home = {"SIGHTLINE_HOME": str(folder / "home"), "PYTHONPATH": str(Path(__file__).parent), "HOME": str(folder)}
-        command = [sys.executable, "-W", "ignore", "-c", PROGRAM, *numbers]
-        done = subprocess.run(command, cwd=folder, env=home, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done.stdout
-
-    once = process(tmp_path / "once", "0", "2")
-    process(tmp_path / "twice", "0", "1")
-    assert process(tmp_path / "twice", "1", "2") == once
+    once = run_program(PROGRAM, tmp_path / "once", "0", "2")
+    run_program(PROGRAM, tmp_path / "twice", "0", "1")
+    assert run_program(PROGRAM, tmp_path / "twice", "1", "2") == once
