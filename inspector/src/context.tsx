@@ -11,7 +11,7 @@ import { callCount, KINDS, LEVELS, useTotal } from "./kinds";
 import { kindName, say } from "./phrases";
 import { dollars, oneLine, percent, short, when, whole } from "./text";
 import type { CallRow, SessionRow, Timeline } from "./types";
-import { AsTable, Busy, Empty, Failure, Kind, Panel, Stat } from "./ui";
+import { AsTable, Busy, Empty, Failure, Kind, LegendLine, Panel, Stat } from "./ui";
 
 const MOST_BARS = 400; // of one picture; of more calls, each second, third, … one is shown
 
@@ -232,32 +232,10 @@ function Legend({ kinds, calls }: { kinds: string[]; calls: CallRow[] }) {
           <Kind kind={kind} />
         </li>
       ))}
-      {unlogged ? (
-        <li>
-          <span class="kind">
-            <i class="swatch kind-unlogged" />
-            {say("not in log")}
-          </span>
-        </li>
-      ) : null}
-      <li>
-        <span class="kind">
-          <i class="swatch faded" />
-          {say("paler")}
-        </span>
-      </li>
-      <li>
-        <span class="kind">
-          <i class="swatch hatched" />
-          {say("cached")}
-        </span>
-      </li>
-      <li>
-        <span class="kind">
-          <i class="swatch budget" />
-          {say("limit")}
-        </span>
-      </li>
+      {unlogged ? <LegendLine look="kind-unlogged">{say("not in log")}</LegendLine> : null}
+      <LegendLine look="faded">{say("paler")}</LegendLine>
+      <LegendLine look="hatched">{say("cached")}</LegendLine>
+      <LegendLine look="budget">{say("limit")}</LegendLine>
       {[...marks].map((kind) => (
         <li key={kind}>
           <span class="kind">

@@ -10,7 +10,7 @@ import { economyName, kindName, levelName, reasonText, say } from "./phrases";
 import { oneLine, percent, short, whole } from "./text";
 import { colour } from "./theme";
 import type { CallRow, Context, Line, Timeline } from "./types";
-import { AsTable, Busy, Choice, Failure, Kind, Level, Panel, Stat } from "./ui";
+import { AsTable, Busy, Choice, Failure, Kind, LegendLine, Level, Panel, Stat } from "./ui";
 
 const LEAST = 1000; // tokens of the smallest window that can be tried
 const STEPS = 200; // of the slider, each the same factor: from 4,000 to 5,000 matters, from 204,000 to 205,000 does not
@@ -203,12 +203,7 @@ function Result({ context, sent, busy }: { context: Context; sent?: CallRow; bus
             <Kind kind={kind} />
           </li>
         ))}
-        <li>
-          <span class="kind">
-            <i class="swatch faded" />
-            {say("paler")}
-          </span>
-        </li>
+        <LegendLine look="faded">{say("paler")}</LegendLine>
       </ul>
       <AsTable
         caption={say("try title")}

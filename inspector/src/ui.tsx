@@ -25,6 +25,18 @@ export function Kind({ kind }: { kind: string }) {
   );
 }
 
+/** A line of a legend: a swatch of this look, and what it means. */
+export function LegendLine({ look, children }: { look: string; children: ComponentChildren }) {
+  return (
+    <li>
+      <span class="kind">
+        <i class={`swatch ${look}`} aria-hidden="true" />
+        {children}
+      </span>
+    </li>
+  );
+}
+
 /** The level of detail of an item. */
 export function Level({ level }: { level: string }) {
   return <span class={`level level-${level}`}>{levelName(level)}</span>;
