@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from datetime import UTC, datetime
 from random import random
 from typing import TypeVar
@@ -51,10 +52,13 @@ _KEEP = f"""WITH live AS ({_LIVE}), dropped AS (
     ON CONFLICT (tenant, session, name) DO UPDATE SET data = excluded.data"""
 _TEXTS = "SELECT digest, data FROM {s}.content WHERE tenant = %s AND session = %s AND digest = ANY(%s::text[])"
 _ALL_TEXTS = "SELECT digest, data FROM {s}.content WHERE tenant = %s AND session = %s ORDER BY number"
-_KEEP_TEXTS = f"""WITH live AS ({_LIVE}), added AS (
+_KEEP_TEXTS = f"""WITH live AS ({_LIVE.replace("KEY SHARE", "NO KEY UPDATE")}), added AS (
         INSERT INTO {{s}}.content (tenant, session, digest, data)
         SELECT tenant, session, digest, data FROM live, unnest(%s::text[], %b::bytea[]) AS part (digest, data)
-        ON CONFLICT DO NOTHING
+        ON CONFLICT DO NOTHING RETURNING octet_length(data) AS size
+    ), counted AS (
+        UPDATE {{s}}.session SET texts = texts + size FROM live, (SELECT sum(size) AS size FROM added) AS total
+        WHERE session.tenant = live.tenant AND session.session = live.session AND size > 0
     ) SELECT session FROM live"""
 _LISTED = """SELECT name, bytes, written FROM {s}.session WHERE tenant = %s AND lines > 0 AND name ^@ %s
     ORDER BY written DESC, session DESC"""
@@ -276,9 +280,19 @@ class PostgresStores:
 
         Raises BadInput if it is no address, or the extra is not installed.
         """
-        self.database = Database(url)
-        self.where = self.database.address.shown
-        self._tenant = self.database.address.tenant
+        self._place(Database(url))
+
+    def _place(self, database: Database) -> None:
+        self.database, self.where, self._tenant = database, database.address.shown, database.address.tenant
+
+    def for_tenant(self, tenant: str) -> "PostgresStores":
+        """The sessions of another tenant, by the same connections. `close` of what is returned does nothing.
+
+        Raises BadInput if this is no name.
+        """
+        stores = copy(self)
+        stores._place(self.database.for_tenant(tenant))
+        return stores
 
     def sessions(self) -> list[str]:
         return [written.session_id for written in self.written()]
@@ -339,7 +353,7 @@ class PostgresStores:
         self._changed(act)
 
     def close(self) -> None:
-        """Close all connections. A second call does nothing."""
+        """Close all connections, unless others share them. A second call does nothing."""
         self.database.close()
 
     def _changed(self, act: Callable[[], T]) -> T:
