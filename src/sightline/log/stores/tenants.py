@@ -239,7 +239,7 @@ class Tenants:
         self._ask(self._database.for_tenant(tenant), _NOTE, _noted(tenant, token, action, subject, detail))
 
     def audit(self, tenant: str = "", *, action: str = "", before: int = 0, most: int = 100) -> Trail:
-        """The audit trail, the newest line first: of a tenant, of actions that begin so, before a line of this number."""
+        """The audit trail, the newest line first: of a tenant, of actions that begin so, before a number."""
         values = {"tenant": tenant, "action": action, "before": before, "most": most}
         return [AuditEntry(*row) for row in self._ask(self._operator, _AUDIT, values)]
 
