@@ -24,6 +24,7 @@ from sightline.log.stores import DELETED, Line, Make, Placement, Repairs, Span, 
 from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows
 from sightline.log.stores.postgres_removal import remove_session
 from sightline.log.stores.sequence import number
+from sightline.values.decoders import decode_msgpack
 
 _PAGE_LINES, _PAGE_BYTES = 1_000, 4 << 20  # of a log that are read at once
 _MOST_BYTES = 16 << 20  # of lines in one statement; more are several statements of one transaction
@@ -172,7 +173,7 @@ class PostgresStore:
         """Read the session's row into `tips`. False: it is there no longer."""
         found = self._read(_TIPS, (self._tenant, self._key))
         for lines, tips in found:
-            self.tips = msgspec.msgpack.decode(tips, type=Tips) if lines else Tips()
+            self.tips = decode_msgpack(tips, Tips) if lines else Tips()
         return bool(found)
 
     def _deleted(self) -> Unwritable:
