@@ -13,14 +13,14 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from sightline.agent.models.catalog import window_of
-from sightline.errors import Conflict, SessionNotFound, StoreError
+from sightline.errors import Conflict, StoreError
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.server.config import Config
 from sightline.server.conversation_names import ConversationNames
 from sightline.server.model_request import Format, Json, ModelRequest, has_media
-from sightline.session.conversations import Conversations
+from sightline.session.conversations import Conversations, resume_or_begin
 from sightline.session.history import History
 from sightline.session.message_list import ListPlace
 from sightline.session.session import Session
@@ -331,11 +331,8 @@ def _estimate(body: bytes) -> float:
 
 def _open(config: Config, name: str, provider: str) -> Session:
     where: dict[str, Any] = {"root": config.root} if config.stores is None else {"stores": config.stores}
-    try:
-        return Session.resume(name, config.folder, **where)
-    except SessionNotFound:
-        settings = Settings(profile=provider, config={"economy": config.economy})
-        return Session.new(config.folder, session_id=name, settings=settings, **where)
+    settings = Settings(profile=provider, config={"economy": config.economy})
+    return resume_or_begin(name, config.folder, settings=settings, **where)
 
 
 def _body(asked: ModelRequest, payload: Payload, own: frozenset[str], cache_key: str) -> bytes:
