@@ -120,12 +120,6 @@ class Turns:
         with ExitStack() as stack:
             yield all(stack.enter_context(each.closed(name)) for each in self._conversations.values())
 
-    def forget_deleted(self, name: str) -> None:
-        """Close a conversation whose log another program has deleted, so that it begins anew."""
-        if any(name in each for each in self._conversations.values()) and not self._stores.has(name):
-            with self.closed(name):
-                pass
-
     def passes(self, asked: ModelRequest) -> bool:
         """Whether a request goes up as it came for sure, so that it can be logged afterwards.
 
@@ -153,6 +147,8 @@ class Turns:
 
     def _has(self, name: str) -> bool:
         """Whether a conversation is kept, as far as the store says so at once: the agent does not wait for it."""
+        if any(name in each for each in self._conversations.values()):
+            return True
         try:
             return self._stores.has(name, wait=False)
         except StoreError:
@@ -162,11 +158,13 @@ class Turns:
         """Log what is new in a request, and return what is sent. `passed`: it was sent as it came already.
 
         Raises:
+            SessionNotFound, Unwritable: its log was deleted by another program; `closed` lets it begin anew.
             SightlineError: it cannot be read or does not fit; then it is passed on as it is.
         """
         name = asked.name
         with self._conversations[asked.format.provider].use(name) as history:
-            begins = not history.session.size
+            size = history.session.size
+            begins = not size
             if asked.kept_upstream:
                 place = history.go_on(asked.previous_reply, asked.messages, in_place=True)
             else:
@@ -183,6 +181,8 @@ class Turns:
             tokens = session.items.tokens(after := history.after)
             fits = budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
             if passed or (not is_composed and fits):
+                if size and session.size == size and not self._stores.has(name):  # else writing has told it
+                    raise SessionNotFound(name, self._stores.where)
                 return Prepared(
                     name, place, asked.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after
                 )
