@@ -110,6 +110,11 @@ class Turns:
         self._windows.setdefault(model, tokens)
 
     @property
+    def remembered(self) -> int:
+        """How many bytes of the last requests are remembered."""
+        return self._config.remembered
+
+    @property
     def asks_database(self) -> bool:
         """Whether `passes` may ask a database, which takes a thread."""
         return self._config.stores is not None
