@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from sightline.agent.models.catalog import window_of
-from sightline.errors import Conflict, StoreError
+from sightline.errors import Conflict, SessionNotFound, StoreError
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
@@ -108,6 +108,11 @@ class Turns:
     def know_window(self, model: str, tokens: int) -> None:
         """Say how large the context window of a model is, where somebody knows it. A refusal has told it better."""
         self._windows.setdefault(model, tokens)
+
+    @property
+    def remembered(self) -> int:
+        """How many bytes of the last requests are remembered."""
+        return self._config.remembered
 
     @property
     def asks_database(self) -> bool:
