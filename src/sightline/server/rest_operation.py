@@ -60,6 +60,7 @@ class Served(NamedTuple):
     listing: "SessionList"
     imports: "Imports"
     reports: "Reports"
+    note: "Callable[[Request, str, str], Awaitable[None]] | None" = None  # is told what was done, and to what
 
 
 class Asked(NamedTuple):
@@ -104,6 +105,7 @@ class Operation(NamedTuple):
     """One method of one path: what it takes, what it gives, and who answers it. The OpenAPI document is made of these.
 
     `output` is the type of a JSON answer; None: none, or one of another `media` type, which the handler makes itself.
+    `noted`: what the audit trail calls it, if it changes something or gives a whole conversation away.
     """
 
     method: str
@@ -117,6 +119,7 @@ class Operation(NamedTuple):
     status: int = 200
     media: str = JSON
     errors: tuple[int, ...] = ()
+    noted: str = ""
 
 
 class Problem(Struct, frozen=True):
@@ -203,6 +206,9 @@ async def answer(operation: Operation, server: Served, request: Request) -> Resp
     except OSError as error:
         logger.exception("the store failed", extra={"path": operation.path})
         return failed(503, "store_failed", error.strerror or type(error).__name__, "sightline doctor finds out more")
+    if operation.noted and server.note is not None:
+        subject = request.path_params.get("id") or getattr(made, "id", "")
+        await server.note(request, operation.noted, str(subject))
     if isinstance(made, Response):
         return made
     if made is None:
