@@ -33,12 +33,14 @@ def token() -> None:
 def create(tenant: str, name: str, days: int | None, as_json: bool) -> None:
     """Create a token of a tenant. It is printed on standard output, this once; the rest goes to standard error.
 
-    A client sends it as its API key: in `Authorization: Bearer …`, or in `x-api-key`.
+    An agent has it in the address of the server, /token/TOKEN, or sends it as X-Sightline-Token. Its key of the model's
+    provider goes where it always goes.
 
     \b
     Examples:
       sightline token create acme --name build-server
-      OPENAI_API_KEY=$(sightline token create acme --days 1) python agent.py
+      TOKEN=$(sightline token create acme --days 1)
+      OPENAI_BASE_URL=http://127.0.0.1:8787/token/$TOKEN/v1 python agent.py
     """
     here = place()
     made, text = database_tenants(here).create_token(tenant, name, days=days)
