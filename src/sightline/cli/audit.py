@@ -45,7 +45,7 @@ def audit(tenant: str, action: str, most: int, before: int, as_json: bool) -> No
     )  # fmt: skip
     print_table(console(), columns, (
         (
-            str(each.number), local_time(each.at.timestamp()), each.tenant, each.token, each.action,
+            str(each.number), local_time(each.at.timestamp()), printable(each.tenant), each.token, each.action,
             printable(" ".join((each.subject, *(f"{key}={_shown(value)}" for key, value in each.detail.items())))),
         )
         for each in found

@@ -3,7 +3,16 @@
 import click
 
 from sightline.cli.options import place, shared_options, with_json
-from sightline.cli.render import Column, console, local_time, print_json, print_result, print_stderr, print_table
+from sightline.cli.render import (
+    Column,
+    console,
+    local_time,
+    print_json,
+    print_result,
+    print_stderr,
+    print_table,
+    printable,
+)
 from sightline.cli.tenant import database_tenants
 from sightline.log.stores.tenants import Token, token_id
 
@@ -84,7 +93,7 @@ def list_tokens(tenant: str | None, as_json: bool) -> None:
         (
             each.id, each.tenant, local_time(each.used.timestamp()) if each.used else words("token never"),
             words("token revoked at", at=local_time(each.revoked.timestamp())) if each.revoked
-            else local_time(each.expires.timestamp()) if each.expires else words("token always"), each.name,
+            else local_time(each.expires.timestamp()) if each.expires else words("token always"), printable(each.name),
         )
         for each in found
     ))  # fmt: skip
