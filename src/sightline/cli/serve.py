@@ -52,8 +52,26 @@ def _with_options(command: Any) -> Any:
 )
 @click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0: a free one.")
 @_with_options
+@click.option(
+    "--drain",
+    default=0.0,
+    metavar="SECONDS",
+    type=click.FloatRange(0, 3600),
+    help="After SIGTERM, go on "
+    "accepting for so long while /readyz says no, so that load balancers send requests elsewhere.",
+)
+@click.option(
+    "--finish",
+    default=7.0,
+    show_default=True,
+    metavar="SECONDS",
+    type=click.FloatRange(0, 86400),
+    help="When it stops, answers have so long to come to their end.",
+)
 @shared_options(hidden=True)
-def serve(host: str, port: int, window: int | None, economy: str, upstreams: tuple[str, ...]) -> None:
+def serve(
+    host: str, port: int, window: int | None, economy: str, upstreams: tuple[str, ...], drain: float, finish: float
+) -> None:
     """Stand between agents and their models: keep everything, send what fits, and bring back what the model asks for.
 
     Agents are told the address and nothing else. While a conversation fits into the context window, its requests go up
@@ -68,14 +86,18 @@ def serve(host: str, port: int, window: int | None, economy: str, upstreams: tup
       OPENAI_BASE_URL=http://127.0.0.1:8787/v1 python agent.py
       sightline serve --upstream openai=http://127.0.0.1:11434/v1 --window 8000
     """
+    from sightline.server.systemd import given_sockets, notify
+
     here = place()
+    if sockets := given_sockets(os.environ):  # opened by systemd: it knows the address
+        host, port = sockets[0].getsockname()[:2]
     token = announce_token(here, host)
     config = _config(here, host, window, economy, upstreams, token.hashed)
     if port and (own := [each for each in config.upstreams.values() if _is_here(each, port)]):
         raise BadInput(here.words("serve own upstream", address=own[0]))
-    if port and not _is_free(host, port):
+    if port and not sockets and not _is_free(host, port):
         raise BadInput(here.words("serve port taken", port=port))
-    listener, _ = make_listener(config, port)
+    listener, _ = make_listener(config, port, stop_seconds=finish, drain_seconds=drain, sockets=sockets)
     out = error_console()
 
     def announce(bound: int) -> None:
@@ -83,6 +105,7 @@ def serve(host: str, port: int, window: int | None, economy: str, upstreams: tup
         print_text(out, here.words("serve at", address=address))
         print_text(out, here.words("serve how", address=_for_agents(address, config, token.shown or "TOKEN")), "dim")
         print_text(out, here.words("serve inspector", address=page_address(host, bound, token.shown)), "dim")
+        notify("READY=1", os.environ)
 
     listener.on_start = announce
     _log_as_json()
@@ -207,13 +230,18 @@ def _is_here(address: str, port: int) -> bool:
     return parts.port == port and is_loopback(parts.hostname or "")
 
 
-def make_listener(config: "Config", port: int = 0, model: "Model | None" = None) -> "tuple[Listener, Totals]":
-    """Return a server that is not started yet, on a free port unless one is named, and what will go through it."""
+def make_listener(
+    config: "Config", port: int = 0, model: "Model | None" = None, **how: Any
+) -> "tuple[Listener, Totals]":
+    """Return a server that is not started yet, on a free port unless one is named, and what will go through it.
+
+    `how` as for `Listener`.
+    """
     from sightline.server.app import create_app
     from sightline.server.listener import Listener
 
     app = create_app(config, model=model)
-    return Listener(app, on_stop=app.state.hub.close, host=config.host, port=port), app.state.totals
+    return Listener(app, on_stop=app.state.hub.close, host=config.host, port=port, **how), app.state.totals
 
 
 @contextmanager

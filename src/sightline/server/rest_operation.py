@@ -23,6 +23,7 @@ from sightline.session.inspection import catch_up
 if TYPE_CHECKING:
     from sightline.agent.models import Model
     from sightline.server.imports import Imports
+    from sightline.server.readiness import Readiness
     from sightline.server.reports import Reports
     from sightline.server.session_list import SessionList
 
@@ -59,6 +60,7 @@ class Served(NamedTuple):
     listing: "SessionList"
     imports: "Imports"
     reports: "Reports"
+    readiness: "Readiness"
 
 
 class Asked(NamedTuple):
