@@ -2,6 +2,9 @@
 
 Nothing depends on it. A session that another server wrote to is read on before it is used, whether there was an event
 or not. Events that may have been missed are replaced by `reset`: whoever follows reads everything anew.
+
+A server listens only while somebody follows its events, because each listener costs the database work at each event of
+each server: see docs/scaling.md.
 """
 
 import asyncio
@@ -34,6 +37,7 @@ _MOST_BYTES = 7_000  # of one event: the database takes 8,000
 _MOST_WAITING = 1_000  # events; more are replaced by one reset
 _AT_ONCE = 100
 _LISTEN_SECONDS = 0.5  # after which a listener looks whether it should end
+_LINGER = 60.0  # seconds that a server goes on listening when nobody follows any more
 _PAUSE = 1.0  # seconds before a lost database is tried again
 
 _log = logging.getLogger("sightline.server")
@@ -55,7 +59,7 @@ class EventRelay:
     """Sends the events of one hub to the servers of the same database and tenant, and hands theirs to the hub."""
 
     def __init__(self, database: Database, hub: Hub) -> None:
-        self._database, self._hub = database, hub
+        self._database, self.hub = database, hub
         place = f"{database.address.schema}/{database.address.tenant}".encode()
         self.channel = f"sightline_{blake2b(place, digest_size=12).hexdigest()}"  # tenants have channels of their own
         self._origin = secrets.token_hex(8)
@@ -75,14 +79,14 @@ class EventRelay:
         await asyncio.to_thread(self.close)
 
     def start(self) -> None:
-        """Begin to send and to listen. Nothing is waited for."""
-        self._hub.on_publish = self.put
+        """Begin to send, and to listen when somebody follows. Nothing is waited for."""
+        self.hub.on_publish, self.hub.on_follow = self.put, self._notice_follower
         for thread in self._threads:
             thread.start()
 
     def close(self) -> None:
         """End. What is not sent yet is dropped."""
-        self._hub.on_publish = None
+        self.hub.on_publish = self.hub.on_follow = None
         with self._wake:
             self._stopped = True
             self._wake.notify_all()
@@ -128,15 +132,22 @@ class EventRelay:
 
     # ------------------------------------------------------------------ in
 
+    def _notice_follower(self) -> None:
+        with self._wake:
+            self._wake.notify_all()
+
+    def _has_follower(self) -> bool:
+        """Wait until somebody follows. False: the relay was closed."""
+        with self._wake:
+            self._wake.wait_for(lambda: self.hub.followers or self._stopped)
+        return not self._stopped
+
     def _listen(self) -> None:
-        is_first = True
-        while not self._stopped:
+        while self._has_follower():
             try:
                 with closing(self._database.connect()) as connection:
                     connection.execute(f"LISTEN {self.channel}".encode())
-                    if not is_first:
-                        self._hub.publish(Event("reset"))
-                    is_first = False
+                    self.hub.receive(Event("reset"))  # what others did before this was not heard
                     self.listening.set()
                     self._receive(connection)
             except Exception as error:
@@ -147,9 +158,13 @@ class EventRelay:
                 self.listening.clear()
 
     def _receive(self, connection: "Connection[Any]") -> None:
-        while not self._stopped:
+        """Hand on what arrives, until nobody has followed for a while."""
+        followed = time.monotonic()
+        while not self._stopped and (self.hub.followers or time.monotonic() < followed + _LINGER):
+            if self.hub.followers:
+                followed = time.monotonic()
             for told in connection.notifies(timeout=_LISTEN_SECONDS):
                 with suppress(msgspec.DecodeError):  # of another version
                     message = decode_json(told.payload, _Message)
                     if message.origin != self._origin:
-                        self._hub.receive(message.event)
+                        self.hub.receive(message.event)
