@@ -25,7 +25,7 @@ class Costs(NamedTuple):
     append: float = 0.00023  # of the database
     read: float = 0.0001
     notify: float = 0.00005
-    listener: float = 0.0000075  # of the database, for each server that listens
+    listener: float = 0.0000075  # of the database, for each listener
     other: float = 0.0023  # of the clients and the model's server, where they share the machine
     flush: float = 0.0017  # time, not CPU
     round_trip: float = 0.0005  # time
@@ -47,6 +47,7 @@ class Shape(NamedTuple):
     moves: bool = False  # each turn of a conversation goes to another server
     shared_cores: int = 0  # everything runs on one machine with so many cores; 0: each server has its own
     pool: int = 10
+    listeners: int = 0  # servers of one database whose events somebody follows
 
 
 class Failure(NamedTuple):
@@ -112,8 +113,7 @@ class Server:
         yield self.process.work(costs.server / 2)
         try:
             yield from self._bring(session, [*history, said])
-            listeners = fleet.shape.servers / fleet.shape.databases
-            yield from self._statement(session, costs.notify + costs.listener * listeners)
+            yield from self._statement(session, costs.notify + costs.listener * fleet.shape.listeners)
         except Unwritten:
             pass
         answer.fire(said)
