@@ -88,3 +88,19 @@ def test_no_output_has_a_password(run: Run, copied: str, tmp_path: Path, lang: s
         done = CliRunner().invoke(app, ["--lang", lang, *command])
         assert "s3cret" not in done.output + str(done.exception), command
         assert done.output
+
+
+def test_a_file_is_imported_into_a_database(run: Run, url: str, tmp_path: Path, folder: Folder) -> None:
+    """Every line of it, once; nothing is written to files; it comes back as it was."""
+    said = [("user", "u1", None, "Fix it."), ("assistant", "a1", "u1", "Done.")]
+    lines = [
+        {"type": kind, "uuid": own, "parentUuid": parent, "sessionId": "s1", "message": {"role": kind, "content": text}}
+        for kind, own, parent, text in said
+    ]
+    (tmp_path / "s1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for state in ("new", "unchanged"):
+        [done] = json.loads(run("--store", url, "import", "s1.jsonl", "--json").stdout)["imported"]
+        assert (done["session"], done["state"]) == ("claude-s1", state)
+    assert folder.sessions() == ["login-bug"]
+    back = run("--store", url, "sessions", "export", "claude-s1", "--format", "source")
+    assert [json.loads(each) for each in back.stdout.splitlines()] == lines

@@ -20,6 +20,7 @@ from sightline.server.access_token import (
     is_loopback,
     load_or_create_token,
 )
+from sightline.server.callers import OneToken
 from sightline.server.metrics import JsonLines, NoSecrets
 from sightline.server.safety import Guard, check_address, opens_models
 
@@ -169,7 +170,7 @@ async def _seen(path: str, headers: list[tuple[bytes, bytes]], token: str = TOKE
         sent.append(message)
 
     scope = {"type": "http", "path": path, "raw_path": path.encode(), "headers": [(b"host", b"box"), *headers]}
-    await Guard(app, max_body=10, token_hash=hash_token(token), any_host=True)(scope, receive, send)
+    await Guard(app, max_body=10, callers=OneToken(hash_token(token)), any_host=True)(scope, receive, send)
     assert scope["path"] == (seen or scope)["path"]  # what a server logs
     return seen, sent[0]["status"]
 

@@ -227,8 +227,9 @@ def test_missed_events_are_told_as_a_reset(url: str, postgres: PostgresServer) -
     """After the connection was lost, and if there are too many or too large ones; own events come once."""
     hubs = [Hub(), Hub()]
     stores = [PostgresStores(url), PostgresStores(url)]
-    relays = [EventRelay(each.database, hub) for each, hub in zip(stores, hubs, strict=True)]
-    for relay in relays:
+    relays = [EventRelay(each.database) for each in stores]
+    for relay, hub in zip(relays, hubs, strict=True):
+        relay.join(hub)
         relay.start()
         assert relay.listening.wait(30)
     hubs[0].publish(Event("append", "s", data={"large": "x" * 9_000}))

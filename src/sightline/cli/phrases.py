@@ -572,6 +572,14 @@ _PHRASES = {
         "port {port} is in use; --port 0 takes a free one",
         "端口 {port} 已被占用；--port 0 使用空闲端口",
     ),
+    "serve tenants": (
+        "Each caller shows a token of its tenant instead of TOKEN: `sightline token create` makes one",
+        "每个调用方用其租户的令牌代替 TOKEN：`sightline token create` 可创建令牌",
+    ),
+    "serve tenants store": (
+        "tenants are in a database: name it with --store postgresql://user@host/name, or in SIGHTLINE_STORE",
+        "租户存放在数据库中：请用 --store postgresql://user@host/name 或 SIGHTLINE_STORE 指定",
+    ),
     "serve inspector": ("See what the models saw: {address}", "查看模型看到了什么： {address}"),
     "inspect at": ("The inspector: {address} (Ctrl-C ends it)", "检视器： {address} （Ctrl-C 结束）"),
     "inspect no model": (

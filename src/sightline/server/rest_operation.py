@@ -19,6 +19,7 @@ from sightline.server.metrics import PATH_PATTERN, Metrics, logger
 from sightline.server.sessions import InUse, OpenSessions
 from sightline.session.async_session import AsyncSession
 from sightline.session.inspection import catch_up
+from sightline.values.decoders import convert, decode_json
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
@@ -59,6 +60,7 @@ class Served(NamedTuple):
     listing: "SessionList"
     imports: "Imports"
     reports: "Reports"
+    note: "Callable[[Request, str, str], Awaitable[None]] | None" = None  # is told what was done, and to what
 
 
 class Asked(NamedTuple):
@@ -103,6 +105,7 @@ class Operation(NamedTuple):
     """One method of one path: what it takes, what it gives, and who answers it. The OpenAPI document is made of these.
 
     `output` is the type of a JSON answer; None: none, or one of another `media` type, which the handler makes itself.
+    `noted`: what the audit trail calls it, if it changes something or gives a whole conversation away.
     """
 
     method: str
@@ -116,6 +119,7 @@ class Operation(NamedTuple):
     status: int = 200
     media: str = JSON
     errors: tuple[int, ...] = ()
+    noted: str = ""
 
 
 class Problem(Struct, frozen=True):
@@ -202,6 +206,9 @@ async def answer(operation: Operation, server: Served, request: Request) -> Resp
     except OSError as error:
         logger.exception("the store failed", extra={"path": operation.path})
         return failed(503, "store_failed", error.strerror or type(error).__name__, "sightline doctor finds out more")
+    if operation.noted and server.note is not None:
+        subject = request.path_params.get("id") or getattr(made, "id", "")
+        await server.note(request, operation.noted, str(subject))
     if isinstance(made, Response):
         return made
     if made is None:
@@ -237,7 +244,7 @@ def _bad(message: str, status: int = 400, type_: str = "bad_request") -> _Refuse
 def read_query(request: Request, kind: type[Struct]) -> Struct:
     """Return the query as this type."""
     try:
-        return msgspec.convert(dict(request.query_params), kind, strict=False)
+        return convert(dict(request.query_params), kind, strict=False)
     except msgspec.ValidationError as error:
         raise _bad(f"the query: {error}") from error
 
@@ -249,7 +256,7 @@ async def read_body(request: Request, kind: type[Struct]) -> Struct:
     if data and media != JSON:  # also because a form of a web page can send any other
         raise _bad(f"the body must be {JSON}", 415, "unsupported_media_type")
     try:
-        return msgspec.json.decode(data or b"{}", type=kind)
+        return decode_json(data or b"{}", kind)
     except msgspec.DecodeError as error:  # ValidationError among them
         raise _bad(f"the body: {error}") from error
     except (UnicodeDecodeError, RecursionError) as error:

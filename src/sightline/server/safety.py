@@ -8,7 +8,7 @@ although a browser on this machine can. So four things are checked:
 - `Origin`, which browsers send with what pages do, must be the server's own, and so must `Sec-Fetch-Site`. Only the
   inspector's pages may be opened from elsewhere, because they say nothing about sessions.
 - Cookies are never looked at, so a browser proves nothing that its user did not type or paste.
-- The token. It is accepted in three places:
+- The token: the server's one, or one of a tenant's (see `callers`). It is accepted in three places:
   - `X-Sightline-Token: TOKEN`, on every path.
   - `Authorization: Bearer TOKEN`, below `/api/`, at `/metrics` and at `/health` only. On the paths of the proxy that
     header, and `x-api-key`, hold the provider's key: they are passed on and never compared with anything here.
@@ -28,16 +28,16 @@ provider's shape.
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from hmac import compare_digest
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
 
 from sightline.errors import BadInput
 from sightline.inspector.pages import PREFIX
-from sightline.server.access_token import hash_token, is_loopback
+from sightline.server.access_token import is_loopback
+from sightline.server.callers import OWN_PATHS, Callers, Refusal
 from sightline.server.replies import error_body, provider_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ TOKEN_HEADER = "x-sightline-token"
 PATH_PREFIX = "/token/"
 _API = "/api/"
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
-_OWN_PATHS = frozenset({"/metrics", "/health"})  # like those below /api: nothing there is passed on to a provider
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _SAME_SITE = frozenset({"same-origin", "none"})  # "none": the user typed the address
 # Of the body of a request that is refused, so much is still read and thrown away: many clients send all of it before
@@ -77,15 +76,6 @@ class BodyTooLarge(Exception):
     """A request's body is longer than allowed. Raised where it is read, answered by `Guard`."""
 
 
-class Refusal(NamedTuple):
-    """Why a request is not let in."""
-
-    status: int
-    type: str
-    message: str
-    what_to_do: str
-
-
 _FOREIGN_HOST = Refusal(
     403, "foreign_host", "the Host header names no host of this server",
     "use the address that the server printed when it started, or start it with this name as an allowed host",
@@ -93,11 +83,6 @@ _FOREIGN_HOST = Refusal(
 _FOREIGN_ORIGIN = Refusal(
     403, "foreign_origin", "a page of another origin sent this request", "open the server's own pages instead"
 )
-_NO_TOKEN = Refusal(
-    401, "no_token", "this server needs its token",
-    "send it as X-Sightline-Token, or begin the path with /token/TOKEN; below /api also as Authorization: Bearer TOKEN "
-    "(it follows #token= in the address of the inspector that the server printed when it started)",
-)  # fmt: skip
 _TOO_LARGE = Refusal(413, "body_too_large", "the body is too large", "send less at once")
 _BAD_REQUEST = Refusal(400, "bad_request", "a request has exactly one Host header", "send one")
 
@@ -111,12 +96,12 @@ class Guard:
         *,
         max_body: int,
         larger: Mapping[str, int] = MappingProxyType({}),
-        token_hash: str,
+        callers: Callers,
         open_models: bool = False,
         any_host: bool = False,
         hosts: Iterable[str] = (),
     ) -> None:
-        """`token_hash`: what `hash_token` gave; empty: no token is known, so nobody has it.
+        """`callers` says whose tokens are good.
 
         `open_models`: only what is below `/api/` needs the token, see `opens_models`. `larger`: paths whose bodies may
         have more bytes than `max_body`, and how many. `hosts`: names of this server besides loopback's. `any_host`: if
@@ -124,7 +109,7 @@ class Guard:
         that was rebound does not have its token.
         """
         hosts = tuple(hosts)
-        self._app, self._max_body, self._larger, self._hash = app, max_body, larger, token_hash
+        self._app, self._max_body, self._larger, self._callers = app, max_body, larger, callers
         self._opens_models = open_models
         self._hosts: Collection[str] | None = _LOOPBACK_NAMES | {_host_name(each) for each in hosts}
         if any_host and not hosts:
@@ -138,12 +123,12 @@ class Guard:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
-        if (refusal := self._check(scope)) is not None:
-            await _refuse(scope, receive, send, refusal)
+        if (refusal := await self._check(scope)) is not None:
+            await refuse(scope, receive, send, refusal)
             return
         await self._pass_on(scope, receive, send)
 
-    def _check(self, scope: "Scope") -> Refusal | None:
+    async def _check(self, scope: "Scope") -> Refusal | None:
         headers = _Headers(scope)
         token_in_path = _take_token(scope)
         scope["headers"] = [each for each in scope["headers"] if each[0].lower() != TOKEN_HEADER.encode()]
@@ -153,8 +138,10 @@ class Guard:
             return _FOREIGN_HOST
         if not _is_own_origin(headers, hosts[0]) and not _opens_page(scope, headers):
             return _FOREIGN_ORIGIN
-        if not self._is_open(scope) and not self._knows(scope["path"], headers, token_in_path):
-            return _NO_TOKEN
+        if not self._is_open(scope):
+            refusal = await self._callers.check(scope, _shown(scope["path"], headers, token_in_path))
+            if refusal is not None:
+                return refusal
         declared = headers.first(b"content-length")
         if declared.isdigit() and int(declared[:20]) > self._limit(scope):
             return _TOO_LARGE
@@ -168,13 +155,6 @@ class Guard:
 
     def _limit(self, scope: "Scope") -> int:
         return self._larger.get(scope["path"], self._max_body)
-
-    def _knows(self, path: str, headers: "_Headers", token_in_path: str) -> bool:
-        """Whether the request shows the token. Comparing takes a time that tells nothing about it."""
-        shown = [token_in_path, *headers.all(TOKEN_HEADER.encode())]
-        if path.startswith(_API) or path in _OWN_PATHS:
-            shown += [_bearer(each) for each in headers.all(b"authorization")]
-        return any(compare_digest(hash_token(each), self._hash) for each in shown if each)
 
     async def _pass_on(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         read, started, refused, more, most = 0, False, False, True, self._limit(scope)
@@ -202,7 +182,7 @@ class Guard:
                 raise
             refused = True
         if refused:
-            await _refuse(scope, receive, send, _TOO_LARGE, has_more=more)
+            await refuse(scope, receive, send, _TOO_LARGE, has_more=more)
 
 
 class _Headers:
@@ -220,6 +200,14 @@ class _Headers:
 
     def first(self, name: bytes) -> str:
         return next(iter(self.all(name)), "")
+
+
+def _shown(path: str, headers: _Headers, token_in_path: str) -> list[str]:
+    """Return what a request shows as tokens."""
+    shown = [token_in_path, *headers.all(TOKEN_HEADER.encode())]
+    if path.startswith(_API) or path in OWN_PATHS:
+        shown += [_bearer(each) for each in headers.all(b"authorization")]
+    return [each for each in shown if each]
 
 
 def _take_token(scope: "Scope") -> str:
@@ -274,7 +262,7 @@ def _is_own_origin(headers: _Headers, host: str) -> bool:
     return all(site in _SAME_SITE for site in headers.all(b"sec-fetch-site"))
 
 
-async def _refuse(scope: "Scope", receive: "Receive", send: "Send", refusal: Refusal, *, has_more: bool = True) -> None:
+async def refuse(scope: "Scope", receive: "Receive", send: "Send", refusal: Refusal, *, has_more: bool = True) -> None:
     """Answer a request that is not let in. `has_more`: not all of its body was read."""
     headers = _Headers(scope)
     if has_more and not headers.first(b"expect"):  # who expects to be told sends no body before
@@ -286,6 +274,8 @@ async def _refuse(scope: "Scope", receive: "Receive", send: "Send", refusal: Ref
     ]  # fmt: skip
     if refusal.status == 401:
         told.append((b"www-authenticate", b"Bearer"))
+    if refusal.retry_after:
+        told.append((b"retry-after", b"%d" % refusal.retry_after))
     await send({"type": "http.response.start", "status": refusal.status, "headers": told})
     await send({"type": "http.response.body", "body": body})
 
