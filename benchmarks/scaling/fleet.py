@@ -5,7 +5,6 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 from typing import NamedTuple
 
@@ -32,6 +31,7 @@ class Load(NamedTuple):
     server_cpu: float  # seconds for one turn
     other_cpu: float  # seconds for one turn, of the clients and the model's server
     database: Counts  # for one turn
+    entries: float  # for one turn
 
     @property
     def rate(self) -> float:
@@ -66,7 +66,7 @@ def one_load(root: Path, database: Watched, count: int, *, moves: bool, talks: i
         asyncio.run(_converse(ports, bodies, slice(0, 1), moves=moves))
         for server in served:
             server.settle()
-        before, used, theirs = database.counts(), _cpu(served), _used(others)
+        before, used, theirs, entries = database.counts(), _cpu(served), _used(others), _entries(database, url)
         begun = perf_counter()
         latencies = asyncio.run(_converse(ports, bodies, slice(1, None), moves=moves))
         seconds = perf_counter() - begun
@@ -74,8 +74,13 @@ def one_load(root: Path, database: Watched, count: int, *, moves: bool, talks: i
         for server in served:
             server.settle()
         counts = database.counts().since(before).per(done)
-        cpu = (_cpu(served) - used) / done
-    return Load(count, moves, talks, done, seconds, latencies, cpu, theirs / done, counts)
+        cpu, entries = (_cpu(served) - used) / done, (_entries(database, url) - entries) / done
+    return Load(count, moves, talks, done, seconds, latencies, cpu, theirs / done, counts, entries)
+
+
+def _entries(database: Watched, url: str) -> float:
+    schema = url.partition("schema=")[2]
+    return float(database.ask(f"SELECT count(*) FROM {schema}.entry")[0][0])
 
 
 def _upstreams() -> list[psutil.Process]:
@@ -135,8 +140,3 @@ def percentile(samples: Sequence[float], share: float) -> float:
 def cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0))
-
-
-def middle(loads: Sequence[Load], of: str) -> float:
-    """The median of a figure over loads."""
-    return float(median(getattr(load, of) for load in loads))

@@ -157,12 +157,23 @@ _PHRASES = {
     ),
     "another process": ("another process", "另一个进程"),
     "store nothing": ("No sessions in {where}.", "{where} 中没有会话。"),
+    "store code copied": (
+        "{id}: saved code copied, versions: {versions:,}",
+        "{id}：已复制保存的代码，{versions:,} 个版本",
+    ),
+    "store code grown": (
+        "{id}: new versions of the code copied: {versions:,}",
+        "{id}：已复制代码的新版本，{versions:,} 个",
+    ),
     "store copied": ("{id}: copied, {lines:,} lines", "{id}：已复制，{lines:,} 行"),
     "store grown": ("{id}: {lines:,} new lines copied", "{id}：已复制新增的 {lines:,} 行"),
     "store same": ("{id}: is there already", "{id}：目标中已有"),
     "store older": ("{id}: the target has more of it, nothing copied", "{id}：目标中的内容更新，未复制"),
     "store failed": ("{id}: {why}", "{id}：{why}"),
-    "store done": ("Sessions: {count:,}, from {source} to {target}", "{count:,} 个会话，从 {source} 到 {target}"),
+    "store done": (
+        "Sessions: {count:,}, saved code: {code:,}; from {source} to {target}",
+        "{count:,} 个会话，{code:,} 份保存的代码，从 {source} 到 {target}",
+    ),
     "deleted": ("Session {id} is deleted.", "会话 {id} 已删除。"),
     # tenants, tokens and the audit trail
     "tenant": ("tenant", "租户"),

@@ -24,6 +24,7 @@ from sightline.values.decoders import convert, decode_json
 if TYPE_CHECKING:
     from sightline.agent.models import Model
     from sightline.server.imports import Imports
+    from sightline.server.readiness import Readiness
     from sightline.server.reports import Reports
     from sightline.server.session_list import SessionList
 
@@ -60,6 +61,7 @@ class Served(NamedTuple):
     listing: "SessionList"
     imports: "Imports"
     reports: "Reports"
+    readiness: "Readiness"
     note: "Callable[[Request, str, str], Awaitable[None]] | None" = None  # is told what was done, and to what
 
 
