@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from sightline.errors import SessionNotFound
-from sightline.log.stores import Stores, as_placed
+from sightline.log.stores import Stores
 from sightline.log.stores.project_folder import folder_name
 from sightline.log.stores.session_folder import Folder, sightline_home
 
@@ -50,8 +50,6 @@ class Places:
     ) -> None:
         self.everywhere, self.home = everywhere, Path(root or sightline_home())
         self.own = Place("", Path(project), stores if stores is not None else Folder(project, root))
-        placed = as_placed(stores) if stores is not None else None
-        self.where = placed.where if placed is not None else str(self.home)  # in words, for errors
         above = self.own.stores.path if isinstance(self.own.stores, Folder) and not everywhere else self.home
         self.imported = Place(IMPORTED, above / IMPORTED, Folder.at(above / IMPORTED))
 
@@ -73,7 +71,7 @@ class Places:
             if place.key == key:
                 assert isinstance(place.stores, Folder)
                 return place._replace(project=_project_of(place.stores, session_id)), session_id
-        raise SessionNotFound(full_id, self.where)
+        raise SessionNotFound(full_id, str(self.home))
 
     def _others(self) -> list[Place]:
         own = self.own.stores.path if isinstance(self.own.stores, Folder) else None
