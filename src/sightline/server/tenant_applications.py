@@ -8,13 +8,15 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sightline.errors import SightlineError
 from sightline.server.metrics import logger
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+
+T = TypeVar("T")  # by which tenants are told apart
 
 MOST_APPLICATIONS = 200
 IDLE_SECONDS = 900.0  # after which an application that nobody uses is closed; the next request makes it in milliseconds
@@ -36,26 +38,26 @@ class _Held:
         await asyncio.wait([self._task])
 
 
-class TenantApplications:
+class TenantApplications(Generic[T]):
     """Makes applications, hands them out by tenant, and closes them. For one event loop."""
 
     def __init__(
         self,
-        make: "Callable[[str], Awaitable[Starlette]]",
+        make: "Callable[[T], Awaitable[Starlette]]",
         *,
         most: int = MOST_APPLICATIONS,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         """`make` makes the application of a tenant, which begins and ends with its lifespan."""
         self._make, self._most, self._idle = make, most, idle_seconds
-        self._held: dict[str, _Held] = {}
-        self._making: dict[str, asyncio.Task[None]] = {}
+        self._held: dict[T, _Held] = {}
+        self._making: dict[T, asyncio.Task[None]] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
 
     @asynccontextmanager
-    async def use(self, tenant: str) -> "AsyncIterator[Starlette]":
+    async def use(self, tenant: T) -> "AsyncIterator[Starlette]":
         """Have the application of a tenant open until the end of the block.
 
         Raises:
@@ -89,7 +91,7 @@ class TenantApplications:
             self._close_later(tenant)
         await asyncio.gather(*self._closing, return_exceptions=True)
 
-    async def _find(self, tenant: str) -> _Held:
+    async def _find(self, tenant: T) -> _Held:
         """Return the application of a tenant, in use by one more."""
         while (held := self._held.get(tenant)) is None:  # again, because it may be closed before we look at it
             if (making := self._making.get(tenant)) is None:
@@ -100,7 +102,7 @@ class TenantApplications:
         held.users += 1
         return held
 
-    async def _begin(self, tenant: str) -> None:
+    async def _begin(self, tenant: T) -> None:
         app, ready, stop = await self._make(tenant), asyncio.Event(), asyncio.Event()
         task = asyncio.create_task(_live(app, ready, stop), name=f"application of {tenant}")
         began = asyncio.create_task(ready.wait())
@@ -111,7 +113,7 @@ class TenantApplications:
         self._held[tenant] = _Held(app, task, stop)
         self._look_later()
 
-    def _made(self, tenant: str, done: "asyncio.Task[None]") -> None:
+    def _made(self, tenant: T, done: "asyncio.Task[None]") -> None:
         del self._making[tenant]
         if not done.cancelled():
             done.exception()  # whoever still waits is told
@@ -125,7 +127,7 @@ class TenantApplications:
         unused = [(held.used, tenant) for tenant, held in self._held.items() if not held.users]
         if not unused:
             raise TooManyTenants(f"requests of {len(self._held)} tenants are being answered, and no more are taken")
-        self._close_later(min(unused)[1])
+        self._close_later(min(unused, key=lambda each: each[0])[1])
 
     def _close_idle(self) -> None:
         self._timer = None
@@ -139,7 +141,7 @@ class TenantApplications:
         if self._timer is None and self._held and not self._stopped:
             self._timer = asyncio.get_running_loop().call_later(self._idle / 4, self._close_idle)
 
-    def _close_later(self, tenant: str) -> None:
+    def _close_later(self, tenant: T) -> None:
         """Close an application. A request of its tenant that comes meanwhile gets a new one, as from another server."""
         task = asyncio.create_task(self._held.pop(tenant).close())
         self._closing.add(task)
