@@ -14,6 +14,7 @@ import msgspec
 
 from sightline.agent.models.catalog import window_of
 from sightline.errors import Conflict, SessionNotFound, StoreError
+from sightline.log.conflict import retry_on_conflict
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
@@ -51,6 +52,7 @@ _OPENAI = "://api.openai.com/"
 _ANY = Budget(1 << 40)
 _SAMPLES, _SAMPLE = 32, 256  # pieces of a body that are counted to estimate it, and their bytes
 _MOST_OPEN = 256  # sessions: each holds one file
+_ATTEMPTS = 3  # to log a request or an answer while others write to the same session
 _SURE_SHARE = 0.6  # of the room: an estimate below it is sure enough
 
 
@@ -164,30 +166,32 @@ class Turns:
         Raises:
             SightlineError: it cannot be read or does not fit; then it is passed on as it is.
         """
-        name = asked.name
-        with self._conversations[asked.format.provider].use(name) as history:
-            begins = not history.session.size
-            if asked.kept_upstream:
-                place = history.go_on(asked.previous_reply, asked.messages, in_place=True)
-            else:
-                history.follow(asked.messages, in_place=True)
-                place = history.place
+        with self._conversations[asked.format.provider].use(asked.name) as history:
+            return retry_on_conflict(lambda: self._prepare(history, asked, passed), history.refresh, _ATTEMPTS)
+
+    def _prepare(self, history: History, asked: ModelRequest, passed: bool) -> Prepared:
+        name, begins = asked.name, not history.session.size
+        if asked.kept_upstream:
+            place = history.go_on(asked.previous_reply, asked.messages, in_place=True)
+        else:
+            history.follow(asked.messages, in_place=True)
+            place = history.place
+        session = history.session
+        # The same request is being answered, or was by a server that was killed: this one gets its own answer.
+        if (name, place) in self._taken or not history.is_last(place):
+            place = history.branch_off(place)
             session = history.session
-            # The same request is being answered, or was by a server that was killed: this one gets its own answer.
-            if (name, place) in self._taken or not history.is_last(place):
-                place = history.branch_off(place)
-                session = history.session
-            number = next(self._numbers)
-            budget, is_composed = self._budget(asked, session), session.receipt is not None
-            self._set_head(session, asked, recall=is_composed and not passed)
-            tokens = session.items.tokens(after := history.after)
-            fits = budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
-            if passed or (not is_composed and fits):
-                return Prepared(
-                    name, place, asked.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after
-                )
-            before = Prepared(name, place, b"", OWN, tokens, 0, number=number, begins=begins, after=after)
-            return self._compose(session, before, asked, budget or _ANY)
+        number = next(self._numbers)
+        budget, is_composed = self._budget(asked, session), session.receipt is not None
+        self._set_head(session, asked, recall=is_composed and not passed)
+        tokens = session.items.tokens(after := history.after)
+        fits = budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
+        if passed or (not is_composed and fits):
+            return Prepared(
+                name, place, asked.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after
+            )
+        before = Prepared(name, place, b"", OWN, tokens, 0, number=number, begins=begins, after=after)
+        return self._compose(session, before, asked, budget or _ANY)
 
     def refused(self, asked: ModelRequest, before: Prepared, told: str, counted: int) -> Prepared:
         """Compose again after the provider refused a request as too long. Raises SightlineError."""
@@ -220,10 +224,15 @@ class Turns:
         with self._conversations[format.provider].use(prepared.name) as history:
             session, prepared = self._take(history, prepared)
             extra = 0 if prepared.composed else None
-            try:
-                return session.reply(reply, extra_tokens=extra, stopped=stopped), prepared
-            except Conflict:  # another server has answered the same request
-                history.refresh()
+            for _ in range(_ATTEMPTS):
+                said = session.items.last_said
+                try:
+                    return session.reply(reply, extra_tokens=extra, stopped=stopped), prepared
+                except Conflict:
+                    history.refresh()
+                session = history.session_at(prepared.place)
+                if session.items.last_said != said:  # another server has answered the same request
+                    break  # else it has only a summary that it did not have before
             prepared = prepared._replace(place=history.branch_off(prepared.place))
             self._taken[prepared.name, prepared.place] = prepared.number
             session = history.session_at(prepared.place)
