@@ -19,6 +19,7 @@ from sightline.adapters.claude_hooks import FOLDER, make_folder
 from sightline.errors import BadInput
 from sightline.files.json_text import JsonText
 from sightline.files.replacement import OWNER_ONLY, replace_file
+from sightline.values.decoders import decode_json
 from sightline.values.file_lock import locked_file
 
 SCOPES = ("user", "project", "local")
@@ -150,7 +151,7 @@ class SettingsFile:
 
     def _known(self) -> Installed | None:
         try:
-            return msgspec.json.decode(self._record.read_bytes(), type=Installed)
+            return decode_json(self._record.read_bytes(), Installed)
         except (OSError, msgspec.DecodeError):
             return None
 

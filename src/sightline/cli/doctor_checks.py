@@ -26,6 +26,7 @@ from sightline.log.stores.disk import OsDisk, make_directory
 from sightline.plan.strategies.project_choice import chosen
 from sightline.server.access_token import TOKEN_FILE
 from sightline.session.session import Session
+from sightline.values.decoders import decode_json
 from sightline.values.tokens import DEFAULT_ENCODING, counter
 
 State = Literal["good", "note", "broken"]
@@ -312,7 +313,7 @@ def _served_version(port: int) -> str:
     connection = HTTPConnection("127.0.0.1", port, timeout=PORT_SECONDS)
     try:
         connection.request("GET", "/healthz")  # needs no token
-        told = msgspec.json.decode(connection.getresponse().read(_LONGEST_ANSWER), type=_Health)
+        told = decode_json(connection.getresponse().read(_LONGEST_ANSWER), _Health)
     except (OSError, HTTPException, msgspec.DecodeError, UnicodeDecodeError):
         return ""
     finally:

@@ -15,6 +15,7 @@ from sightline.imports.source import value_of
 from sightline.log import entries
 from sightline.log.entries import Entry
 from sightline.log.stores import Store
+from sightline.values.decoders import convert
 
 _TEXT = "\x00text"  # the key of an object that stands in the place of a text: no program writes it
 _LONG = 64  # characters: a shorter text is stored again, because its place would be no shorter
@@ -144,7 +145,7 @@ def _lines(store: Store) -> Iterator[bytes]:
         except entries.UNREADABLE:
             continue
         if found.get("subtype") == entries.SOURCE:
-            note = msgspec.convert(found["data"], SourceNote)
+            note = convert(found["data"], SourceNote)
             is_new = True
             if torn.raw and torn.line != note.line:
                 yield torn.raw

@@ -17,6 +17,7 @@ from sightline.log.stores.disk import make_directory
 from sightline.log.stores.side_files import locked_in_place, read_whole, replace_whole
 from sightline.replay.offered_files import Offered
 from sightline.replay.places import Place
+from sightline.values.decoders import decode_json
 
 _NOTES = "files.json"
 _READINGS = 2  # most files are read twice
@@ -57,7 +58,7 @@ class ImportedFiles:
         data = read_whole(self._file)
         if data != self._known[0]:
             try:
-                self._known = (data, msgspec.json.decode(data or b"{}", type=dict[str, Origin]))
+                self._known = (data, decode_json(data or b"{}", dict[str, Origin]))
             except msgspec.DecodeError:  # only where sessions came from is lost
                 self._known = (data, {})
         return self._known[1]

@@ -12,6 +12,7 @@ from sightline.errors import SessionNotFound
 from sightline.log.stores import Stores
 from sightline.log.stores.project_folder import folder_name
 from sightline.log.stores.session_folder import Folder, sightline_home
+from sightline.values.decoders import decode_json
 
 IMPORTED = "imported"
 _AT = "@"  # between the id of a session and its place; no id has it
@@ -93,7 +94,7 @@ def _project_of(folder: Folder, session_id: str) -> Path:
     with suppress(OSError), folder.file(session_id).open("rb") as file:
         for line in file.read(_BEGINNING).split(b"\n"):
             with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                cwd = msgspec.json.decode(line, type=_Entry).cwd
+                cwd = decode_json(line, _Entry).cwd
                 if cwd and folder_name(cwd) == folder.path.name and Path(cwd).is_dir():
                     return Path(cwd)
     return folder.path

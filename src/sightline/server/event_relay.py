@@ -22,6 +22,7 @@ from sightline.log.stores import PlacedStores
 from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.postgres_database import Database, Failed, Lost
 from sightline.server.events import Event, Hub
+from sightline.values.decoders import decode_json
 
 if TYPE_CHECKING:
     from typing import Any
@@ -149,6 +150,6 @@ class EventRelay:
         while not self._stopped:
             for told in connection.notifies(timeout=_LISTEN_SECONDS):
                 with suppress(msgspec.DecodeError):  # of another version
-                    message = msgspec.json.decode(told.payload, type=_Message)
+                    message = decode_json(told.payload, _Message)
                     if message.origin != self._origin:
                         self._hub.receive(message.event)

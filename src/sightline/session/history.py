@@ -38,6 +38,7 @@ from sightline.session.message_list import (
     view_of,
 )
 from sightline.session.session import Session
+from sightline.values.decoders import convert
 from sightline.values.items import Blob, Call, Message, Part, Text, Usage
 from sightline.values.lock import locked
 from sightline.wire import read_messages
@@ -332,7 +333,7 @@ class History:
         self._reply_ids, self._bases = {}, {}
         for seq, branch, value in self.session.annotations(entries.HISTORY):
             try:
-                note = msgspec.convert(value, HistoryNote)
+                note = convert(value, HistoryNote)
                 links = [(bytes.fromhex(chain), count) for chain, count in note.links]
             except (msgspec.ValidationError, ValueError):  # another program wrote it: its messages are not known again
                 continue

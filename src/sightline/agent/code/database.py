@@ -14,6 +14,7 @@ from sightline.log.stores import Stores
 from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows
 from sightline.values.clock import Clock
+from sightline.values.decoders import decode_msgpack
 
 _VERSIONS = "SELECT facts FROM {s}.code WHERE tenant = %s AND code = %s ORDER BY version"
 _ALL = """SELECT facts FROM (
@@ -103,6 +104,6 @@ class DatabaseCodeStore(CodeStore):
 
 def _decoded(rows: Sequence[Sequence[Any]]) -> Codes:
     try:
-        return [msgspec.msgpack.decode(facts, type=Saved) for (facts,) in rows]
+        return [decode_msgpack(facts, Saved) for (facts,) in rows]
     except msgspec.DecodeError as error:
         raise StoreError(f"the table of saved code holds what this version did not write: {error}") from error

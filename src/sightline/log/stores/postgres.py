@@ -22,7 +22,9 @@ from sightline.errors import BadInput, Conflict, Locked, SessionNotFound, StoreE
 from sightline.log.entries import encode
 from sightline.log.stores import DELETED, Line, Make, Placement, Repairs, Span, Tips, Written, check_session_id
 from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows
+from sightline.log.stores.postgres_removal import remove_session
 from sightline.log.stores.sequence import number
+from sightline.values.decoders import decode_msgpack
 
 _PAGE_LINES, _PAGE_BYTES = 1_000, 4 << 20  # of a log that are read at once
 _MOST_BYTES = 16 << 20  # of lines in one statement; more are several statements of one transaction
@@ -30,7 +32,7 @@ _WAIT = 30.0  # seconds for which an append is tried while others are faster
 _PAUSE = 0.02  # seconds at most between two of these attempts
 
 _FIND = "SELECT session FROM {s}.session WHERE tenant = %s AND name = %s"
-_TIPS = "SELECT lines, tips FROM {s}.session WHERE tenant = %s AND session = %s"
+_TIPS = "SELECT lines, tips FROM {s}.session WHERE tenant = %s AND session = %s AND lines >= 0"  # below: deleted
 _BEGIN = "INSERT INTO {s}.session (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING"
 _MOVE = """UPDATE {s}.session SET lines = %s, bytes = bytes + %s, tips = %b, written = clock_timestamp()
     WHERE tenant = %s AND session = %s AND lines = %s RETURNING session"""
@@ -44,7 +46,7 @@ _SCAN = """SELECT seq, data FROM (
         FROM {s}.entry WHERE tenant = %s AND session = %s AND seq > %s AND seq <= %s ORDER BY seq LIMIT %s
     ) AS page WHERE before < %s ORDER BY seq"""
 _CACHE = "SELECT name, data FROM {s}.derived WHERE tenant = %s AND session = %s AND name = ANY(%s::text[])"
-_LIVE = "SELECT tenant, session FROM {s}.session WHERE tenant = %s AND session = %s FOR KEY SHARE"
+_LIVE = "SELECT tenant, session FROM {s}.session WHERE tenant = %s AND session = %s AND lines >= 0 FOR KEY SHARE"
 _KEEP = f"""WITH live AS ({_LIVE}), dropped AS (
         DELETE FROM {{s}}.derived WHERE tenant = %s AND session = %s AND name = ANY(%s::text[])
     ) INSERT INTO {{s}}.derived (tenant, session, name, data)
@@ -70,9 +72,7 @@ _CONTAINING = """SELECT name FROM unnest(%s::text[]) WITH ORDINALITY AS asked (n
     ) ORDER BY place LIMIT 1"""
 _HAS = "SELECT session FROM {s}.session WHERE tenant = %s AND name = %s AND lines > 0"
 _DATE = "UPDATE {s}.session SET written = %s WHERE tenant = %s AND name = %s AND lines > 0 RETURNING session"
-_DELETE = "DELETE FROM {s}.session WHERE tenant = %s AND name = %s RETURNING session"
 T = TypeVar("T")
-_BESIDE = ("entry", "content", "derived")
 
 
 class PostgresStore:
@@ -173,7 +173,7 @@ class PostgresStore:
         """Read the session's row into `tips`. False: it is there no longer."""
         found = self._read(_TIPS, (self._tenant, self._key))
         for lines, tips in found:
-            self.tips = msgspec.msgpack.decode(tips, type=Tips) if lines else Tips()
+            self.tips = decode_msgpack(tips, Tips) if lines else Tips()
         return bool(found)
 
     def _deleted(self) -> Unwritable:
@@ -340,17 +340,7 @@ class PostgresStores:
         """Delete a session with everything beside its log. Raises BadSessionId, SessionNotFound, StoreError."""
         if not self.has(session_id):
             raise SessionNotFound(session_id, self.where)
-        sql = self.database.sql
-
-        def act() -> None:
-            with self.database.connection() as connection, connection.transaction():
-                # Whoever writes to the session has its row. What they wrote is there when the row is ours.
-                for (key,) in connection.execute(sql(_DELETE), (self._tenant, session_id)).fetchall():
-                    for table in _BESIDE:
-                        delete = f"DELETE FROM {{s}}.{table} WHERE tenant = %s AND session = %s"
-                        connection.execute(sql(delete), (self._tenant, key))
-
-        self._changed(act)
+        self._changed(lambda: remove_session(self.database, session_id))
 
     def close(self) -> None:
         """Close all connections, unless others share them. A second call does nothing."""

@@ -124,10 +124,10 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX ON {schema}.token (tenant);
     CREATE UNLOGGED TABLE {schema}.pace (
         tenant text PRIMARY KEY,
-        due timestamptz NOT NULL DEFAULT '-infinity',
+        due timestamptz NOT NULL DEFAULT 'epoch',
         wait double precision NOT NULL DEFAULT 0,
         bytes bigint NOT NULL DEFAULT 0,
-        counted timestamptz NOT NULL DEFAULT '-infinity'
+        counted timestamptz NOT NULL DEFAULT 'epoch'
     ) WITH (fillfactor = 10);
     CREATE TABLE {schema}.audit (
         number bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,

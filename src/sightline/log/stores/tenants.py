@@ -5,64 +5,26 @@ clocks of servers need not agree. Nothing here is kept in the process: every ser
 """
 
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar
 
 from sightline.errors import BadInput, StoreError
+from sightline.log.stores import tenant_statements as statements
 from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, Values, check_tenant
+from sightline.log.stores.postgres_removal import remove_sessions
 from sightline.values.pattern import pattern
 
+NOTICE_SECONDS = 5.0  # within which every server notices that a token was revoked or a limit changed
+AUDIT_DAYS = 400  # for which the audit trail is kept
+LEAST_AUDIT_DAYS = 30  # at least: the tables' policy refuses to delete what is younger
 OPERATOR = "operator"  # in the audit trail instead of the id of a token: the command line
 _PREFIX = "sl_"  # of every token, so that programs that look for secrets in files can know them
 _MOST_TEXT = 200  # characters of one text in the audit trail
+_PIECE = 100  # versions of saved code, or 10 times as many lines of the audit trail, that are deleted at once
 _NAME = pattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-
-_TENANT = "tenant, created, requests_per_minute, most_bytes, keep_days"
-_CREATE = f"""INSERT INTO {{s}}.tenant (tenant, requests_per_minute, most_bytes, keep_days) VALUES (%s, %s, %s, %s)
-    ON CONFLICT DO NOTHING RETURNING {_TENANT}"""
-_LIST = f"SELECT {_TENANT} FROM {{s}}.tenant WHERE ended IS NULL ORDER BY tenant"
-_GET = f"SELECT {_TENANT} FROM {{s}}.tenant WHERE tenant = %s AND ended IS NULL"
-_CHANGE = f"""UPDATE {{s}}.tenant SET requests_per_minute = %s, most_bytes = %s, keep_days = %s
-    WHERE tenant = %s AND ended IS NULL RETURNING {_TENANT}"""
-_TOKEN = "token, tenant, name, created, expires, revoked, used"
-_ADD_TOKEN = f"""INSERT INTO {{s}}.token (token, tenant, name, hash, expires)
-    SELECT %s, tenant, %s, %s, %s FROM {{s}}.tenant WHERE tenant = %s AND ended IS NULL RETURNING {_TOKEN}"""
-_LIST_TOKENS = f"SELECT {_TOKEN} FROM {{s}}.token WHERE %s = '' OR tenant = %s ORDER BY tenant, created, token"
-_REVOKE = f"""UPDATE {{s}}.token SET revoked = coalesce(revoked, clock_timestamp()) WHERE token = %s
-    RETURNING {_TOKEN}"""
-# The time of the last use is written once a minute, so that a request seldom waits for a flush.
-_FIND = """WITH found AS (
-        SELECT token, tenant, requests_per_minute, most_bytes FROM {s}.token JOIN {s}.tenant USING (tenant)
-        WHERE hash = %s AND revoked IS NULL AND (expires IS NULL OR expires > now()) AND ended IS NULL
-    ), used AS (
-        UPDATE {s}.token SET used = now() FROM found WHERE token.token = found.token
-        AND (used IS NULL OR used < now() - interval '1 minute')
-    ) SELECT * FROM found"""
-# The generic cell rate algorithm: `due` is when the requests so far would end if each took its share of a minute. One
-# more is let in while that is less than a minute ahead. It is never further ahead than that, so a database's clock that
-# is set back holds nobody up.
-_ADMIT = """INSERT INTO {s}.pace AS pace (tenant, due) VALUES (%(tenant)s, now() + %(share)s * interval '1 second')
-    ON CONFLICT (tenant) DO UPDATE SET
-        wait = greatest(0, extract(epoch FROM least(pace.due, now() + interval '1 minute') - now()) - %(most)s),
-        due = CASE WHEN pace.due <= now() + %(most)s * interval '1 second'
-            THEN greatest(pace.due, now()) + %(share)s * interval '1 second'
-            ELSE least(pace.due, now() + interval '1 minute') END
-    RETURNING wait"""
-_COUNTED = """SELECT bytes FROM {s}.pace WHERE tenant = %s AND counted > now() - %s * interval '1 second'
-    AND counted <= now()"""
-_COUNT = """INSERT INTO {s}.pace AS pace (tenant, bytes, counted) SELECT %(tenant)s, (
-        SELECT coalesce(sum(bytes + texts), 0) FROM {s}.session WHERE tenant = %(tenant)s AND lines >= 0
-    ) + (SELECT coalesce(sum(octet_length(data)), 0) FROM {s}.code WHERE tenant = %(tenant)s), now()
-    ON CONFLICT (tenant) DO UPDATE SET bytes = excluded.bytes, counted = excluded.counted RETURNING bytes"""
-_NOTE = "INSERT INTO {s}.audit (tenant, token, action, subject, detail) VALUES (%s, %s, %s, %s, %s)"
-_AUDIT = """SELECT number, at, tenant, token, action, subject, detail FROM {s}.audit
-    WHERE (%(tenant)s = '' OR tenant = %(tenant)s) AND (%(action)s = '' OR action ^@ %(action)s)
-    AND (%(before)s = 0 OR number < %(before)s) ORDER BY number DESC LIMIT %(most)s"""
-_ACTIVE = """SELECT current_user::text, coalesce(bool_and(row_security_active(pg_class.oid)), false) FROM pg_class
-    JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = %s AND relkind IN ('r', 'p')
-    AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'tenant')"""
 T = TypeVar("T")
 
 
@@ -77,12 +39,23 @@ NO_LIMITS = Limits()
 
 
 class Tenant(NamedTuple):
-    """A tenant. Sessions that were not written to for `keep_days` are deleted; 0: they stay."""
+    """A tenant. Sessions that were not written to for `keep_days` are deleted; 0: they stay.
+
+    `ended`: it is being deleted, and its tokens no longer work.
+    """
 
     name: str
     created: datetime
     limits: Limits = NO_LIMITS
     keep_days: int = 0
+    ended: datetime | None = None
+
+
+class Removed(NamedTuple):
+    """What was deleted with a tenant: sessions, and versions of saved code."""
+
+    sessions: int
+    codes: int
 
 
 class Token(NamedTuple):
@@ -119,6 +92,7 @@ class AuditEntry(NamedTuple):
 
 Tokens = list[Token]
 Trail = list[AuditEntry]
+Note = tuple[str, str, str, Mapping[str, Any]]  # the tenant, action, subject and detail of a line of the audit trail
 
 
 def token_hash(text: str) -> bytes:
@@ -140,7 +114,7 @@ class Tenants:
     def check_guarded(self) -> None:
         """Raise StoreError if the role of this connection passes row-level security by."""
         schema = self._operator.address.schema
-        [(role, is_active)] = self._ask(self._operator, _ACTIVE, (schema,))
+        [(role, is_active)] = self._ask(self._operator, statements.ACTIVE, (schema,))
         if not is_active:
             raise StoreError(
                 f"the database's role {role!r} passes row-level security by, so a mistake could show one tenant's rows "
@@ -152,17 +126,21 @@ class Tenants:
     def create(self, name: str, *, limits: Limits = NO_LIMITS, keep_days: int = 0) -> Tenant:
         """Add a tenant."""
         values = (check_name(name), *_checked(limits, keep_days))
-        if not (made := self._do(_CREATE, values, lambda _: (name, "tenant.create", name, _limits(limits, keep_days)))):
+        if not (
+            made := self._do(
+                statements.CREATE, values, lambda _: (name, "tenant.create", name, _limits(limits, keep_days))
+            )
+        ):
             raise BadInput(f"there is a tenant {name!r} already, or it is being deleted; `sightline tenant list`")
         return _tenant(made[0])
 
     def list(self) -> list[Tenant]:
-        """All tenants, by name."""
-        return [_tenant(row) for row in self._ask(self._operator, _LIST)]
+        """All tenants, by name, with those that are being deleted."""
+        return [_tenant(row) for row in self._ask(self._operator, statements.LIST)]
 
     def get(self, name: str) -> Tenant:
         """One tenant."""
-        for row in self._ask(self._operator, _GET, (check_tenant(name),)):
+        for row in self._ask(self._operator, statements.GET, (check_tenant(name),)):
             return _tenant(row)
         raise _unknown(name)
 
@@ -171,29 +149,76 @@ class Tenants:
         before = self.get(name)
         limits, days = limits or before.limits, before.keep_days if keep_days is None else keep_days
         values = (*_checked(limits, days), name)
-        if not (made := self._do(_CHANGE, values, lambda _: (name, "tenant.change", name, _limits(limits, days)))):
+        if not (
+            made := self._do(statements.CHANGE, values, lambda _: (name, "tenant.change", name, _limits(limits, days)))
+        ):
             raise _unknown(name)
         return _tenant(made[0])
 
+    def delete(self, name: str, *, wait: float = NOTICE_SECONDS) -> Removed:
+        """Delete a tenant with its tokens, sessions and saved code, and return how much that was.
+
+        Its tokens stop to work first. After `wait` seconds, when every server has noticed, the rest is deleted in small
+        pieces. If that is interrupted, another call goes on. The audit trail stays, until it is old.
+        """
+        tenant = self._database.for_tenant(name)
+        ended = (name, "tenant.end", name, dict[str, Any]())
+        is_known = self._do(statements.END, (name,), lambda _: ended, statements.DROP_TOKENS)
+        if is_known:
+            time.sleep(wait)
+        sessions = self._told(lambda: remove_sessions(tenant))
+        codes = 0
+        while dropped := self._ask(tenant, statements.DROP_CODE, (name, _PIECE)):
+            codes += len(dropped)
+        self._ask(tenant, statements.DROP_PACE, (name,))
+        removed = Removed(sessions, codes)
+        if not (is_known or any(removed)):
+            raise _unknown(name)
+        self._do(statements.DROP, (name, name), lambda _: (name, "tenant.delete", name, removed._asdict()))
+        return removed
+
+    def prune(self, name: str) -> int:
+        """Delete the sessions that this tenant's `keep_days` are over for. Returns how many these were."""
+        known = {tenant.name: tenant for tenant in self.list()}
+        if name not in known:
+            raise _unknown(name)
+        if not (days := known[name].keep_days):
+            return 0
+        database = self._database.for_tenant(name)
+        if count := self._told(lambda: remove_sessions(database, days=days)):
+            self.note(name, "tenant.prune", subject=name, detail={"sessions": count, "keep_days": days})
+        return count
+
+    def prune_audit(self, days: int = AUDIT_DAYS) -> int:
+        """Delete the lines of the audit trail that are older than so many days. Returns how many these were."""
+        if days < LEAST_AUDIT_DAYS:
+            raise BadInput(f"the audit trail is kept for {LEAST_AUDIT_DAYS} days at least")
+        count = 0
+        while dropped := self._ask(self._operator, statements.DROP_AUDIT, (days, 10 * _PIECE)):
+            count += len(dropped)
+        return count
+
     # ------------------------------------------------------------------ tokens
 
-    def create_token(self, tenant: str, name: str = "", *, expires: datetime | None = None) -> tuple[Token, str]:
-        """Add a token, and return it with its text, which nobody can read again."""
+    def create_token(self, tenant: str, name: str = "", *, days: int | None = None) -> tuple[Token, str]:
+        """Add a token that works for so many days, and return it with its text, which nobody can read again."""
         token_id = secrets.token_hex(5)
         text = f"{_PREFIX}{token_id}_{secrets.token_urlsafe(32)}"
-        values = (token_id, _plain(name), token_hash(text), expires, check_tenant(tenant))
-        made = self._do(_ADD_TOKEN, values, lambda _: (tenant, "token.create", token_id, {"name": name}))
+        values = (token_id, _plain(name), token_hash(text), days, check_tenant(tenant))
+        made = self._do(statements.ADD_TOKEN, values, lambda _: (tenant, "token.create", token_id, {"name": name}))
         if not made:
             raise _unknown(tenant)
         return Token(*made[0]), text
 
     def list_tokens(self, tenant: str = "") -> Tokens:
         """The tokens of a tenant, or of all."""
-        return [Token(*row) for row in self._ask(self._operator, _LIST_TOKENS, (tenant, tenant))]
+        return [Token(*row) for row in self._ask(self._operator, statements.LIST_TOKENS, (tenant, tenant))]
 
     def revoke_token(self, token_id: str) -> Token:
         """Have a token no longer work. Servers follow within seconds. A second call changes nothing."""
-        made = self._do(_REVOKE, (token_id,), lambda row: (row[1], "token.revoke", token_id, {"name": row[2]}))
+        made = self._do(
+            statements.REVOKE, (token_id,), lambda row: (row[1], "token.revoke", token_id, {"name": row[2]})
+        )
         if not made:
             raise BadInput(f"no token {token_id!r}; `sightline token list` shows their ids")
         return Token(*made[0])
@@ -202,7 +227,7 @@ class Tenants:
 
     def find(self, hashed: bytes) -> Caller | None:
         """Who has the token of this hash (`token_hash`); None: nobody, or not any more."""
-        for token, tenant, *limits in self._ask(self._operator, _FIND, (hashed,)):
+        for token, tenant, *limits in self._ask(self._operator, statements.FIND, (hashed,)):
             return Caller(tenant, token, Limits(*limits))
         return None
 
@@ -216,7 +241,7 @@ class Tenants:
             return 0.0
         share = 60.0 / rate
         values = {"tenant": caller.tenant, "share": share, "most": 60.0 - share}
-        [(wait,)] = self._ask(self._database.for_tenant(caller.tenant), _ADMIT, values)
+        [(wait,)] = self._ask(self._database.for_tenant(caller.tenant), statements.ADMIT, values)
         return float(wait)
 
     def bytes_used(self, tenant: str, *, within: float = 0.0) -> int:
@@ -225,9 +250,9 @@ class Tenants:
         They are counted anew if nobody, in any process, counted them `within` so many seconds.
         """
         database = self._database.for_tenant(tenant)
-        if within and (found := self._ask(database, _COUNTED, (tenant, within))):
+        if within and (found := self._ask(database, statements.COUNTED, (tenant, within))):
             return int(found[0][0])
-        [(count,)] = self._ask(database, _COUNT, {"tenant": tenant})
+        [(count,)] = self._ask(database, statements.COUNT, {"tenant": tenant})
         return int(count)
 
     # ------------------------------------------------------------------ audit
@@ -236,28 +261,30 @@ class Tenants:
         self, tenant: str, action: str, *, token: str = OPERATOR, subject: str = "", detail: Mapping[str, Any] = {}
     ) -> None:
         """Add a line to the audit trail. It may have names and numbers, never what a conversation says."""
-        self._ask(self._database.for_tenant(tenant), _NOTE, _noted(tenant, token, action, subject, detail))
+        self._ask(self._database.for_tenant(tenant), statements.NOTE, _noted(tenant, token, action, subject, detail))
 
     def audit(self, tenant: str = "", *, action: str = "", before: int = 0, most: int = 100) -> Trail:
         """The audit trail, the newest line first: of a tenant, of actions that begin so, before a number."""
         values = {"tenant": tenant, "action": action, "before": before, "most": most}
-        return [AuditEntry(*row) for row in self._ask(self._operator, _AUDIT, values)]
+        return [AuditEntry(*row) for row in self._ask(self._operator, statements.AUDIT, values)]
 
     # ------------------------------------------------------------------ the database
 
     def _ask(self, database: Database, sql: str, values: Values = ()) -> Rows:
         return self._told(lambda: database.run(database.sql(sql), values))
 
-    def _do(self, sql: str, values: Sequence[Any], note: "Callable[[tuple[Any, ...]], _Note]") -> Rows:
-        """Change something and note it in the audit trail, both or nothing. Returns no rows if nothing was changed."""
+    def _do(self, sql: str, values: Sequence[Any], note: Callable[[tuple[Any, ...]], Note], more: str = "") -> Rows:
+        """Change something, then more, and note it in the audit trail: all or nothing. No rows: there was nothing."""
         database = self._operator
 
         def act() -> Rows:
             with database.connection() as connection, connection.transaction():
                 rows = connection.execute(database.sql(sql), values).fetchall()
+                if rows and more:
+                    connection.execute(database.sql(more), values)
                 for row in rows:
                     tenant, action, subject, detail = note(row)
-                    connection.execute(database.sql(_NOTE), _noted(tenant, OPERATOR, action, subject, detail))
+                    connection.execute(database.sql(statements.NOTE), _noted(tenant, OPERATOR, action, subject, detail))
                 return rows
 
         return self._told(act)
@@ -270,9 +297,6 @@ class Tenants:
             raise StoreError(f"{self._operator.address.place} was lost: {error}{unknown}") from error
         except Failed as error:
             raise StoreError(f"{self._operator.address.place} refused: {error}") from error
-
-
-_Note = tuple[str, str, str, Mapping[str, Any]]
 
 
 def check_name(name: str) -> str:
@@ -297,8 +321,8 @@ def _limits(limits: Limits, keep_days: int) -> dict[str, int]:
 
 
 def _tenant(row: Sequence[Any]) -> Tenant:
-    name, created, requests, most_bytes, keep_days = row
-    return Tenant(name, created, Limits(requests, most_bytes), keep_days)
+    name, created, requests, most_bytes, keep_days, ended = row
+    return Tenant(name, created, Limits(requests, most_bytes), keep_days, ended)
 
 
 def _unknown(name: str) -> BadInput:
