@@ -26,6 +26,7 @@ from sightline.cli.store import store
 from sightline.cli.strategies import strategies
 from sightline.cli.trust import trust
 from sightline.cli.verify import verify
+from sightline.cli.worker import worker
 from sightline.errors import SightlineError
 
 INTERRUPTED = 130  # the exit code that a shell expects of a program stopped by Ctrl-C
@@ -86,6 +87,7 @@ for command in (
     doctor,
     serve,
     wrap,
+    worker,
     hook,
     mcp,
     store,

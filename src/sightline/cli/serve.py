@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
+from sightline.cli.worker import find_summarizer, make_work, summary_model_option, working
 from sightline.errors import BadInput
 
 if TYPE_CHECKING:
@@ -51,9 +53,22 @@ def _with_options(command: Any) -> Any:
     help="At any other address agents need the token too, which is kept and shown once.",
 )
 @click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0: a free one.")
+@click.option(
+    "--jobs", default=1, show_default=True, type=click.IntRange(0, 64), help="Background work done at a time: indexes, "
+    "summaries. 0: it is left to `sightline worker`.",
+)  # fmt: skip
+@summary_model_option
 @_with_options
 @shared_options(hidden=True)
-def serve(host: str, port: int, window: int | None, economy: str, upstreams: tuple[str, ...]) -> None:
+def serve(
+    host: str,
+    port: int,
+    jobs: int,
+    summary_model: str | None,
+    window: int | None,
+    economy: str,
+    upstreams: tuple[str, ...],
+) -> None:
     """Stand between agents and their models: keep everything, send what fits, and bring back what the model asks for.
 
     Agents are told the address and nothing else. While a conversation fits into the context window, its requests go up
@@ -71,6 +86,8 @@ def serve(host: str, port: int, window: int | None, economy: str, upstreams: tup
     here = place()
     token = announce_token(here, host)
     config = _config(here, host, window, economy, upstreams, token.hashed)
+    work = make_work(here, jobs, find_summarizer(here, summary_model))
+    config = replace(config, work=work, summaries=summary_model is not None)
     if port and (own := [each for each in config.upstreams.values() if _is_here(each, port)]):
         raise BadInput(here.words("serve own upstream", address=own[0]))
     if port and not _is_free(host, port):
@@ -85,8 +102,9 @@ def serve(host: str, port: int, window: int | None, economy: str, upstreams: tup
         print_text(out, here.words("serve inspector", address=page_address(host, bound, token.shown)), "dim")
 
     listener.on_start = announce
-    _log_as_json()
-    listener.run()
+    log_as_json()
+    with working(work):
+        listener.run()
 
 
 @click.command(
@@ -123,8 +141,8 @@ def wrap(window: int | None, economy: str, upstreams: tuple[str, ...], command: 
     sys.exit(status)
 
 
-def _log_as_json() -> None:
-    """Write the log of the server to standard error: a line for each request and for each thing that went wrong."""
+def log_as_json() -> None:
+    """Write the log of a server to standard error: a line for each request and for each thing that went wrong."""
     import logging
 
     from sightline.server.metrics import json_log_handler

@@ -47,6 +47,7 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
     check_address(config.host, config.token_hash)
     sessions = OpenSessions(config.folder, root=config.root, stores=config.stores, everywhere=config.everywhere)
     metrics = Metrics(lambda: len(sessions.names()))
+    metrics.watch(config.work)
     turns, upstream, totals = Turns(config), Upstream(config, transport), Totals()
     proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub)
     sessions.share(proxy.closed)

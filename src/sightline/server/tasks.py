@@ -1,4 +1,4 @@
-"""What is done in the background for a session: its index, and a summary of its oldest part by a model.
+"""What is done in the background: a session's index, a summary of its oldest part by a model, and retention.
 
 Each may be done again at any time, by any process, while the session is used: the index is derived data, and a summary
 is written by compare-and-append, if there is none by then.
@@ -6,16 +6,16 @@ is written by compare-and-append, if there is none by then.
 
 import asyncio
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightline.compaction.compactor import Summarizer
 from sightline.compaction.prompt import NoSummary
-from sightline.errors import BadInput, SessionNotFound
+from sightline.errors import BadInput, SessionNotFound, StoreError
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.postgres import PostgresStores
-from sightline.server.work import INDEX, SUMMARY, Job
+from sightline.log.stores.tenants import Tenants
+from sightline.server.work import INDEX, RETENTION, SUMMARY, Job
 from sightline.session.session import Session
 from sightline.wire.payload import Payload
 
@@ -35,11 +35,14 @@ class Tasks:
         root: Path | None = None,
         stores: PlacedStores | None = None,
         model: Summarizer | None = None,
-        on_summary: Callable[[Job], None] = lambda _: None,
     ) -> None:
-        """`model`: without it there are no summaries. `on_summary` is called when one was written."""
-        self._folder, self._root, self._stores = folder, root, stores
-        self._model, self._on_summary = model, on_summary
+        """`model`: without it there are no summaries."""
+        self._folder, self._root, self._stores, self._model = folder, root, stores, model
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of jobs that can be done here."""
+        return (INDEX, RETENTION) if self._model is None else (INDEX, RETENTION, SUMMARY)
 
     def __call__(self, job: Job, stop: threading.Event) -> None:
         """Do a job. A session that is gone needs nothing. Raises what a store or a model raises."""
@@ -49,6 +52,8 @@ class Tasks:
                     session.items.index()
             elif job.kind == SUMMARY and self._model is not None:
                 self._summarise(job, self._model, stop)
+            elif job.kind == RETENTION and isinstance(self._stores, PostgresStores):
+                prune(Tenants(self._stores.database), stop)
         except SessionNotFound:
             return
 
@@ -60,8 +65,7 @@ class Tasks:
             return answer
 
         with self._open(job) as session:
-            if session.summaries.make_wanted(ask):
-                self._on_summary(job)
+            session.summaries.make_wanted(ask)
 
     def _open(self, job: Job) -> Session:
         """Open a session as its tenant. No file of this machine is shown to a model."""
@@ -71,6 +75,23 @@ class Tasks:
         if isinstance(stores, PostgresStores) and job.tenant:
             stores = stores.for_tenant(job.tenant)
         return Session.resume(job.session, self._folder, stores=stores, folders=())
+
+
+def prune(tenants: Tenants, stop: threading.Event) -> None:
+    """Delete the sessions that tenants no longer keep, and what is too old of the audit trail.
+
+    What fails for one tenant is done for the others. Raises the first that failed.
+    """
+    failed: list[StoreError] = []
+    for tenant in tenants.list():
+        if tenant.keep_days and tenant.ended is None and not stop.is_set():
+            try:
+                tenants.prune(tenant.name)
+            except StoreError as error:
+                failed.append(error)
+    tenants.prune_audit()
+    if failed:
+        raise failed[0]
 
 
 def summarizer_of(endpoint: "Endpoint", locale: str = "en") -> Summarizer:

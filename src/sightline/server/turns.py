@@ -21,6 +21,7 @@ from sightline.plan.budget import Budget
 from sightline.server.config import Config
 from sightline.server.conversation_names import ConversationNames
 from sightline.server.model_request import Format, Json, ModelRequest, has_media
+from sightline.server.work import INDEX, SUMMARY, Job, tenant_of
 from sightline.session.conversations import Conversations
 from sightline.session.history import History
 from sightline.session.message_list import ListPlace
@@ -53,6 +54,7 @@ _ANY = Budget(1 << 40)
 _SAMPLES, _SAMPLE = 32, 256  # pieces of a body that are counted to estimate it, and their bytes
 _MOST_OPEN = 256  # sessions: each holds one file
 _ATTEMPTS = 3  # to log a request or an answer while others write to the same session
+_INDEX_SHARE, _INDEX_GROWTH = 0.6, 1.1  # a history of this share of the room is indexed; again, when grown by a tenth
 _SURE_SHARE = 0.6  # of the room: an estimate below it is sure enough
 
 
@@ -99,6 +101,7 @@ class Turns:
         self._told: WeakKeyDictionary[Session, _Head] = WeakKeyDictionary()  # what each session knows of the head
         self._shortened: set[str] = set()  # sessions of agents in which something was
         self._windows: dict[str, int] = {}  # model → its context window, learned from a refusal
+        self._indexed: dict[str, int] = {}  # conversation → tokens that it had when its index was wanted
         self._numbers = count(1)
         self._taken: dict[tuple[str, ListPlace], int] = {}  # list that is being answered → the request that it is for
 
@@ -187,6 +190,7 @@ class Turns:
         tokens = session.items.tokens(after := history.after)
         fits = budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
         if passed or (not is_composed and fits):
+            self._want_index(name, budget, session, tokens)
             return Prepared(
                 name, place, asked.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after
             )
@@ -262,6 +266,19 @@ class Turns:
                 reply_id = str(shown.get("id") or "") if format.wire == "responses" else ""
                 history.expect(prepared.place, read_reply(shown).parts, item, reply_id)
                 self.names.note_reply(reply_id, prepared.name)
+                if self._config.summaries and history.session_at(prepared.place).summaries.wanted:
+                    self._want(SUMMARY, prepared.name)
+
+    def _want_index(self, name: str, budget: Budget | None, session: Session, tokens: int) -> None:
+        """Have a long history indexed before it must be shortened, and again when it has grown by a part."""
+        room = _room(budget, session.settings.profile) if budget is not None else 0
+        if room and tokens > _INDEX_SHARE * room and tokens > _INDEX_GROWTH * self._indexed.get(name, 0):
+            self._want(INDEX, name)
+            self._indexed[name] = tokens
+
+    def _want(self, kind: str, name: str) -> None:
+        if self._config.work is not None:
+            self._config.work.want(Job(kind, name, tenant_of(self._config.stores)))
 
     def _take(self, history: History, prepared: Prepared, *, keeps: bool = True) -> tuple[Session, Prepared]:
         """Return the session that a request writes to: a branch of its own, if another one like it was answered.
@@ -308,7 +325,8 @@ class Turns:
     ) -> Prepared:
         self._set_head(session, asked, recall=recall)
         self._shortened.add(asked.stem)
-        is_first = session.receipt is None
+        if (is_first := session.receipt is None) and self._indexed.pop(before.name, 0):
+            session.items.adopt_index()
         payload = session.compose(budget)
         own = OWN & {tool.name for tool in payload.tools if tool in RECALL_TOOLS}
         body = _body(asked, payload, own, before.name if self._takes_key(asked.format) else "")

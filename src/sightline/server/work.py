@@ -1,18 +1,21 @@
 """Work in the background: what is to be done, and doing it in this process.
 
 A job has a kind and a session, never anything that was said. It is done soon, and once: whoever wants it while it waits
-wants the same job. A job that fails is tried again a few times, later each time, while others go on; then its failure is
-told. `work_queue` does the same for all servers of a database together.
+wants the same job. A job that fails is tried again a few times, later each time, while others go on. Then its failure
+is told. `work_queue` does the same for all servers of a database together.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from sightline.errors import SightlineError
+from sightline.log.stores import PlacedStores
+from sightline.log.stores.postgres import PostgresStores
 
 PAUSES = (10.0, 60.0, 360.0)  # seconds before a job that failed is tried again; after the last it is given up
 GRACE = 5.0  # seconds that a job may still take when the server stops
@@ -20,6 +23,7 @@ MOST_WAITING = 10_000  # jobs in the memory of a process; more are dropped: they
 INDEX = "index"  # build what a search and a sweep need of a session
 SUMMARY = "summary"  # have a model summarise the oldest part of a session
 RETENTION = "retention"  # delete what tenants no longer keep
+KINDS = (INDEX, SUMMARY, RETENTION)
 
 _log = logging.getLogger("sightline.server")
 
@@ -44,14 +48,18 @@ class Runner(Protocol):
         """Raises anything if it could not be done."""
 
 
-Report = Callable[[str, str], None]
-"""Counts a job: its kind, and "done", "retried" or "failed"."""
+Counts = Counter[tuple[str, str]]
+"""How many jobs of a kind were "done", "retried" or "failed"."""
 
 
 class Work(Protocol):
     """Where jobs are put."""
 
-    waiting: int  # jobs that are not begun yet, as far as is known
+    counts: Counts
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs are not begun yet, as far as is known."""
 
     def want(self, job: Job) -> None:
         """Have a job done soon. Returns at once, and raises nothing."""
@@ -63,21 +71,6 @@ class Work(Protocol):
         """End, after the job that is being done. One that takes too long is left to others, or undone."""
 
 
-class NoWork:
-    """Does nothing: without it a session does its work when it needs it."""
-
-    waiting = 0
-
-    def want(self, job: Job) -> None:
-        """Drop a job."""
-
-    def start(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 class _Waiting(NamedTuple):
     job: Job
     due: float = 0.0
@@ -87,8 +80,8 @@ class _Waiting(NamedTuple):
 class LocalWork:
     """Does jobs in a thread of this process, one after another."""
 
-    def __init__(self, run: Runner, report: Report, *, pauses: Sequence[float] = PAUSES, grace: float = GRACE) -> None:
-        self._run, self._report, self._pauses, self._grace = run, report, pauses, grace
+    def __init__(self, run: Runner, *, pauses: Sequence[float] = PAUSES, grace: float = GRACE) -> None:
+        self._run, self._pauses, self._grace, self.counts = run, pauses, grace, Counts()
         self._jobs: dict[str, _Waiting] = {}
         self._wake, self._stopped, self._stop = threading.Condition(), False, threading.Event()
         self._thread = threading.Thread(target=self._work, name="sightline work", daemon=True)
@@ -124,7 +117,7 @@ class LocalWork:
             error = attempt(self._run, job, self._stop)
             if self._stop.is_set():
                 return
-            if tell(job, error, attempts, self._pauses, self._report):
+            if tell(job, error, attempts, self._pauses, self.counts):
                 due = time.monotonic() + self._pauses[attempts]
                 with self._wake:
                     self._jobs.setdefault(job.key, _Waiting(job, due, attempts + 1))
@@ -150,13 +143,13 @@ def attempt(run: Runner, job: Job, stop: threading.Event) -> Exception | None:
     return None
 
 
-def tell(job: Job, error: Exception | None, attempts: int, pauses: Sequence[float], report: Report) -> bool:
+def tell(job: Job, error: Exception | None, attempts: int, pauses: Sequence[float], counts: Counts) -> bool:
     """Count and log how a job ended. Return whether it is to be tried again."""
     if error is None:
-        report(job.kind, "done")
+        counts[job.kind, "done"] += 1
         return False
     again = attempts < len(pauses)
-    report(job.kind, "retried" if again else "failed")
+    counts[job.kind, "retried" if again else "failed"] += 1
     # What other errors say may be text of a conversation.
     why = str(error) if isinstance(error, SightlineError) else type(error).__name__
     facts = {"kind": job.kind, "session": job.session, "reason": why}
@@ -166,3 +159,8 @@ def tell(job: Job, error: Exception | None, attempts: int, pauses: Sequence[floa
         else:
             _log.error("background work was given up after %d attempts", attempts + 1, extra=facts)
     return again
+
+
+def tenant_of(stores: PlacedStores | None) -> str:
+    """Return the tenant whose sessions these are; empty if they are in files."""
+    return stores.database.address.tenant if isinstance(stores, PostgresStores) else ""

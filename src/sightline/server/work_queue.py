@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sightline.errors import BadInput, StoreError
 from sightline.log.stores.postgres_database import Database
 from sightline.log.stores.postgres_schema import quoted
-from sightline.server.work import GRACE, MOST_WAITING, PAUSES, RETENTION, Job, Report, Runner, attempt, tell
+from sightline.server.work import GRACE, KINDS, MOST_WAITING, PAUSES, RETENTION, Counts, Job, Runner, attempt, tell
 from sightline.server.work_schema import migrate
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ _STALE = 3  # heartbeats that are missed before its job is done by another
 _POLL = 5.0  # seconds after which a worker looks for jobs, if it is told of none
 _PAUSE = 1.0  # seconds before a lost database is tried again
 _POOL = 4  # connections of one process at most, and one that listens
-_CONNECT_SECONDS = 10.0
-_TASK, _QUEUE = "sightline", "sightline"
+_CONNECT_SECONDS = 3.0  # for a connection of the pool: a database that is lost is noticed so soon
+_TASK, _QUEUE = "sightline", "sightline_"
 _HOURLY = "17 * * * *"  # a minute at which few other programs begin something
 
 T = TypeVar("T")
@@ -43,16 +43,20 @@ class FleetWork:
         self,
         database: Database,
         run: Runner,
-        report: Report,
         *,
+        kinds: Sequence[str] = KINDS,
         concurrency: int = 1,
         pauses: Sequence[float] = PAUSES,
         heartbeat: float = HEARTBEAT,
         grace: float = GRACE,
     ) -> None:
-        """`concurrency`: jobs at a time; 0: they are left to others. Raises BadInput without the extra."""
+        """`kinds`: those that are done here. `concurrency`: jobs at a time; 0: they are left to others.
+
+        Raises BadInput without the extra.
+        """
         _check_installed()
-        self._database, self._run, self._report, self._concurrency = database, run, report, concurrency
+        self._database, self._run, self._concurrency, self.counts = database, run, concurrency, Counts()
+        self._kinds = kinds
         self._pauses, self._heartbeat, self._grace = pauses, heartbeat, grace
         self._wanted: dict[str, Job] = {}  # not in the database yet
         self._lock, self._loop = threading.Lock(), asyncio.new_event_loop()
@@ -97,20 +101,22 @@ class FleetWork:
 
     async def _go_on(self) -> None:
         """Work until the end. If the database is lost, it is tried again."""
-        told = False
+        told = ""
         while not self._stop.is_set():
             try:
                 await asyncio.to_thread(self._make_tables)
-                told = False
+                told = ""
                 await self._serve()
             except Exception as error:  # of a driver, of a library: whatever it is, a later attempt may do better
-                if not told and not self._stop.is_set():
-                    _log.warning("background work waits for the database: %s", _why(error))
-                told = True
+                if (why := _why(error)) != told and not self._stop.is_set():
+                    _log.warning("background work waits for the database: %s", why)
+                told = why
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), _PAUSE)
 
     def _make_tables(self) -> None:
+        # Our own tables are there then, and their schema.
+        self._database.with_patience(lambda: self._database.run(b"SELECT 1"), _CONNECT_SECONDS)
         with self._database.connect() as connection:
             migrate(connection, self._database.address.schema)
 
@@ -135,7 +141,7 @@ class FleetWork:
 
     async def _run_worker(self, app: "App") -> None:
         await app.run_worker_async(
-            queues=[_QUEUE],
+            queues=[_QUEUE + kind for kind in self._kinds],
             concurrency=self._concurrency,
             install_signal_handlers=False,
             fetch_job_polling_interval=min(_POLL, self._heartbeat),
@@ -155,7 +161,7 @@ class FleetWork:
             self._new.clear()
             while job := next(iter(self._wanted.values()), None):
                 with suppress(AlreadyEnqueued):
-                    named = app.configure_task(_TASK, queue=_QUEUE, lock=job.key, queueing_lock=job.key)
+                    named = app.configure_task(_TASK, queue=_QUEUE + job.kind, lock=job.key, queueing_lock=job.key)
                     await named.defer_async(kind=job.kind, session=job.session, tenant=job.tenant)
                 with self._lock:
                     self._wanted.pop(job.key, None)
@@ -165,7 +171,7 @@ class FleetWork:
         """Have jobs done again whose workers are no longer there, and count those that wait."""
         while True:
             await self._redo(app)
-            found = await app.job_manager.list_queues_async(queue=_QUEUE)
+            found = await app.job_manager.list_queues_async()
             self._in_queue = sum(each["todo"] for each in found)
             await asyncio.sleep(self._heartbeat)
 
@@ -182,13 +188,13 @@ class FleetWork:
             if not (await lock.fetchone())[0]:
                 return
             await manager.prune_stalled_workers(_STALE * self._heartbeat)
-            for job in await manager.get_stalled_jobs(queue=_QUEUE, seconds_since_heartbeat=_STALE * self._heartbeat):
+            for job in await manager.get_stalled_jobs(seconds_since_heartbeat=_STALE * self._heartbeat):
                 with suppress(ConnectorException):  # its worker was only slow, and has ended it just now
                     if job.attempts < len(self._pauses):
                         await manager.retry_job(job)
                         continue
                     lost = BadInput("its workers ended in the middle of it, each time")
-                    tell(_job_of(job.task_kwargs), lost, job.attempts, self._pauses, self._report)
+                    tell(_job_of(job.task_kwargs), lost, job.attempts, self._pauses, self.counts)
                     await manager.finish_job(job, Status.FAILED, delete_job=True)
 
     # ------------------------------------------------------------------ the library
@@ -209,10 +215,10 @@ class FleetWork:
         )  # fmt: skip
         app = App(connector=connector)
         app.job_manager = _manager_of(connector)
-        app.task(name=_TASK, queue=_QUEUE, pass_context=True, retry=_retries(self._pauses))(self._do)
+        app.task(name=_TASK, pass_context=True, retry=_retries(self._pauses))(self._do)
 
         @app.periodic(cron=_HOURLY, periodic_id=RETENTION)
-        @app.task(name=RETENTION, queue=_QUEUE, lock=RETENTION, queueing_lock=RETENTION)
+        @app.task(name=RETENTION, queue=_QUEUE + RETENTION, lock=RETENTION, queueing_lock=RETENTION)
         async def retain(timestamp: int) -> None:  # noqa: ARG001 - the library's
             self.want(Job(RETENTION))
 
@@ -226,7 +232,7 @@ class FleetWork:
         except asyncio.CancelledError:  # this server stops: the job goes back into the queue
             stop.set()
             raise
-        if tell(job, error, attempts, self._pauses, self._report):
+        if tell(job, error, attempts, self._pauses, self.counts):
             assert error is not None
             raise error
 
@@ -244,9 +250,9 @@ def _manager_of(connector: Any) -> Any:
     from procrastinate.manager import JobManager
 
     class Manager(JobManager):
-        async def retry_job(self, job: Any, **options: Any) -> None:
+        async def retry_job(self, job: Any, *given: Any, **options: Any) -> None:
             try:
-                await super().retry_job(job, **options)
+                await super().retry_job(job, *given, **options)
             except UniqueViolation:
                 await self.finish_job(job, Status.FAILED, delete_job=True)
 
@@ -269,12 +275,17 @@ def _retries(pauses: Sequence[float]) -> Any:
 
 async def _in_thread(work: Callable[[], T]) -> T:
     """Return the result of work in a thread that nobody waits for at the end of the process."""
-    loop, done = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def put(result: T) -> None:
+        if not done.done():  # else it was cancelled
+            done.set_result(result)
 
     def run() -> None:
         result = work()
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(lambda: done.done() or done.set_result(result))
+            loop.call_soon_threadsafe(put, result)
 
     threading.Thread(target=run, name="sightline job", daemon=True).start()
     return await done
@@ -292,7 +303,6 @@ def _check_installed() -> None:
         import procrastinate
     except ImportError as error:
         raise BadInput(
-            f"background work with PostgreSQL needs an extra: pip install 'sightline[postgres]' ({error}); "
-            "--jobs 0 on every server goes without it"
+            f"background work with PostgreSQL needs an extra: pip install 'sightline[postgres]' ({error})"
         ) from error
     del procrastinate

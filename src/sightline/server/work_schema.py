@@ -55,6 +55,6 @@ def _last_done(connection: "Connection[Any]", schema: str) -> str:
     if not connection.execute(table, (schema,)).fetchall():
         return ""
     [(name,)] = connection.execute(
-        f'SELECT coalesce(max(name COLLATE "C"), \'\') FROM {quoted(schema)}.work_migration'.encode()
+        f"SELECT coalesce(max(name COLLATE \"C\"), '') FROM {quoted(schema)}.work_migration".encode()
     ).fetchall()
     return str(name)
