@@ -69,9 +69,9 @@ class Metrics:
         self._recalls = Counter(
             "sightline_recalls", "Calls of expand and recall that were answered.", registry=registry
         )
+        self.open_sessions: Callable[[], int] = open_sessions or (lambda: 0)
         gauge = Gauge("sightline_open_sessions", "Sessions that are open now.", registry=registry)
-        if open_sessions is not None:
-            gauge.set_function(open_sessions)
+        gauge.set_function(self.open_sessions)
 
     def watch(self, work: Work | None) -> None:
         """Have the counts of background work among the others. Others of the same database count their own."""

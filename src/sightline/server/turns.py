@@ -20,9 +20,10 @@ from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.server.config import Config
 from sightline.server.conversation_names import ConversationNames
+from sightline.server.event_relay import tenant_of
 from sightline.server.model_request import Format, Json, ModelRequest, has_media
-from sightline.server.work import INDEX, SUMMARY, Job, tenant_of
-from sightline.session.conversations import Conversations
+from sightline.server.work import INDEX, SUMMARY, Job
+from sightline.session.conversations import Conversations, resume_or_begin
 from sightline.session.history import History
 from sightline.session.message_list import ListPlace
 from sightline.session.session import Session
@@ -115,6 +116,11 @@ class Turns:
         self._windows.setdefault(model, tokens)
 
     @property
+    def remembered(self) -> int:
+        """How many bytes of the last requests are remembered."""
+        return self._config.remembered
+
+    @property
     def asks_database(self) -> bool:
         """Whether `passes` may ask a database, which takes a thread."""
         return self._config.stores is not None
@@ -124,12 +130,6 @@ class Turns:
         """Have a conversation closed while the block runs. Gives False, and closes nothing, if it is used now."""
         with ExitStack() as stack:
             yield all(stack.enter_context(each.closed(name)) for each in self._conversations.values())
-
-    def forget_deleted(self, name: str) -> None:
-        """Close a conversation whose log another program has deleted, so that it begins anew."""
-        if any(name in each for each in self._conversations.values()) and not self._stores.has(name):
-            with self.closed(name):
-                pass
 
     def passes(self, asked: ModelRequest) -> bool:
         """Whether a request goes up as it came for sure, so that it can be logged afterwards.
@@ -158,6 +158,8 @@ class Turns:
 
     def _has(self, name: str) -> bool:
         """Whether a conversation is kept, as far as the store says so at once: the agent does not wait for it."""
+        if any(name in each for each in self._conversations.values()):
+            return True
         try:
             return self._stores.has(name, wait=False)
         except StoreError:
@@ -167,29 +169,30 @@ class Turns:
         """Log what is new in a request, and return what is sent. `passed`: it was sent as it came already.
 
         Raises:
+            SessionNotFound, Unwritable: its log was deleted by another program; `closed` lets it begin anew.
             SightlineError: it cannot be read or does not fit; then it is passed on as it is.
         """
         with self._conversations[asked.format.provider].use(asked.name) as history:
             return retry_on_conflict(lambda: self._prepare(history, asked, passed), history.refresh, _ATTEMPTS)
 
     def _prepare(self, history: History, asked: ModelRequest, passed: bool) -> Prepared:
-        name, begins = asked.name, not history.session.size
+        name, size, begins = asked.name, history.session.size, not history.session.size
         if asked.kept_upstream:
             place = history.go_on(asked.previous_reply, asked.messages, in_place=True)
         else:
             history.follow(asked.messages, in_place=True)
             place = history.place
-        session = history.session
         # The same request is being answered, or was by a server that was killed: this one gets its own answer.
         if (name, place) in self._taken or not history.is_last(place):
             place = history.branch_off(place)
-            session = history.session
-        number = next(self._numbers)
+        session, number = history.session, next(self._numbers)
         budget, is_composed = self._budget(asked, session), session.receipt is not None
         self._set_head(session, asked, recall=is_composed and not passed)
         tokens = session.items.tokens(after := history.after)
         fits = budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
         if passed or (not is_composed and fits):
+            if size and session.size == size and not self._stores.has(name):  # else writing has told it
+                raise SessionNotFound(name, self._stores.where)
             self._want_index(name, budget, session, tokens)
             return Prepared(
                 name, place, asked.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after
@@ -266,19 +269,19 @@ class Turns:
                 reply_id = str(shown.get("id") or "") if format.wire == "responses" else ""
                 history.expect(prepared.place, read_reply(shown).parts, item, reply_id)
                 self.names.note_reply(reply_id, prepared.name)
-                if self._config.summaries and history.session_at(prepared.place).summaries.wanted:
+                if self._config.summaries and history.session.summaries.wanted:
                     self._want(SUMMARY, prepared.name)
 
     def _want_index(self, name: str, budget: Budget | None, session: Session, tokens: int) -> None:
         """Have a long history indexed before it must be shortened, and again when it has grown by a part."""
-        room = _room(budget, session.settings.profile) if budget is not None else 0
-        if room and tokens > _INDEX_SHARE * room and tokens > _INDEX_GROWTH * self._indexed.get(name, 0):
+        least = _INDEX_SHARE * _room(budget, session.settings.profile) if budget is not None else tokens
+        if tokens > max(least, _INDEX_GROWTH * self._indexed.get(name, 0)):
             self._want(INDEX, name)
             self._indexed[name] = tokens
 
     def _want(self, kind: str, name: str) -> None:
-        if self._config.work is not None:
-            self._config.work.want(Job(kind, name, tenant_of(self._config.stores)))
+        if (work := self._config.work) is not None:
+            work.want(Job(kind, name, tenant_of(self._config.stores)))
 
     def _take(self, history: History, prepared: Prepared, *, keeps: bool = True) -> tuple[Session, Prepared]:
         """Return the session that a request writes to: a branch of its own, if another one like it was answered.
@@ -358,11 +361,8 @@ def _estimate(body: bytes) -> float:
 
 def _open(config: Config, name: str, provider: str) -> Session:
     where: dict[str, Any] = {"root": config.root} if config.stores is None else {"stores": config.stores}
-    try:
-        return Session.resume(name, config.folder, **where)
-    except SessionNotFound:
-        settings = Settings(profile=provider, config={"economy": config.economy})
-        return Session.new(config.folder, session_id=name, settings=settings, **where)
+    settings = Settings(profile=provider, config={"economy": config.economy})
+    return resume_or_begin(name, config.folder, settings=settings, **where)
 
 
 def _body(asked: ModelRequest, payload: Payload, own: frozenset[str], cache_key: str) -> bytes:

@@ -14,8 +14,6 @@ from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from sightline.errors import SightlineError
-from sightline.log.stores import PlacedStores
-from sightline.log.stores.postgres import PostgresStores
 
 PAUSES = (10.0, 60.0, 360.0)  # seconds before a job that failed is tried again; after the last it is given up
 GRACE = 5.0  # seconds that a job may still take when the server stops
@@ -159,8 +157,3 @@ def tell(job: Job, error: Exception | None, attempts: int, pauses: Sequence[floa
         else:
             _log.error("background work was given up after %d attempts", attempts + 1, extra=facts)
     return again
-
-
-def tenant_of(stores: PlacedStores | None) -> str:
-    """Return the tenant whose sessions these are; empty if they are in files."""
-    return stores.database.address.tenant if isinstance(stores, PostgresStores) else ""

@@ -94,7 +94,7 @@ class FleetWork:
     # ------------------------------------------------------------------ the thread
 
     def _work(self) -> None:
-        logging.getLogger("procrastinate").addHandler(logging.NullHandler())  # we tell what is to be told
+        logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # we tell what is to be told
         self._loop.set_exception_handler(lambda _, told: _log.warning("background work: %s", told.get("message")))
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.run(self._go_on())

@@ -33,7 +33,9 @@ _PAUSE = 0.02  # seconds at most between two of these attempts
 
 _FIND = "SELECT session FROM {s}.session WHERE tenant = %s AND name = %s"
 _TIPS = "SELECT lines, tips FROM {s}.session WHERE tenant = %s AND session = %s AND lines >= 0"  # below: deleted
-_BEGIN = "INSERT INTO {s}.session (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+_BEGIN = f"""WITH made AS (
+        INSERT INTO {{s}}.session (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING session
+    ) SELECT session FROM made UNION ALL {_FIND}"""
 _MOVE = """UPDATE {s}.session SET lines = %s, bytes = bytes + %s, tips = %b, written = clock_timestamp()
     WHERE tenant = %s AND session = %s AND lines = %s RETURNING session"""
 _ADD = """INSERT INTO {s}.entry (tenant, session, seq, data)
@@ -153,9 +155,9 @@ class PostgresStore:
 
     def _begin(self) -> None:
         """Make the session's row, if this handle has none yet. Without lines it is not listed."""
-        if self._find() is None:
-            self._change(_BEGIN, (self._tenant, self.session_id))
-            self._find()
+        while self._key is None:  # again, if another process has just made it: this statement did not see that
+            found = self._change(_BEGIN, (self._tenant, self.session_id) * 2)
+            self._key = found[0][0] if found else None
 
     def _find(self) -> int | None:
         """The key of the session; None if nothing was written to it yet."""
@@ -285,13 +287,13 @@ class PostgresStores:
     def _place(self, database: Database) -> None:
         self.database, self.where, self._tenant = database, database.address.shown, database.address.tenant
 
-    def for_tenant(self, tenant: str) -> "PostgresStores":
+    def for_tenant(self, tenant: str, told: str = "") -> "PostgresStores":
         """The sessions of another tenant, by the same connections. `close` of what is returned does nothing.
 
-        Raises BadInput if this is no name.
+        `told` as `Database.for_tenant` has it. Raises BadInput if this is no name.
         """
         stores = copy(self)
-        stores._place(self.database.for_tenant(tenant))
+        stores._place(self.database.for_tenant(tenant, told))
         return stores
 
     def sessions(self) -> list[str]:
