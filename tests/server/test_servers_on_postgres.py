@@ -258,34 +258,42 @@ def is_a(kind: str) -> Callable[[Event], bool]:
     return lambda event: event.kind == kind
 
 
+class Relayed(NamedTuple):
+    """The relay of a server, and its hub."""
+
+    relay: EventRelay
+    hub: Hub
+
+
 def listeners(postgres: PostgresServer, relay: EventRelay) -> list[tuple[object, ...]]:
     """The connections that listen to a relay's channel."""
     with postgres.connect() as admin:
         return admin.execute(
-            "SELECT pid FROM pg_stat_activity WHERE query = %s", (f"LISTEN {relay.channel}",)
+            "SELECT pid FROM pg_stat_activity WHERE query = %s", (f"LISTEN {relay.channel('default')}",)
         ).fetchall()
 
 
 @pytest.fixture
-def relays(url: str) -> Iterator[list[EventRelay]]:
+def relays(url: str) -> Iterator[list[Relayed]]:
     """The relays of two servers."""
     with ExitStack() as stack:
         stores = [stack.enter_context(closing(PostgresStores(url))) for _ in range(2)]
-        made = [EventRelay(each.database, Hub()) for each in stores]
-        for relay in made:
+        made = [Relayed(EventRelay(each.database), Hub()) for each in stores]
+        for relay, hub in made:
+            relay.join(hub)
             relay.start()
             stack.callback(relay.close)
         yield made
 
 
-def test_missed_events_are_told_as_a_reset(relays: list[EventRelay], postgres: PostgresServer) -> None:
+def test_missed_events_are_told_as_a_reset(relays: list[Relayed], postgres: PostgresServer) -> None:
     """After the connection was lost, and if there are too many or too large ones; own events come once."""
     with Follower(relays[1].hub) as follower:
-        assert relays[1].listening.wait(30)
+        assert relays[1].relay.listening.wait(30)
         relays[0].hub.publish(Event("append", "s", data={"large": "x" * 9_000}))
         assert follower.wait(is_a("append")) == Event("append", "s")
         known = len(follower.seen)
-        [(pid,)] = listeners(postgres, relays[1])
+        [(pid,)] = listeners(postgres, relays[1].relay)
         with postgres.connect() as admin:
             admin.execute("SELECT pg_terminate_backend(%s)", (pid,))
         follower.wait(lambda event: event.kind == "reset" and event in follower.seen[known:])
@@ -293,16 +301,16 @@ def test_missed_events_are_told_as_a_reset(relays: list[EventRelay], postgres: P
 
 
 def test_a_server_listens_while_somebody_follows(
-    relays: list[EventRelay], postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    relays: list[Relayed], postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever begins is told to read anew, because what happened elsewhere before was not heard."""
     monkeypatch.setattr(event_relay, "_LINGER", 0.0)
     for event in (Event("append", "first"), Event("append", "second")):
         with Follower(relays[1].hub) as follower:
-            assert relays[1].listening.wait(30)
-            assert (len(listeners(postgres, relays[1])), relays[0].listening.is_set()) == (1, False)
+            assert relays[1].relay.listening.wait(30)
+            assert (len(listeners(postgres, relays[1].relay)), relays[0].relay.listening.is_set()) == (1, False)
             relays[0].hub.publish(event)
             follower.wait(event.__eq__)
-        while relays[1].listening.is_set() or listeners(postgres, relays[1]):
+        while relays[1].relay.listening.is_set() or listeners(postgres, relays[1].relay):
             time.sleep(0.01)
         assert follower.seen == [Event("reset"), event]

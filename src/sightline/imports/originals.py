@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.imports.conversation import Line
+from sightline.imports.conversation import FileMark, Line
 from sightline.imports.source import value_of
 from sightline.log import entries
 from sightline.log.entries import Entry
@@ -32,6 +32,7 @@ class ImportNote(msgspec.Struct, omit_defaults=True):
     envelope: Any = None  # what stands around the messages of a list
     is_list: bool = False
     torn: bytes = b""  # a last line that was not complete: it is read again
+    file: FileMark | None = None  # the file, so that it is known on every machine how far it was imported
 
 
 class SourceNote(msgspec.Struct, omit_defaults=True):

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from sightline.errors import BadInput
-from sightline.imports.conversation import summed
+from sightline.imports.conversation import FileMark, summed
 from sightline.imports.harness_text import command_words, divided
 from sightline.imports.originals import ImportNote
 from sightline.log import entries
@@ -77,6 +77,7 @@ class Counted(Struct, omit_defaults=True):
     title: str = ""  # the beginning of the user's first question
     project: str = ""  # the folder that it was first about; empty: not known
     kind: str = ""  # of the file that it was imported from; empty: it was not imported
+    file: FileMark | None = None  # that it was imported from, as it was then
     created: int | None = None  # seconds since 1970
     entries: int = 0
     items: int = 0
@@ -231,7 +232,8 @@ class LogCount:
             case entries.SETTINGS:
                 self._found.error = _flaw(line.data)
             case entries.IMPORT:
-                self._found.kind = self._found.kind or decode_json(line.data, ImportNote).kind
+                note = decode_json(line.data, ImportNote)
+                self._found.kind, self._found.file = self._found.kind or note.kind, note.file
 
 
 def own_words(content: Any) -> str:

@@ -65,9 +65,9 @@ class Metrics:
         self._recalls = Counter(
             "sightline_recalls", "Calls of expand and recall that were answered.", registry=registry
         )
+        self.open_sessions: Callable[[], int] = open_sessions or (lambda: 0)
         gauge = Gauge("sightline_open_sessions", "Sessions that are open now.", registry=registry)
-        if open_sessions is not None:
-            gauge.set_function(open_sessions)
+        gauge.set_function(self.open_sessions)
 
     def request(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count a request. `path` is the pattern of its path."""

@@ -44,7 +44,7 @@ class Proxy:
         self._turns, self._upstream, self._totals = turns, upstream, totals
         self._metrics, self._hub = metrics, hub
         self._workers: dict[str, Worker] = {}
-        self._recent = RecentRequests()
+        self._recent = RecentRequests(turns.remembered)
         self._logs: set[asyncio.Task[Prepared]] = set()  # requests that are logged after they were sent
         self._calls: set[ModelCall] = set()  # that are being answered
 
@@ -94,10 +94,9 @@ class Proxy:
         def log() -> tuple[ModelRequest, Prepared]:
             found = self._turns.names.find(asked)
             names.add(found.name)
-            self._turns.forget_deleted(found.name)
             try:
                 return found, self._turns.prepare(found, passed=passed)
-            except (Unwritable, SessionNotFound) as error:  # there may be a new one of its name in the database
+            except (Unwritable, SessionNotFound) as error:  # another program has deleted it: it begins anew
                 if isinstance(error, Unwritable) and DELETED not in error.why:
                     raise
             with self._turns.closed(found.name):

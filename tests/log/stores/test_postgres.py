@@ -1,7 +1,7 @@
 """The PostgreSQL store, beyond what the suite checks of every store: connections, schema, damage, refusals, secrets."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import count
 from random import Random
@@ -13,7 +13,7 @@ from postgres_server import PostgresServer
 from sightline import BadInput, Budget, Conflict, Session, StoreError, Unconfirmed, Unwritable
 from sightline.log.stores import Tips, postgres
 from sightline.log.stores.postgres import PostgresStore, PostgresStores
-from sightline.log.stores.postgres_database import Database, Lost, Rows, read_address
+from sightline.log.stores.postgres_database import Database, Lost, Rows, Values, read_address
 from sightline.log.stores.postgres_schema import MIGRATIONS, migrate
 from sightline.testing import WordCounter
 from sightline.testing.stores import append, noted, said, uuids
@@ -41,7 +41,7 @@ class Unreliable(Database):
         super().__init__(url)
         self._losses, self.lost = losses, 0
 
-    def run(self, statement: bytes, values: Sequence[Any] = ()) -> Rows:
+    def run(self, statement: bytes, values: Values = ()) -> Rows:
         loss = next(self._losses) if b"UPDATE" in statement or b"INSERT" in statement else ""
         done = super().run(statement, values) if loss != "before" else []
         if loss:
@@ -106,7 +106,7 @@ class Counted(Database):
 
     statements = 0
 
-    def run(self, statement: bytes, values: Sequence[Any] = ()) -> Rows:
+    def run(self, statement: bytes, values: Values = ()) -> Rows:
         self.statements += 1
         return super().run(statement, values)
 
@@ -336,7 +336,7 @@ def test_a_schema_is_brought_forward_and_a_newer_one_refused(url: str) -> None:
             for _ in range(2):
                 migrate(connection, stores.database.address.schema, later)
         assert uuids(store) == [first.uuid]
-    with closing(PostgresStores(url)) as older, pytest.raises(StoreError, match=r"version 2, .* knows 1; nothing was"):
+    with closing(PostgresStores(url)) as older, pytest.raises(StoreError, match=r"version 3, .* knows 2; nothing was"):
         older.sessions()
 
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from datetime import UTC, datetime
 from random import random
 from typing import TypeVar
@@ -21,6 +22,7 @@ from sightline.errors import BadInput, Conflict, Locked, SessionNotFound, StoreE
 from sightline.log.entries import encode
 from sightline.log.stores import DELETED, Line, Make, Placement, Repairs, Span, Tips, Written, check_session_id
 from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows
+from sightline.log.stores.postgres_removal import remove_session
 from sightline.log.stores.sequence import number
 from sightline.values.decoders import decode_msgpack
 
@@ -30,8 +32,10 @@ _WAIT = 30.0  # seconds for which an append is tried while others are faster
 _PAUSE = 0.02  # seconds at most between two of these attempts
 
 _FIND = "SELECT session FROM {s}.session WHERE tenant = %s AND name = %s"
-_TIPS = "SELECT lines, tips FROM {s}.session WHERE tenant = %s AND session = %s"
-_BEGIN = "INSERT INTO {s}.session (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+_TIPS = "SELECT lines, tips FROM {s}.session WHERE tenant = %s AND session = %s AND lines >= 0"  # below: deleted
+_BEGIN = f"""WITH made AS (
+        INSERT INTO {{s}}.session (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING session
+    ) SELECT session FROM made UNION ALL {_FIND}"""
 _MOVE = """UPDATE {s}.session SET lines = %s, bytes = bytes + %s, tips = %b, written = clock_timestamp()
     WHERE tenant = %s AND session = %s AND lines = %s RETURNING session"""
 _ADD = """INSERT INTO {s}.entry (tenant, session, seq, data)
@@ -44,7 +48,7 @@ _SCAN = """SELECT seq, data FROM (
         FROM {s}.entry WHERE tenant = %s AND session = %s AND seq > %s AND seq <= %s ORDER BY seq LIMIT %s
     ) AS page WHERE before < %s ORDER BY seq"""
 _CACHE = "SELECT name, data FROM {s}.derived WHERE tenant = %s AND session = %s AND name = ANY(%s::text[])"
-_LIVE = "SELECT tenant, session FROM {s}.session WHERE tenant = %s AND session = %s FOR KEY SHARE"
+_LIVE = "SELECT tenant, session FROM {s}.session WHERE tenant = %s AND session = %s AND lines >= 0 FOR KEY SHARE"
 _KEEP = f"""WITH live AS ({_LIVE}), dropped AS (
         DELETE FROM {{s}}.derived WHERE tenant = %s AND session = %s AND name = ANY(%s::text[])
     ) INSERT INTO {{s}}.derived (tenant, session, name, data)
@@ -52,10 +56,13 @@ _KEEP = f"""WITH live AS ({_LIVE}), dropped AS (
     ON CONFLICT (tenant, session, name) DO UPDATE SET data = excluded.data"""
 _TEXTS = "SELECT digest, data FROM {s}.content WHERE tenant = %s AND session = %s AND digest = ANY(%s::text[])"
 _ALL_TEXTS = "SELECT digest, data FROM {s}.content WHERE tenant = %s AND session = %s ORDER BY number"
-_KEEP_TEXTS = f"""WITH live AS ({_LIVE}), added AS (
+_KEEP_TEXTS = f"""WITH live AS ({_LIVE.replace("KEY SHARE", "NO KEY UPDATE")}), added AS (
         INSERT INTO {{s}}.content (tenant, session, digest, data)
         SELECT tenant, session, digest, data FROM live, unnest(%s::text[], %b::bytea[]) AS part (digest, data)
-        ON CONFLICT DO NOTHING
+        ON CONFLICT DO NOTHING RETURNING octet_length(data) AS size
+    ), counted AS (
+        UPDATE {{s}}.session SET texts = texts + size FROM live, (SELECT sum(size) AS size FROM added) AS total
+        WHERE session.tenant = live.tenant AND session.session = live.session AND size > 0
     ) SELECT session FROM live"""
 _LISTED = """SELECT name, bytes, written FROM {s}.session WHERE tenant = %s AND lines > 0 AND name ^@ %s
     ORDER BY written DESC, session DESC"""
@@ -67,9 +74,7 @@ _CONTAINING = """SELECT name FROM unnest(%s::text[]) WITH ORDINALITY AS asked (n
     ) ORDER BY place LIMIT 1"""
 _HAS = "SELECT session FROM {s}.session WHERE tenant = %s AND name = %s AND lines > 0"
 _DATE = "UPDATE {s}.session SET written = %s WHERE tenant = %s AND name = %s AND lines > 0 RETURNING session"
-_DELETE = "DELETE FROM {s}.session WHERE tenant = %s AND name = %s RETURNING session"
 T = TypeVar("T")
-_BESIDE = ("entry", "content", "derived")
 
 
 class PostgresStore:
@@ -150,9 +155,9 @@ class PostgresStore:
 
     def _begin(self) -> None:
         """Make the session's row, if this handle has none yet. Without lines it is not listed."""
-        if self._find() is None:
-            self._change(_BEGIN, (self._tenant, self.session_id))
-            self._find()
+        while self._key is None:  # again, if another process has just made it: this statement did not see that
+            found = self._change(_BEGIN, (self._tenant, self.session_id) * 2)
+            self._key = found[0][0] if found else None
 
     def _find(self) -> int | None:
         """The key of the session; None if nothing was written to it yet."""
@@ -277,9 +282,19 @@ class PostgresStores:
 
         Raises BadInput if it is no address, or the extra is not installed.
         """
-        self.database = Database(url)
-        self.where = self.database.address.shown
-        self._tenant = self.database.address.tenant
+        self._place(Database(url))
+
+    def _place(self, database: Database) -> None:
+        self.database, self.where, self._tenant = database, database.address.shown, database.address.tenant
+
+    def for_tenant(self, tenant: str, told: str = "") -> "PostgresStores":
+        """The sessions of another tenant, by the same connections. `close` of what is returned does nothing.
+
+        `told` as `Database.for_tenant` has it. Raises BadInput if this is no name.
+        """
+        stores = copy(self)
+        stores._place(self.database.for_tenant(tenant, told))
+        return stores
 
     def sessions(self) -> list[str]:
         return [written.session_id for written in self.written()]
@@ -327,20 +342,10 @@ class PostgresStores:
         """Delete a session with everything beside its log. Raises BadSessionId, SessionNotFound, StoreError."""
         if not self.has(session_id):
             raise SessionNotFound(session_id, self.where)
-        sql = self.database.sql
-
-        def act() -> None:
-            with self.database.connection() as connection, connection.transaction():
-                # Whoever writes to the session has its row. What they wrote is there when the row is ours.
-                for (key,) in connection.execute(sql(_DELETE), (self._tenant, session_id)).fetchall():
-                    for table in _BESIDE:
-                        delete = f"DELETE FROM {{s}}.{table} WHERE tenant = %s AND session = %s"
-                        connection.execute(sql(delete), (self._tenant, key))
-
-        self._changed(act)
+        self._changed(lambda: remove_session(self.database, session_id))
 
     def close(self) -> None:
-        """Close all connections. A second call does nothing."""
+        """Close all connections, unless others share them. A second call does nothing."""
         self.database.close()
 
     def _changed(self, act: Callable[[], T]) -> T:

@@ -1,5 +1,8 @@
 """Connections to PostgreSQL: an address without its secrets, a pool, and what happens when a connection is lost.
 
+A process has one pool for all tenants. A connection that another tenant used last gets the new one's name before its
+first statement, and that name is what row-level security compares with.
+
 A statement is one transaction. Reading is tried again when a connection is lost, as long as `PATIENCE` says. Of a
 statement that writes nobody knows then whether it was done, so its caller is told, and decides.
 """
@@ -9,9 +12,10 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from sightline.errors import BadInput, StoreError
@@ -35,6 +39,7 @@ _USUAL = {  # parameters of a connection, unless the address has others: a silen
 _LIMITS = {"statement_timeout": "60s", "idle_in_transaction_session_timeout": "60s"}  # unless the server has its own
 
 Rows = list[tuple[Any, ...]]
+Values = Sequence[Any] | Mapping[str, Any]  # of a statement's %s, or of its %(name)s
 T = TypeVar("T")
 
 
@@ -51,13 +56,23 @@ class Failed(Exception):
 
 
 class Address(NamedTuple):
-    """Where a database is, as `postgresql://…` says it. `shown` has no secrets: it is what people see."""
+    """Where a database is, as `postgresql://…` says it. `place` and `shown` have no secrets: they are for people."""
 
-    shown: str
+    place: str
     conninfo: str
     schema: str = "sightline"
     tenant: str = "default"
     pool: int = _POOL
+    told: str = ""  # what errors call the database, if their reader is not to know where it is
+
+    @property
+    def shown(self) -> str:
+        """The address without secrets, with the schema and the tenant if they are not the usual ones."""
+        if self.told:
+            return self.told
+        usual = (("schema", self.schema, "sightline"), ("tenant", self.tenant, "default"))
+        ours = {name: value for name, value, default in usual if value != default}
+        return f"{self.place}?{urlencode(ours)}" if ours else self.place
 
 
 def is_address(given: str) -> bool:
@@ -81,19 +96,27 @@ def read_address(url: str) -> Address:
     except ValueError:
         raise BadInput("this address cannot be read; it is postgresql://user@host:5432/name?pool=10") from None
     user, at, host = parts.netloc.rpartition("@")
-    shown = f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}"
-    if ours := {name: value for name, value in query.items() if name in ("schema", "tenant")}:
-        shown += f"?{urlencode(ours)}"
+    place = f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}"
     schema, tenant = query.get("schema", "sightline"), query.get("tenant", "default")
     if not _NAME.fullmatch(schema):
         raise BadInput(f"{schema!r} is no name for a schema: use small letters, digits and '_'")
-    if not tenant or "\0" in tenant:
-        raise BadInput("a tenant has a name of one character or more")
+    check_tenant(tenant)
     if not 1 <= pool <= 1000:
         raise BadInput(f"pool={pool} is refused: a process has 1 to 1000 connections")
     theirs = {**_USUAL, **{name: value for name, value in query.items() if name not in _OWN}}
     conninfo = f"{parts.scheme}://{parts.netloc}{parts.path}?{urlencode(theirs, quote_via=quote)}"
-    return Address(shown, conninfo, schema, tenant, pool)
+    return Address(place, conninfo, schema, tenant, pool)
+
+
+class _Pool:
+    """The connections of one process, and whose settings each of them has."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.opened: ConnectionPool[Connection[Any]] | None = None
+        self.owner = 0  # the process that has the pool: a fork needs its own
+        self.closer: weakref.finalize[..., Any] | None = None
+        self.settings: weakref.WeakKeyDictionary[Connection[Any], tuple[str, str]] = weakref.WeakKeyDictionary()
 
 
 class Database:
@@ -110,16 +133,31 @@ class Database:
             conninfo_to_dict(self.address.conninfo)
         except ProgrammingError:
             raise BadInput(f"the address {self.address.shown} has a parameter that libpq does not know") from None
-        self._lock = threading.Lock()
-        self._pool: ConnectionPool[Connection[Any]] | None = None
-        self._owner = 0  # the process that has the pool: a fork needs its own
-        self._closer: weakref.finalize[..., Any] | None = None
+        self._shared, self._is_view, self._operator = _Pool(), False, ""
+
+    def for_tenant(self, tenant: str, told: str = "") -> Self:
+        """The same connections for another tenant. `close` of what is returned does nothing. Raises BadInput.
+
+        `told`: errors call the database so, and do not repeat what it said.
+        """
+        view = self._view(check_tenant(tenant))
+        view.address = view.address._replace(told=told)
+        return view
+
+    def for_operator(self) -> Self:
+        """The same connections for whoever administers tenants. They see no tenant's sessions."""
+        return self._view("", "on")
+
+    def _view(self, tenant: str, operator: str = "") -> Self:
+        view = copy(self)
+        view.address, view._is_view, view._operator = self.address._replace(tenant=tenant), True, operator
+        return view
 
     def sql(self, text: str) -> bytes:
         """A statement, with our schema in it."""
         return text.format(s=quoted(self.address.schema)).encode()
 
-    def read(self, statement: bytes, values: Sequence[Any] = (), *, wait: bool = True) -> Rows:
+    def read(self, statement: bytes, values: Values = (), *, wait: bool = True) -> Rows:
         """What a statement returns that changes nothing. With `wait` it is tried again if the connection is lost.
 
         Raises StoreError.
@@ -129,7 +167,7 @@ class Database:
         except (Lost, Failed) as error:
             raise StoreError(f"cannot read {self.address.shown}: {error}") from error
 
-    def run(self, statement: bytes, values: Sequence[Any] = ()) -> Rows:
+    def run(self, statement: bytes, values: Values = ()) -> Rows:
         """Run a statement once, and return its rows. Raises Lost, Failed."""
         with self.connection() as connection:
             cursor = connection.execute(statement, values, binary=True)
@@ -152,8 +190,8 @@ class Database:
     def pause(self) -> None:
         """Wait a moment for a database that was lost, and let go of connections that are dead."""
         time.sleep(_PAUSE)
-        if self._pool is not None:
-            self._pool.check()
+        if (pool := self._shared.opened) is not None:
+            pool.check()
 
     @contextmanager
     def connection(self) -> "Iterator[Connection[Any]]":
@@ -167,13 +205,16 @@ class Database:
         except PoolClosed as error:
             raise Failed("it was closed") from error
         except (PoolTimeout, psycopg.OperationalError) as error:
-            raise Lost(_said(error), sent=False) from error
+            raise Lost(self._why(error), sent=False) from error
+        is_entered = False
         try:
+            self._enter(connection)
+            is_entered = True
             yield connection
         except psycopg.Error as error:
-            if connection.closed or isinstance(error, _gone()):
+            if connection.closed or not is_entered or isinstance(error, _gone()):
                 connection.close()
-                raise Lost(_said(error), sent=True) from error
+                raise Lost(_said(error), sent=is_entered) from error
             raise Failed(_said(error)) from error
         finally:
             pool.putconn(connection)
@@ -184,22 +225,28 @@ class Database:
 
         try:
             connection: Connection[Any] = psycopg.connect(self.address.conninfo, autocommit=True)
-            self._configure(connection)
+            _limit(connection)
+            self._set(connection)
         except psycopg.Error as error:
-            raise StoreError(f"cannot reach {self.address.shown}: {_said(error)}") from error
+            raise StoreError(f"cannot reach {self.address.shown}: {self._why(error)}") from error
         return connection
 
+    def _why(self, error: BaseException) -> str:
+        return type(error).__name__ if self.address.told else _said(error)
+
     def close(self) -> None:
-        """Close all connections. A second call does nothing."""
-        with self._lock:
-            if self._closer is not None:
-                self._closer()
+        """Close all connections, unless others share them. A second call does nothing."""
+        with self._shared.lock:
+            if self._shared.closer is not None and not self._is_view:
+                self._shared.closer()
 
     def _opened(self) -> "ConnectionPool[Connection[Any]]":
-        with self._lock:
-            if self._pool is None or self._owner != os.getpid():
-                self._pool = self._open()
-            return self._pool
+        shared = self._shared
+        with shared.lock:
+            if shared.opened is None or shared.owner != os.getpid():
+                shared.opened = self._open()
+                shared.owner, shared.closer = os.getpid(), weakref.finalize(shared, shared.opened.close)
+            return shared.opened
 
     def _open(self) -> "ConnectionPool[Connection[Any]]":
         """Connect once, so that a wrong password is told as such and at once. Then look at the tables. Then pool."""
@@ -210,26 +257,41 @@ class Database:
             try:
                 migrate(connection, self.address.schema)
             except psycopg.Error as error:
-                raise StoreError(f"cannot make our tables in {self.address.shown}: {_said(error)}") from error
-        pool: ConnectionPool[Connection[Any]] = ConnectionPool(
+                raise StoreError(f"cannot make our tables in {self.address.shown}: {self._why(error)}") from error
+        return ConnectionPool(
             self.address.conninfo, min_size=0, max_size=self.address.pool, kwargs={"autocommit": True},
-            configure=self._configure, name="sightline", num_workers=1, max_idle=60.0,
-            reconnect_timeout=_WAIT, open=True,
+            configure=_limit, name="sightline", num_workers=1, max_idle=60.0, reconnect_timeout=_WAIT, open=True,
         )  # fmt: skip
-        self._owner, self._closer = os.getpid(), weakref.finalize(self, pool.close)
-        return pool
 
-    def _configure(self, connection: "Connection[Any]") -> None:
-        settings = {"sightline.tenant": self.address.tenant}
+    def _enter(self, connection: "Connection[Any]") -> None:
+        """Have a connection of the pool act for this tenant. Costs nothing if it did so already."""
+        wanted = (self.address.tenant, self._operator)
+        if self._shared.settings.get(connection) != wanted:
+            self._set(connection)
+            self._shared.settings[connection] = wanted
+
+    def _set(self, connection: "Connection[Any]") -> None:
+        # In a transaction of its own: if one that fails had it in it, the connection would have its old tenant again.
         connection.execute(
-            "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given(name, value)",
-            (list(settings), list(settings.values())),
+            "SELECT set_config('sightline.tenant', %s, false), set_config('sightline.operator', %s, false)",
+            (self.address.tenant, self._operator),
         )
-        connection.execute(
-            "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given(name, value) "
-            "WHERE current_setting(name) = '0'",
-            (list(_LIMITS), list(_LIMITS.values())),
-        )
+
+
+def check_tenant(name: str) -> str:
+    """Return the name of a tenant. Raises BadInput if it is none."""
+    if not name or "\0" in name or name != name.encode("utf-8", "replace").decode():
+        raise BadInput("a tenant has a name of one character or more")
+    return name
+
+
+def _limit(connection: "Connection[Any]") -> None:
+    """Set the limits of a new connection, unless the server has its own."""
+    connection.execute(
+        "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given(name, value) "
+        "WHERE current_setting(name) = '0'",
+        (list(_LIMITS), list(_LIMITS.values())),
+    )
 
 
 def _gone() -> tuple[type[Exception], ...]:

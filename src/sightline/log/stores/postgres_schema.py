@@ -1,9 +1,14 @@
 """The tables of the PostgreSQL store: made when they are missing, brought forward by migrations, refused if newer.
 
-Everything is below one schema of the database. Every table has the tenant in its key, so that row-level security can
-compare it with the setting `sightline.tenant`, which each connection has. Every table that grows has the session in its
-key, so that it can be divided by a hash of the session. There are no foreign keys: a session is deleted under the lock
-of its row, and what is written beside it takes a share of that lock.
+Everything is below one schema of the database. Every table has the tenant in its key, and row-level security compares
+it with the setting `sightline.tenant`, which each connection has: a statement that forgets its WHERE sees no other
+tenant's rows. It guards against our own mistakes, not against somebody who can log in to the database, because whoever
+can do that can also change the setting. Every table that grows has the session in its key, so that it can be divided by
+a hash of the session. There are no foreign keys: a session is deleted under the lock of its row, and what is written
+beside it takes a share of that lock.
+
+A later migration that changes rows must lift the security first (`NO FORCE ROW LEVEL SECURITY`) and put it back: it is
+forced on the owner of the tables too, who would otherwise change the rows of one tenant only.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,6 +17,26 @@ from sightline.errors import StoreError
 
 if TYPE_CHECKING:
     from psycopg import Connection
+
+_TENANT = "tenant = current_setting('sightline.tenant', true)"
+_OPERATOR = "current_setting('sightline.operator', true) = 'on'"
+_DATA = ("session", "entry", "content", "derived", "code")
+_GUARDED = (*_DATA, "tenant", "token", "pace", "audit")
+_POLICIES = "\n".join(
+    (
+        *(f"ALTER TABLE {{schema}}.{table} ENABLE ROW LEVEL SECURITY;" for table in _GUARDED),
+        *(f"ALTER TABLE {{schema}}.{table} FORCE ROW LEVEL SECURITY;" for table in _GUARDED),
+        *(f"CREATE POLICY tenant ON {{schema}}.{table} USING ({_TENANT});" for table in (*_DATA, "pace")),
+        *(f"CREATE POLICY tenant ON {{schema}}.{table} FOR SELECT USING ({_TENANT});" for table in ("tenant", "token")),
+        *(
+            f"CREATE POLICY operator ON {{schema}}.{table} USING ({_OPERATOR});"
+            for table in ("tenant", "token", "pace")
+        ),
+        f"CREATE POLICY seen ON {{schema}}.audit FOR SELECT USING ({_TENANT} OR {_OPERATOR});",
+        f"CREATE POLICY added ON {{schema}}.audit FOR INSERT WITH CHECK ({_TENANT} OR {_OPERATOR});",
+        f"CREATE POLICY old ON {{schema}}.audit FOR DELETE USING ({_OPERATOR} AND at < now() - interval '30 days');",
+    )
+)
 
 MIGRATIONS: tuple[str, ...] = (
     # 1. `session.lines` counts the lines of a log. `tips` are what a writer must know of it, see `Tips`. Half of each
@@ -65,6 +90,58 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX ON {schema}.code (tenant, session);
     """,
+    # 2. Tenants, their tokens (of which only a hash is kept), the pace of their requests, and what was done (audit).
+    # `session.texts` counts the bytes in `content`, so that a tenant's use is a sum over its sessions.
+    # `session.lines` below 0 is a session that is deleted, a piece at a time: see `postgres_removal`.
+    # `pace` is not logged, because it may be lost at a crash, and so a request waits for no flush. Most of its pages
+    # stay free, because each request changes a row. Of `audit` nothing is changed, and only what is old is deleted.
+    # A limit of 0 is none.
+    """
+    ALTER TABLE {schema}.session ADD COLUMN texts bigint NOT NULL DEFAULT 0;
+    UPDATE {schema}.session SET texts = kept.bytes FROM (
+        SELECT tenant, session, sum(octet_length(data)) AS bytes FROM {schema}.content GROUP BY tenant, session
+    ) AS kept WHERE session.tenant = kept.tenant AND session.session = kept.session;
+    CREATE TABLE {schema}.tenant (
+        tenant text COLLATE "C" PRIMARY KEY,
+        created timestamptz NOT NULL DEFAULT clock_timestamp(),
+        requests_per_minute int NOT NULL DEFAULT 0,
+        most_bytes bigint NOT NULL DEFAULT 0,
+        keep_days int NOT NULL DEFAULT 0,
+        ended timestamptz
+    );
+    INSERT INTO {schema}.tenant (tenant)
+        SELECT 'default' UNION SELECT tenant FROM {schema}.session UNION SELECT tenant FROM {schema}.code;
+    CREATE TABLE {schema}.token (
+        token text COLLATE "C" PRIMARY KEY,
+        tenant text NOT NULL,
+        name text NOT NULL,
+        hash bytea NOT NULL UNIQUE,
+        created timestamptz NOT NULL DEFAULT clock_timestamp(),
+        expires timestamptz,
+        revoked timestamptz,
+        used timestamptz
+    ) WITH (fillfactor = 50);
+    CREATE INDEX ON {schema}.token (tenant);
+    CREATE UNLOGGED TABLE {schema}.pace (
+        tenant text PRIMARY KEY,
+        due timestamptz NOT NULL DEFAULT 'epoch',
+        wait double precision NOT NULL DEFAULT 0,
+        bytes bigint NOT NULL DEFAULT 0,
+        counted timestamptz NOT NULL DEFAULT 'epoch'
+    ) WITH (fillfactor = 10);
+    CREATE TABLE {schema}.audit (
+        number bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+        at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        tenant text NOT NULL,
+        token text NOT NULL,
+        action text NOT NULL,
+        subject text NOT NULL,
+        detail jsonb NOT NULL
+    );
+    CREATE INDEX ON {schema}.audit (tenant, number);
+    CREATE INDEX ON {schema}.audit (at);
+    """
+    + _POLICIES,
 )
 
 
@@ -76,6 +153,7 @@ def migrate(connection: "Connection[Any]", schema: str, migrations: tuple[str, .
     if _version(connection, schema) == len(migrations):
         return
     with connection.transaction():
+        connection.execute("SET LOCAL statement_timeout = 0")  # a migration of many rows takes as long as it takes
         connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"sightline.{schema}",))
         done = _version(connection, schema)
         if done > len(migrations):
