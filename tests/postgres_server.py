@@ -73,6 +73,10 @@ class PostgresServer:
         """A connection of the superuser, for a test that looks at the tables, or damages them."""
         return psycopg.connect(f"postgresql://admin@/postgres?host={self.folder}", autocommit=True)
 
+    def program(self, name: str) -> Path:
+        """A program of PostgreSQL, such as `pg_dump`."""
+        return self._bin / name
+
     def _run(self, program: str, *arguments: object, most_bytes: int = resource.RLIM_INFINITY) -> None:
         user = NOBODY if os.getuid() == 0 else None
         limits = ["prlimit", f"--fsize={most_bytes}"] if most_bytes != resource.RLIM_INFINITY else []

@@ -1,14 +1,17 @@
 """The list of all sessions: over projects and sources, counted once, found by words, in pages."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sightline import MemoryStores, Session
+from postgres_server import PostgresServer
+from sightline import MemoryStores, PostgresStores, Session
 from sightline.errors import SessionNotFound
 from sightline.log.stores.session_folder import Folder
+from sightline.replay.listed_logs import read_kept
 from sightline.replay.listed_sessions import Listed, Wanted
 from sightline.replay.log_count import LogCount
 from sightline.replay.offered_files import look_at
@@ -223,3 +226,29 @@ def test_sessions_in_other_stores_are_listed(home: Path) -> None:
     [row] = catalog.page(Wanted()).rows
     assert (row.id, row.title, row.updated) == ("m", "In memory", None)
     assert catalog.row("m") == row
+
+
+def test_what_was_counted_of_a_deleted_session_is_forgotten(home: Path, postgres: PostgresServer) -> None:
+    """In a database too; of another database, it stays; a name with a number sign is a file like others."""
+    kept = home / "home" / "session-list.msgpack"
+    keep(home / "o#ne", "odd", "In a folder with a number sign")
+    catalog = SessionCatalog(Places(home / "o#ne"))
+    catalog.page(Wanted())
+    catalog.keep()
+    with closing(PostgresStores(postgres.url())) as one, closing(PostgresStores(postgres.url())) as other:
+        for stores in (one, other):
+            for name in ("stays", "goes"):
+                with Session.new(stores=stores, session_id=name) as session:
+                    session.user("Hello")
+            catalog = SessionCatalog(Places(home / "one", stores=stores))
+            catalog.page(Wanted())
+            catalog.keep()
+        Folder(home / "o#ne").delete("odd")
+        one.delete("goes")
+        catalog = SessionCatalog(Places(home / "one", stores=one))
+        with Session.resume("stays", stores=one) as session:
+            session.user("More")
+        catalog.page(Wanted())
+        catalog.keep()
+        stay = {f"{one.where}#stays", f"{other.where}#goes", f"{other.where}#stays"}
+        assert set(read_kept(kept).logs) == stay

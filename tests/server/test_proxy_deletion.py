@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from through_proxy import HEADERS, PATHS, TOKEN, Talk, Through
-from upstream_script import answer, hang
+from upstream_script import answer, fail, hang
 
 from sightline.errors import SessionClosed
 from sightline.log.stores.session_folder import Folder
@@ -48,6 +48,21 @@ def test_a_log_that_another_program_deletes_begins_anew(tmp_path: Path) -> None:
         talk.say("Again")
         assert through.texts() == ["Hello", "One.", "Again", "Two."]
         assert through.totals.unlogged == 0
+
+
+def test_a_request_that_is_repeated_after_its_log_was_deleted_is_logged(tmp_path: Path) -> None:
+    """Although everything in it was known, so that nothing would be written."""
+    with Through(tmp_path, [fail(500), answer("One.")]) as through:
+        talk = Talk(through, "anthropic")
+        talk.list.append({"role": "user", "content": "Hello"})
+        assert through.post("anthropic", talk.body()).status_code == 500
+        logs = Folder(tmp_path, tmp_path / "logs")
+        while not any(b'"tools"' in logs.file(name).read_bytes() for name in logs.sessions()):
+            time.sleep(0.01)  # it is logged after it was sent, the tools last
+        logs.delete(through.names[0])
+        assert through.post("anthropic", talk.body()).status_code == 200
+        through.restart()
+        assert through.texts() == ["Hello", "One."]
 
 
 def test_a_conversation_that_is_being_answered_is_not_deleted(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from sightline.imports.conversation import Step
 from sightline.imports.log_part import LogPart, mark_of
 from sightline.imports.source import value_of
 from sightline.values.cautious import Cautious
+from sightline.values.decoders import decode_json
 from sightline.values.items import Role, plain_text
 from sightline.values.phrases import LOCALES, Phrases
 
@@ -110,7 +111,7 @@ def give_back(facts: dict[str, Any], folder: Path, locale: str = "") -> str:
 def load(file: Path) -> Kept | None:
     """Return what was kept; None if nothing was, or if it cannot be read."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Kept)
+        return decode_json(file.read_bytes(), Kept)
     except (OSError, msgspec.DecodeError):
         return None
 
@@ -203,7 +204,7 @@ def mcp_server(project: str) -> str:
     own = (Path(configured) if configured else Path.home()) / ".claude.json"
     for file in (own, Path(project) / ".mcp.json"):
         with suppress(OSError, msgspec.DecodeError):
-            found = msgspec.json.decode(file.read_bytes(), type=_Configuration)
+            found = decode_json(file.read_bytes(), _Configuration)
             here = (found.projects or {}).get(project, _Servers())
             for name, server in {**(found.mcpServers or {}), **(here.mcpServers or {})}.items():
                 if _is_ours(server):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sightline.adapters.claude_hooks import METERS, make_folder
+from sightline.values.decoders import convert
 
 WINDOW = 200_000  # tokens, if Claude Code does not say
 _WIDTH = 10  # columns of the bar
@@ -109,7 +110,7 @@ def _count_on(log: str, known: dict[str, Any], folder: str, file: str) -> dict[s
     from sightline.replay.claude_meter import Counts, count_on
 
     try:
-        before = msgspec.convert(known, Counts)
+        before = convert(known, Counts)
     except msgspec.ValidationError:
         before = Counts()
     counts = count_on(log, before)

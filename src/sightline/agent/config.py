@@ -39,6 +39,7 @@ from sightline.errors import BadInput
 from sightline.files.project import read_beginning
 from sightline.plan.strategies.project_choice import KEYS as CHOICE_KEYS
 from sightline.plan.strategies.project_choice import OTHER_KEYS
+from sightline.values.decoders import convert
 from sightline.values.phrases import LOCALES
 
 FILE = "sightline.toml"
@@ -305,14 +306,14 @@ def _struct(table: Any, kind: type[T], where: str) -> T:
         raise BadInput(f"{where} is a table")
     _known(table, [name for name in kind.__struct_fields__ if name not in ("label", "key_said")], where)
     try:
-        return msgspec.convert(table, kind, dec_hook=_secret)
+        return convert(table, kind, dec_hook=_secret)
     except msgspec.ValidationError as error:  # the message has the types and the place, not the value
         raise BadInput(f"{where}: {error}") from None
 
 
 def _secret(_: type, value: Any) -> Secret:
     try:
-        return Secret(msgspec.convert(value, str))
+        return Secret(convert(value, str))
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None  # then msgspec adds the place
 

@@ -14,6 +14,7 @@ import msgspec
 from sightline.agent.code.phrases import one_line
 from sightline.agent.code.phrases import say as say_code
 from sightline.agent.code.versions import is_code_id
+from sightline.values.decoders import convert
 from sightline.values.items import ToolDefinition
 from sightline.values.phrases import Phrases
 from sightline.wire.common import valid
@@ -215,7 +216,7 @@ _ITEMS: dict[str, Any] = {
 def _convert(value: Any, kind: Any) -> Any:
     """Return the value as one of this kind; None if it is none."""
     try:
-        return msgspec.convert(value, kind, strict=False)
+        return convert(value, kind, strict=False)
     except msgspec.ValidationError:
         return None
 

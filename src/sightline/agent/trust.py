@@ -28,6 +28,7 @@ from sightline.errors import Unwritable
 from sightline.log.stores.disk import make_directory
 from sightline.log.stores.side_files import locked_in_place
 from sightline.values.clock import wall_clock
+from sightline.values.decoders import decode_json
 
 FILE = "trusted.json"
 _FOLDER, _NOT_FOLDER = "folder", "not the folder"  # stand where a file has its fingerprint
@@ -335,7 +336,7 @@ class Trusted:
 
     def _approvals(self) -> dict[str, _Approval]:
         try:
-            found = msgspec.json.decode(self._file.read_bytes(), type=dict[str, str | _Approval])
+            found = decode_json(self._file.read_bytes(), dict[str, str | _Approval])
         except (OSError, msgspec.DecodeError):
             return {}  # nothing is approved
         return {key: _Approval(each) if isinstance(each, str) else each for key, each in found.items()}

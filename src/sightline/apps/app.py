@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from sightline.apps.elements import Element, Page
 from sightline.errors import BadInput, InvalidSourceData
+from sightline.values.decoders import convert
 from sightline.values.items import Lod
 from sightline.values.pattern import pattern
 
@@ -89,7 +90,7 @@ class App:
         declaring = [kind for kind in reversed(type(self).__mro__) if kind not in (object, App)]
         hints = {name: hint for kind in declaring for name, hint in get_annotations(kind, eval_str=True).items()}
         for name, value in state.items():
-            setattr(self, name, msgspec.convert(value, hints[name]) if name in hints else value)
+            setattr(self, name, convert(value, hints[name]) if name in hints else value)
 
     def says(self, en: str, zh: str) -> str:
         """Return the text in the session's language."""

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from sightline.errors import BadInput
+from sightline.values.decoders import convert
 from sightline.values.items import Lod
 
 # The version of this value's format. The minimum fields (app, session, version, level, anchors) are never removed, new
@@ -154,6 +155,6 @@ def from_json(data: bytes | str) -> Context:
         levels = {lod.name.title(): lod for lod in Lod}
         if state["currentLod"] not in levels:
             raise BadInput(f"currentLod {state['currentLod']!r} is no level; choose one of {', '.join(levels)}")
-        return msgspec.convert({**fields, "state": {**state, "currentLod": levels[state["currentLod"]]}}, Context)
+        return convert({**fields, "state": {**state, "currentLod": levels[state["currentLod"]]}}, Context)
     except (msgspec.MsgspecError, KeyError, TypeError, UnicodeError, RecursionError) as error:
         raise BadInput(f"this is no context: {error}") from error

@@ -28,6 +28,7 @@ from sightline.files.folders import PROJECT, Folders
 from sightline.log.annotations import WindowNote
 from sightline.log.conflict import retry_on_conflict
 from sightline.values.clock import Clock
+from sightline.values.decoders import convert
 from sightline.values.items import Call, Lod, ToolDefinition
 from sightline.values.lock import locked
 from sightline.values.phrases import say
@@ -143,7 +144,7 @@ class Host:
             raise UnknownApp(name, list(self.apps))
         kind = self.apps[name]
         try:
-            own = msgspec.convert(msgspec.to_builtins(replace(kind.options, **options)), Options)
+            own = convert(msgspec.to_builtins(replace(kind.options, **options)), Options)
         except (TypeError, msgspec.ValidationError) as error:
             raise BadInput(f"options of a window: {error}; there are {', '.join(Options.__struct_fields__)}") from error
         self._log.catch_up()

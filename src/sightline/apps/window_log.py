@@ -18,6 +18,7 @@ from sightline.log.branches import Placed
 from sightline.log.journal import Journal
 from sightline.log.stores import Span
 from sightline.values.clock import iso, milliseconds
+from sightline.values.decoders import convert
 from sightline.values.items import Lod
 from sightline.values.phrases import say
 
@@ -196,6 +197,6 @@ def options_to_log(options: Options, app: type[App]) -> Options | None:
 def _options(noted: dict[str, Any] | None) -> Options | None:
     """Return the options of a note. None means the app's own: also for options that another version wrote."""
     try:
-        return msgspec.convert(noted, Options) if noted is not None else None
+        return convert(noted, Options) if noted is not None else None
     except msgspec.ValidationError:
         return None

@@ -21,11 +21,13 @@ from sightline.agent.config import read_config
 from sightline.agent.models.discovery import Found, Listening, candidates
 from sightline.cli.options import Place
 from sightline.cli.render import human_size
+from sightline.cli.tenant import database_tenants
 from sightline.errors import BadInput, SightlineError
 from sightline.log.stores.disk import OsDisk, make_directory
 from sightline.plan.strategies.project_choice import chosen
 from sightline.server.access_token import TOKEN_FILE
 from sightline.session.session import Session
+from sightline.values.decoders import decode_json
 from sightline.values.tokens import DEFAULT_ENCODING, counter
 
 State = Literal["good", "note", "broken"]
@@ -160,6 +162,8 @@ def check_database(here: Place) -> Iterator[Check]:
         yield Check("store", "broken", "store unreachable", "reach database", facts | {"why": str(error)})
         return
     yield Check("store", "good", "store reachable", facts=facts)
+    if role := database_tenants(here).unguarded_role():
+        yield Check("store", "note", "store unguarded", "use ordinary role", {"role": role})
 
 
 def check_newest(here: Place) -> Iterator[Check]:
@@ -312,7 +316,7 @@ def _served_version(port: int) -> str:
     connection = HTTPConnection("127.0.0.1", port, timeout=PORT_SECONDS)
     try:
         connection.request("GET", "/healthz")  # needs no token
-        told = msgspec.json.decode(connection.getresponse().read(_LONGEST_ANSWER), type=_Health)
+        told = decode_json(connection.getresponse().read(_LONGEST_ANSWER), _Health)
     except (OSError, HTTPException, msgspec.DecodeError, UnicodeDecodeError):
         return ""
     finally:

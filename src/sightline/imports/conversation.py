@@ -32,6 +32,15 @@ class Line(NamedTuple):
     use: Use = Use.METADATA  # what the import makes of it, once its step is known
 
 
+class FileMark(Struct, frozen=True, array_like=True):
+    """A file as it was when it was imported, by which it is known again on any machine: by its name and beginning."""
+
+    name: str
+    size: int
+    compared: int  # bytes of its beginning
+    digest: str  # of these
+
+
 class Turn(Struct, frozen=True, kw_only=True):
     """One message that a line of the source says."""
 
@@ -67,13 +76,14 @@ class Conversation(Protocol):
     """One recorded conversation. Its source is read again by each call, a step at a time.
 
     kind: the format. name: where it was found, for people. modified: when its file was last changed, in seconds since
-    1970; 0 if that is not known.
+    1970; 0 if that is not known. mark: the file as it is now; None if it is no file.
     is_list: it is one JSON document, whose messages are counted as lines; `envelope` is what stands around them.
     """
 
     kind: str
     name: str
     modified: float
+    mark: FileMark | None
     is_list: bool
     envelope: dict[str, Any] | None
 

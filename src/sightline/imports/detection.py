@@ -82,8 +82,9 @@ def _in_folder(
 
 
 def _in_file(source: Source, wire: str) -> Iterator[Conversation]:
+    mark = source.mark()
     for found in _read_file(source, wire):
-        found.modified = source.modified
+        found.modified, found.mark = source.modified, mark
         yield found
 
 

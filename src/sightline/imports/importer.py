@@ -186,7 +186,7 @@ class _Writer:
             self._size += sum(len(line.data) for line in step.lines)
             if step.compaction is not None or self._size > _BATCH:
                 self._flush()
-        self._flush()
+        self._flush(is_last=True)
         self._journal.store.sync()
 
     def _write_tools(self) -> None:
@@ -196,8 +196,11 @@ class _Writer:
         digest = blake2b(encoded, digest_size=16).hexdigest()
         self._journal.annotate((entries.TOOLS, ToolsNote(digest, tokens, read)))
 
-    def _flush(self) -> None:
-        """Write the steps so far as one batch: entries, the lines that they come from, and how far it came."""
+    def _flush(self, *, is_last: bool = False) -> None:
+        """Write the steps so far as one batch: entries, the lines that they come from, and how far it came.
+
+        `is_last`: all of the source is written with it, so its file is noted with its size.
+        """
         turns = [turn for step in self._steps for turn in step.turns]
         made = iter(self._entries(turns))
         drafts: list[Entry] = []
@@ -208,8 +211,8 @@ class _Writer:
             drafts += own
             drafts += (self._journal.drafts.annotation(entries.SOURCE, note) for note in self._kept(step, own))
         self.messages += len(turns)
-        if drafts:
-            drafts.append(self._journal.drafts.annotation(entries.IMPORT, self._progress()))
+        if drafts or (is_last and self._conversation.mark is not None):
+            drafts.append(self._journal.drafts.annotation(entries.IMPORT, self._progress(is_last=is_last)))
             self._journal.append(drafts)
         self._steps, self._size = [], 0
 
@@ -226,10 +229,13 @@ class _Writer:
                 self.uses[line.type][line.use] += 1
                 yield note_of(line, made if self._conversation.is_active(line.number) else ())
 
-    def _progress(self) -> ImportNote:
-        found = self._conversation
+    def _progress(self, *, is_last: bool) -> ImportNote:
+        found, mark = self._conversation, self._conversation.mark
+        if mark is not None and not is_last:
+            mark = replace(mark, size=0)  # if it ends here, the rest is still new
         name, lines = Path(found.name).name, max(self._last, self._done)
-        return ImportNote(found.kind, name, lines, self._digest.hexdigest(), found.envelope, found.is_list, self._torn)
+        digest = self._digest.hexdigest()
+        return ImportNote(found.kind, name, lines, digest, found.envelope, found.is_list, self._torn, mark)
 
     def _entries(self, turns: list[Turn]) -> list[Entry]:
         drafts, _ = self._journal.drafted([accept.check_message(turn.message) for turn in turns])

@@ -11,7 +11,7 @@ import msgspec
 
 from sightline import wire
 from sightline.errors import BadInput
-from sightline.imports.conversation import Line, Step, Turn, Use, summed
+from sightline.imports.conversation import FileMark, Line, Step, Turn, Use, summed
 from sightline.imports.source import Source, value_of
 from sightline.values.items import Message, Usage
 from sightline.wire import anthropic, langchain, registry
@@ -34,6 +34,7 @@ class MessageList:
 
     kind = "messages"
     modified = 0.0
+    mark: FileMark | None = None
 
     def __init__(
         self,

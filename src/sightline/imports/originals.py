@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.imports.conversation import Line
+from sightline.imports.conversation import FileMark, Line
 from sightline.imports.source import value_of
 from sightline.log import entries
 from sightline.log.entries import Entry
 from sightline.log.stores import Store
+from sightline.values.decoders import convert
 
 _TEXT = "\x00text"  # the key of an object that stands in the place of a text: no program writes it
 _LONG = 64  # characters: a shorter text is stored again, because its place would be no shorter
@@ -31,6 +32,7 @@ class ImportNote(msgspec.Struct, omit_defaults=True):
     envelope: Any = None  # what stands around the messages of a list
     is_list: bool = False
     torn: bytes = b""  # a last line that was not complete: it is read again
+    file: FileMark | None = None  # the file, so that it is known on every machine how far it was imported
 
 
 class SourceNote(msgspec.Struct, omit_defaults=True):
@@ -144,7 +146,7 @@ def _lines(store: Store) -> Iterator[bytes]:
         except entries.UNREADABLE:
             continue
         if found.get("subtype") == entries.SOURCE:
-            note = msgspec.convert(found["data"], SourceNote)
+            note = convert(found["data"], SourceNote)
             is_new = True
             if torn.raw and torn.line != note.line:
                 yield torn.raw

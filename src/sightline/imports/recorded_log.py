@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from sightline.imports.conversation import Line, Step
+from sightline.imports.conversation import FileMark, Line, Step
 from sightline.imports.source import Source, value_of
 
 
@@ -23,6 +23,7 @@ class RecordedLog(ABC):
 
     kind: str
     modified = 0.0
+    mark: FileMark | None = None
     profile = ""
     tools: tuple[Any, ...] = ()
     is_list = False

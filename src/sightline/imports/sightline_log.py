@@ -9,7 +9,7 @@ import msgspec
 
 from sightline import wire
 from sightline.errors import BadInput
-from sightline.imports.conversation import Compaction, Line, Step, Turn, Use, summed
+from sightline.imports.conversation import Compaction, FileMark, Line, Step, Turn, Use, summed
 from sightline.imports.source import Source
 from sightline.log import entries as log
 from sightline.log.annotations import CompactNote, ReceiptNote, ToolsNote, UncompactNote
@@ -38,6 +38,7 @@ class SightlineLog:
 
     kind = "Sightline"
     modified = 0.0
+    mark: FileMark | None = None
     is_list = False
     envelope: dict[str, Any] | None = None
 

@@ -9,6 +9,7 @@ import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterator
+from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -16,10 +17,11 @@ from typing import IO, Any
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.imports.conversation import Line
+from sightline.imports.conversation import FileMark, Line
 
 LONGEST = 256 << 20  # bytes of a line, or of a document that is one JSON value: these have to be in memory whole
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"  # the first bytes of compressed files
+_COMPARED = 1 << 16  # bytes at the beginning of a file by which it is known again
 _SETTLED = 2_000_000_000  # nanoseconds: in a folder changed just now, another file may come at the same time
 _BLANK = b" \t\r\n\x00"  # some programs leave NUL bytes behind after a crash
 
@@ -62,6 +64,17 @@ class Source:
             return self._path.stat().st_mtime
         except OSError:  # whoever reads it says so
             return 0.0
+
+    def mark(self) -> FileMark | None:
+        """Return by what the file is known again; None if it is no file."""
+        if self._data is not None or self.name == "-":
+            return None
+        try:
+            size = self._path.stat().st_size
+            compared = min(size, _COMPARED)
+            return FileMark(self._path.name, size, compared, begin_digest(self._path, compared))
+        except OSError:  # whoever reads it says so
+            return None
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines that are not blank, with their numbers.
@@ -115,6 +128,12 @@ class Source:
         if first.startswith(_ZSTD):
             raise BadInput(f"{self.name} is compressed with zstd; unpack it first: zstd -d {self.name}")
         return gzip.GzipFile(fileobj=raw) if first.startswith(_GZIP) else raw  # type: ignore[return-value]
+
+
+def begin_digest(path: Path, size: int) -> str:
+    """Return a digest of the first so many bytes of a file. Raises OSError."""
+    with path.open("rb") as file:
+        return blake2b(file.read(size), digest_size=16).hexdigest()
 
 
 def _spooled(stream: IO[bytes]) -> Path:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from sightline.log.columns import Column, State, Timeline
 from sightline.log.stores import Span, Store, Tips
+from sightline.values.decoders import decode_json
 
 FORMAT = 19
 NAME = "columns"
@@ -83,7 +84,7 @@ def _read(data: memoryview, store: Store) -> Index | None:
         return None
     from sightline.shorten.levels import levels_format
 
-    header = msgspec.json.decode(encoded, type=_Header)
+    header = decode_json(encoded, _Header)
     is_known = header.format == (FORMAT, levels_format())
     if not is_known or line_hash(store, Span(*header.last_line)) != header.last_hash:
         return None

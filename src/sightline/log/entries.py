@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from sightline.errors import BadInput
+from sightline.values.decoders import convert, decode_json, json_decoder
 from sightline.values.items import Call, Item, Kind, Opaque, Part, Result, Text, Usage
 
 BOUNDARY = "compact_boundary"
@@ -136,9 +137,9 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises for a damaged line, or for one that was made to break the decoder."""
 
 _encoder = msgspec.json.Encoder()
-_entry_decoder = msgspec.json.Decoder(Entry)
-_tip_decoder = msgspec.json.Decoder(Tip)
-_parts_decoder = msgspec.json.Decoder(list[Part])
+_entry_decoder = json_decoder(Entry)
+_tip_decoder = json_decoder(Tip)
+_parts_decoder = json_decoder(list[Part])
 _any_decoder = msgspec.json.Decoder()
 
 
@@ -203,7 +204,7 @@ def _unknown_parts(content: Any) -> list[Part]:
     parts: list[Part] = []
     for block in content if isinstance(content, list) else [content]:
         try:
-            parts.append(msgspec.convert(block, Part))
+            parts.append(convert(block, Part))
         except msgspec.ValidationError:
             raw = block if isinstance(block, dict) else {"value": block}
             parts.append(Opaque("", str(raw.get("type", "value")), raw))
@@ -213,7 +214,7 @@ def _unknown_parts(content: Any) -> list[Part]:
 def decode_data(entry: Entry, type_: type[T]) -> T:
     """Decode the content of an annotation. Raises BadInput if another program wrote it in another form."""
     try:
-        return msgspec.json.decode(entry.data, type=type_)
+        return decode_json(entry.data, type_)
     except UNREADABLE as error:
         raise BadInput(f"entry {entry.uuid} ({entry.subtype}) has content of another form: {error}") from error
 

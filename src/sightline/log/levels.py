@@ -19,6 +19,7 @@ from sightline.log.stores import Span, Store
 from sightline.shorten import is_file_read, purpose_of, subject_of
 from sightline.shorten.labels import without_handle
 from sightline.values import excerpt
+from sightline.values.decoders import decode_json
 from sightline.values.escape import Escape, escape, escape_parts
 from sightline.values.items import Call, File, Image, Item, Kind, Lod, Opaque, Part, Result, Text, arguments, plain_text
 from sightline.values.phrases import say
@@ -272,7 +273,7 @@ def _escaped(parts: tuple[Part, ...], escape: Escape, *, titled: bool) -> tuple[
 def _arguments(text: str) -> dict[str, Any]:
     """The shortened arguments of a call. What a damaged log has in their place becomes one argument."""
     try:
-        return msgspec.json.decode(text, type=dict[str, Any])
+        return decode_json(text, dict[str, Any])
     except msgspec.DecodeError:
         return {"arguments": text}
 

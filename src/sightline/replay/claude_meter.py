@@ -13,6 +13,7 @@ from msgspec import Raw, Struct, field
 from sightline.imports.log_part import LogPart, mark_of
 from sightline.replay.file_reads import READS, FileReads, file_of
 from sightline.shorten.call_subject import purpose_of
+from sightline.values.decoders import decode_json, json_decoder
 from sightline.values.items import Call
 
 MOST_BYTES = 4 << 20  # that one call reads: of a longer log the next calls read the rest
@@ -67,7 +68,7 @@ class Counts(Struct):
     waiting: dict[str, str] = field(default_factory=dict)  # id of a call → digest of the file that it reads
 
 
-_decoder = msgspec.json.Decoder(_Line)
+_decoder = json_decoder(_Line)
 
 
 def count_on(log: str | Path, counts: Counts, *, most: int = MOST_BYTES) -> Counts:
@@ -135,5 +136,5 @@ def _digest(file: str) -> str:
 
 
 def _text(content: Raw) -> str:
-    found = msgspec.json.decode(content, type=str | list[_Text] | None)
+    found = decode_json(content, str | list[_Text] | None)
     return found if isinstance(found, str) else "\n".join(each.text for each in found or ())

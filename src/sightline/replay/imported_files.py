@@ -1,7 +1,12 @@
-"""Imports files into the folder of imported sessions, and remembers from which file each session came."""
+"""Imports files as sessions, and knows from which file each session came.
+
+In the folder of imported sessions a file remembers that, by path. In a database each session's own log says it, by the
+name and the beginning of its file, so that every machine that has the file knows how far it was imported.
+"""
 
 import os
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -10,13 +15,16 @@ import msgspec
 from msgspec import Struct
 
 from sightline.errors import BadInput, Locked
+from sightline.imports.conversation import FileMark
 from sightline.imports.detection import conversations
 from sightline.imports.importer import Imported, import_into
-from sightline.imports.source import Source
+from sightline.imports.source import Source, begin_digest
 from sightline.log.stores.disk import make_directory
+from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.side_files import locked_in_place, read_whole, replace_whole
 from sightline.replay.offered_files import Offered
 from sightline.replay.places import Place
+from sightline.values.decoders import decode_json
 
 _NOTES = "files.json"
 _READINGS = 2  # most files are read twice
@@ -47,17 +55,56 @@ class Import(NamedTuple):
 class ImportedFiles:
     """The files that were imported to one place."""
 
-    def __init__(self, place: Place, offered: Callable[[], Iterable[Offered]] = tuple) -> None:
-        """`offered` are the files that are offered now: one that is given may be a copy of one of them."""
-        self.place, self._file, self._offered = place, place.project / _NOTES, offered
+    def __init__(
+        self,
+        place: Place,
+        offered: Callable[[], Iterable[Offered]] = tuple,
+        marks: Callable[[], Iterable[tuple[str, FileMark]]] = tuple,
+    ) -> None:
+        """`offered` are the files that are offered now: one that is given may be a copy of one of them.
+
+        `marks` are the sessions of a database whose logs say which file they come from.
+        """
+        self.place, self._file, self._offered, self._marks = place, place.project / _NOTES, offered, marks
         self._known: tuple[bytes, dict[str, Origin]] = (b"", {})
+        self._digests: dict[tuple[Offered, int], str] = {}  # of the beginnings of files
 
     def origins(self) -> dict[str, Origin]:
-        """Return what was imported, by the path of its file."""
+        """Return what was imported, by the path of its file. In a database: of the files that are offered now."""
+        return self._noted() if self._has_folder else dict(self._marked())
+
+    @property
+    def _has_folder(self) -> bool:
+        return isinstance(self.place.stores, Folder)
+
+    def _marked(self) -> Iterator[tuple[str, Origin]]:
+        marks: defaultdict[str, dict[tuple[int, str], list[tuple[str, FileMark]]]] = defaultdict(dict)
+        for session_id, mark in self._marks():
+            marks[mark.name].setdefault((mark.compared, mark.digest), []).append((session_id, mark))
+        if not marks:
+            return
+        offered = [*self._offered()]
+        for each in offered:
+            for (compared, digest), found in marks.get(each.path.name, {}).items():
+                if each.size >= compared and self._begins_as(each, compared) == digest:
+                    size = max(mark.size for _, mark in found)  # if a file holds several, only some have grown
+                    yield str(each.path), Origin(size, 0, tuple(session_id for session_id, _ in found))
+        now = set(offered)
+        self._digests = {key: digest for key, digest in self._digests.items() if key[0] in now}
+
+    def _begins_as(self, file: Offered, compared: int) -> str:
+        if (file, compared) not in self._digests:
+            try:
+                self._digests[file, compared] = begin_digest(file.path, compared)
+            except OSError:  # deleted since
+                return ""
+        return self._digests[file, compared]
+
+    def _noted(self) -> dict[str, Origin]:
         data = read_whole(self._file)
         if data != self._known[0]:
             try:
-                self._known = (data, msgspec.json.decode(data or b"{}", type=dict[str, Origin]))
+                self._known = (data, decode_json(data or b"{}", dict[str, Origin]))
             except msgspec.DecodeError:  # only where sessions came from is lost
                 self._known = (data, {})
         return self._known[1]
@@ -78,7 +125,8 @@ class ImportedFiles:
             BadInput: it is no recorded conversation, or what was imported has changed since.
             ImportStopped: it was stopped.
         """
-        make_directory(self.place.project)
+        if self._has_folder:
+            make_directory(self.place.project)
         done: list[Imported] = []
         refused = ""
         most = max(MOST_UNPACKED, file.stat().st_size)
@@ -92,8 +140,7 @@ class ImportedFiles:
             if not done:
                 raise
             refused = str(error)
-        origin_of = offered if offered is not None else self._original(file)
-        if origin_of is not None:
+        if self._has_folder and (origin_of := offered if offered is not None else self._original(file)) is not None:
             self._remember(origin_of, tuple(each.session for each in done))
         return Import(done, refused)
 
@@ -101,7 +148,7 @@ class ImportedFiles:
         """Note where sessions came from. Another process may do the same, and neither note is lost."""
         origin = Origin(offered.size, offered.changed, sessions)
         with suppress(OSError, Locked), locked_in_place(self._file.with_suffix(".lock"), os.O_CREAT):
-            replace_whole(self._file, msgspec.json.encode({**self.origins(), str(offered.path): origin}))
+            replace_whole(self._file, msgspec.json.encode({**self._noted(), str(offered.path): origin}))
 
     def _original(self, file: Path) -> Offered | None:
         """Return the offered file that this one is a copy of, as long as the copy is; None if there is none."""

@@ -16,6 +16,7 @@ from sightline.log.stores.side_files import read_whole
 from sightline.replay.log_count import Counted, LogCount
 from sightline.replay.offered_files import CLAUDE_CODE, CODEX, SIGHTLINE, SOURCES, FirstLook
 from sightline.replay.places import Place
+from sightline.values.decoders import decode_msgpack
 
 HEAD = 1 << 15  # bytes of a log in which its title is looked for
 PROXY = "proxy"
@@ -198,7 +199,7 @@ def source_named(session_id: str) -> str:
 def read_kept(file: Path) -> KeptList:
     """Return what an earlier run kept; nothing if that was another version."""
     with suppress(msgspec.DecodeError):
-        found = msgspec.msgpack.decode(read_whole(file) or b"\x80", type=KeptList)
+        found = decode_msgpack(read_whole(file) or b"\x80", KeptList)
         if found.version == __version__:
             return found
     return KeptList()  # of another version, which may have counted in another way

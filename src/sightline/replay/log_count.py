@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from sightline.errors import BadInput
-from sightline.imports.conversation import summed
+from sightline.imports.conversation import FileMark, summed
 from sightline.imports.harness_text import command_words, divided
 from sightline.imports.originals import ImportNote
 from sightline.log import entries
@@ -23,6 +23,7 @@ from sightline.log.columns import LABELLED
 from sightline.replay.file_reads import FileReads
 from sightline.session.accept import check_settings
 from sightline.values.clock import milliseconds
+from sightline.values.decoders import decode_json, json_decoder
 from sightline.values.items import Call, Usage, plain_text
 from sightline.values.screen_text import first_words
 from sightline.values.settings import Settings
@@ -67,7 +68,7 @@ class _Faults(Struct):
     faults: list[str] = []
 
 
-_decoder = msgspec.json.Decoder(_Line)
+_decoder = json_decoder(_Line)
 
 
 class Counted(Struct, omit_defaults=True):
@@ -76,6 +77,7 @@ class Counted(Struct, omit_defaults=True):
     title: str = ""  # the beginning of the user's first question
     project: str = ""  # the folder that it was first about; empty: not known
     kind: str = ""  # of the file that it was imported from; empty: it was not imported
+    file: FileMark | None = None  # that it was imported from, as it was then
     created: int | None = None  # seconds since 1970
     entries: int = 0
     items: int = 0
@@ -218,19 +220,20 @@ class LogCount:
                 self._boundary = True
             case entries.RECEIPT:
                 self._found.composed += 1
-                self._found.faults += len(msgspec.json.decode(line.data, type=_Faults).faults)
+                self._found.faults += len(decode_json(line.data, _Faults).faults)
             case entries.HEAD_MOVED:
-                self._found.branch = name = msgspec.json.decode(line.data, type=HeadNote).branch
+                self._found.branch = name = decode_json(line.data, HeadNote).branch
                 if name and name not in self._found.branches:
                     self._found.branches.append(name)
             case entries.PIN:
-                pin = msgspec.json.decode(line.data, type=PinNote)
+                pin = decode_json(line.data, PinNote)
                 if pin.what in ("pin", "unpin"):
                     self._marks[pin.item] = pin.what
             case entries.SETTINGS:
                 self._found.error = _flaw(line.data)
             case entries.IMPORT:
-                self._found.kind = self._found.kind or msgspec.json.decode(line.data, type=ImportNote).kind
+                note = decode_json(line.data, ImportNote)
+                self._found.kind, self._found.file = self._found.kind or note.kind, note.file
 
 
 def own_words(content: Any) -> str:
@@ -258,7 +261,7 @@ def _texts(blocks: Iterable[Any]) -> Iterator[str]:
 def _flaw(data: Raw) -> str:
     """Return why a session with these settings cannot be opened; empty if it can."""
     try:
-        check_settings(msgspec.json.decode(data, type=Settings))
+        check_settings(decode_json(data, Settings))
     except BadInput as error:
         return str(error)
     return ""

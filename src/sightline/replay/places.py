@@ -9,9 +9,10 @@ from typing import NamedTuple
 import msgspec
 
 from sightline.errors import SessionNotFound
-from sightline.log.stores import Stores
+from sightline.log.stores import Stores, as_placed
 from sightline.log.stores.project_folder import folder_name
 from sightline.log.stores.session_folder import Folder, sightline_home
+from sightline.values.decoders import decode_json
 
 IMPORTED = "imported"
 _AT = "@"  # between the id of a session and its place; no id has it
@@ -37,7 +38,9 @@ class Place(NamedTuple):
 class Places:
     """The places whose sessions are shown: those of one project and imported ones; `everywhere`: of all projects.
 
-    Imported sessions are in a folder of their own: of the user, or of the project if only that is shown.
+    Imported sessions are in a folder of their own: of the user, or of the project if only that is shown. In a database
+    they are among the others, because every server and command that uses it must see them; but not if those of all
+    projects of this machine are shown, because looking at a file of this machine must not show it to others.
     """
 
     def __init__(
@@ -50,12 +53,14 @@ class Places:
     ) -> None:
         self.everywhere, self.home = everywhere, Path(root or sightline_home())
         self.own = Place("", Path(project), stores if stores is not None else Folder(project, root))
-        above = self.own.stores.path if isinstance(self.own.stores, Folder) and not everywhere else self.home
-        self.imported = Place(IMPORTED, above / IMPORTED, Folder.at(above / IMPORTED))
+        placed = as_placed(stores) if stores is not None else None
+        self.where = placed.where if placed is not None else str(self.home)  # in words, for errors
+        self.imported = self._place_for_imports()
 
     def all(self) -> list[Place]:
         """Return the places that there are now."""
-        return [self.own, *(self._others() if self.everywhere else ()), self.imported]
+        imported = () if self.imported is self.own else (self.imported,)
+        return [self.own, *(self._others() if self.everywhere else ()), *imported]
 
     def find(self, full_id: str) -> tuple[Place, str]:
         """Return the place of a session, and its id there. Whether it exists is not looked at.
@@ -65,13 +70,22 @@ class Places:
         session_id, at, key = full_id.partition(_AT)
         if not at:
             return self.own, session_id
-        if key == IMPORTED:
+        if key == self.imported.key:
             return self.imported, session_id
         for place in self._others() if self.everywhere else ():
             if place.key == key:
                 assert isinstance(place.stores, Folder)
                 return place._replace(project=_project_of(place.stores, session_id)), session_id
-        raise SessionNotFound(full_id, str(self.home))
+        raise SessionNotFound(full_id, self.where)
+
+    def _place_for_imports(self) -> Place:
+        above, own = self.home, self.own.stores
+        if not self.everywhere:
+            if isinstance(own, Folder):
+                above = own.path
+            elif as_placed(own) is not None:
+                return self.own
+        return Place(IMPORTED, above / IMPORTED, Folder.at(above / IMPORTED))
 
     def _others(self) -> list[Place]:
         own = self.own.stores.path if isinstance(self.own.stores, Folder) else None
@@ -93,7 +107,7 @@ def _project_of(folder: Folder, session_id: str) -> Path:
     with suppress(OSError), folder.file(session_id).open("rb") as file:
         for line in file.read(_BEGINNING).split(b"\n"):
             with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                cwd = msgspec.json.decode(line, type=_Entry).cwd
+                cwd = decode_json(line, _Entry).cwd
                 if cwd and folder_name(cwd) == folder.path.name and Path(cwd).is_dir():
                     return Path(cwd)
     return folder.path

@@ -17,6 +17,7 @@ from sightline.log import entries
 from sightline.log.stores import Store
 from sightline.session.inspection import item_page
 from sightline.session.session import Session
+from sightline.values.decoders import decode_json
 from sightline.values.items import Call, Item, Kind, Part, Result, Role, arguments, plain_text
 
 _PAGE = 256  # items that are read at once
@@ -132,12 +133,12 @@ def item_of(store: Store, line_id: str) -> str | None:
     store.refresh()
     for each in store.scan():
         try:
-            entry = msgspec.json.decode(each.data, type=_Entry)
+            entry = decode_json(each.data, _Entry)
             if entry.subtype != entries.SOURCE:
                 seqs = {} if is_new else seqs
                 seqs[entry.uuid], is_new = entry.seq, False
                 continue
-            is_new, note = True, msgspec.json.decode(entry.data, type=SourceNote)
+            is_new, note = True, decode_json(entry.data, SourceNote)
         except entries.UNREADABLE:
             continue
         if note.line == line:

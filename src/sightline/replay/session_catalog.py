@@ -17,12 +17,23 @@ from msgspec.structs import replace
 
 from sightline import __version__
 from sightline.errors import BadSessionId
+from sightline.imports.conversation import FileMark
 from sightline.log.stores import as_placed, check_session_id
 from sightline.log.stores.disk import make_directory
+from sightline.log.stores.postgres_database import is_address
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.side_files import replace_whole
 from sightline.replay.imported_files import ImportedFiles
-from sightline.replay.listed_logs import HEAD, KeptList, ListedLog, StoredLog, UnplacedLog, UnplacedLogs, read_kept
+from sightline.replay.listed_logs import (
+    HEAD,
+    KeptCount,
+    KeptList,
+    ListedLog,
+    StoredLog,
+    UnplacedLog,
+    UnplacedLogs,
+    read_kept,
+)
 from sightline.replay.listed_sessions import Listed, Page, SessionSource, Wanted, row_filter, row_order, session_row
 from sightline.replay.log_count import Counted
 from sightline.replay.offered_files import (
@@ -40,6 +51,7 @@ from sightline.values.items import Usage
 _MOST_HEADS = 200  # logs, and files, whose beginning is read for one list; others are read in the background
 _PAGE_BYTES = 1 << 24  # of logs that are counted for one page, before it is shown with what is known
 _ROW_BYTES = 1 << 23  # of one log that are counted before it is described
+_MOST_OTHERS = 10_000  # logs in databases that are not listed now, of which is kept what was counted
 _KEPT = "session-list.msgpack"
 
 
@@ -55,7 +67,7 @@ class SessionCatalog:
         """`offered` are files and folders whose recordings are listed too. `cost_of` what was used, by model."""
         self.places, self._cost_of = places, cost_of
         self._offered = OfferedFiles(offered, self._home_folders)
-        self.imported = ImportedFiles(places.imported, lambda: self._offered_now().values())
+        self.imported = ImportedFiles(places.imported, lambda: self._offered_now().values(), self._marks)
         self._unplaced = [UnplacedLogs(place) for place in places.all() if as_placed(place.stores) is None]
         self._lock = RLock()
         self._logs: dict[str, ListedLog] = {}  # by path
@@ -119,8 +131,7 @@ class SessionCatalog:
         """Keep what was counted, for the next run. If that is not possible, nothing is kept."""
         with self._lock:
             if self._is_new:
-                # Those that another list of this user knows stay, unless they are gone.
-                logs = {path: kept for path, kept in self._before.logs.items() if "#" in path or _exists(path)}
+                logs = self._still_there(self._before.logs)
                 logs |= {path: log.kept() for path, log in self._logs.items() if log.is_ready}
                 looks = {path: look for path, look in self._before.looks.items() if _exists(path)}
                 with suppress(OSError):  # a newcomer has no such folder yet
@@ -177,7 +188,7 @@ class SessionCatalog:
     def _bring_in(self, file: Offered) -> str:
         """Import a file, or what is new in it. Return the id of its session."""
         origin, stores = self.imported.origins().get(str(file.path)), self.places.imported.stores
-        is_same = origin is not None and (origin.size, origin.changed) == (file.size, file.changed)
+        is_same = origin is not None and origin.size == file.size and origin.changed in (0, file.changed)
         if origin is not None and is_same and origin.sessions and origin.sessions[0] in stores.sessions():
             return origin.sessions[0]
         return self.imported.bring_in(file.path, file).imported[0].session
@@ -191,6 +202,18 @@ class SessionCatalog:
     def _read(self, log: ListedLog, most: int) -> int:
         self._is_new = True
         return log.read(most)
+
+    def _still_there(self, kept: dict[str, KeptCount]) -> dict[str, KeptCount]:
+        """Return those of other lists of this user that are not gone. Of other databases nobody knows: the newest stay.
+
+        Those of our own place that are there were taken out when they were found.
+        """
+        placed = as_placed(self.places.own.stores)
+        own = f"{placed.where}#" if placed is not None else "#"
+        others = [path for path in kept if is_address(path) and not path.startswith(own)]
+        others.sort(key=lambda path: -kept[path].changed)
+        files = (path for path in kept if not is_address(path) and _exists(path))
+        return {path: kept[path] for path in (*files, *others[:_MOST_OTHERS])}
 
     @property
     def _before(self) -> KeptList:
@@ -289,6 +312,14 @@ class SessionCatalog:
 
     def _is_imported(self, log: ListedLog) -> bool:
         return log.place.key == self.places.imported.key
+
+    def _marks(self) -> list[tuple[str, FileMark]]:
+        """Return the sessions whose logs say which file they come from, as far as they were counted."""
+        most, found = _PAGE_BYTES, [log for log in self._logs.values() if self._is_imported(log) and log.counted.file]
+        for log in found:
+            if most > 0 and not log.is_ready:  # it has grown: so may have what was imported
+                most -= self._read(log, most)
+        return [(log.session_id, mark) for log in found if (mark := log.counted.file) is not None]
 
     def _said(self, file: Offered) -> float:
         """Return when the last message of a file was said, in seconds since 1970; else when the file was changed.

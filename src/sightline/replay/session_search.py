@@ -34,6 +34,7 @@ from sightline.replay.search_rows import SearchRow, file_rows, session_rows
 from sightline.replay.session_catalog import SessionCatalog
 from sightline.session.session import Session
 from sightline.values.clock import Clock, iso, wall_clock
+from sightline.values.decoders import decode_msgpack
 
 FOLDER = "search"  # in the folder of all sessions
 _TABLE, _LOCK, _PARTS = "documents.msgpack", "lock", ".parts"
@@ -148,7 +149,7 @@ class SessionSearch:
         base = first + (row - first) // _CHUNK * _CHUNK
         packed = self._packed.get(_part(base)) or self._derived.cache([_part(base)]).get(_part(base), b"")
         with suppress(zlib.error, msgspec.DecodeError, IndexError):
-            return msgspec.msgpack.decode(zlib.decompress(packed), type=list[SearchRow])[row - base]
+            return decode_msgpack(zlib.decompress(packed), list[SearchRow])[row - base]
         return None
 
     # ------------------------------------------------------------------ index what is new
@@ -287,7 +288,7 @@ class SessionSearch:
             return
         table, self._stamp = DocumentTable(), stamp
         with suppress(msgspec.DecodeError):
-            table = msgspec.msgpack.decode(read_whole(path) or b"\x80", type=DocumentTable)
+            table = decode_msgpack(read_whole(path) or b"\x80", DocumentTable)
         if table.format != FORMAT or not table.generation:
             self._begin()
             return

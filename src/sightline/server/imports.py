@@ -95,6 +95,9 @@ class Imports:
                 done = await asyncio.to_thread(self._files.bring_in, file, offered, tick, lambda: self._is_closed)
             sessions = [self._described(each) for each in done.imported]
             self._change(import_id, "done", 1.0, sessions, done.refused)
+            for each in sessions:
+                if each.state == "new":  # other servers of the database list it, too
+                    self._hub.publish(Event("session_created", each.id))
         except ImportStopped:
             self._change(import_id, "failed", 1.0, error="the server was stopped; import the file again to go on")
         except (SightlineError, OSError) as error:

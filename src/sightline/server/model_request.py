@@ -12,6 +12,7 @@ import msgspec
 
 from sightline.errors import BadInput
 from sightline.session.message_list import digest_of
+from sightline.values.decoders import json_decoder
 from sightline.values.items import Message, Role, plain_text
 from sightline.wire import read_messages
 
@@ -202,7 +203,7 @@ def split(format: Format, body: bytes) -> tuple[list[bytes], Pieces | None]:  # 
 @cache
 def _list_decoder(name: str) -> "msgspec.json.Decoder[Any]":
     fields = [("messages", list[msgspec.Raw], msgspec.field(name=name))]
-    return msgspec.json.Decoder(msgspec.defstruct("Listed", fields))
+    return json_decoder(msgspec.defstruct("Listed", fields))
 
 
 def _decode(format: Format, body: bytes) -> tuple[list[bytes], Json]:  # noqa: A002
@@ -234,7 +235,7 @@ class _Kind(msgspec.Struct):
     type: Any = None
 
 
-_kind = msgspec.json.Decoder(_Kind).decode
+_kind = json_decoder(_Kind).decode
 
 
 def is_answer(message: bytes) -> bool:

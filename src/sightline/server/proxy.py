@@ -94,10 +94,9 @@ class Proxy:
         def log() -> tuple[ModelRequest, Prepared]:
             found = self._turns.names.find(asked)
             names.add(found.name)
-            self._turns.forget_deleted(found.name)
             try:
                 return found, self._turns.prepare(found, passed=passed)
-            except (Unwritable, SessionNotFound) as error:  # there may be a new one of its name in the database
+            except (Unwritable, SessionNotFound) as error:  # another program has deleted it: it begins anew
                 if isinstance(error, Unwritable) and DELETED not in error.why:
                     raise
             with self._turns.closed(found.name):

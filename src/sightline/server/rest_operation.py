@@ -19,10 +19,12 @@ from sightline.server.metrics import PATH_PATTERN, Metrics, logger
 from sightline.server.sessions import InUse, OpenSessions
 from sightline.session.async_session import AsyncSession
 from sightline.session.inspection import catch_up
+from sightline.values.decoders import convert, decode_json
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
     from sightline.server.imports import Imports
+    from sightline.server.readiness import Readiness
     from sightline.server.reports import Reports
     from sightline.server.session_list import SessionList
 
@@ -59,6 +61,7 @@ class Served(NamedTuple):
     listing: "SessionList"
     imports: "Imports"
     reports: "Reports"
+    readiness: "Readiness"
     note: "Callable[[Request, str, str], Awaitable[None]] | None" = None  # is told what was done, and to what
 
 
@@ -246,7 +249,7 @@ def _bad(message: str, status: int = 400, type_: str = "bad_request") -> _Refuse
 def read_query(request: Request, kind: type[Struct]) -> Struct:
     """Return the query as this type."""
     try:
-        return msgspec.convert(dict(request.query_params), kind, strict=False)
+        return convert(dict(request.query_params), kind, strict=False)
     except msgspec.ValidationError as error:
         raise _bad(f"the query: {error}") from error
 
@@ -258,7 +261,7 @@ async def read_body(request: Request, kind: type[Struct]) -> Struct:
     if data and media != JSON:  # also because a form of a web page can send any other
         raise _bad(f"the body must be {JSON}", 415, "unsupported_media_type")
     try:
-        return msgspec.json.decode(data or b"{}", type=kind)
+        return decode_json(data or b"{}", kind)
     except msgspec.DecodeError as error:  # ValidationError among them
         raise _bad(f"the body: {error}") from error
     except (UnicodeDecodeError, RecursionError) as error:

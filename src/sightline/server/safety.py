@@ -21,16 +21,17 @@ own key, and the server adds none. Where it would add one, because an upstream's
 and at any other address, the paths of the proxy need the token too.
 
 `/healthz`, `/readyz` and the inspector's pages need no token: they say nothing about sessions. Bodies have a limit,
-also those that do not say how long they are. Who sends a model's request and is not let in gets an error of the
-provider's shape.
+also those that do not say how long they are, and may not stop coming. Who sends a model's request and is not let in
+gets an error of the provider's shape.
 """
 
 import asyncio
+import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import msgspec
 
@@ -48,11 +49,14 @@ PATH_PREFIX = "/token/"
 _API = "/api/"
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+# A name or an address, and a port. What has more would name another place where an address is made from it.
+_HOST = re.compile(r"(\[[\da-f:.]+\]|[\da-f.]*:[\da-f.]*:[\da-f:.]*|[^\s:/?#@\\\[\]]+)(?::\d{0,5})?")
 _SAME_SITE = frozenset({"same-origin", "none"})  # "none": the user typed the address
 # Of the body of a request that is refused, so much is still read and thrown away: many clients send all of it before
 # they read an answer, and see a broken connection instead of the answer if nobody takes the rest.
 _MOST_THROWN_AWAY = 64 * 1024 * 1024
 _THROWING_SECONDS = 10
+_BODY_SECONDS = 60.0  # that a client may send nothing of a body that it has begun
 
 
 def check_address(host: str, token_hash: str) -> None:
@@ -72,8 +76,8 @@ def opens_models(host: str, upstreams: Iterable[str]) -> bool:
     return is_loopback(host) and not any("@" in urlsplit(each).netloc for each in upstreams)
 
 
-class BodyTooLarge(Exception):
-    """A request's body is longer than allowed. Raised where it is read, answered by `Guard`."""
+class BodyRefused(Exception):
+    """A request's body is longer than allowed, or does not come. Raised where it is read, answered by `Guard`."""
 
 
 _FOREIGN_HOST = Refusal(
@@ -84,7 +88,11 @@ _FOREIGN_ORIGIN = Refusal(
     403, "foreign_origin", "a page of another origin sent this request", "open the server's own pages instead"
 )
 _TOO_LARGE = Refusal(413, "body_too_large", "the body is too large", "send less at once")
+_TOO_SLOW = Refusal(408, "body_too_slow", "the rest of the body did not come", "send the request again")
 _BAD_REQUEST = Refusal(400, "bad_request", "a request has exactly one Host header", "send one")
+_BAD_HOST = Refusal(
+    400, "bad_request", "the Host header is no host", "send a name or an address, with a port or without"
+)
 
 
 class Guard:
@@ -100,6 +108,7 @@ class Guard:
         open_models: bool = False,
         any_host: bool = False,
         hosts: Iterable[str] = (),
+        body_seconds: float = _BODY_SECONDS,
     ) -> None:
         """`callers` says whose tokens are good.
 
@@ -110,7 +119,7 @@ class Guard:
         """
         hosts = tuple(hosts)
         self._app, self._max_body, self._larger, self._callers = app, max_body, larger, callers
-        self._opens_models = open_models
+        self._opens_models, self._body_seconds = open_models, body_seconds
         self._hosts: Collection[str] | None = _LOOPBACK_NAMES | {_host_name(each) for each in hosts}
         if any_host and not hosts:
             self._hosts = None
@@ -134,7 +143,10 @@ class Guard:
         scope["headers"] = [each for each in scope["headers"] if each[0].lower() != TOKEN_HEADER.encode()]
         if len(hosts := headers.all(b"host")) != 1:
             return _BAD_REQUEST
-        if self._hosts is not None and _host_name(hosts[0]) not in self._hosts:
+        name = _host_name(hosts[0])
+        if not name:
+            return _BAD_HOST
+        if self._hosts is not None and name not in self._hosts:
             return _FOREIGN_HOST
         if not _is_own_origin(headers, hosts[0]) and not _opens_page(scope, headers):
             return _FOREIGN_ORIGIN
@@ -157,32 +169,36 @@ class Guard:
         return self._larger.get(scope["path"], self._max_body)
 
     async def _pass_on(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        read, started, refused, more, most = 0, False, False, True, self._limit(scope)
+        read, started, more, most = 0, False, True, self._limit(scope)
+        refusal: Refusal | None = None
 
         async def counted() -> "Message":
-            nonlocal read, more
-            message = await receive()
+            nonlocal read, more, refusal
+            try:
+                async with asyncio.timeout(self._body_seconds if more else None):
+                    message = await receive()
+            except TimeoutError:
+                refusal = _TOO_SLOW
+                raise BodyRefused from None
             read, more = read + len(message.get("body", b"")), bool(message.get("more_body"))
             if read > most:
-                raise BodyTooLarge
+                refusal = _TOO_LARGE
+                raise BodyRefused
             return message
 
         async def noted(message: "Message") -> None:
-            nonlocal started, refused
-            if read > most and not started:  # frameworks answer 500 where reading fails
-                refused = True
-            else:
+            nonlocal started
+            if refusal is None or started:  # else: frameworks answer 500 where reading fails
                 started = True
                 await send(message)
 
         try:
             await self._app(scope, counted, noted)
-        except BodyTooLarge:
+        except BodyRefused:
             if started:
                 raise
-            refused = True
-        if refused:
-            await refuse(scope, receive, send, _TOO_LARGE, has_more=more)
+        if refusal is not None and not started:
+            await refuse(scope, receive, send, refusal, has_more=more and refusal is _TOO_LARGE)
 
 
 class _Headers:
@@ -221,9 +237,10 @@ def _take_token(scope: "Scope") -> str:
     token, slash, rest = path.removeprefix(PATH_PREFIX).partition("/")
     scope["path"] = slash + rest or "/"
     raw: bytes = scope.get("raw_path") or b""
-    if raw.startswith(PATH_PREFIX.encode()):
-        _, slash_, rest_ = raw.removeprefix(PATH_PREFIX.encode()).partition(b"/")
-        scope["raw_path"] = slash_ + rest_ or b"/"
+    _, slash_, rest_ = raw.removeprefix(PATH_PREFIX.encode()).partition(b"/")
+    scope["raw_path"] = slash_ + rest_ or b"/"
+    if unquote_to_bytes(scope["raw_path"]) != scope["path"].encode():  # escapes stood in what was taken off
+        scope["raw_path"] = quote(scope["path"]).encode()
     return token
 
 
@@ -244,12 +261,11 @@ def _bearer(value: str) -> str:
 
 
 def _host_name(host: str) -> str:
-    """Return the name in a Host header, without its port, as it is compared."""
-    host = host.strip().lower()
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    name = host if host.count(":") > 1 else host.partition(":")[0]
-    return f"[{name}]" if ":" in name else name.removesuffix(".")
+    """Return the name in a Host header, without its port, as it is compared; empty if it is no name and port."""
+    if (found := _HOST.fullmatch(host.strip().lower())) is None:
+        return ""
+    name = found[1]
+    return f"[{name}]" if ":" in name and not name.startswith("[") else name.removesuffix(".")
 
 
 def _is_own_origin(headers: _Headers, host: str) -> bool:

@@ -80,7 +80,7 @@ class SessionList:
         changed = row.updated
         if row.file is not None:
             changed = _changed(row.file)
-        elif row.id == self._sessions.places.imported.full_id(row.name):
+        elif row.id != row.name and row.id == self._sessions.places.imported.full_id(row.name):
             changed = None
         return changed is not None and changed > max(self._begun, time.time() - LIVE_SECONDS)
 

@@ -20,7 +20,7 @@ from sightline.plan.budget import Budget
 from sightline.server.config import Config
 from sightline.server.conversation_names import ConversationNames
 from sightline.server.model_request import Format, Json, ModelRequest, has_media
-from sightline.session.conversations import Conversations
+from sightline.session.conversations import Conversations, resume_or_begin
 from sightline.session.history import History
 from sightline.session.message_list import ListPlace
 from sightline.session.session import Session
@@ -125,12 +125,6 @@ class Turns:
         with ExitStack() as stack:
             yield all(stack.enter_context(each.closed(name)) for each in self._conversations.values())
 
-    def forget_deleted(self, name: str) -> None:
-        """Close a conversation whose log another program has deleted, so that it begins anew."""
-        if any(name in each for each in self._conversations.values()) and not self._stores.has(name):
-            with self.closed(name):
-                pass
-
     def passes(self, asked: ModelRequest) -> bool:
         """Whether a request goes up as it came for sure, so that it can be logged afterwards.
 
@@ -158,6 +152,8 @@ class Turns:
 
     def _has(self, name: str) -> bool:
         """Whether a conversation is kept, as far as the store says so at once: the agent does not wait for it."""
+        if any(name in each for each in self._conversations.values()):
+            return True
         try:
             return self._stores.has(name, wait=False)
         except StoreError:
@@ -167,11 +163,13 @@ class Turns:
         """Log what is new in a request, and return what is sent. `passed`: it was sent as it came already.
 
         Raises:
+            SessionNotFound, Unwritable: its log was deleted by another program; `closed` lets it begin anew.
             SightlineError: it cannot be read or does not fit; then it is passed on as it is.
         """
         name = asked.name
         with self._conversations[asked.format.provider].use(name) as history:
-            begins = not history.session.size
+            size = history.session.size
+            begins = not size
             if asked.kept_upstream:
                 place = history.go_on(asked.previous_reply, asked.messages, in_place=True)
             else:
@@ -188,6 +186,8 @@ class Turns:
             tokens = session.items.tokens(after := history.after)
             fits = budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
             if passed or (not is_composed and fits):
+                if size and session.size == size and not self._stores.has(name):  # else writing has told it
+                    raise SessionNotFound(name, self._stores.where)
                 return Prepared(
                     name, place, asked.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after
                 )
@@ -336,11 +336,8 @@ def _estimate(body: bytes) -> float:
 
 def _open(config: Config, name: str, provider: str) -> Session:
     where: dict[str, Any] = {"root": config.root} if config.stores is None else {"stores": config.stores}
-    try:
-        return Session.resume(name, config.folder, **where)
-    except SessionNotFound:
-        settings = Settings(profile=provider, config={"economy": config.economy})
-        return Session.new(config.folder, session_id=name, settings=settings, **where)
+    settings = Settings(profile=provider, config={"economy": config.economy})
+    return resume_or_begin(name, config.folder, settings=settings, **where)
 
 
 def _body(asked: ModelRequest, payload: Payload, own: frozenset[str], cache_key: str) -> bytes:

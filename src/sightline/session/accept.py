@@ -16,6 +16,7 @@ from sightline.plan.strategies import strategy
 from sightline.plan.strategy import is_planner
 from sightline.shorten.sample import encodable
 from sightline.values.cautious import Cautious
+from sightline.values.decoders import convert, decode_json
 from sightline.values.foreign_code import described
 from sightline.values.items import Call, Message, Part, Result, Role, Text, ToolDefinition
 from sightline.values.phrases import check_locale
@@ -38,7 +39,7 @@ _OWN_ANNOTATIONS = frozenset((
 def check_message(message: Message) -> Message:
     """Return the message as it will be read back from the log. Raises BadInput if it cannot be."""
     try:
-        read = msgspec.json.decode(msgspec.json.encode(message), type=Message)
+        read = decode_json(msgspec.json.encode(message), Message)
     except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise BadInput(
             f"a message that cannot be kept: {error}; ids and names are valid text, parts Sightline's"
@@ -116,7 +117,7 @@ def check_settings(settings: Settings) -> Settings:
     if not isinstance(settings, Settings):
         raise BadInput(f"settings are a sightline.Settings(locale=…, profile=…), not {settings!r}")
     try:
-        settings = msgspec.convert(msgspec.to_builtins(settings), Settings)
+        settings = convert(msgspec.to_builtins(settings), Settings)
     except (TypeError, msgspec.ValidationError) as error:
         raise BadInput(f"settings of the wrong type: {error}; see sightline.Settings") from error
     check_locale(settings.locale)

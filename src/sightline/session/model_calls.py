@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-import msgspec
 from msgspec import Raw, Struct
 
 from sightline.log import entries
@@ -20,6 +19,7 @@ from sightline.log.columns import FAILED, HEAD, LABELLED, OPAQUE, ORPHAN, REPLAC
 from sightline.log.journal import Journal
 from sightline.log.stores import Span
 from sightline.session.session import Session
+from sightline.values.decoders import decode_json
 from sightline.values.items import Kind
 
 KINDS = ("system", "user", "note", "assistant", "thinking", "call", "result", "summary", "recall")
@@ -284,8 +284,8 @@ class _Tally:
 def _opaque_share(line: bytes) -> float:
     """Return which share of what an answer says, without its calls, is in blocks that only its provider knows."""
     try:
-        message = msgspec.json.decode(line, type=_Line).message
-        parts: list[Any] = msgspec.json.decode(message.content, type=list[Raw]) if message is not None else []
+        message = decode_json(line, _Line).message
+        parts: list[Any] = decode_json(message.content, list[Raw]) if message is not None else []
     except entries.UNREADABLE:
         return 0.0
     said = [bytes(part) for part in parts if not bytes(part).startswith(b'{"type":"call"')]

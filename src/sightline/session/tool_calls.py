@@ -5,7 +5,6 @@ from itertools import islice
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import msgspec
 from msgspec import Raw, Struct
 
 from sightline.log import entries
@@ -15,6 +14,7 @@ from sightline.log.journal import Journal
 from sightline.log.stores import Span
 from sightline.session.session import Session
 from sightline.shorten import Purpose
+from sightline.values.decoders import decode_json
 from sightline.values.items import Kind
 
 _READ_AT_ONCE = 512  # entries
@@ -78,11 +78,11 @@ class ToolCalls:
 
 def _calls(line: bytes) -> Iterator[_Call]:
     try:
-        read = msgspec.json.decode(line, type=_Line)
+        read = decode_json(line, _Line)
         parts: list[Any] = []
         if read.message is not None and bytes(read.message.content).startswith(b"["):
-            parts = msgspec.json.decode(read.message.content, type=list[Raw])
-        calls = [msgspec.json.decode(part, type=_Call) for part in parts if bytes(part).startswith(_CALL_PART)]
+            parts = decode_json(read.message.content, list[Raw])
+        calls = [decode_json(part, _Call) for part in parts if bytes(part).startswith(_CALL_PART)]
     except entries.UNREADABLE:
         return
     yield from calls

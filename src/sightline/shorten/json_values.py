@@ -12,6 +12,7 @@ from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, rows_by_l
 from sightline.shorten.identifiers import values_in, values_of_lines, without_marks
 from sightline.shorten.lines import Levels, gist_level, value_worths
 from sightline.shorten.rarity import odd_pieces
+from sightline.values.decoders import json_decoder
 
 MOST_PIECES = 1500  # a larger document is read from its beginning
 LARGEST = 256 * 1024  # characters of a document that is parsed; a larger one is read as text
@@ -44,7 +45,7 @@ class _Statement(NamedTuple):
 def decode_json(text: str, kind: Any) -> Any:
     """Return a JSON document as this type; None if it is not one, or nested too deep."""
     try:
-        return msgspec.json.decode(text, type=kind)
+        return json_decoder(kind).decode(text)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
 

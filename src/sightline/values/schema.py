@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sightline.errors import BadInput
+from sightline.values.decoders import convert
 from sightline.values.pattern import pattern
 
 PATTERN_SECONDS = 2.0  # for one search; a text that takes longer does not match
@@ -156,7 +157,7 @@ def _has_format(name: str, text: str) -> bool:
     if name in _FORMAT_PATTERNS:
         return re.fullmatch(_FORMAT_PATTERNS[name], text) is not None
     try:
-        msgspec.convert(text, _FORMATS.get(name, str))
+        convert(text, _FORMATS.get(name, str))
     except msgspec.ValidationError:
         return False
     return True

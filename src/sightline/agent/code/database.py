@@ -14,7 +14,9 @@ from sightline.log.stores import Stores
 from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows
 from sightline.values.clock import Clock
+from sightline.values.decoders import decode_msgpack
 
+CODE = "code"  # the folder of saved code, beside the sessions of a folder
 _VERSIONS = "SELECT facts FROM {s}.code WHERE tenant = %s AND code = %s ORDER BY version"
 _ALL = """SELECT facts FROM (
         SELECT DISTINCT ON (code) code, number, facts FROM {s}.code AS newest WHERE tenant = %s AND (
@@ -76,7 +78,8 @@ class DatabaseCodeStore(CodeStore):
         """There is no index to rebuild."""
         return Rebuilt()
 
-    def _add(self, code_id: str, make: MakeSaved, data: bytes) -> tuple[Saved | None, Saved]:
+    def put(self, code_id: str, make: MakeSaved, data: bytes) -> tuple[Saved | None, Saved]:
+        """Save the next version that `make` makes of the one before, and return both. Raises Unwritable."""
         while True:
             known = self._versions(code_id)
             before = known[-1] if known else None
@@ -103,6 +106,6 @@ class DatabaseCodeStore(CodeStore):
 
 def _decoded(rows: Sequence[Sequence[Any]]) -> Codes:
     try:
-        return [msgspec.msgpack.decode(facts, type=Saved) for (facts,) in rows]
+        return [decode_msgpack(facts, Saved) for (facts,) in rows]
     except msgspec.DecodeError as error:
         raise StoreError(f"the table of saved code holds what this version did not write: {error}") from error

@@ -22,6 +22,7 @@ from msgspec import Struct
 from sightline.agent.code.versions import EXTENSIONS, Saved, as_earlier, is_sound, measured
 from sightline.errors import BadInput, StoreError, Unwritable
 from sightline.log.stores.disk import make_directory
+from sightline.values.decoders import decode_json
 from sightline.values.file_lock import locked_file
 
 META = ".meta.json"  # no code has such a name, because ids have no dot
@@ -218,7 +219,7 @@ def read_metadata(directory: Directory, name: str) -> Saved | None:
 
 def _decoded(directory: Directory, name: str, kind: type[Value]) -> Value | None:
     with suppress(FileNotFoundError, msgspec.DecodeError):
-        return msgspec.json.decode(directory.read(name), type=kind)
+        return decode_json(directory.read(name), kind)
     return None
 
 

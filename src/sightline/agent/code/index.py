@@ -11,6 +11,7 @@ import msgspec
 
 from sightline.agent.code.versions import Saved, is_sound
 from sightline.errors import StoreError, Unwritable
+from sightline.values.decoders import convert
 
 _FORMAT = 1  # SQLite's `user_version`; a file with another one is not ours
 _BUSY_SECONDS = 10.0  # that a query waits for another: a commit takes a few milliseconds
@@ -98,7 +99,7 @@ class CodeIndex:
         with self._opened() as db:
             rows = db.execute(f"SELECT {_NAMES} FROM code {where}", (value,)).fetchall()
         with suppress(msgspec.ValidationError):
-            found = [msgspec.convert(dict(zip(_COLUMNS, row, strict=True)), Saved) for row in rows]
+            found = [convert(dict(zip(_COLUMNS, row, strict=True)), Saved) for row in rows]
             if all(map(is_sound, found)):
                 return found
         raise LostIndex("it holds what the store did not write")

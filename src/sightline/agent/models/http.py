@@ -19,6 +19,7 @@ from sightline.agent.models.endpoint import Endpoint, login_of
 from sightline.agent.models.sse import Events
 from sightline.errors import BadInput, ModelBusy, ModelRefused
 from sightline.session import accept
+from sightline.values.decoders import decode_json
 
 if TYPE_CHECKING:
     from httpx2 import URL, AsyncClient, Response
@@ -55,7 +56,7 @@ class ReplyBuilder(Protocol):
 def written(request: Request, wire_name: str) -> dict[str, Any]:
     """Return the arguments of the request, each as the JSON that the session has already: nothing is decoded."""
     payload = replace(request.payload, output=request.output)
-    return msgspec.json.decode(payload.json(wire_name), type=dict[str, msgspec.Raw])
+    return decode_json(payload.json(wire_name), dict[str, msgspec.Raw])
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -259,7 +260,7 @@ class HttpModel(ServedModel):
 
     def _json(self, text: str) -> dict[str, Any]:
         try:
-            return msgspec.json.decode(text, type=dict[str, Any])
+            return decode_json(text, dict[str, Any])
         except (msgspec.DecodeError, RecursionError):
             raise errors.cut_off(self.endpoint, f"no JSON: {self.endpoint.hide(text)[:80]!r}") from None
 

@@ -9,6 +9,7 @@ import msgspec
 from sightline.agent.tools import SECONDS, Tool
 from sightline.agent.tools.in_thread import in_thread
 from sightline.errors import BadInput, ToolFailed
+from sightline.values.decoders import convert
 from sightline.values.items import ToolDefinition
 
 
@@ -36,7 +37,7 @@ def function_tool(function: Callable[..., Any], *, name: str = "", seconds: floa
 
     async def run(given: Mapping[str, Any]) -> Any:
         try:
-            taken = msgspec.convert(dict(given), arguments, strict=False)
+            taken = convert(dict(given), arguments, strict=False)
         except msgspec.ValidationError as error:
             raise ToolFailed(f"{name} cannot be called like this: {error}") from error
         values = {field: getattr(taken, field) for field in arguments.__struct_fields__}

@@ -24,6 +24,7 @@ from sightline.log.stores import DELETED, Line, Make, Placement, Repairs, Span, 
 from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows
 from sightline.log.stores.postgres_removal import remove_session
 from sightline.log.stores.sequence import number
+from sightline.values.decoders import decode_msgpack
 
 _PAGE_LINES, _PAGE_BYTES = 1_000, 4 << 20  # of a log that are read at once
 _MOST_BYTES = 16 << 20  # of lines in one statement; more are several statements of one transaction
@@ -32,7 +33,9 @@ _PAUSE = 0.02  # seconds at most between two of these attempts
 
 _FIND = "SELECT session FROM {s}.session WHERE tenant = %s AND name = %s"
 _TIPS = "SELECT lines, tips FROM {s}.session WHERE tenant = %s AND session = %s AND lines >= 0"  # below: deleted
-_BEGIN = "INSERT INTO {s}.session (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+_BEGIN = f"""WITH made AS (
+        INSERT INTO {{s}}.session (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING session
+    ) SELECT session FROM made UNION ALL {_FIND}"""
 _MOVE = """UPDATE {s}.session SET lines = %s, bytes = bytes + %s, tips = %b, written = clock_timestamp()
     WHERE tenant = %s AND session = %s AND lines = %s RETURNING session"""
 _ADD = """INSERT INTO {s}.entry (tenant, session, seq, data)
@@ -152,9 +155,9 @@ class PostgresStore:
 
     def _begin(self) -> None:
         """Make the session's row, if this handle has none yet. Without lines it is not listed."""
-        if self._find() is None:
-            self._change(_BEGIN, (self._tenant, self.session_id))
-            self._find()
+        while self._key is None:  # again, if another process has just made it: this statement did not see that
+            found = self._change(_BEGIN, (self._tenant, self.session_id) * 2)
+            self._key = found[0][0] if found else None
 
     def _find(self) -> int | None:
         """The key of the session; None if nothing was written to it yet."""
@@ -172,7 +175,7 @@ class PostgresStore:
         """Read the session's row into `tips`. False: it is there no longer."""
         found = self._read(_TIPS, (self._tenant, self._key))
         for lines, tips in found:
-            self.tips = msgspec.msgpack.decode(tips, type=Tips) if lines else Tips()
+            self.tips = decode_msgpack(tips, Tips) if lines else Tips()
         return bool(found)
 
     def _deleted(self) -> Unwritable:

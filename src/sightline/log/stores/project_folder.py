@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from sightline.log.stores.disk import make_directory
+from sightline.values.decoders import decode_json
 from sightline.values.pattern import pattern
 
 LONGEST_NAME = 255  # bytes, on every system that matters
@@ -75,7 +76,7 @@ def _is_of(log: Path, project: str | Path, unnamed: bool) -> bool:
         lines = file.read(_BEGINNING).split(b"\n")
     for line in lines:
         with suppress(msgspec.DecodeError):
-            if cwd := msgspec.json.decode(line, type=_Entry).cwd:
+            if cwd := decode_json(line, _Entry).cwd:
                 ours = os.path.abspath(project).encode("utf-8", "replace").decode()  # noqa: PTH100 - as it was logged
                 return os.path.normpath(cwd) == ours
     return unnamed

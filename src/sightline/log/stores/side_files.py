@@ -17,6 +17,7 @@ import msgspec
 from sightline.errors import Locked, Unwritable
 from sightline.log.entries import UNREADABLE
 from sightline.log.stores.disk import Disk
+from sightline.values.decoders import decode_json, decode_msgpack
 from sightline.values.file_lock import locked_file
 
 _MAGIC = b"sightlineparts2\n"
@@ -166,7 +167,7 @@ class PartFile:
             if not listed or crc32(directory) != checksum:  # zeros have the checksum of nothing
                 return  # damaged: the next write begins here
             offset = first
-            for name, length in msgspec.msgpack.decode(directory, type=list[tuple[str, int]]):
+            for name, length in decode_msgpack(directory, list[tuple[str, int]]):
                 if length:
                     self._places[name] = (offset, length)
                 else:
@@ -211,7 +212,7 @@ class TextFile:
         found = {}
         for digest, line in lines.items():
             with suppress(*UNREADABLE):  # changed since it was read
-                found[digest] = msgspec.json.decode(line, type=tuple[str, str])[1]
+                found[digest] = decode_json(line, tuple[str, str])[1]
         return found
 
     def read_all(self) -> Iterator[tuple[str, str]]:
@@ -219,7 +220,7 @@ class TextFile:
         with suppress(OSError), self._path.open("rb") as file:
             for line in file:
                 with suppress(*UNREADABLE):
-                    yield msgspec.json.decode(line, type=tuple[str, str])
+                    yield decode_json(line, tuple[str, str])
 
     def write(self, texts: Mapping[str, str]) -> None:
         """Write the texts that are not there yet. Raises Unwritable."""
@@ -243,7 +244,7 @@ class TextFile:
         data = os.pread(file.fileno(), os.fstat(file.fileno()).st_size - self._size, self._size)
         for line in data.splitlines(keepends=True):
             with suppress(*UNREADABLE):  # a torn line: the receipt that needed it was never written
-                digest, _ = msgspec.json.decode(line, type=tuple[str, str])
+                digest, _ = decode_json(line, tuple[str, str])
                 self._places[digest] = (self._size, len(line))
             if line.endswith(b"\n"):
                 self._size += len(line)

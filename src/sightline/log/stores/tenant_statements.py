@@ -55,4 +55,4 @@ DROP_AUDIT = """DELETE FROM {s}.audit WHERE number = ANY(ARRAY(
     )) RETURNING number"""
 ACTIVE = """SELECT current_user::text, coalesce(bool_and(row_security_active(pg_class.oid)), false) FROM pg_class
     JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = %s AND relkind IN ('r', 'p')
-    AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'tenant')"""
+    AND NOT relispartition AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'tenant')"""

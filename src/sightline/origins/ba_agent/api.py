@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from sightline.errors import BadInput, SightlineError
 from sightline.origins.ba_agent.service import BAAgentService, QueryResult
+from sightline.values.decoders import convert
 
 MOST_BYTES = 4_000_000  # of a request: enough for a long history, because files come by reference
 MOST_CHARACTERS = 1_000_000  # of a question
@@ -89,7 +90,7 @@ async def handle(service: BAAgentService, request: Any) -> Reply:
 
 def _read(request: Any) -> Query:
     """Return a request that is small enough. Raises BadInput, msgspec.ValidationError or RecursionError."""
-    query = msgspec.convert(request, Query)
+    query = convert(request, Query)
     if len(query.message) > MOST_CHARACTERS:
         raise BadInput(_TOO_LONG)
     history = query.history_messages or []

@@ -14,6 +14,7 @@ from sightline.errors import BadInput
 from sightline.origins.exchanges import calls_by_id, exchanges
 from sightline.shorten.call_subject import is_file_read, subject_of
 from sightline.shorten.file_reads import read_gist
+from sightline.values.decoders import convert
 from sightline.values.items import ToolDefinition
 from sightline.values.phrases import check_locale
 from sightline.wire.common import call_from
@@ -176,7 +177,7 @@ def _upload(facts: Mapping[str, Any]) -> Upload:
         raise BadInput(_NAMED.format(given=facts))
     known = {name: value for name, value in facts.items() if name in Upload.__struct_fields__}
     try:
-        return msgspec.convert({"filename": file_id} | known | {"file_id": file_id}, Upload)
+        return convert({"filename": file_id} | known | {"file_id": file_id}, Upload)
     except msgspec.ValidationError as error:
         raise BadInput(f"the file context of {file_id} cannot be read: {error}") from error
 

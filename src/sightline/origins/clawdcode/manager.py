@@ -46,6 +46,7 @@ from sightline.origins.clawdcode.values import (
 )
 from sightline.origins.exchanges import has_pending_calls
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
+from sightline.values.decoders import convert
 from sightline.values.tokens import TokenCounter, counter
 
 logger = logging.getLogger("sightline")
@@ -273,7 +274,7 @@ class ContextManager:
 def _options(options: ContextManagerOptions | Mapping[str, Any] | None) -> ContextManagerOptions:
     if not isinstance(options, ContextManagerOptions):
         try:
-            options = msgspec.convert(options or {}, ContextManagerOptions)
+            options = convert(options or {}, ContextManagerOptions)
         except msgspec.ValidationError as error:
             raise BadInput(f"these options cannot be used: {error}") from error
     root = options.storage.persistent_path or str(get_storage_root())

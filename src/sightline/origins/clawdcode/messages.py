@@ -16,6 +16,7 @@ from sightline.origins.clawdcode.values import ContextMessage, ContextRole, Filt
 from sightline.origins.exchanges import calls_by_id, exchanges
 from sightline.values.cautious import Cautious
 from sightline.values.clock import Clock, milliseconds, wall_clock
+from sightline.values.decoders import convert
 from sightline.values.items import Blob, Call, Message, Part, Result, Role, arguments, plain_text
 from sightline.values.tokens import Estimate, counter, encoding_for, estimate_tokens
 from sightline.values.tokens import TokenCounter as Counter
@@ -105,7 +106,7 @@ def message_of(entry: Entry) -> ContextMessage:
     metadata = _metadata(entry) or None
     if isinstance(data, dict) and "metadata" in data:
         metadata = {**(metadata or {}), **data["metadata"]}
-    role = _ROLES.get(entry.type) or msgspec.convert(entry.type, ContextRole)
+    role = _ROLES.get(entry.type) or convert(entry.type, ContextRole)
     content = _text(entries.parts_of(entry))
     return ContextMessage(entry.uuid, role, content, milliseconds(entry.timestamp), metadata)
 

@@ -29,6 +29,7 @@ from sightline.origins.clawdcode.layers import observe
 from sightline.origins.clawdcode.messages import check, count_messages, message_of, neutral, with_metadata
 from sightline.origins.clawdcode.values import ContextData, ContextMessage, NoContext, SessionContext
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
+from sightline.values.decoders import decode_json
 from sightline.values.items import Kind, Result
 from sightline.values.lock import locked
 from sightline.values.tokens import TokenCounter, counter
@@ -264,7 +265,7 @@ class PersistentStore:
         """Return the user and preferences of a session, as far as they are known. Raises SessionNotFound."""
         facts = self._folder.existing(session_id).with_suffix(SESSION_FACTS)
         try:
-            return msgspec.json.decode(facts.read_bytes(), type=SessionContext)
+            return decode_json(facts.read_bytes(), SessionContext)
         except (OSError, *log.UNREADABLE):  # another program began it
             return SessionContext(session_id, {}, self._clock())
 

@@ -24,6 +24,7 @@ from sightline.log.entries import Entry
 from sightline.log.journal import Journal
 from sightline.log.stores.memory import MemoryStore
 from sightline.values.clock import SeqClock, nanoid, wall_clock
+from sightline.values.decoders import decode_json
 from sightline.values.items import Kind, Message, Role
 from sightline.values.tokens import TokenCounter, counter
 from sightline.wire.common import text_part
@@ -214,7 +215,7 @@ class ContextManager:
 
 def _seq(entry: Entry) -> int:
     """Return the Seq of the item of an entry; 0 if it was not added here."""
-    note = msgspec.json.decode(entry.data, type=_Numbered | None)
+    note = decode_json(entry.data, _Numbered | None)
     return note.context_seq if note is not None else 0
 
 

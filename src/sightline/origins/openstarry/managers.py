@@ -29,6 +29,7 @@ from sightline.plan.strategies.summary import Summary
 from sightline.plan.strategy import Planner
 from sightline.session.session import Session
 from sightline.values.clock import nanoid, wall_clock
+from sightline.values.decoders import decode_json
 from sightline.values.items import Kind, Message, plain_text
 from sightline.values.phrases import check_locale, say
 from sightline.values.settings import Settings
@@ -329,7 +330,7 @@ def create_context_manager(
         choice = from_plugin(plugin)
     else:
         try:
-            choice = from_plugin(msgspec.json.decode(Path(plugin).read_bytes(), type=dict[str, Any]), str(plugin))
+            choice = from_plugin(decode_json(Path(plugin).read_bytes(), dict[str, Any]), str(plugin))
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             raise BadInput(f"{plugin} cannot be read as a JSON object: {error}") from error
     match choice.name:

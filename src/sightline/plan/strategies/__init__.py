@@ -10,6 +10,7 @@ import msgspec
 
 from sightline.errors import BadInput
 from sightline.plan.strategy import Planner, is_planner
+from sightline.values.decoders import convert
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -31,7 +32,7 @@ def strategy(name: str, config: Mapping[str, Any] | None = None) -> Planner:
     kind, given = kind_of(name), dict(config or {})
     typed = _has_typed_config(kind)
     try:
-        made: Planner = msgspec.convert(_in_snake_case(given, kind), kind) if typed else kind(**given)
+        made: Planner = convert(_in_snake_case(given, kind), kind) if typed else kind(**given)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         takes = f"; it takes {', '.join(_choices(name)) or 'nothing'}" if typed else ""
         raise BadInput(f"strategy {name!r} does not take this configuration: {error}{takes}") from error

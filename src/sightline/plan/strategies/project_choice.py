@@ -11,6 +11,7 @@ import msgspec
 
 from sightline.errors import BadInput
 from sightline.plan.strategies import names, strategy
+from sightline.values.decoders import decode_json
 
 DEFAULT = "focus"
 WITHOUT_A_CHOICE = "sliding"  # for a plugin.json that names no strategy
@@ -130,7 +131,7 @@ def _toml(file: Path) -> dict[str, Any]:
 def _json(file: Path) -> dict[str, Any]:
     """The JSON object in a file; empty if it is none, because other programs have files of these names too."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        return decode_json(file.read_bytes(), dict[str, Any])
     except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError):
         return {}
 

@@ -17,6 +17,7 @@ import msgspec
 
 from sightline.log.stores import Derived
 from sightline.recall.search.postings import MAX_SPAN, ROW, Postings, RecentRows, unpack
+from sightline.values.decoders import decode_msgpack
 
 FORMAT = f"7-{sys.byteorder}"  # arrays are stored in the machine's byte order; data of any other format are not used
 MAX_MERGED = 1 << 18  # postings of the largest segment made by merging: one merge takes at most about 0.3 s
@@ -72,7 +73,7 @@ class StoredSegments:
         data = self._derived.cache([_HEAD]).get(_HEAD, b"")
         if not self._is_sealed(data):
             return NOTHING
-        return msgspec.msgpack.decode(memoryview(data)[_CHECKSUM:], type=Head)
+        return decode_msgpack(memoryview(data)[_CHECKSUM:], Head)
 
     def postings(self, segments: Sequence[Segment], wanted: Sequence[str]) -> list[dict[str, Postings]] | None:
         """Return the postings of these terms in each of these segments; None if a part is lost or damaged."""

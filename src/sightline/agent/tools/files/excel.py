@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from sightline.agent.tools.in_thread import ending_with
+from sightline.values.decoders import convert, decode_json
 
 MEMORY = 1 << 30  # of the process that opens the file
 SECONDS = 20.0  # 200,000 cells take 0.2
@@ -56,7 +57,7 @@ def sheet(file: BinaryIO, size: int, name: str | int, start: int, rows: int, mos
     answer = _ask_worker(file, request)
     if "error" in answer:
         raise Unreadable(answer["error"], answer.get("detail", ""))
-    return msgspec.convert(answer, Sheet)
+    return convert(answer, Sheet)
 
 
 def _ask_worker(file: BinaryIO, request: dict[str, Any]) -> dict[str, Any]:
@@ -79,6 +80,6 @@ def _ask_worker(file: BinaryIO, request: dict[str, Any]) -> dict[str, Any]:
         finally:
             child.kill()
     try:
-        return msgspec.json.decode(said, type=dict[str, Any])
+        return decode_json(said, dict[str, Any])
     except msgspec.DecodeError:  # it ended early: a library stops the process when it runs out of memory
         raise Unreadable("large", str(MEMORY >> 20)) from None

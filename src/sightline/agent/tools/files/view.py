@@ -26,6 +26,7 @@ from sightline.agent.tools.schema import says
 from sightline.errors import ToolFailed
 from sightline.shorten.file_description import closed, described
 from sightline.shorten.outline.languages import language_of_path
+from sightline.values.decoders import decode_json
 from sightline.values.phrases import size_text
 
 ROWS = 200  # first rows that are shown of a table too long for one page: enough to see what it is
@@ -218,7 +219,7 @@ def _json(opened: Opened, asked: Asked, locale: str) -> str:
     data = decode(opened.file.read(), asked.encoding).text.encode("utf-8", "replace").removeprefix("\ufeff".encode())
     opened.file.seek(0)
     try:
-        msgspec.json.decode(data, type=msgspec.Raw)
+        decode_json(data, msgspec.Raw)
     except (msgspec.DecodeError, RecursionError) as error:
         note = says(locale, f"not valid JSON: {str(error)[:100]}", f"不是有效的 JSON：{str(error)[:100]}")
         return _plain(opened, asked, (note,), locale, f"JSON, {size_text(opened.size)}")

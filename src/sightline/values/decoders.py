@@ -1,0 +1,71 @@
+"""Reading JSON, MessagePack and plain values as our types, in any number of threads.
+
+msgspec notes what it knows of a type when the type is first used, and another thread that uses the type meanwhile
+finds half of it: the process ends with a segmentation fault. So one thread at a time makes a decoder, and nobody
+decodes before it is whole. What is decoded without a type needs none of this.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from threading import RLock
+from typing import Any, TypeVar, overload
+
+import msgspec
+
+_MOST = 512  # decoders that are kept: some types come from users, such as the arguments of a tool
+_making = RLock()
+
+T = TypeVar("T")
+
+
+@overload
+def decode_json(data: bytes | bytearray | memoryview | str | msgspec.Raw, kind: type[T]) -> T: ...
+@overload
+def decode_json(data: bytes | bytearray | memoryview | str | msgspec.Raw, kind: Any) -> Any: ...
+def decode_json(data: Any, kind: Any) -> Any:
+    """Read JSON as a value of this type. Raises msgspec.DecodeError, ValidationError."""
+    return _json_decoder(kind).decode(data)
+
+
+@overload
+def decode_msgpack(data: bytes | bytearray | memoryview, kind: type[T]) -> T: ...
+@overload
+def decode_msgpack(data: bytes | bytearray | memoryview, kind: Any) -> Any: ...
+def decode_msgpack(data: Any, kind: Any) -> Any:
+    """Read MessagePack as a value of this type. Raises msgspec.DecodeError, ValidationError."""
+    return _msgpack_decoder(kind).decode(data)
+
+
+@overload
+def convert(
+    value: Any, kind: type[T], *, strict: bool = True, dec_hook: Callable[[type, Any], Any] | None = None
+) -> T: ...
+@overload
+def convert(
+    value: Any, kind: Any, *, strict: bool = True, dec_hook: Callable[[type, Any], Any] | None = None
+) -> Any: ...
+def convert(value: Any, kind: Any, *, strict: bool = True, dec_hook: Callable[[type, Any], Any] | None = None) -> Any:
+    """Make a value of this type from plain ones. Raises msgspec.ValidationError."""
+    _json_decoder(kind)  # so that the type is known
+    return msgspec.convert(value, kind, strict=strict, dec_hook=dec_hook)
+
+
+@overload
+def json_decoder(kind: type[T]) -> "msgspec.json.Decoder[T]": ...
+@overload
+def json_decoder(kind: Any) -> "msgspec.json.Decoder[Any]": ...
+def json_decoder(kind: Any) -> Any:
+    """The decoder of a type, for those who read many values at once."""
+    return _json_decoder(kind)
+
+
+@lru_cache(_MOST)
+def _json_decoder(kind: Any) -> "msgspec.json.Decoder[Any]":
+    with _making:
+        return msgspec.json.Decoder(kind)
+
+
+@lru_cache(_MOST)
+def _msgpack_decoder(kind: Any) -> "msgspec.msgpack.Decoder[Any]":
+    with _making:
+        return msgspec.msgpack.Decoder(kind)
