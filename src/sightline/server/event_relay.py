@@ -218,5 +218,6 @@ class EventRelay:
             for told in connection.notifies(timeout=_LISTEN_SECONDS):
                 with suppress(msgspec.DecodeError):  # of another version
                     message = decode_json(told.payload, _Message)
-                    if message.origin != self._origin and (hub := hubs.get(told.channel)) is not None:
+                    hub = self._hubs.get(told.channel)  # none if it has just left
+                    if message.origin != self._origin and hub is not None:
                         hub.receive(message.event)

@@ -76,6 +76,7 @@ class Caller(NamedTuple):
     tenant: str
     token_id: str
     limits: Limits = NO_LIMITS
+    since: datetime | None = None  # when the tenant was created: one that was deleted may have had its name
 
 
 class AuditEntry(NamedTuple):
@@ -233,8 +234,8 @@ class Tenants:
 
     def find(self, hashed: bytes) -> Caller | None:
         """Who has the token of this hash (`token_hash`); None: nobody, or not any more."""
-        for token, tenant, *limits in self._ask(self._operator, statements.FIND, (hashed,)):
-            return Caller(tenant, token, Limits(*limits))
+        for token, tenant, since, *limits in self._ask(self._operator, statements.FIND, (hashed,)):
+            return Caller(tenant, token, Limits(*limits), since)
         return None
 
     def admit(self, caller: Caller) -> float:
