@@ -5,7 +5,6 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 from typing import NamedTuple
 
@@ -32,6 +31,8 @@ class Load(NamedTuple):
     server_cpu: float  # seconds for one turn
     other_cpu: float  # seconds for one turn, of the clients and the model's server
     database: Counts  # for one turn
+    entries: float  # for one turn
+    foreign: float  # cores that other programs of the machine used meanwhile
 
     @property
     def rate(self) -> float:
@@ -66,16 +67,29 @@ def one_load(root: Path, database: Watched, count: int, *, moves: bool, talks: i
         asyncio.run(_converse(ports, bodies, slice(0, 1), moves=moves))
         for server in served:
             server.settle()
-        before, used, theirs = database.counts(), _cpu(served), _used(others)
-        begun = perf_counter()
+        before, used, theirs, entries = database.counts(), _cpu(served), _used(others), _entries(database, url)
+        begun, busy, ours_before = perf_counter(), _busy(), _cpu(served) + _used(others) + database.cpu()
         latencies = asyncio.run(_converse(ports, bodies, slice(1, None), moves=moves))
-        seconds = perf_counter() - begun
+        seconds, busy = perf_counter() - begun, _busy() - busy
+        foreign = busy - (_cpu(served) + _used(others) + database.cpu() - ours_before)
         done, theirs = len(latencies), _used(others) - theirs
         for server in served:
             server.settle()
         counts = database.counts().since(before).per(done)
-        cpu = (_cpu(served) - used) / done
-    return Load(count, moves, talks, done, seconds, latencies, cpu, theirs / done, counts)
+        cpu, entries = (_cpu(served) - used) / done, (_entries(database, url) - entries) / done
+    foreign = max(0.0, foreign / seconds)
+    return Load(count, moves, talks, done, seconds, latencies, cpu, theirs / done, counts, entries, foreign)
+
+
+def _entries(database: Watched, url: str) -> float:
+    schema = url.partition("schema=")[2]
+    return float(database.ask(f"SELECT count(*) FROM {schema}.entry")[0][0])
+
+
+def _busy() -> float:
+    """Seconds of CPU that the machine has used."""
+    times = psutil.cpu_times()
+    return float(times.user + times.nice + times.system + times.irq + times.softirq + times.steal)
 
 
 def _upstreams() -> list[psutil.Process]:
@@ -135,8 +149,3 @@ def percentile(samples: Sequence[float], share: float) -> float:
 def cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0))
-
-
-def middle(loads: Sequence[Load], of: str) -> float:
-    """The median of a figure over loads."""
-    return float(median(getattr(load, of) for load in loads))

@@ -185,7 +185,10 @@ def failure_of(error: SightlineError) -> Response:
 
 def problem_of(error: SightlineError) -> Problem:
     """Return what went wrong, for who is told in another way than by a status."""
-    return Problem(_rule(error).type, str(error), _rule(error).what_to_do)
+    message = str(error)
+    if isinstance(error, errors.SessionNotFound):  # its text names a folder or database, for who has that
+        message = f"no session {error.session_id!r}"
+    return Problem(_rule(error).type, message, _rule(error).what_to_do)
 
 
 def _rule(error: SightlineError) -> _Rule:

@@ -26,11 +26,12 @@ gets an error of the provider's shape.
 """
 
 import asyncio
+import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import msgspec
 
@@ -48,6 +49,8 @@ PATH_PREFIX = "/token/"
 _API = "/api/"
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+# A name or an address, and a port. What has more would name another place where an address is made from it.
+_HOST = re.compile(r"(\[[\da-f:.]+\]|[\da-f.]*:[\da-f.]*:[\da-f:.]*|[^\s:/?#@\\\[\]]+)(?::\d{0,5})?")
 _SAME_SITE = frozenset({"same-origin", "none"})  # "none": the user typed the address
 # Of the body of a request that is refused, so much is still read and thrown away: many clients send all of it before
 # they read an answer, and see a broken connection instead of the answer if nobody takes the rest.
@@ -87,6 +90,9 @@ _FOREIGN_ORIGIN = Refusal(
 _TOO_LARGE = Refusal(413, "body_too_large", "the body is too large", "send less at once")
 _TOO_SLOW = Refusal(408, "body_too_slow", "the rest of the body did not come", "send the request again")
 _BAD_REQUEST = Refusal(400, "bad_request", "a request has exactly one Host header", "send one")
+_BAD_HOST = Refusal(
+    400, "bad_request", "the Host header is no host", "send a name or an address, with a port or without"
+)
 
 
 class Guard:
@@ -137,7 +143,10 @@ class Guard:
         scope["headers"] = [each for each in scope["headers"] if each[0].lower() != TOKEN_HEADER.encode()]
         if len(hosts := headers.all(b"host")) != 1:
             return _BAD_REQUEST
-        if self._hosts is not None and _host_name(hosts[0]) not in self._hosts:
+        name = _host_name(hosts[0])
+        if not name:
+            return _BAD_HOST
+        if self._hosts is not None and name not in self._hosts:
             return _FOREIGN_HOST
         if not _is_own_origin(headers, hosts[0]) and not _opens_page(scope, headers):
             return _FOREIGN_ORIGIN
@@ -228,9 +237,10 @@ def _take_token(scope: "Scope") -> str:
     token, slash, rest = path.removeprefix(PATH_PREFIX).partition("/")
     scope["path"] = slash + rest or "/"
     raw: bytes = scope.get("raw_path") or b""
-    if raw.startswith(PATH_PREFIX.encode()):
-        _, slash_, rest_ = raw.removeprefix(PATH_PREFIX.encode()).partition(b"/")
-        scope["raw_path"] = slash_ + rest_ or b"/"
+    _, slash_, rest_ = raw.removeprefix(PATH_PREFIX.encode()).partition(b"/")
+    scope["raw_path"] = slash_ + rest_ or b"/"
+    if unquote_to_bytes(scope["raw_path"]) != scope["path"].encode():  # escapes stood in what was taken off
+        scope["raw_path"] = quote(scope["path"]).encode()
     return token
 
 
@@ -251,12 +261,11 @@ def _bearer(value: str) -> str:
 
 
 def _host_name(host: str) -> str:
-    """Return the name in a Host header, without its port, as it is compared."""
-    host = host.strip().lower()
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    name = host if host.count(":") > 1 else host.partition(":")[0]
-    return f"[{name}]" if ":" in name else name.removesuffix(".")
+    """Return the name in a Host header, without its port, as it is compared; empty if it is no name and port."""
+    if (found := _HOST.fullmatch(host.strip().lower())) is None:
+        return ""
+    name = found[1]
+    return f"[{name}]" if ":" in name and not name.startswith("[") else name.removesuffix(".")
 
 
 def _is_own_origin(headers: _Headers, host: str) -> bool:

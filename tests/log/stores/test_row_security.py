@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from postgres_server import PostgresServer
-from sightline import PostgresStores, StoreError
+from sightline import BadInput, PostgresStores, StoreError
 from sightline.agent.code.database import DatabaseCodeStore
 from sightline.log.stores import postgres as statements
 from sightline.log.stores import postgres_removal
@@ -60,8 +60,9 @@ def test_every_table_with_tenants_is_guarded(stores: PostgresStores, postgres: P
     schema = stores.database.address.schema
     with postgres.connect() as admin:
         found = admin.execute(
-            "SELECT relname, relrowsecurity AND relforcerowsecurity FROM pg_class WHERE relnamespace = %s::regnamespace"
-            " AND relkind = 'r' AND relname <> 'migration'",
+            "SELECT relname, relrowsecurity AND relforcerowsecurity FROM pg_class"
+            " JOIN pg_attribute ON attrelid = pg_class.oid"
+            " WHERE relnamespace = %s::regnamespace AND relkind = 'r' AND attname = 'tenant'",
             (schema,),
         ).fetchall()
         assert dict(found) == dict.fromkeys(TABLES, True)
@@ -72,9 +73,9 @@ def test_every_table_with_tenants_is_guarded(stores: PostgresStores, postgres: P
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_statement_without_where_sees_one_tenant(stores: PostgresStores, table: str) -> None:
-    """On the one connection of the pool, which was the other tenant's a moment ago."""
+    """On the one connection of the pool, which was the other tenant's a moment ago; also when a plan is used again."""
     one, two = stores.for_tenant("one").database, stores.for_tenant("two").database
-    for _ in range(2):
+    for _ in range(8):  # PostgreSQL keeps a plan after ten times
         assert owners(one, table) == {"one"}
         assert owners(two, table) == {"two"}
     assert owners(stores.for_tenant("three").database, table) == set()
@@ -184,6 +185,14 @@ def test_threads_of_many_tenants_share_a_pool(postgres: PostgresServer) -> None:
             thread.join()
         assert errors == []
         assert sorted(Tenants(stores.database).bytes_used(f"t{n}") > 0 for n in range(6)) == [True] * 6
+
+
+def test_a_name_that_no_database_takes_is_refused(stores: PostgresStores) -> None:
+    """Before a connection is taken: the pool has its one connection afterwards."""
+    for name in ("", "a\0", "\ud800"):
+        with pytest.raises(BadInput, match="a tenant has a name"):
+            stores.for_tenant(name)
+    assert stores.for_tenant("one").sessions() == ["s"]
 
 
 def test_views_share_connections_and_do_not_close_them(stores: PostgresStores) -> None:
