@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.errors import BadInput, StoreError
-from sightline.log.stores.postgres_database import Database
+from sightline.log.stores.postgres_database import Database, Failed, Lost
 from sightline.log.stores.postgres_schema import quoted
 from sightline.server.work import GRACE, KINDS, MOST_WAITING, PAUSES, RETENTION, Counts, Job, Runner, attempt, tell
 from sightline.server.work_schema import migrate
@@ -104,7 +104,7 @@ class FleetWork:
         told = ""
         while not self._stop.is_set():
             try:
-                await asyncio.to_thread(self._make_tables)
+                await asyncio.to_thread(make_tables, self._database)
                 told = ""
                 await self._serve()
             except Exception as error:  # of a driver, of a library: whatever it is, a later attempt may do better
@@ -113,12 +113,6 @@ class FleetWork:
                 told = why
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), _PAUSE)
-
-    def _make_tables(self) -> None:
-        # Our own tables are there then, and their schema.
-        self._database.with_patience(lambda: self._database.run(b"SELECT 1"), _CONNECT_SECONDS)
-        with self._database.connect() as connection:
-            migrate(connection, self._database.address.schema)
 
     async def _serve(self) -> None:
         """Send, watch and work until the end, or until the database is lost. Raises what a driver raises then."""
@@ -289,6 +283,18 @@ async def _in_thread(work: Callable[[], T]) -> T:
 
     threading.Thread(target=run, name="sightline job", daemon=True).start()
     return await done
+
+
+def make_tables(database: Database) -> None:
+    """Make the tables of the queue, beside our own. Raises StoreError."""
+    import psycopg
+
+    try:  # our own tables are there then, and their schema
+        database.with_patience(lambda: database.run(b"SELECT 1"), _CONNECT_SECONDS)
+        with database.connect() as connection:
+            migrate(connection, database.address.schema)
+    except (psycopg.Error, Lost, Failed) as error:
+        raise StoreError(f"cannot make the tables of background work: {error}") from error
 
 
 def _why(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,8 @@ from postgres_server import PostgresServer
 from sightline import Budget, PostgresStores, Session, StoreError
 from sightline.agent.code.database import DatabaseCodeStore
 from sightline.log.stores.tenants import Limits, Tenants, token_hash
+from sightline.server.work import INDEX, Job
+from sightline.server.work_queue import FleetWork, make_tables
 from sightline.testing import Ticking, WordCounter
 from sightline.testing.stores import append, said
 
@@ -47,6 +50,7 @@ def database(postgres: PostgresServer) -> Iterator[Database]:
     made = Database(postgres)
     made.run(ROLES)
     with closing(PostgresStores(made.url("owner"))) as stores:
+        make_tables(stores.database)
         for name in ("acme", "zeta"):
             Tenants(stores.database).create(name, limits=Limits(60, 1_000_000), keep_days=30)
     made.run(GRANTS, "owner")
@@ -79,6 +83,24 @@ def test_a_server_has_the_rights_that_it_needs(database: Database) -> None:
         tenants.note("acme", "session.delete", token=token.id, subject="s")
         assert [each.action for each in tenants.audit("acme")][:2] == ["session.delete", "tenant.prune"]
         assert tenants.prune_audit() == 0
+
+
+def test_a_server_does_background_work(database: Database) -> None:
+    """With these rights it takes jobs, does them, and takes them out of the queue."""
+    done = threading.Event()
+
+    def run(job: Job, stop: threading.Event) -> None:
+        done.set()
+
+    with closing(PostgresStores(database.url("server"))) as stores:
+        work = FleetWork(stores.database, run)
+        work.start()
+        try:
+            assert work.ready.wait(60)
+            work.want(Job(INDEX, "s", "acme"))
+            assert done.wait(60)
+        finally:
+            work.close()
 
 
 def test_a_server_has_no_other_rights(database: Database) -> None:
