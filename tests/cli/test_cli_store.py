@@ -134,7 +134,7 @@ def test_saved_code_is_copied_with_the_sessions(run: Run, url: str, folder: Fold
 
 
 def test_tables_are_made_before_servers_start(run: Run, postgres: PostgresServer) -> None:
-    """By the owner, with those of background work. A second time nothing is done, and without a database it says why."""
+    """By the owner, with those of background work. A second time nothing is done; without a database it says why."""
     url = postgres.url()
     for _ in range(2):
         assert json.loads(run("--store", url, "store", "migrate", "--json").stdout)["version"] == len(MIGRATIONS)
