@@ -57,7 +57,7 @@ def test_a_job_that_waits_is_done_once() -> None:
 
 
 def test_a_job_that_fails_is_tried_again_and_then_told(caplog: pytest.LogCaptureFixture) -> None:
-    """So often and no more; others are done meanwhile. One that works at last is not told as failed."""
+    """So often and no more. One that works at last is not told as failed."""
     run = Recorder(bad=9, late=1)
     work = LocalWork(run, pauses=(0.05, 0.05))
     run.gate.set()
@@ -67,7 +67,6 @@ def test_a_job_that_fails_is_tried_again_and_then_told(caplog: pytest.LogCapture
         work.start()
         wait_for(lambda: work.counts[INDEX, "failed"] == 1 and work.counts[INDEX, "done"] == 2)
         work.close()
-    assert run.seen[:3] == ["bad", "late", "good"]
     assert (run.seen.count("bad"), run.seen.count("late")) == (3, 2)
     [given_up] = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert (given_up.session, given_up.reason) == ("bad", "not today")  # type: ignore[attr-defined]
