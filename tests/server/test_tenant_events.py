@@ -1,6 +1,8 @@
 """Events of tenants over two servers: each follows its own, whichever server they happen at."""
 
+import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Queue
@@ -24,8 +26,6 @@ def tenancy(tmp_path: Path, postgres: PostgresServer) -> Iterator[Tenancy]:
             made.tenant(name)
             for server in range(2):
                 assert made.client(name, server).get("/api/server").status_code == 200
-        for app in made.apps:
-            assert app.state.relay.listening.wait(30)
         yield made
 
 
@@ -42,8 +42,11 @@ def events(stream: httpx2.Response) -> Iterator[dict[str, Any]]:
 def test_each_tenant_follows_its_own_events_at_every_server(tenancy: Tenancy) -> None:
     """What another does, at the same server and at the other, is never told: the next event is one's own."""
     acme, bolt = ([tenancy.client(name, server) for server in range(2)] for name in ("acme", "bolt"))
-    with bolt[1].stream("GET", "/api/events") as stream:
+    with acme[0].stream("GET", "/api/events") as theirs, bolt[1].stream("GET", "/api/events") as stream:
         told = events(stream)
+        for app in tenancy.apps:
+            assert app.state.relay.listening.wait(30)
+        assert next(told)["kind"] == next(events(theirs))["kind"] == "reset"  # what was before is not known
         for number in range(2):
             for at, client in enumerate(acme):
                 assert client.post("/api/sessions", json={"id": f"of-acme-{number}-{at}"}).status_code == 201
@@ -72,6 +75,16 @@ def test_nobody_goes_on_after_an_event_of_another(tenancy: Tenancy) -> None:
         assert next(told)["kind"] == "session_created"
 
 
+def follow_for_ever(hub: Hub) -> None:
+    """Follow a hub until it is closed."""
+
+    async def follow() -> None:
+        async for _ in hub.follow():
+            pass
+
+    threading.Thread(target=lambda: asyncio.run(follow()), daemon=True).start()
+
+
 class Heard(Hub):
     """A hub that keeps what it gets."""
 
@@ -93,7 +106,9 @@ def test_one_connection_listens_for_all_tenants(postgres: PostgresServer) -> Non
     others.start()
     for name, hub in hubs.items():
         relay.join(hub, name)
+        follow_for_ever(hub)
         assert relay.listening.wait(30)
+        assert hub.heard.get(timeout=60) == Event("reset")
     assert len({relay.channel(name) for name in hubs}) == 3
     with postgres.connect() as admin:
         listening = f"LISTEN {relay.channel('three')}"
@@ -107,6 +122,8 @@ def test_one_connection_listens_for_all_tenants(postgres: PostgresServer) -> Non
     assert hubs["three"].heard.get(timeout=60) == Event("append", "session of three")
     assert hubs["one"].heard.empty()  # although its event was sent before
     assert hubs["two"].heard.empty()
+    for hub in hubs.values():
+        hub.close()
     relay.close()
     others.close()
     database.close()

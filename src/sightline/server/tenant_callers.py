@@ -153,12 +153,19 @@ class TenantCallers:
     async def _ask(self, hashed: bytes, was_good: bool) -> Caller | None:
         until = self._clock() + self._seconds  # from when it was asked on
         loop = asyncio.get_running_loop()
-        caller = await loop.run_in_executor(self._threads[was_good], self._tenants.find, hashed)
+        caller = await loop.run_in_executor(self._threads[was_good], self._look_up, hashed)
         self._known[hashed] = _Known(caller, until)
         self._known.move_to_end(hashed)
         while len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
         return caller
+
+    def _look_up(self, hashed: bytes) -> Caller | None:
+        """Ask the database, twice if need be: a connection may be one from before it was started again."""
+        try:
+            return self._tenants.find(hashed)
+        except StoreError:
+            return self._tenants.find(hashed)
 
     def _answered(self, hashed: bytes, done: "asyncio.Future[Caller | None]") -> None:
         self._asked.pop(hashed, None)

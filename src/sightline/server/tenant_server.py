@@ -1,6 +1,6 @@
 """One server for many tenants: whose token a request shows decides which application answers it.
 
-Each tenant has an application of its own (see `tenant_applications`), with sessions, events and imports of its own.
+Each tenant has an application of its own (see `applications`), with sessions, events and imports of its own.
 Shared are what holds nothing of a conversation: connections to the database and to the providers, and counts. A
 tenant's application reads no file of this machine: it offers none, runs no app, and has no model of the server's.
 """
@@ -24,12 +24,13 @@ from sightline.log.stores.session_folder import sightline_home
 from sightline.log.stores.tenants import Tenants
 from sightline.replay.places import Places
 from sightline.server.app import guards, open_sessions, page_route, unguarded_app
+from sightline.server.applications import Applications, TooManyApplications
 from sightline.server.callers import Refusal
 from sightline.server.config import Config
 from sightline.server.event_relay import EventRelay
 from sightline.server.metrics import PATH_PATTERN, Metrics, logger
 from sightline.server.safety import refuse
-from sightline.server.tenant_applications import TenantApplications, TooManyTenants
+from sightline.server.sessions import OpenSessions
 from sightline.server.tenant_callers import CALLER, SignedIn, TenantCallers, TenantKey
 from sightline.server.upstream import Upstream
 
@@ -75,8 +76,9 @@ class _TenantServer:
         self.tenants = Tenants(stores.database)
         self._callers = TenantCallers(self.tenants, config.token_hash)
         self._upstream, self._relay = Upstream(config, transport), EventRelay(stores.database)
-        self._applications = TenantApplications(self._make)
+        self._applications = Applications(self._make)
         self._metrics = Metrics(self._count_open)
+        self._metrics.watch(config.work)
         place = f"{stores.database.address.place}/{stores.database.address.schema}"
         self._folder = (config.root or sightline_home()) / _FOLDER / _digest(place)
 
@@ -120,7 +122,7 @@ class _TenantServer:
             async with self._applications.use(signed_in.tenant) as app:
                 await app(scope, receive, send)
             return
-        except TooManyTenants as error:
+        except TooManyApplications as error:
             refusal = Refusal(503, "busy", str(error), "try again in some seconds", retry_after=5)
         except SightlineError as error:  # it could not be made
             logger.warning("no application for a tenant: %s", error)
@@ -153,12 +155,10 @@ class _TenantServer:
             offered=(), remembered=_REMEMBERED,
         )  # fmt: skip
         sessions = open_sessions(config, folders=())
-        mcp = self._make_mcp(sessions.places) if self._make_mcp is not None else None
-        app = unguarded_app(
+        return unguarded_app(
             config, sessions, self._upstream, self._metrics, relay=self._relay, apps=(), note=self._note,
-            more=[] if mcp is None else [_mcp_route(mcp)],
+            more=[] if self._make_mcp is None else [_mcp_route(self._make_mcp, sessions)],
         )  # fmt: skip
-        return app if mcp is None else _with_lifespan(app, mcp)
 
     async def _note(self, request: "Request", action: str, subject: str) -> None:
         await self._callers.limits.note(request.scope[CALLER].caller, action, subject)
@@ -184,27 +184,22 @@ def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
-def _mcp_route(mcp: "Starlette") -> "BaseRoute":
+def _mcp_route(make_mcp: MakeMcp, sessions: OpenSessions) -> "BaseRoute":
+    """Return the route of MCP. What answers is made at the first request, because it reads all sessions to search."""
     from starlette.routing import Route
+
+    async def make(_path: str) -> "Starlette":
+        return make_mcp(sessions.places)
+
+    applications: Applications[str] = Applications(make)
+    sessions.on_close(applications.close)
 
     class Endpoint:
         """An ASGI application, which a route takes as it is if it is no function."""
 
         async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
             scope[PATH_PATTERN] = MCP_PATH
-            await mcp(scope, receive, send)
+            async with applications.use(MCP_PATH) as app:
+                await app(scope, receive, send)
 
     return Route(MCP_PATH, Endpoint())
-
-
-def _with_lifespan(app: "Starlette", other: "Starlette") -> "Starlette":
-    """Return an application that begins and ends another one with itself."""
-    own = app.router.lifespan_context
-
-    @asynccontextmanager
-    async def lifespan(app: "Starlette") -> AsyncIterator[None]:
-        async with own(app), other.router.lifespan_context(other):
-            yield
-
-    app.router.lifespan_context = lifespan
-    return app

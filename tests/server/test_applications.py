@@ -1,4 +1,4 @@
-"""Applications of tenants: made once, kept while they are used, closed when they are not, never too many."""
+"""Applications within a server: made once, kept while they are used, closed when they are not, never too many."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -9,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 
 from sightline.errors import StoreError
-from sightline.server.tenant_applications import TenantApplications, TooManyTenants
+from sightline.server.applications import Applications, TooManyApplications
 
 
 class Made:
@@ -51,7 +51,7 @@ def test_requests_at_once_make_one_application() -> None:
 
     async def work() -> None:
         made = Made()
-        applications: TenantApplications[str] = TenantApplications(made.make)
+        applications: Applications[str] = Applications(made.make)
 
         async def ask() -> Starlette:
             async with applications.use("one") as app:
@@ -72,7 +72,7 @@ def test_one_that_nobody_uses_is_closed_and_made_again() -> None:
 
     async def work() -> None:
         made = Made()
-        applications: TenantApplications[str] = TenantApplications(made.make, idle_seconds=0.01)
+        applications: Applications[str] = Applications(made.make, idle_seconds=0.01)
         async with applications.use("stream"):
             async with applications.use("one"):
                 pass
@@ -87,11 +87,11 @@ def test_one_that_nobody_uses_is_closed_and_made_again() -> None:
 
 
 def test_there_are_never_too_many() -> None:
-    """The one that was used longest ago makes room; if all are in use, the next tenant is told so."""
+    """The one that was used longest ago makes room; if all are in use, the next one is refused."""
 
     async def work() -> None:
         made = Made()
-        applications: TenantApplications[str] = TenantApplications(made.make, most=2)
+        applications: Applications[str] = Applications(made.make, most=2)
         for tenant in ("one", "two", "one", "three"):
             async with applications.use(tenant):
                 pass
@@ -100,7 +100,7 @@ def test_there_are_never_too_many() -> None:
         async with AsyncExitStack() as stack:
             for tenant in ("one", "three"):
                 await stack.enter_async_context(applications.use(tenant))
-            with pytest.raises(TooManyTenants):
+            with pytest.raises(TooManyApplications):
                 await stack.enter_async_context(applications.use("four"))
             assert len(applications.open_now()) == 2
         async with applications.use("four"):
@@ -117,7 +117,7 @@ def test_one_that_cannot_be_made_is_tried_again() -> None:
     async def work() -> None:
         made = Made()
         made.fails = 1
-        applications: TenantApplications[str] = TenantApplications(made.make)
+        applications: Applications[str] = Applications(made.make)
 
         async def ask() -> None:
             async with applications.use("one"):
@@ -132,19 +132,21 @@ def test_one_that_cannot_be_made_is_tried_again() -> None:
     run(work())
 
 
-def test_a_server_that_stops_ends_streams_and_makes_no_more() -> None:
+def test_a_server_that_stops_ends_streams() -> None:
     """Those in use are closed too: their requests were given their time before."""
 
     async def work() -> None:
         made = Made()
-        applications: TenantApplications[str] = TenantApplications(made.make)
+        applications: Applications[str] = Applications(made.make)
         async with applications.use("one"):
             applications.end_streams()
             assert made.streams == ["one"]
-            with pytest.raises(TooManyTenants):
-                async with applications.use("two"):
-                    pass
+            async with applications.use("two"):  # for a request that was on its way
+                assert made.streams == ["one", "two"]
             await applications.close()
-            assert made.ended == ["one"]
+            assert sorted(made.ended) == ["one", "two"]
+            with pytest.raises(TooManyApplications):
+                async with applications.use("three"):
+                    pass
 
     run(work())
