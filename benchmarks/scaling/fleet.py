@@ -32,6 +32,7 @@ class Load(NamedTuple):
     other_cpu: float  # seconds for one turn, of the clients and the model's server
     database: Counts  # for one turn
     entries: float  # for one turn
+    foreign: float  # cores that other programs of the machine used meanwhile
 
     @property
     def rate(self) -> float:
@@ -67,20 +68,28 @@ def one_load(root: Path, database: Watched, count: int, *, moves: bool, talks: i
         for server in served:
             server.settle()
         before, used, theirs, entries = database.counts(), _cpu(served), _used(others), _entries(database, url)
-        begun = perf_counter()
+        begun, busy, ours_before = perf_counter(), _busy(), _cpu(served) + _used(others) + database.cpu()
         latencies = asyncio.run(_converse(ports, bodies, slice(1, None), moves=moves))
-        seconds = perf_counter() - begun
+        seconds, busy = perf_counter() - begun, _busy() - busy
+        foreign = busy - (_cpu(served) + _used(others) + database.cpu() - ours_before)
         done, theirs = len(latencies), _used(others) - theirs
         for server in served:
             server.settle()
         counts = database.counts().since(before).per(done)
         cpu, entries = (_cpu(served) - used) / done, (_entries(database, url) - entries) / done
-    return Load(count, moves, talks, done, seconds, latencies, cpu, theirs / done, counts, entries)
+    foreign = max(0.0, foreign / seconds)
+    return Load(count, moves, talks, done, seconds, latencies, cpu, theirs / done, counts, entries, foreign)
 
 
 def _entries(database: Watched, url: str) -> float:
     schema = url.partition("schema=")[2]
     return float(database.ask(f"SELECT count(*) FROM {schema}.entry")[0][0])
+
+
+def _busy() -> float:
+    """Seconds of CPU that the machine has used."""
+    times = psutil.cpu_times()
+    return float(times.user + times.nice + times.system + times.irq + times.softirq + times.steal)
 
 
 def _upstreams() -> list[psutil.Process]:

@@ -43,7 +43,7 @@ class Shape(NamedTuple):
     database_cores: int = 8
     talks: int = 24  # conversations of one server
     think: float = 0.0  # mean seconds between an answer and the next question
-    model: float = 0.0  # mean seconds until the model has answered
+    model: float = 0.0  # seconds until the model has answered
     moves: bool = False  # each turn of a conversation goes to another server
     shared_cores: int = 0  # everything runs on one machine with so many cores; 0: each server has its own
     pool: int = 10
@@ -108,7 +108,7 @@ class Server:
         except Unwritten:
             pass  # the request is passed on; the next one brings what is missing
         if fleet.shape.model:
-            yield fleet.random.expovariate(1 / fleet.shape.model)
+            yield fleet.shape.model
         said = ("answer", session, next(fleet.numbers))
         yield self.process.work(costs.server / 2)
         try:

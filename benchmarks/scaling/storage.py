@@ -17,7 +17,7 @@ from sightline.session.session import Session
 
 PARTITION = ROOT / "examples" / "postgres" / "partition.sql"
 TABLES = ("session", "entry", "content", "derived")
-_SESSIONS, _MESSAGES = 10, 200
+SESSIONS, MESSAGES = 10, 200
 
 
 class Weight(NamedTuple):
@@ -41,7 +41,7 @@ class Weight(NamedTuple):
         return self.logs / 1e6
 
 
-def measure_weight(root: Path, database: Watched, *, sessions: int = _SESSIONS, messages: int = _MESSAGES) -> Weight:
+def measure_weight(root: Path, database: Watched, *, sessions: int = SESSIONS, messages: int = MESSAGES) -> Weight:
     """Fill a schema with agent sessions, dump it, copy all sessions to files, delete them, and bring them back."""
     (made := root / "made").mkdir(parents=True)
     (cold := root / "cold").mkdir()

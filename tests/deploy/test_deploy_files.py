@@ -162,6 +162,7 @@ def test_the_manifest_replaces_servers_without_downtime() -> None:
 def test_the_load_balancer_asks_who_is_ready() -> None:
     """At the port and the name that the compose file gives to servers."""
     text = (DEPLOY / "haproxy.cfg").read_text()
-    assert "option httpchk GET /readyz" in text
+    assert "uri /readyz" in text
+    assert "hdr Host localhost" in text  # without a Host no request is answered
     assert "server:8787" in text
     assert "server" in documents("compose.yaml")[0]["services"]

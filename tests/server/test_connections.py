@@ -42,7 +42,10 @@ def test_headers_that_never_end_are_waited_for_only_so_long(tmp_path: Path) -> N
         half.sendall(ASK)
         for each in (later, idle):
             each.sendall(ASK + b"\r\n")
-            assert b"200 OK" in each.recv(1 << 16)
+            said = each.recv(1 << 16)
+            while not said.endswith(b"}"):  # the body may come after the headers
+                said += each.recv(1 << 16)
+            assert b"200 OK" in said
         later.sendall(ASK)
         server.listener._slow = SlowConnections(0.0)
         assert [heard(each) for each in (nothing, half, later)] == [b"", b"", b""]

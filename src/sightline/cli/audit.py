@@ -1,5 +1,7 @@
 """`sightline audit`: what was done to the tenants of a database, and by them."""
 
+from collections.abc import Iterator, Mapping
+
 import click
 import msgspec
 
@@ -46,11 +48,13 @@ def audit(tenant: str, action: str, most: int, before: int, as_json: bool) -> No
     print_table(console(), columns, (
         (
             str(each.number), local_time(each.at.timestamp()), printable(each.tenant), each.token, each.action,
-            printable(" ".join((each.subject, *(f"{key}={_shown(value)}" for key, value in each.detail.items())))),
+            printable(" ".join(filter(None, (each.subject, *_detail(each.detail))))),
         )
         for each in found
     ))  # fmt: skip
 
 
-def _shown(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+def _detail(detail: Mapping[str, object]) -> Iterator[str]:
+    for name, value in detail.items():
+        if value != "":
+            yield f"{name}={value if isinstance(value, str) else msgspec.json.encode(value).decode()}"

@@ -29,6 +29,7 @@ from sightline.cli.tenant import tenant
 from sightline.cli.token import token
 from sightline.cli.trust import trust
 from sightline.cli.verify import verify
+from sightline.cli.worker import worker
 from sightline.errors import SightlineError
 
 INTERRUPTED = 130  # the exit code that a shell expects of a program stopped by Ctrl-C
@@ -89,6 +90,7 @@ for command in (
     doctor,
     serve,
     wrap,
+    worker,
     hook,
     mcp,
     store,

@@ -666,6 +666,13 @@ _PHRASES = {
         "/token/{token}",
         "本服务的令牌，仅显示这一次：{token}。调用方以 X-Sightline-Token 发送，或使用地址 /token/{token}",
     ),
+    "worker store": (
+        "background work of several servers needs their database: --store postgresql://user@host/name, or "
+        "SIGHTLINE_STORE; a server over files does its own",
+        "多个服务器的后台工作需要它们的数据库：--store postgresql://user@host/name，或 SIGHTLINE_STORE；"
+        "使用文件的服务器自己完成",
+    ),
+    "worker works": ("Doing background work of {where} (Ctrl-C ends it)", "正在处理 {where} 的后台工作（Ctrl-C 结束）"),
     "serve upstream": (
         "--upstream is anthropic=https://… or openai=https://…/v1, not {given!r}",
         "--upstream 形如 anthropic=https://… 或 openai=https://…/v1，不能是 {given!r}",

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
+from sightline.cli.worker import find_summarizer, make_work, summary_model_option, working
 from sightline.errors import BadInput
 
 if TYPE_CHECKING:
@@ -53,6 +55,11 @@ def _with_options(command: Any) -> Any:
 )
 @click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0: a free one.")
 @click.option(
+    "--jobs", default=1, show_default=True, type=click.IntRange(0, 64), help="Background work done at a time: indexes, "
+    "summaries. 0: it is left to `sightline worker`.",
+)  # fmt: skip
+@summary_model_option
+@click.option(
     "--tenants",
     is_flag=True,
     help="Serve all tenants of the database: every caller shows a token of "
@@ -79,6 +86,8 @@ def _with_options(command: Any) -> Any:
 def serve(
     host: str,
     port: int,
+    jobs: int,
+    summary_model: str | None,
     tenants: bool,
     window: int | None,
     economy: str,
@@ -111,6 +120,8 @@ def serve(
         host, port = sockets[0].getsockname()[:2]
     token = _operator_token(host, here) if tenants else announce_token(here, host)
     config = _config(here, host, window, economy, upstreams, token.hashed)
+    work = make_work(here, jobs, find_summarizer(here, summary_model))
+    config = replace(config, work=work, summaries=summary_model is not None)
     if port and (own := [each for each in config.upstreams.values() if _is_here(each, port)]):
         raise BadInput(here.words("serve own upstream", address=own[0]))
     if port and not sockets and not _is_free(host, port):
@@ -131,8 +142,9 @@ def serve(
         notify("READY=1", os.environ)
 
     listener.on_start = announce
-    _log_as_json()
-    listener.run()
+    log_as_json()
+    with working(work):
+        listener.run()
 
 
 @click.command(
@@ -169,7 +181,7 @@ def wrap(window: int | None, economy: str, upstreams: tuple[str, ...], command: 
     sys.exit(status)
 
 
-def _log_as_json() -> None:
+def log_as_json() -> None:
     """Write the log of the server to standard error: a line for each request and for each thing that went wrong.
 
     All libraries write there too: one that finds no handler would add its own, which does not take keys out.

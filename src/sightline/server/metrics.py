@@ -7,12 +7,16 @@ id would be a time series of its own.
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from sightline.server.work import Work
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -69,6 +73,11 @@ class Metrics:
         gauge = Gauge("sightline_open_sessions", "Sessions that are open now.", registry=registry)
         gauge.set_function(self.open_sessions)
 
+    def watch(self, work: Work | None) -> None:
+        """Have the counts of background work among the others. Others of the same database count their own."""
+        if work is not None:
+            self._registry.register(_WorkCollector(work))
+
     def request(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count a request. `path` is the pattern of its path."""
         self._requests.labels(method if method in _METHODS else "other", path, str(status)).inc()
@@ -95,6 +104,23 @@ class Metrics:
     def text(self) -> bytes:
         """Return all counts in the text format of Prometheus."""
         return generate_latest(self._registry)
+
+
+class _WorkCollector(Collector):
+    """Reads the counts of background work whenever the metrics are read."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def collect(self) -> Iterable[Metric]:
+        ended = CounterMetricFamily(
+            "sightline_jobs",
+            "Attempts at background work: done, retried later, or given up.",
+            labels=("kind", "outcome"),
+        )
+        for (kind, outcome), count in list(self._work.counts.items()):
+            ended.add_metric((kind, outcome), count)
+        return ended, GaugeMetricFamily("sightline_jobs_waiting", "Background work that waits.", self._work.waiting)
 
 
 class Measure:

@@ -78,6 +78,7 @@ class _TenantServer:
         self._upstream, self._relay = Upstream(config, transport), EventRelay(stores.database)
         self._applications = Applications(self._make)
         self._metrics = Metrics(self._count_open)
+        self._metrics.watch(config.work)
         place = f"{stores.database.address.place}/{stores.database.address.schema}"
         self._folder = (config.root or sightline_home()) / _FOLDER / _digest(place)
 
