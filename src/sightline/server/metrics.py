@@ -21,6 +21,7 @@ from sightline.server.work import Work
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+_PROBES = frozenset({"/healthz", "/readyz"})
 PATH_PATTERN = "sightline.path"  # the key of a scope under which a handler says which pattern it answers
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # Seconds: an answer from the log takes milliseconds, one of a model up to minutes.
@@ -151,7 +152,8 @@ class Measure:
             seconds, path = time.perf_counter() - begun, scope.get(PATH_PATTERN, "other")
             self._metrics.request(scope["method"], path, status, seconds)
             facts = {"method": scope["method"], "path": path, "status": status, "seconds": round(seconds, 4)}
-            logger.info("request", extra=facts)
+            is_probe = path in _PROBES and status == 200  # every second or so, from several sides
+            logger.log(logging.DEBUG if is_probe else logging.INFO, "request", extra=facts)
 
 
 # ---------------------------------------------------------------------- logs
