@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 _PROGRAM = """
-import fcntl, json, os, runpy, sys, termios
+import atexit, fcntl, gc, json, os, runpy, sys, termios, threading, traceback
 exec(sys.argv[1], {})
+gc.freeze()
 for line in iter(sys.stdin.readline, ""):
     job = json.loads(line)
     if "wait" in job:
@@ -41,12 +42,25 @@ for line in iter(sys.stdin.readline, ""):
     break
 else:
     sys.exit()
-if sys.argv[0] == "-m":
-    del sys.argv[0]
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
-else:
-    sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
-    runpy.run_path(sys.argv[0], run_name="__main__")
+code = 0
+try:
+    if sys.argv[0] == "-m":
+        del sys.argv[0]
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
+        runpy.run_path(sys.argv[0], run_name="__main__")
+except SystemExit as end:
+    code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    if code and not isinstance(end.code, int):
+        print(end.code, file=sys.stderr)
+except BaseException:
+    traceback.print_exc()
+    code = 1
+threading._shutdown()
+atexit._run_exitfuncs()
+sys.stdout.flush()
+os._exit(code)  # to take down hundreds of modules one by one would take longer than most programs here
 """
 
 

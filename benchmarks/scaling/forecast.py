@@ -12,7 +12,7 @@ from benchmarks.scaling.simulation import Costs, Failure, Fleet, Shape
 LAN = 0.0005  # seconds for a round trip between two machines
 LOCAL = 0.0001  # on one
 BUSY = 0.5  # share of its core that a server is loaded with
-THINK, MODEL = 2.0, 2.0  # seconds; real ones are longer, which means more conversations at the same rate
+THINK, MODEL = 1.0, 1.0  # seconds; real ones are longer, which means more conversations at the same rate
 DATABASE_CORES = 16
 TROUBLE = [
     Failure(10.0, "server", 0, 10.0), Failure(10.5, "server", 1, 10.0), Failure(25.0, "database", 0, 8.0),
@@ -89,13 +89,15 @@ def shape_of(servers: int, databases: int, costs: Costs, **more: int) -> Shape:
 
 
 def forecast(shape: Shape, costs: Costs, seconds: float) -> Forecast:
-    """Let a fleet run, and look at it after a first third."""
-    fleet = Fleet(shape, costs).run(seconds)
-    later = [taken for at, taken in fleet.latencies if at > seconds / 3] or [seconds]
+    """Let a fleet run, and look at it when the first answers have come."""
+    fleet, start = Fleet(shape, costs).run(MODEL + 0.5), MODEL + 0.5
     used = sum(database.cores.used for database in fleet.databases)
+    fleet.run(start + seconds)
+    later = [taken for at, taken in fleet.latencies if at > start] or [seconds]
+    used = sum(database.cores.used for database in fleet.databases) - used
     busy = used / seconds / shape.databases / shape.database_cores
     return Forecast(
-        shape, shape.servers * shape.talks / (THINK + MODEL), len(later) / (seconds * 2 / 3),
+        shape, shape.servers * shape.talks / (THINK + MODEL), len(later) / seconds,
         percentile(later, 0.5) - MODEL, percentile(later, 0.99) - MODEL, min(1.0, busy),
         fleet.faults().total() + fleet.unlogged(),
     )  # fmt: skip
@@ -104,12 +106,12 @@ def forecast(shape: Shape, costs: Costs, seconds: float) -> Forecast:
 def fleets(costs: Costs, *, is_quick: bool = False) -> list[Forecast]:
     """1 to 1,000 servers on one database, and the largest on as many as it needs."""
     sizes = (1, 10, 50) if is_quick else (1, 10, 100, 300)
-    found = [forecast(shape_of(size, 1, costs), costs, 12.0 if size < 100 else 6.0) for size in sizes]
+    found = [forecast(shape_of(size, 1, costs), costs, 10.0 if size < 100 else 2.0) for size in sizes]
     watched = sizes[-1] // 3
-    found.append(forecast(shape_of(watched, 1, costs, listeners=watched), costs, 6.0))
+    found.append(forecast(shape_of(watched, 1, costs, listeners=watched), costs, 2.0))
     if not is_quick:
-        found.append(forecast(shape_of(1000, 1, costs), costs, 4.5))
-        found.append(forecast(shape_of(1000, needed_databases(1000, costs), costs), costs, 4.5))
+        found.append(forecast(shape_of(1000, 1, costs), costs, 1.0))
+        found.append(forecast(shape_of(1000, needed_databases(1000, costs), costs), costs, 1.0))
     return found
 
 

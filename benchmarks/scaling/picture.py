@@ -1,5 +1,7 @@
 """The picture of docs/scaling.md: a minute of a fleet, second by second, while parts of it fail."""
 
+from itertools import pairwise
+
 from benchmarks.quality.svg import COLOURS, OURS, Scale, line, picture, rule, text
 from benchmarks.scaling.fleet import percentile
 from benchmarks.scaling.forecast import TROUBLE, TROUBLE_SECONDS
@@ -45,4 +47,7 @@ def _panel(
         out.append(text(_LEFT - 5, up(tick) + 3.5, f"{tick:g}", "small", "end"))
     for tick in across.ticks():
         out.append(text(across(tick), up.start + 13, f"{tick:g} s", "small", "middle"))
-    return [*out, line([(across(at + 0.5), up(value)) for at, value in points], colour, 2.0)]
+    for start, end in pairwise(points):
+        if end[0] == start[0] + 1:  # no line where nothing is known
+            out.append(line([(across(at + 0.5), up(value)) for at, value in (start, end)], colour, 2.0))
+    return out

@@ -245,7 +245,7 @@ class Fleet:
     def _client(self, session: int) -> Steps:
         shape, history = self.shape, self._histories.setdefault(session, [])
         if shape.think:
-            yield self.random.random() * (shape.think + shape.model)  # so that they do not all begin at once
+            yield self._until_first()
         for turn in count():
             history.append(("question", session, turn))
             begun = self.kernel.now
@@ -258,6 +258,13 @@ class Fleet:
             self.latencies.append((self.kernel.now, self.kernel.now - begun))
             if shape.think:
                 yield self.random.expovariate(1 / shape.think)
+
+    def _until_first(self) -> float:
+        """Seconds until the first question of a conversation that has gone on for long before we look."""
+        shape = self.shape
+        is_answered = self.random.random() * (shape.think + shape.model) < shape.model
+        rest = self.random.random() * shape.model if is_answered else 0.0  # of the model's time for the one before
+        return rest + self.random.expovariate(1 / shape.think)
 
     def _ask(self, server: int, session: int, history: list[tuple[object, ...]]) -> Steps:
         asked = self.servers[server % len(self.servers)]

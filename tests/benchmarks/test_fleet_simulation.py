@@ -43,7 +43,7 @@ def test_a_protocol_without_one_of_its_rules_is_found_out(rules: Rules, fault: s
 def test_a_long_silence_leaves_nobody_in_doubt_for_good() -> None:
     """After a pause that is longer than anybody's patience, what was sent before it arrives once or never."""
     trouble = [Failure(1.0, "network", 0, 65.0), Failure(80.0, "database", 0, 45.0)]
-    fleet = Fleet(Shape(servers=2, talks=6, model=0.2, think=0.2), SLOW_DISK, trouble).run(140)
+    fleet = Fleet(Shape(servers=2, talks=6, model=1.0, think=0.2), SLOW_DISK, trouble).run(140)
     assert (dict(fleet.faults()), fleet.unlogged()) == ({}, 0)
     assert fleet.told("unconfirmed") > 0
     assert fleet.told("unwritable") > 0

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,16 +45,15 @@ def worker(jobs: int, summary_model: str | None) -> None:
     """
     from sightline.cli.serve import log_as_json
 
-    here, ended = place(), threading.Event()
+    here = place()
     if here.database is None:
         raise BadInput(here.words("worker store"))
     work = make_work(here, jobs, find_summarizer(here, summary_model))
     log_as_json()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
     with working(work):
         print_text(error_console(), here.words("worker works", where=here.stores.where))
-        ended.wait()
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
 
 
 def find_summarizer(here: Place, name: str | None) -> "Summarizer | None":
@@ -93,12 +92,25 @@ def make_work(here: Place, jobs: int, summarizer: "Summarizer | None") -> "Work 
 
 @contextmanager
 def working(work: "Work | None") -> Iterator[None]:
-    """Have background work done while the block runs."""
-    if work is None:
-        yield
-        return
-    work.start()
+    """Have background work done while the block runs, which SIGTERM ends. For the main thread.
+
+    The process ends by that signal, as it would without us, when the work has ended.
+    """
+    taken: list[int] = []
+
+    def stop(number: int, _frame: object) -> None:
+        taken.append(number)
+        raise SystemExit
+
+    before = signal.signal(signal.SIGTERM, stop)
     try:
+        if work is not None:
+            work.start()
         yield
     finally:
-        work.close()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if work is not None:
+            work.close()
+        signal.signal(signal.SIGTERM, before)
+        if taken:
+            signal.raise_signal(signal.SIGTERM)
