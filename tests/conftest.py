@@ -20,7 +20,11 @@ ROOT = Path(__file__).parent.parent
 SOAK = os.environ.get("SIGHTLINE_SOAK") == "1"
 
 settings.register_profile(
-    "test", max_examples=100, derandomize=True, deadline=None, database=None,
+    "test", max_examples=50, derandomize=True, deadline=None, database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)  # fmt: skip
+settings.register_profile(
+    "test laws", max_examples=100, derandomize=True, deadline=None, database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
 settings.register_profile(
@@ -28,16 +32,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
 settings.register_profile(
-    "laws", max_examples=5000, deadline=None, database=None,
+    "soak laws", max_examples=5000, deadline=None, database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
-settings.load_profile("soak" if SOAK else "test")
+_PROFILE = "soak" if SOAK else "test"
+settings.load_profile(_PROFILE)
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:
-    """The laws are tried ten times as often as other properties when there is time."""
-    if SOAK and isinstance(collector, pytest.Module):
-        settings.load_profile("laws" if "laws" in collector.path.parts else "soak")
+    """The laws are tried more often than other properties."""
+    if isinstance(collector, pytest.Module):
+        settings.load_profile(f"{_PROFILE} laws" if "laws" in collector.path.parts else _PROFILE)
 
 
 @pytest.fixture(autouse=True)

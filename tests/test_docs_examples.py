@@ -3,17 +3,19 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from stub import Stub, answer
 
+from copied_process import copier
 from docs_page import ROOT, blocks
 from postgres_server import running
 
 DOCS = ROOT / "docs"
+FRAMEWORKS = (
+    "import sightline, agents, anthropic, langchain.agents, langchain_openai, langgraph.graph, openai, pydantic_ai"
+)
 ELSEWHERE = {
     "google-adk.md",
     "litellm.md",
@@ -51,10 +53,7 @@ def environment(folder: Path, server: str) -> dict[str, str]:
 
 def run(folder: Path, server: str, *command: str) -> str:
     """What a program prints in this folder; it must succeed."""
-    done = subprocess.run(
-        [sys.executable, *command], cwd=folder, env=environment(folder, server), capture_output=True, text=True,
-        encoding="utf-8", timeout=240, check=False,
-    )  # fmt: skip
+    done = copier(FRAMEWORKS).run([*command], folder, environment(folder, server))
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 

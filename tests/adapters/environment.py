@@ -72,11 +72,42 @@ def run_tests(python: Path, *files: str, folder: Path, without: str = "") -> str
     return done.stdout
 
 
-def run_program(program: str, folder: Path, *arguments: str) -> str:
-    """Run the text of a program in a new process whose home and project are in this folder. Return what it prints."""
-    (folder / "project").mkdir(parents=True, exist_ok=True)
-    home = {"SIGHTLINE_HOME": str(folder / "home"), "PYTHONPATH": str(Path(__file__).parent), "HOME": str(folder)}
-    command = [sys.executable, "-W", "ignore", "-c", program, *arguments]
-    done = subprocess.run(command, cwd=folder, env=home, capture_output=True, text=True, check=False)
+_IMPORTS_ONCE = """
+import os, sys, traceback
+program, *runs = sys.argv[1:]
+imports, _, rest = program.strip().partition("\\n\\n")
+names = {}
+exec(imports, names)
+for number, run in enumerate(runs):
+    folder, *arguments = run.split("|")
+    if not (child := os.fork()):
+        os.chdir(folder)
+        os.environ["SIGHTLINE_HOME"] = f"{folder}/home"
+        sys.argv[1:] = arguments
+        try:
+            with open(f"printed-{number}", "w", encoding="utf-8") as sys.stdout:
+                exec(rest, names)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(f"failed: {run}")
+"""
+
+
+def run_program(program: str, *runs: tuple[Path, *tuple[str, ...]]) -> list[str]:
+    """Run the text of a program several times, each time in a new process. Return what each run prints.
+
+    A run is the folder that its home and its project are in, and the arguments. A program begins with its imports and
+    an empty line. They are done once, because those of a framework take seconds: each process is a copy of one that has
+    done nothing else.
+    """
+    for folder, *_ in runs:
+        (folder / "project").mkdir(parents=True, exist_ok=True)
+    home = {"PYTHONPATH": ":".join(str(ROOT / each) for each in _FOLDERS), "HOME": str(runs[0][0])}
+    given = ["|".join(map(str, run)) for run in runs]
+    command = [sys.executable, "-W", "ignore", "-c", _IMPORTS_ONCE, program, *given]
+    done = subprocess.run(command, env=home, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    return [(run[0] / f"printed-{number}").read_text(encoding="utf-8") for number, run in enumerate(runs)]

@@ -25,6 +25,11 @@ TEXTS = {
     "own hook": json.dumps(MINE, indent=2),
     "own status line": '{"statusLine": {"type": "command", "command": "date +\'%H %M\'", "padding": 0}, "b": [1,2]}\n',
     "nulls": '{"hooks": null, "statusLine": null}',
+    "empty lists": '{"hooks": {"PreCompact": [], "SessionStart": []}, "statusLine": null}',
+    "empty lists in lines": '{\n  "hooks": {\n    "PreCompact": [ ],\n    "SessionStart": [{"hooks": []}]\n  }\n}\n',
+    "keys twice": '{"hooks": {"Stop": []}, "a": 1, "hooks": {"PreCompact": []}, "a": 2}',
+    "events twice": '{"hooks": {"PreCompact": [], "PreCompact": [{"hooks": []}]}, "statusLine": 1, "statusLine": null}',
+    "own hooks twice": '{"hooks": {"PreCompact": [{"hooks": [1], "hooks": []}]}, "hooks": {}}',
 }
 
 
@@ -55,6 +60,25 @@ def test_an_uninstall_gives_back_every_byte(text: str, file: SettingsFile) -> No
     assert set(file.found().commands) == {"PreCompact", "SessionStart", "statusLine"}
     assert file.uninstall()
     assert file.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", [each for each in TEXTS if each != "empty"])
+def test_of_a_file_that_was_changed_since_every_other_byte_stays(name: str, file: SettingsFile) -> None:
+    """Lists and objects that were empty before are empty again, and not gone."""
+    before = write(file, TEXTS[name])
+    file.install(PROGRAM)
+    file.path.write_bytes(file.path.read_bytes() + b"\n")
+    assert file.uninstall()
+    assert file.path.read_bytes() == before + b"\n"
+
+
+def test_an_earlier_value_of_a_key_that_is_there_twice_stays_without_effect(file: SettingsFile, tmp_path: Path) -> None:
+    """The last one counts for all who read JSON. It stays, though empty, also where no copy is known."""
+    stop = {"hooks": [{"type": "command", "command": "old"}]}
+    write(file, '{"hooks": {"Stop": [' + json.dumps(stop) + ']}, "hooks": {}}')
+    file.install(PROGRAM)
+    assert SettingsFile(file.path, tmp_path / "another home").uninstall()
+    assert settings(file) == {"hooks": {}}
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)

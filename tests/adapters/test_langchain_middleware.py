@@ -270,9 +270,8 @@ print(repr([[message.type, message.content] for message in model.asked[-13]]), m
 
 def test_a_new_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
     """With a checkpointer, the next request is the same as in a process that never stopped; the log has no branch."""
-    once = run_program(PROGRAM, tmp_path / "once", "0", "3")
-    run_program(PROGRAM, tmp_path / "twice", "0", "2")
-    again = run_program(PROGRAM, tmp_path / "twice", "2", "3")
+    twice = tmp_path / "twice"
+    once, _, again = run_program(PROGRAM, (tmp_path / "once", "0", "3"), (twice, "0", "2"), (twice, "2", "3"))
     assert _without_ids(again) == _without_ids(once)
     assert once.rstrip().endswith("['']")
 

@@ -380,6 +380,6 @@ print([[str(getattr(part, "content", part)) for each in asked for part in each.p
 
 def test_a_new_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
     """Over saved messages, its requests are the same as in a process that never stopped."""
-    once = run_program(PROGRAM, tmp_path / "once", "0", "2")
-    run_program(PROGRAM, tmp_path / "twice", "0", "1")
-    assert run_program(PROGRAM, tmp_path / "twice", "1", "2") == once
+    twice = tmp_path / "twice"
+    once, _, again = run_program(PROGRAM, (tmp_path / "once", "0", "2"), (twice, "0", "1"), (twice, "1", "2"))
+    assert again == once

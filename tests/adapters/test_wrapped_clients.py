@@ -3,8 +3,6 @@
 import asyncio
 import json
 import re
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import anthropic
 import httpx2
 import openai
 import pytest
+from environment import run_program
 from sdk_program import TURNS, WINDOW, WIRES, Json, Program, client_of, names, reading, texts, without_ids
 from through_proxy import LISTS, page
 from upstream import Asked, Upstream
@@ -161,23 +160,14 @@ print(json.dumps([json.loads(here.without_ids(json.dumps(each).encode())) for ea
 """
 
 
-@pytest.mark.parametrize("wire", WIRES)
-def test_a_new_process_goes_on_where_the_last_one_stopped(wire: str, tmp_path: Path) -> None:
+def test_a_new_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
     """Over the same folder and list, the next request is the same as in a process that never stopped."""
-
-    def process(folder: Path, *numbers: str) -> str:
-        (folder / "project").mkdir(parents=True, exist_ok=True)
-        tests = Path(__file__).parent.parent
-        paths = f"{tests / 'adapters'}:{tests / 'server'}:{tests}"
-        home = {"SIGHTLINE_HOME": str(folder / "home"), "PYTHONPATH": paths, "HOME": str(folder)}
-        command = [sys.executable, "-W", "ignore", "-c", PROGRAM, wire, *numbers]
-        done = subprocess.run(command, cwd=folder, env=home, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done.stdout
-
-    once = process(tmp_path / "once", "0", "2")
-    process(tmp_path / "twice", "0", "1")
-    assert process(tmp_path / "twice", "1", "2") == once
+    runs = []
+    for wire in WIRES:
+        once, twice = tmp_path / f"{wire}-once", tmp_path / f"{wire}-twice"
+        runs += [(once, wire, "0", "2"), (twice, wire, "0", "1"), (twice, wire, "1", "2")]
+    printed = run_program(PROGRAM, *runs)
+    assert printed[0::3] == printed[2::3]
 
 
 # ---------------------------------------------------------------------- what goes wrong

@@ -1,29 +1,45 @@
 """`sightline chat` on a pseudo-terminal, and what a person does there."""
 
+import fcntl
 import os
 import re
 import signal
-import sys
+import struct
+import termios
 from contextlib import suppress
 from pathlib import Path
+from time import sleep
 
 import pexpect
+from pexpect import fdpexpect
+
+from copied_process import copier
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b[=>]|\r")
 WHERE = "\x1b[6n"  # a program asks where the cursor is
+SIZE = (40, 100)  # lines, columns
 SECONDS = 240  # that anything may take on a busy machine: a real model reads a long prompt
 
 
-class Terminal:
-    """`sightline chat` on a pseudo-terminal."""
+IMPORTS = """
+import httpx2, langgraph.graph, prompt_toolkit, rich.markdown
+import sightline.cli.apps, sightline.cli.chat.chat, sightline.cli.chat.command, sightline.cli.doctor
+"""
 
-    def __init__(self, project: Path, *args: str) -> None:
+
+class Terminal:
+    """`sightline chat` on a pseudo-terminal. `starts_anew`: it does its imports itself."""
+
+    def __init__(self, project: Path, *args: str, starts_anew: bool = False) -> None:
         env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
         env |= {"TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"}
-        self._child = pexpect.spawn(
-            sys.executable, ["-m", "sightline", "chat", *args], cwd=str(project), env=env, encoding="utf-8",
-            dimensions=(40, 100), timeout=SECONDS,
-        )  # fmt: skip
+        command = ["-m", "sightline", "chat", *args]
+        self._copier = copier("" if starts_anew else IMPORTS)
+        master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", *SIZE, 0, 0))
+        self._process = self._copier.start(command, project, env, [os.ttyname(slave)] * 3)
+        os.close(slave)
+        self._child = fdpexpect.fdspawn(master, timeout=SECONDS, encoding="utf-8")
         self.shown = ""  # with colours and all
         self._answered = self._at = 0
 
@@ -53,17 +69,21 @@ class Terminal:
         self.until(f" · {strategy}")
 
     def type(self, keys: str) -> None:
-        """Press keys."""
+        """Press keys, as soon as a person could: a program that has just asked may still be changing its terminal."""
+        sleep(0.05)
         self._child.send(keys)
 
     def kill(self) -> None:
         """Pull the plug."""
-        self._child.kill(signal.SIGKILL)
+        os.kill(self._process, signal.SIGKILL)
         self.close()
 
     def close(self) -> None:
         """Let go of the terminal."""
-        self._child.close(force=True)
+        self._child.close()  # hangs up
+        with suppress(ProcessLookupError):
+            os.kill(self._process, signal.SIGKILL)
+        self._copier.wait(self._process)
 
     def end(self) -> int:
         """Wait for its end; the exit code."""
@@ -72,4 +92,4 @@ class Terminal:
                 self.shown += self._child.read_nonblocking(4096, SECONDS)
                 self._tell_where()
         self._child.close()
-        return int(self._child.exitstatus)
+        return self._copier.wait(self._process)

@@ -47,7 +47,7 @@ def test_a_person_talks_to_a_real_model_and_nothing_is_lost(tmp_path: Path, tiny
     shapes = [reads("sales.py"), reports(), refers]
     with Shaped(tiny_model.gguf, shapes) as model:
         configured(project, model.url)
-        chat = Terminal(project, "--strategy", "rounds")
+        chat = Terminal(project, "--strategy", "rounds", starts_anew=True)
         chat.prompt("rounds")
         for question in ("What is in sales.py?", "Go ahead, please."):
             chat.type(f"{question}\r")
@@ -55,7 +55,7 @@ def test_a_person_talks_to_a_real_model_and_nothing_is_lost(tmp_path: Path, tiny
         chat.type("/compact\r")
         chat.prompt("rounds")
         chat.kill()
-        again = Terminal(project, "--continue")
+        again = Terminal(project, "--continue", starts_anew=True)
         again.prompt("rounds")
         again.type("/code code_sum_sales\r")
         again.prompt("rounds")

@@ -85,6 +85,24 @@ def test_time_grows_with_the_text(shape: str, soak: bool) -> None:
         assert large <= MOST * max(small, NOISE), f"{shape} as {way}: {small:.3f} s, then {large:.3f} s"
 
 
+def asking_cost(lines: int) -> float:
+    """The seconds of CPU that it takes to look for what a log of so many lines speaks of, given as a question."""
+    session = Session(MemoryStore("s"))
+    session.user("The pump is repaired.")
+    session.reply("Good.")
+    text = "\n".join(f"2024-05-01 12:00:10 ERROR worker-{n} request /api/v1/orders/{n} failed" for n in range(lines))
+    start = process_time()
+    session.user(text)
+    session.compose(Budget(2_000), ask=True)
+    return process_time() - start
+
+
+def test_time_grows_with_the_question() -> None:
+    """A log that was pasted has names in every line, and each is looked at where it stands."""
+    small, large = (min(asking_cost(lines) for _ in range(2)) for lines in (200, 200 * FACTOR))
+    assert large <= MOST * max(small, NOISE), f"{small:.3f} s, then {large:.3f} s"
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_megabyte_takes_a_moment(shape: str, soak: bool) -> None:
     at = list(SHAPES).index(shape)

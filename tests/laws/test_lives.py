@@ -29,7 +29,7 @@ from sightline.shorten.rules.short_form import short_form
 from sightline.values.items import Call, Kind, plain_text
 from sightline.wire.payload import Payload
 
-long = settings(max_examples=max(40, settings.default.max_examples // 10))  # type: ignore[union-attr]
+long = settings(max_examples=max(20, settings.default.max_examples // 10))  # type: ignore[union-attr]
 """A life is long: with as many of them as of histories the soak would not end."""
 
 
@@ -195,7 +195,7 @@ def foreseen(session: Session, budget: Budget) -> tuple[str, str]:
 
 
 def test_lives_are_lively() -> None:
-    """What the laws are tried on: among fifty lives compactions are shown, undone, made behind, rules are told."""
+    """What the laws are tried on: among twenty lives compactions are shown, undone, made behind, rules are told."""
     met: dict[str, int] = dict.fromkeys(("summaries", "prefaces", "markers", "undone", "behind", "faults", "forks"), 0)
 
     def look(world: World, sent: Sent, _: Any) -> None:
@@ -206,7 +206,7 @@ def test_lives_are_lively() -> None:
         met["markers"] += bool(plan.marker)
         assert recount(world.session, sent.payload) <= sent.payload.tokens
 
-    for seed in range(50):
+    for seed in range(20):
         world = World()
         world.on_compose = look
         world.run(Life(seed))

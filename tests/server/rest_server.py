@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from sightline import Budget, Session
 from sightline.log.stores.session_folder import Folder
 from sightline.server.access_token import hash_token
+from sightline.server.callers import OneToken
 from sightline.server.events import Hub
 from sightline.server.listener import Listener
 from sightline.server.metrics import Measure, Metrics
@@ -50,7 +51,7 @@ class RestServer:
         self.sessions = OpenSessions(self.project, hub=self.hub, everywhere=self._everywhere)
         self.metrics = Metrics(lambda: len(self.sessions.names()))
         routes = Starlette(routes=rest_routes(self.sessions, metrics=self.metrics, **self._options))
-        guard = Guard(routes, larger=LARGER, token_hash=hash_token(TOKEN), **self._guard)
+        guard = Guard(routes, larger=LARGER, callers=OneToken(hash_token(TOKEN)), **self._guard)
         app = Measure(guard, self.metrics)
         self.listener = Listener(app, on_stop=self.hub.close)
         serving = asyncio.create_task(self.listener._serve())  # without signals, which are the main thread's

@@ -123,13 +123,12 @@ def test_a_new_part_that_is_no_json_is_refused() -> None:
         recent.match(MESSAGES, whole[: whole.index(b"],")] + b',{"role":"user","content":]}', {})
 
 
-def test_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_are_forgotten() -> None:
     """Memory stays bounded by number and by bytes, and the one used last stays."""
-    recent = RecentRequests()
     bodies = [
         b'{"messages":[{"role":"user","content":"%d"},{"role":"assistant","content":"b"}]}' % at for at in range(4)
     ]
-    monkeypatch.setattr(recent_requests, "_MOST_BYTES", 2 * 2 * len(bodies[0]))
+    recent = RecentRequests(2 * 2 * len(bodies[0]))
     for body in bodies:
         recent.keep(parse(MESSAGES, body, {}), 10)
     assert [recent.match(MESSAGES, body, {}) is not None for body in bodies] == [False, False, True, True]

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from rest_server import TOKEN, RestServer
@@ -20,6 +21,7 @@ from sightline.server.access_token import (
     is_loopback,
     load_or_create_token,
 )
+from sightline.server.callers import OneToken
 from sightline.server.metrics import JsonLines, NoSecrets
 from sightline.server.safety import Guard, check_address, opens_models
 
@@ -40,7 +42,8 @@ def status(server: RestServer, path: str = LIST, **headers: str) -> int:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example", "", "[::2]"]
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example", "", "[::2]",
+             "127.0.0.1:80/x?", "127.0.0.1/", "localhost#", "me@localhost", "127.0.0.1:x", "[::1]x", "localhost:1:2"]
 )  # fmt: skip
 def test_a_page_whose_name_points_here_is_refused(server: RestServer, host: str) -> None:
     """DNS rebinding: the browser sends the page's own name as Host."""
@@ -153,8 +156,10 @@ def test_a_link_elsewhere_may_open_a_page_and_nothing_more(
     assert server.client.post("/inspector/", headers=told).status_code == 403
 
 
-async def _seen(path: str, headers: list[tuple[bytes, bytes]], token: str = TOKEN) -> tuple[dict[str, Any], int]:
-    """The scope that an application behind the guard gets, and the status."""
+async def _seen(
+    path: str, headers: list[tuple[bytes, bytes]], token: str = TOKEN, written: str = ""
+) -> tuple[dict[str, Any], int]:
+    """The scope that an application behind the guard gets, and the status. `written`: the path with its escapes."""
     seen: dict[str, Any] = {}
     sent: list[Any] = []
 
@@ -168,8 +173,9 @@ async def _seen(path: str, headers: list[tuple[bytes, bytes]], token: str = TOKE
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "path": path, "raw_path": path.encode(), "headers": [(b"host", b"box"), *headers]}
-    await Guard(app, max_body=10, token_hash=hash_token(token), any_host=True)(scope, receive, send)
+    scope: dict[str, Any] = {"type": "http", "path": path, "raw_path": (written or path).encode()}
+    scope["headers"] = [(b"host", b"box"), *headers]
+    await Guard(app, max_body=10, callers=OneToken(hash_token(token)), any_host=True)(scope, receive, send)
     assert scope["path"] == (seen or scope)["path"]  # what a server logs
     return seen, sent[0]["status"]
 
@@ -186,6 +192,10 @@ def test_the_token_never_reaches_the_application() -> None:
         b"/v1/messages",
         True,
     )
+    for written in ("/%74oken/{}/v1/a%2Fb", "/token%2F{}/v1/a%2Fb", "/token/{}%2Fv1/a%2Fb"):
+        seen, given = asyncio.run(_seen(f"/token/{TOKEN}/v1/a/b", [key], written=written.format(TOKEN)))
+        assert (given, seen["path"], TOKEN in repr(seen)) == (200, "/v1/a/b", False)
+        assert unquote(seen["raw_path"].decode()) == "/v1/a/b"
     seen, given = asyncio.run(_seen("/v1/messages", [key, (b"X-Sightline-Token", TOKEN.encode())]))
     assert (given, TOKEN in repr(seen)) == (200, False)
     _, given = asyncio.run(_seen("/v1/messages", [(b"authorization", b"Bearer " + TOKEN.encode())]))

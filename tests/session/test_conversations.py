@@ -77,3 +77,18 @@ def test_what_sessions_cannot_come_from_is_refused(sessions: Any, settings: Any,
     """With what to pass instead."""
     with pytest.raises(BadInput, match=why), Conversations(sessions, settings=settings).use("a"):
         pass
+
+
+class _Shared(MemoryStores):
+    """Stores in which another process begins each session just before this one does."""
+
+    def create(self, session_id: str) -> MemoryStore:
+        with Session(super().create(session_id)) as other:
+            other.user("from elsewhere")
+        return super().create(session_id)
+
+
+def test_a_session_that_another_process_begins_meanwhile_is_opened() -> None:
+    """Both have looked and found none. The slower one goes on with what the other has begun."""
+    with Conversations(_Shared()).use("talk") as history:
+        assert texts(history.session) == ["from elsewhere"]

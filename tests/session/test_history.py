@@ -150,6 +150,29 @@ def test_what_was_taken_back_after_a_call_without_result_is_gone(
     follows.close()
 
 
+LATE = [  # the result of its call comes after other messages
+    said("user", "one"),
+    called("a"),
+    said("assistant", "meanwhile"),
+    said("user", "two"),
+    result("a", "result a"),
+]
+
+
+@pytest.mark.parametrize("first", [2, 3, 5])
+@pytest.mark.parametrize("shared", [3, 4])
+def test_what_was_taken_back_before_a_late_result_is_gone(first: int, shared: int) -> None:
+    """A branch shares no call whose result in the log was taken back: what was said between would come with it."""
+    follows = history()
+    follows.follow(LATE[:first], in_place=True)
+    old = follows.follow(LATE, in_place=True)
+    branch = follows.follow([*LATE[:shared], said("user", "new")], in_place=True)
+    missing = "[interrupted: no result]"
+    between = [each["content"] for each in LATE[2:shared]]
+    assert [text for text in texts(branch) if text != missing] == ["one", *between, "new"]
+    assert texts(old)[-1].endswith("result a")  # the first branch is as it was
+
+
 def test_a_call_that_a_shorter_list_ends_with_is_sent_once() -> None:
     """Its result was taken back: the call is there with one that says so, and not a second time."""
     follows = history()

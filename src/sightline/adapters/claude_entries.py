@@ -50,12 +50,15 @@ def _is_ours(command: Any) -> bool:
     ]
 
 
-def without_ours(text: JsonText) -> JsonText:
-    """Return the text without our entries, and without what is empty then; the same object if there are none."""
+def without_ours(text: JsonText, original: JsonText | None = None) -> JsonText:
+    """Return the text without our entries, and without what is empty then; the same object if there are none.
+
+    What is empty in `original`, the text before ours were added, is written as it is there.
+    """
     for event, path in reversed([*places(text)]):
         if event == "statusLine":
             before = earlier_status_line(str(text.get(*path)))
-            text = text.replace(path, before) if before else text.remove(("statusLine",))
+            text = text.replace(path, before) if before else _take_out(text, ("statusLine",), original)
             continue
         hook = path[:-1]
         text = text.remove(hook)
@@ -63,8 +66,17 @@ def without_ours(text: JsonText) -> JsonText:
             text = text.remove(hook[:-2])  # its group
             for outer in (hook[:2], hook[:1]):
                 if not text.get(*outer):
-                    text = text.remove(outer)
+                    text = _take_out(text, outer, original)
     return text
+
+
+def _take_out(text: JsonText, path: tuple[Step, ...], original: JsonText | None) -> JsonText:
+    """Remove a value that has nothing but ours, or write it as it was before ours was added."""
+    if original is not None and original.has(*path) and not original.get(*path):
+        return text.write(path, original.written(*path))
+    if text.has_twice(*path):  # else the earlier one would count
+        return text if not text.get(*path) else text.replace(path, None)
+    return text.remove(path)
 
 
 def earlier_status_line(command: str) -> str:

@@ -70,12 +70,11 @@ class SettingsFile:
         """
         with self._locked():
             data = self._read()
-            text = _parse(self.path, data)
-            plain = without_ours(text)
+            text, record = _parse(self.path, data), self._known()
+            plain = without_ours(text, _original(record))
             new = with_ours(plain, program, options).text
             if data is not None and new == text.text:
                 return False
-            record = self._known()
             if record is not None and data is not None and _digest(data) == record.written:
                 made = msgspec.structs.replace(record, written=_digest(new.encode()))
             else:
@@ -99,7 +98,7 @@ class SettingsFile:
                 self._keep(None)
                 return False
             text = _parse(self.path, data)
-            plain = without_ours(text)
+            plain = without_ours(text, _original(record))
             if record is not None and _digest(data) == record.written:
                 original = record.original if record.existed else None
             elif plain is text:
@@ -160,6 +159,14 @@ class SettingsFile:
             self._record.unlink(missing_ok=True)
         else:
             replace_file(self._record, msgspec.json.encode(record), mode=OWNER_ONLY)
+
+
+def _original(record: Installed | None) -> JsonText | None:
+    """Return the settings as they were before an install; None if nobody knows."""
+    try:
+        return None if record is None else _parse(Path(record.path), record.original)
+    except BadInput:  # the copy was changed
+        return None
 
 
 def _digest(data: bytes) -> str:

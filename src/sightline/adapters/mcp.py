@@ -34,9 +34,10 @@ from pydantic import Field  # noqa: E402
 
 if TYPE_CHECKING:
     from mcp.types import Resource
+    from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
-__all__ = ["SessionMemory", "create_server", "http_app"]
+__all__ = ["SessionMemory", "create_server", "http_app", "unguarded_app"]
 
 HTTP_PATH = "/api/mcp"  # below /api, where `Guard` takes a bearer token
 SEARCH_SECONDS = 8.0  # that a search may spend on logs that are new to it, before it answers from what it has
@@ -200,15 +201,21 @@ async def _index(server: _Server, ctx: Context[Any, Any]) -> int:
     return left
 
 
+def unguarded_app(server: MCPServer[Any], host: str = "127.0.0.1") -> "Starlette":
+    """Return an application that serves MCP over HTTP at /api/mcp, for who checks `Host`, `Origin` and tokens."""
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return server.streamable_http_app(streamable_http_path=HTTP_PATH, transport_security=unchecked, host=host)
+
+
 def http_app(server: MCPServer[Any], *, host: str, token_hash: str = "") -> "ASGIApp":
     """Return an ASGI application that serves MCP over HTTP at /api/mcp, guarded as the proxy is.
 
     Without a token nobody is let in. Raises BadInput if other machines can reach the host and there is none.
     """
     from sightline.server.access_token import is_loopback
+    from sightline.server.callers import OneToken
     from sightline.server.safety import Guard, check_address
 
     check_address(host, token_hash)
-    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # `Guard` checks Host and Origin
-    app = server.streamable_http_app(streamable_http_path=HTTP_PATH, transport_security=unchecked, host=host)
-    return Guard(app, max_body=_MAX_BODY, token_hash=token_hash, any_host=not is_loopback(host))
+    callers = OneToken(token_hash)
+    return Guard(unguarded_app(server, host), max_body=_MAX_BODY, callers=callers, any_host=not is_loopback(host))

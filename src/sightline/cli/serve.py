@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
+from sightline.cli.worker import find_summarizer, make_work, summary_model_option, working
 from sightline.errors import BadInput
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from sightline.server.access_token import Token
     from sightline.server.config import Config
     from sightline.server.listener import Listener
+    from sightline.server.tenant_server import MakeMcp
     from sightline.server.totals import Totals
 
 PORT = 8787
@@ -51,9 +54,47 @@ def _with_options(command: Any) -> Any:
     help="At any other address agents need the token too, which is kept and shown once.",
 )
 @click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0: a free one.")
+@click.option(
+    "--jobs", default=1, show_default=True, type=click.IntRange(0, 64), help="Background work done at a time: indexes, "
+    "summaries. 0: it is left to `sightline worker`.",
+)  # fmt: skip
+@summary_model_option
+@click.option(
+    "--tenants",
+    is_flag=True,
+    help="Serve all tenants of the database: every caller shows a token of "
+    "`sightline token create`, and sees only its tenant's sessions. Needs --store.",
+)
 @_with_options
+@click.option(
+    "--drain",
+    default=0.0,
+    metavar="SECONDS",
+    type=click.FloatRange(0, 3600),
+    help="After SIGTERM, go on "
+    "accepting for so long while /readyz says no, so that load balancers send requests elsewhere.",
+)
+@click.option(
+    "--finish",
+    default=7.0,
+    show_default=True,
+    metavar="SECONDS",
+    type=click.FloatRange(0, 86400),
+    help="When it stops, answers have so long to come to their end.",
+)
 @shared_options(hidden=True)
-def serve(host: str, port: int, window: int | None, economy: str, upstreams: tuple[str, ...]) -> None:
+def serve(
+    host: str,
+    port: int,
+    jobs: int,
+    summary_model: str | None,
+    tenants: bool,
+    window: int | None,
+    economy: str,
+    upstreams: tuple[str, ...],
+    drain: float,
+    finish: float,
+) -> None:
     """Stand between agents and their models: keep everything, send what fits, and bring back what the model asks for.
 
     Agents are told the address and nothing else. While a conversation fits into the context window, its requests go up
@@ -67,26 +108,43 @@ def serve(host: str, port: int, window: int | None, economy: str, upstreams: tup
       ANTHROPIC_BASE_URL=http://127.0.0.1:8787 claude
       OPENAI_BASE_URL=http://127.0.0.1:8787/v1 python agent.py
       sightline serve --upstream openai=http://127.0.0.1:11434/v1 --window 8000
+      sightline --store postgresql://user@host/name serve --tenants --host 0.0.0.0
     """
+    from sightline.server.safety import PATH_PREFIX
+    from sightline.server.systemd import given_sockets, notify
+
     here = place()
-    token = announce_token(here, host)
+    if tenants and not here.store:
+        raise BadInput(here.words("serve tenants store"))
+    if sockets := given_sockets(os.environ):  # opened by systemd: it knows the address
+        host, port = sockets[0].getsockname()[:2]
+    token = _operator_token(host, here) if tenants else announce_token(here, host)
     config = _config(here, host, window, economy, upstreams, token.hashed)
+    work = make_work(here, jobs, find_summarizer(here, summary_model))
+    config = replace(config, work=work, summaries=summary_model is not None)
     if port and (own := [each for each in config.upstreams.values() if _is_here(each, port)]):
         raise BadInput(here.words("serve own upstream", address=own[0]))
-    if port and not _is_free(host, port):
+    if port and not sockets and not _is_free(host, port):
         raise BadInput(here.words("serve port taken", port=port))
-    listener, _ = make_listener(config, port)
+    how: dict[str, Any] = {"stop_seconds": finish, "drain_seconds": drain, "sockets": sockets}
+    listener = _make_tenants_listener(config, port, **how) if tenants else make_listener(config, port, **how)[0]
     out = error_console()
 
     def announce(bound: int) -> None:
         address = f"http://{host}:{bound}"
+        agents = f"{address}{PATH_PREFIX}TOKEN" if tenants else _for_agents(address, config, token.shown or "TOKEN")
         print_text(out, here.words("serve at", address=address))
-        print_text(out, here.words("serve how", address=_for_agents(address, config, token.shown or "TOKEN")), "dim")
-        print_text(out, here.words("serve inspector", address=page_address(host, bound, token.shown)), "dim")
+        print_text(out, here.words("serve how", address=agents), "dim")
+        shown = "TOKEN" if tenants else token.shown
+        print_text(out, here.words("serve inspector", address=page_address(host, bound, shown)), "dim")
+        if tenants:
+            print_text(out, here.words("serve tenants"), "dim")
+        notify("READY=1", os.environ)
 
     listener.on_start = announce
-    _log_as_json()
-    listener.run()
+    log_as_json()
+    with working(work):
+        listener.run()
 
 
 @click.command(
@@ -123,15 +181,17 @@ def wrap(window: int | None, economy: str, upstreams: tuple[str, ...], command: 
     sys.exit(status)
 
 
-def _log_as_json() -> None:
-    """Write the log of the server to standard error: a line for each request and for each thing that went wrong."""
+def log_as_json() -> None:
+    """Write the log of the server to standard error: a line for each request and for each thing that went wrong.
+
+    All libraries write there too: one that finds no handler would add its own, which does not take keys out.
+    """
     import logging
 
     from sightline.server.metrics import json_log_handler
 
-    log = logging.getLogger("sightline")
-    log.addHandler(json_log_handler())
-    log.setLevel(logging.INFO)
+    logging.getLogger().addHandler(json_log_handler())
+    logging.getLogger("sightline").setLevel(logging.INFO)
 
 
 def _config(
@@ -207,13 +267,43 @@ def _is_here(address: str, port: int) -> bool:
     return parts.port == port and is_loopback(parts.hostname or "")
 
 
-def make_listener(config: "Config", port: int = 0, model: "Model | None" = None) -> "tuple[Listener, Totals]":
-    """Return a server that is not started yet, on a free port unless one is named, and what will go through it."""
+def make_listener(
+    config: "Config", port: int = 0, model: "Model | None" = None, **how: Any
+) -> "tuple[Listener, Totals]":
+    """Return a server that is not started yet, on a free port unless one is named, and what will go through it.
+
+    `how` as for `Listener`.
+    """
     from sightline.server.app import create_app
     from sightline.server.listener import Listener
 
     app = create_app(config, model=model)
-    return Listener(app, on_stop=app.state.hub.close, host=config.host, port=port), app.state.totals
+    return Listener(app, on_stop=app.state.hub.close, host=config.host, port=port, **how), app.state.totals
+
+
+def _operator_token(host: str, here: Place) -> "Token":
+    """Return the token for /metrics and /health: the one that the operator has chosen, or none."""
+    from sightline.server.access_token import TOKEN_VARIABLE, Token, find_token
+
+    return find_token(host, here.home, os.environ) if os.environ.get(TOKEN_VARIABLE, "").strip() else Token("")
+
+
+def _make_tenants_listener(config: "Config", port: int, **how: Any) -> "Listener":
+    """Return a server for all tenants of a database, which is not started yet."""
+    from sightline.server.listener import Listener
+    from sightline.server.tenant_server import create_tenants_app
+
+    app = create_tenants_app(config, make_mcp=_mcp_maker())
+    return Listener(app, on_stop=app.state.end_streams, host=config.host, port=port, **how)
+
+
+def _mcp_maker() -> "MakeMcp | None":
+    """Return what makes an MCP server over the sessions of a tenant; None if its library is not installed."""
+    try:
+        from sightline.adapters.mcp import create_server, unguarded_app
+    except ImportError:
+        return None
+    return lambda places: unguarded_app(create_server(places))
 
 
 @contextmanager

@@ -59,10 +59,30 @@ class JsonText:
                 return None
         return value
 
+    def has(self, *path: Step) -> bool:
+        """Whether there is a value at a path, be it null."""
+        *outer, last = path
+        there = self.get(*outer)
+        return isinstance(there, dict) and last in there
+
+    def has_twice(self, *path: Step) -> bool:
+        """Whether the object at the path's beginning has its last key more than once."""
+        *outer, last = path
+        return [item.key for item in self._find(outer).items].count(str(last)) > 1
+
+    def written(self, *path: Step) -> str:
+        """Return how the value at a path is written."""
+        found = self._find(path)
+        return self.text[found.start : found.end]
+
+    def write(self, path: Sequence[Step], written: str) -> "JsonText":
+        """Write the text of another value in the place of one that is there."""
+        found = self._find(path)
+        return JsonText(self.text[: found.start] + written + self.text[found.end :])
+
     def replace(self, path: Sequence[Step], value: Any) -> "JsonText":
         """Write another value in the place of one that is there."""
-        found = self._find(path)
-        return JsonText(self.text[: found.start] + self._written(value, found.start) + self.text[found.end :])
+        return self.write(path, self._dump(value, self._find(path).start))
 
     def add(self, path: Sequence[Step], key: str | None, value: Any) -> "JsonText":
         """Add a value at the end of the object or list at `path`, in an object under `key`."""
@@ -73,15 +93,15 @@ class JsonText:
             at = outer.items[-1].value.end
             if "\n" not in gap:
                 gap = " " if self._is_spaced else ""
-            new = f",{gap}{name}{self._written(value, at, indent=_indent_in(gap))}"
+            new = f",{gap}{name}{self._dump(value, at, indent=_indent_in(gap))}"
             return JsonText(self.text[:at] + new + self.text[at:])
         indent = self._indent_at(outer.start)
         opening, closing = self.text[outer.start], self.text[outer.end - 1]
         if self._unit is None:
-            new = f"{opening}{name}{self._written(value, outer.start)}{closing}"
+            new = f"{opening}{name}{self._dump(value, outer.start)}{closing}"
         else:
             inner, line = indent + self._unit, self._newline
-            new = f"{opening}{line}{inner}{name}{self._written(value, 0, indent=inner)}{line}{indent}{closing}"
+            new = f"{opening}{line}{inner}{name}{self._dump(value, 0, indent=inner)}{line}{indent}{closing}"
         return JsonText(self.text[: outer.start] + new + self.text[outer.end :])
 
     def remove(self, path: Sequence[Step]) -> "JsonText":
@@ -169,7 +189,7 @@ class JsonText:
         line = self.text[self.text.rfind("\n", 0, place) + 1 : place]
         return line[: len(line) - len(line.lstrip())]
 
-    def _written(self, value: Any, place: int, *, indent: str | None = None) -> str:
+    def _dump(self, value: Any, place: int, *, indent: str | None = None) -> str:
         if self._unit is None:
             return _dumped(value, separators=(", ", ": ") if self._is_spaced else (",", ":"))
         indent = self._indent_at(place) if indent is None else indent

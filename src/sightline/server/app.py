@@ -1,12 +1,13 @@
 """The server as an ASGI application: the proxy's paths, the REST interface, the inspector, and what guards them."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from sightline.apps.registry import SHIPPED
 from sightline.inspector.pages import PREFIX, give_page, is_browser
 from sightline.server.config import Config
-from sightline.server.event_relay import relay_of
+from sightline.server.event_relay import EventRelay, relay_of, tenant_of
 from sightline.server.model_request import FORMATS
 from sightline.server.proxy import Proxy
 from sightline.server.replies import provider_of
@@ -16,11 +17,16 @@ from sightline.server.upstream import Upstream
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.middleware import Middleware
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.routing import BaseRoute, Route
     from starlette.types import ASGIApp
 
     from sightline.agent.models import Model
+    from sightline.server.callers import Callers
+    from sightline.server.metrics import Metrics
+    from sightline.server.sessions import OpenSessions
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 
@@ -33,21 +39,89 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
     Raises:
         BadInput: the host can be reached from other machines, and there is no token.
     """
-    from starlette.applications import Starlette
+    from sightline.server.callers import OneToken
+    from sightline.server.metrics import Metrics
+    from sightline.server.safety import check_address, opens_models
+
+    check_address(config.host, config.token_hash)
+    sessions = open_sessions(config)
+    metrics, upstream, relay = (
+        Metrics(lambda: len(sessions.names())),
+        Upstream(config, transport),
+        relay_of(config.stores),
+    )
+    metrics.watch(config.work)
+    is_open = opens_models(config.host, config.upstreams.values())
+    app = unguarded_app(
+        config, sessions, upstream, metrics, relay=relay, model=model,
+        middleware=guards(config, metrics, OneToken(config.token_hash), open_models=is_open),
+    )  # fmt: skip
+    inner = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(app: "Starlette") -> AsyncIterator[None]:
+        try:
+            if relay is not None:
+                relay.start()
+            async with inner(app):
+                yield
+        finally:
+            await upstream.close()
+            if relay is not None:
+                await relay.__aexit__()
+
+    app.router.lifespan_context = lifespan
+    return app
+
+
+def open_sessions(config: Config, **options: Any) -> "OpenSessions":
+    """Return the sessions of a server. `options` as `OpenSessions` has them."""
+    from sightline.server.sessions import OpenSessions
+
+    return OpenSessions(config.folder, root=config.root, stores=config.stores, everywhere=config.everywhere, **options)
+
+
+def guards(config: Config, metrics: "Metrics", callers: "Callers", *, open_models: bool) -> "list[Middleware]":
+    """Return what every request goes through first: it is counted, and let in or not."""
     from starlette.middleware import Middleware
+
+    from sightline.server.access_token import is_loopback
+    from sightline.server.metrics import Measure
+    from sightline.server.rest import LARGER
+    from sightline.server.safety import Guard
+
+    guard = Middleware(
+        Guard, max_body=config.max_body, larger=LARGER, callers=callers, hosts=config.hosts, open_models=open_models,
+        any_host=not is_loopback(config.host),
+    )  # fmt: skip
+    return [Middleware(Measure, metrics=metrics), guard]
+
+
+def unguarded_app(
+    config: Config,
+    sessions: "OpenSessions",
+    upstream: Upstream,
+    metrics: "Metrics",
+    *,
+    relay: EventRelay | None = None,
+    model: "Model | None" = None,
+    apps: Collection[str] = tuple(SHIPPED),
+    note: "Callable[[Request, str, str], Awaitable[None]] | None" = None,
+    more: "Sequence[BaseRoute]" = (),
+    middleware: "Sequence[Middleware]" = (),
+) -> "Starlette":
+    """Return an application over these sessions, which it closes at its end. The upstream and the relay are others'.
+
+    `apps` may run in it, `note` gets what is done over REST, `more` are further routes.
+    """
+    from starlette.applications import Starlette
     from starlette.responses import RedirectResponse
     from starlette.routing import Route
 
-    from sightline.server.access_token import is_loopback
-    from sightline.server.metrics import PATH_PATTERN, Measure, Metrics
-    from sightline.server.rest import LARGER, rest_routes
-    from sightline.server.safety import Guard, check_address, opens_models
-    from sightline.server.sessions import OpenSessions
+    from sightline.server.metrics import PATH_PATTERN
+    from sightline.server.rest import rest_routes
 
-    check_address(config.host, config.token_hash)
-    sessions = OpenSessions(config.folder, root=config.root, stores=config.stores, everywhere=config.everywhere)
-    metrics = Metrics(lambda: len(sessions.names()))
-    turns, upstream, totals = Turns(config), Upstream(config, transport), Totals()
+    turns, totals = Turns(config), Totals()
     proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub)
     sessions.share(proxy.closed)
 
@@ -55,39 +129,46 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
         request.scope[PATH_PATTERN] = request.url.path
         return await proxy.call_model(request, FORMATS[request.url.path])
 
-    async def show_page(request: "Request") -> "Response":
-        request.scope[PATH_PATTERN] = PREFIX
-        return await give_page(request)
-
     async def pass_on(request: "Request") -> "Response":
         if request.url.path in ("/", PREFIX.rstrip("/")) and is_browser(request):
             return RedirectResponse(PREFIX)
         return await proxy.pass_on(request, provider_of(request.url.path, request.headers))
 
-    relay = relay_of(config.stores, sessions.hub)
-
     @asynccontextmanager
     async def lifespan(_app: "Starlette") -> AsyncIterator[None]:
         try:
-            async with relay or nullcontext():
-                yield
+            if relay is not None:
+                relay.join(sessions.hub, tenant_of(config.stores))
+            yield
         finally:
+            if relay is not None:
+                relay.leave(sessions.hub)
             sessions.hub.close()
             await proxy.close()
-            await upstream.close()
             turns.close()
             await sessions.close()
 
     routes = [
-        *rest_routes(sessions, metrics=metrics, model=model, offered=config.offered),
+        *more,
+        *rest_routes(sessions, metrics=metrics, model=model, apps=apps, offered=config.offered, note=note),
         *(Route(path, call_model, methods=["POST"]) for path in FORMATS),
-        Route(PREFIX + "{file:path}", show_page, methods=["GET"]),
+        page_route(),
         Route("/{path:path}", pass_on, methods=_METHODS),  # Claude Code begins with HEAD /
     ]
-    guard = Middleware(
-        Guard, max_body=config.max_body, larger=LARGER, token_hash=config.token_hash, hosts=config.hosts,
-        open_models=opens_models(config.host, config.upstreams.values()), any_host=not is_loopback(config.host),
-    )  # fmt: skip
-    app = Starlette(routes=routes, lifespan=lifespan, middleware=[Middleware(Measure, metrics=metrics), guard])
-    app.state.totals, app.state.hub, app.state.relay = totals, sessions.hub, relay
+    app = Starlette(routes=routes, lifespan=lifespan, middleware=middleware)
+    app.state.totals, app.state.hub, app.state.relay, app.state.sessions = totals, sessions.hub, relay, sessions
+    app.state.end_streams = sessions.hub.close
     return app
+
+
+def page_route() -> "Route":
+    """Return the route of the inspector's pages."""
+    from starlette.routing import Route
+
+    from sightline.server.metrics import PATH_PATTERN
+
+    async def show_page(request: "Request") -> "Response":
+        request.scope[PATH_PATTERN] = PREFIX
+        return await give_page(request)
+
+    return Route(PREFIX + "{file:path}", show_page, methods=["GET"])

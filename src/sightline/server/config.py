@@ -7,8 +7,10 @@ from msgspec import Struct, field
 
 from sightline.agent.models.catalog import PLACES
 from sightline.log.stores import PlacedStores
+from sightline.server.work import Work
 
 MAX_BODY = 64 * 1024 * 1024  # bytes: providers take 32 MB
+REMEMBERED = 256 * 1024 * 1024
 
 
 PROVIDERS = {name: PLACES[name].base_url for name in ("anthropic", "openai")}
@@ -35,8 +37,12 @@ class Config(Struct, frozen=True, kw_only=True):
     recall: bool = True  # whether `expand` and `recall` join requests that have tools: somebody must answer their calls
     host: str = "127.0.0.1"
     hosts: tuple[str, ...] = ()  # names of this server besides loopback's
-    token_hash: str = ""  # of the token that callers must show (see `safety`); empty: nothing below /api is answered
+    token_hash: str = ""  # of the token that callers must show (see `safety`); empty: nothing below /api is answered.
+    # Where callers are tenants: of the operator's token, for /metrics and /health
     everywhere: bool = False  # sessions of all projects are shown, and recordings of other agents are offered
     offered: tuple[Path, ...] = ()  # files and folders whose recordings are offered
     max_body: int = MAX_BODY
     timeout: float = 600.0  # seconds that an upstream may say nothing
+    remembered: int = REMEMBERED  # bytes of the last requests that are remembered, to read the next ones quickly
+    work: Work | None = None  # where jobs for the background are put; whoever makes it also starts and closes it
+    summaries: bool = False  # whether somebody has a model for summaries, so that they are wanted

@@ -43,7 +43,7 @@ class Proxy:
         self._turns, self._upstream, self._totals = turns, upstream, totals
         self._metrics, self._hub = metrics, hub
         self._workers: dict[str, Worker] = {}
-        self._recent = RecentRequests()
+        self._recent = RecentRequests(turns.remembered)
         self._logs: set[asyncio.Task[Prepared]] = set()  # requests that are logged after they were sent
         self._calls: set[ModelCall] = set()  # that are being answered
 

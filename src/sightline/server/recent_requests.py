@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from sightline.server.config import REMEMBERED
 from sightline.server.model_request import (
     Format,
     ModelRequest,
@@ -22,7 +23,6 @@ from sightline.server.model_request import (
 )
 
 _MOST = 256
-_MOST_BYTES = 256 * 1024 * 1024
 _COPIES = 2  # of a request: its body, and its messages one by one
 _FRAME = 16  # tokens around a message and its parts, at most, besides its own text
 
@@ -37,9 +37,9 @@ class _Known(NamedTuple):
 class RecentRequests:
     """Remembers the last request of each conversation. Used by one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int = REMEMBERED) -> None:
         self._known: OrderedDict[str, _Known] = OrderedDict()  # by the conversation's name
-        self._bytes = 0
+        self._bytes, self._most_bytes = 0, most_bytes
 
     def match(self, format: Format, body: bytes, headers: Mapping[str, str]) -> ModelRequest | None:  # noqa: A002
         """Take a request apart that goes on from one of the last ones; None: it is not known here.
@@ -66,7 +66,7 @@ class RecentRequests:
         ends = [end - len(pieces.separator) for end in accumulate(lengths, initial=len(pieces.before))][1:]
         self._known[request.name] = _Known(request, pieces, ends, tokens)
         self._bytes += _COPIES * len(request.body)
-        while self._known and (len(self._known) > _MOST or self._bytes > _MOST_BYTES):
+        while self._known and (len(self._known) > _MOST or self._bytes > self._most_bytes):
             self.forget(next(iter(self._known)))
 
     def forget(self, name: str) -> None:

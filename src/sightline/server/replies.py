@@ -123,7 +123,7 @@ class StreamedAnswer(StreamedReply):
 
 
 _ANTHROPIC_TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",
-                    413: "request_too_large"}  # fmt: skip
+                    413: "request_too_large", 429: "rate_limit_error"}  # fmt: skip
 
 
 def provider_of(path: str, headers: Collection[str]) -> str:
@@ -136,7 +136,7 @@ def error_body(provider: str, status: int, message: str, *, code: str = "sightli
     """Return an error of our own in a provider's shape."""
     if provider == "anthropic":
         return {"type": "error", "error": {"type": _ANTHROPIC_TYPES.get(status, "api_error"), "message": message}}
-    kind = "invalid_request_error" if status < 500 else "server_error"
+    kind = "requests" if status == 429 else "invalid_request_error" if status < 500 else "server_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 

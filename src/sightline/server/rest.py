@@ -1,7 +1,6 @@
 """The REST interface: one table of operations, from which the routes and the OpenAPI document are made."""
 
-import asyncio
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from sightline.server.events import as_sse
 from sightline.server.imports import Imports
 from sightline.server.metrics import CONTENT_TYPE, PATH_PATTERN, Metrics
 from sightline.server.openapi import document
+from sightline.server.readiness import Readiness
 from sightline.server.reports import Reports
 from sightline.server.rest_operation import Asked, Operation, Served, answer, failed
 from sightline.server.session_list import SessionList
@@ -32,6 +32,7 @@ LARGER = {_UPLOAD: rest_list.MOST_UPLOADED}
 """Paths whose bodies may be larger than others, and how many bytes they may have."""
 _ONE = "/api/sessions/{id}"
 _ITEM = _ONE + "/items/{item}"
+_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
 # ---------------------------------------------------------------------- the server itself
@@ -39,7 +40,7 @@ _ITEM = _ONE + "/items/{item}"
 
 async def get_health(asked: Asked) -> values.Health:
     """Say that the server runs, and how many sessions are open."""
-    return values.Health("ok", __version__, len(asked.server.sessions.names()))
+    return values.Health("ok", __version__, asked.server.metrics.open_sessions())
 
 
 async def get_alive(_: Asked) -> values.Health:
@@ -48,10 +49,8 @@ async def get_alive(_: Asked) -> values.Health:
 
 
 async def get_ready(asked: Asked) -> values.Health | Response:
-    """Say whether sessions can be read."""
-    try:
-        await asyncio.to_thread(asked.server.sessions.stores.sessions)
-    except Exception:  # whatever is wrong with the store, this server cannot work now
+    """Say whether sessions can be read. Why not is in the log alone, because this needs no token."""
+    if await asked.server.readiness.check():
         return failed(503, "store_failed", "the store cannot be read", "run sightline doctor where the server runs")
     return values.Health("ready", __version__)
 
@@ -93,7 +92,7 @@ _B = {"query": values.BranchQuery}
 OPERATIONS: tuple[Operation, ...] = (
     _get("/health", "health", "Whether the server runs", get_health, values.Health, errors=()),
     _get("/healthz", "alive", "Whether the server runs; needs no token", get_alive, values.Health, errors=()),
-    _get("/readyz", "ready", "Whether sessions can be read; needs no token", get_ready, values.Health, errors=(503,)),
+    _get("/readyz", "ready", "Whether to send requests here; needs no token", get_ready, values.Health, errors=(503,)),
     _get("/metrics", "metrics", "Counts for Prometheus", get_metrics, None, media="text/plain", errors=()),
     _get("/api/openapi.json", "describe", "This description", get_description, dict[str, Any], errors=()),
     _get(
@@ -113,30 +112,30 @@ OPERATIONS: tuple[Operation, ...] = (
     _post(
         "/api/imports", "beginImport", "Import a file that the list offers, or what is new in it",
         rest_list.begin_import, lists.ImportFacts, query=None, body=lists.FileChoice, status=202,
-        errors=(400, 404, 413, 415),
+        errors=(400, 404, 413, 415), noted="import.begin",
     ),
     _post(
         _UPLOAD, "uploadImport", "Import a file whose bytes are the body", rest_list.upload,
-        lists.ImportFacts, query=lists.UploadQuery, status=202, errors=(400, 413),
+        lists.ImportFacts, query=lists.UploadQuery, status=202, errors=(400, 413), noted="import.upload",
     ),
     _get("/api/imports/{import}", "getImport", "One import", rest_list.get_import, lists.ImportFacts),
     _post(
         "/api/sessions", "createSession", "Begin a session", rest_sessions.create_session, values.Created,
-        query=None, body=values.NewSession, status=201, errors=(400, 413, 415),
+        query=None, body=values.NewSession, status=201, errors=(400, 413, 415), noted="session.create",
     ),
     _get(_ONE, "getSession", "Describe a session", rest_sessions.get_session, values.SessionDetails, **_B),
     Operation(
         "DELETE", _ONE, "deleteSession", "Delete a session for good", rest_sessions.delete_session, status=204,
-        errors=(404, 409),
+        errors=(404, 409), noted="session.delete",
     ),
     _get(f"{_ONE}/branches", "listBranches", "List branches", rest_sessions.list_branches, values.Branches, **_B),
     _post(
         f"{_ONE}/fork", "forkSession", "Begin a branch after an item", rest_sessions.fork_session, values.Created,
-        body=values.Fork, status=201,
+        body=values.Fork, status=201, noted="session.fork",
     ),
     _get(
         f"{_ONE}/export", "exportSession", "Export a whole conversation", rest_sessions.export_session, None,
-        query=values.ExportQuery, media="*/*",
+        query=values.ExportQuery, media="*/*", noted="session.export",
     ),
     _get(
         f"{_ONE}/verify", "verifySession", "Make every payload again from the log, and compare",
@@ -144,17 +143,25 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     _post(
         f"{_ONE}/interact", "interact", "Ask the configured model", rest_chat.interact, values.Interaction,
-        body=values.Message, errors=(400, 404, 409, 413, 415, 422, 501, 502),
+        body=values.Message, errors=(400, 404, 409, 413, 415, 422, 501, 502), noted="session.interact",
     ),
     # items
     _get(f"{_ONE}/items", "listItems", "List items", rest_items.list_items, values.ItemPage, query=values.ItemsQuery),
     _get(_ITEM, "getItem", "One item in full, at each level of detail", rest_items.get_item, values.ItemDetails, **_B),
-    _post(f"{_ITEM}/pin", "pinItem", "Always show an item in full", rest_items.mark_item, values.Done),
-    _post(f"{_ITEM}/unpin", "unpinItem", "Let an item be shortened again", rest_items.mark_item, values.Done),
-    _post(f"{_ITEM}/collapse", "collapseItem", "Show an item as its gist", rest_items.mark_item, values.Done),
+    _post(
+        f"{_ITEM}/pin", "pinItem", "Always show an item in full", rest_items.mark_item, values.Done, noted="item.pin",
+    ),
+    _post(
+        f"{_ITEM}/unpin", "unpinItem", "Let an item be shortened again", rest_items.mark_item, values.Done,
+        noted="item.unpin",
+    ),
+    _post(
+        f"{_ITEM}/collapse", "collapseItem", "Show an item as its gist", rest_items.mark_item, values.Done,
+        noted="item.collapse",
+    ),
     _post(
         f"{_ITEM}/expand", "expandItem", "Bring an item back to the conversation", rest_items.expand_item,
-        values.Lines, body=values.Expansion,
+        values.Lines, body=values.Expansion, noted="item.expand",
     ),
     _get(f"{_ONE}/pins", "listPins", "The items that somebody pinned", rest_items.list_pins, values.Pins, **_B),
     _get(
@@ -167,7 +174,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     _post(
         f"{_ONE}/recall", "recallItems", "Find earlier items and bring the best back", rest_items.recall_items,
-        values.FoundItems, body=values.Recall,
+        values.FoundItems, body=values.Recall, noted="item.recall",
     ),
     # what is sent
     _get(
@@ -213,17 +220,18 @@ OPERATIONS: tuple[Operation, ...] = (
     _post(
         f"{_ONE}/compactions", "compact", "Replace the oldest part by a summary made by rule", rest_calls.compact,
         values.LossFacts, body=values.BudgetChoice, status=201, errors=(400, 404, 409, 413, 415, 422),
+        noted="compaction.create",
     ),
     _post(
         f"{_ONE}/compactions/undo", "undoCompaction", "Show again what the last compaction covers",
-        rest_calls.undo_compaction, values.Done, body=values.Undo,
+        rest_calls.undo_compaction, values.Done, body=values.Undo, noted="compaction.undo",
     ),
     # windows
     _get(f"{_ONE}/windows", "listWindows", "List open windows", rest_items.list_windows, values.Windows, **_B),
     _get(f"{_ONE}/windows/{{window}}", "getWindow", "One window", rest_items.get_window, values.WindowFacts, **_B),
     _post(
         f"{_ONE}/windows/{{window}}/actions/{{action}}", "act", "Do something in a window", rest_items.act_on_window,
-        values.Acted, body=values.ActionCall, errors=(400, 404, 409, 413, 415, 501),
+        values.Acted, body=values.ActionCall, errors=(400, 404, 409, 413, 415, 501), noted="window.act",
     ),
 )  # fmt: skip
 
@@ -235,11 +243,14 @@ def rest_routes(
     model: "Model | None" = None,
     apps: Collection[str] = tuple(SHIPPED),
     offered: tuple[Path, ...] = (),
+    note: Callable[[Request, str, str], Awaitable[None]] | None = None,
+    operations: Sequence[Operation] = OPERATIONS,
 ) -> list[BaseRoute]:
     """Return the routes of the REST interface over these sessions. Events are those of `sessions.hub`.
 
     `model` answers `interact`; `apps` may run here for windows that a session has; recordings in the files and folders
-    `offered` may be imported.
+    `offered` may be imported. `note` gets what was done, of operations that are to be `noted`, and the session or
+    import. `operations`: those that there are.
     """
     counts = metrics or Metrics(lambda: len(sessions.names()))
     listing = SessionList(sessions, offered)
@@ -248,15 +259,19 @@ def rest_routes(
     sessions.on_close(imports.close)
     reports = Reports()
     sessions.on_close(reports.close)
-    server = Served(sessions, sessions.hub, counts, model, frozenset(apps), set(), listing, imports, reports)
+    server = Served(
+        sessions, sessions.hub, counts, model, frozenset(apps), set(), listing, imports, reports,
+        Readiness(sessions.stores), note,
+    )  # fmt: skip
     by_path: dict[str, list[Operation]] = {}
-    for operation in OPERATIONS:
+    for operation in operations:
         by_path.setdefault(operation.path, []).append(operation)
     routes: list[BaseRoute] = [
-        Route(path, _endpoint(server, operations), methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-        for path, operations in by_path.items()
+        Route(path, _endpoint(server, found), methods=_METHODS) for path, found in by_path.items()
     ]
-    return [*routes, Route("/api/{rest:path}", _unknown, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])]
+    if any(path.startswith("/api/") for path in by_path):
+        routes.append(Route("/api/{rest:path}", _unknown, methods=_METHODS))
+    return routes
 
 
 def _endpoint(server: Served, operations: list[Operation]) -> Callable[[Request], Coroutine[Any, Any, Response]]:

@@ -24,6 +24,7 @@ from sightline.values.decoders import convert, decode_json
 if TYPE_CHECKING:
     from sightline.agent.models import Model
     from sightline.server.imports import Imports
+    from sightline.server.readiness import Readiness
     from sightline.server.reports import Reports
     from sightline.server.session_list import SessionList
 
@@ -60,6 +61,8 @@ class Served(NamedTuple):
     listing: "SessionList"
     imports: "Imports"
     reports: "Reports"
+    readiness: "Readiness"
+    note: "Callable[[Request, str, str], Awaitable[None]] | None" = None  # is told what was done, and to what
 
 
 class Asked(NamedTuple):
@@ -104,6 +107,7 @@ class Operation(NamedTuple):
     """One method of one path: what it takes, what it gives, and who answers it. The OpenAPI document is made of these.
 
     `output` is the type of a JSON answer; None: none, or one of another `media` type, which the handler makes itself.
+    `noted`: what the audit trail calls it, if it changes something or gives a whole conversation away.
     """
 
     method: str
@@ -117,6 +121,7 @@ class Operation(NamedTuple):
     status: int = 200
     media: str = JSON
     errors: tuple[int, ...] = ()
+    noted: str = ""
 
 
 class Problem(Struct, frozen=True):
@@ -180,7 +185,10 @@ def failure_of(error: SightlineError) -> Response:
 
 def problem_of(error: SightlineError) -> Problem:
     """Return what went wrong, for who is told in another way than by a status."""
-    return Problem(_rule(error).type, str(error), _rule(error).what_to_do)
+    message = str(error)
+    if isinstance(error, errors.SessionNotFound):  # its text names a folder or database, for who has that
+        message = f"no session {error.session_id!r}"
+    return Problem(_rule(error).type, message, _rule(error).what_to_do)
 
 
 def _rule(error: SightlineError) -> _Rule:
@@ -203,6 +211,9 @@ async def answer(operation: Operation, server: Served, request: Request) -> Resp
     except OSError as error:
         logger.exception("the store failed", extra={"path": operation.path})
         return failed(503, "store_failed", error.strerror or type(error).__name__, "sightline doctor finds out more")
+    if operation.noted and server.note is not None:
+        subject = request.path_params.get("id") or getattr(made, "id", "")
+        await server.note(request, operation.noted, str(subject))
     if isinstance(made, Response):
         return made
     if made is None:

@@ -8,7 +8,7 @@ although a browser on this machine can. So four things are checked:
 - `Origin`, which browsers send with what pages do, must be the server's own, and so must `Sec-Fetch-Site`. Only the
   inspector's pages may be opened from elsewhere, because they say nothing about sessions.
 - Cookies are never looked at, so a browser proves nothing that its user did not type or paste.
-- The token. It is accepted in three places:
+- The token: the server's one, or one of a tenant's (see `callers`). It is accepted in three places:
   - `X-Sightline-Token: TOKEN`, on every path.
   - `Authorization: Bearer TOKEN`, below `/api/`, at `/metrics` and at `/health` only. On the paths of the proxy that
     header, and `x-api-key`, hold the provider's key: they are passed on and never compared with anything here.
@@ -21,23 +21,24 @@ own key, and the server adds none. Where it would add one, because an upstream's
 and at any other address, the paths of the proxy need the token too.
 
 `/healthz`, `/readyz` and the inspector's pages need no token: they say nothing about sessions. Bodies have a limit,
-also those that do not say how long they are. Who sends a model's request and is not let in gets an error of the
-provider's shape.
+also those that do not say how long they are, and may not stop coming. Who sends a model's request and is not let in
+gets an error of the provider's shape.
 """
 
 import asyncio
+import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from hmac import compare_digest
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import msgspec
 
 from sightline.errors import BadInput
 from sightline.inspector.pages import PREFIX
-from sightline.server.access_token import hash_token, is_loopback
+from sightline.server.access_token import is_loopback
+from sightline.server.callers import OWN_PATHS, Callers, Refusal
 from sightline.server.replies import error_body, provider_of
 
 if TYPE_CHECKING:
@@ -47,13 +48,15 @@ TOKEN_HEADER = "x-sightline-token"
 PATH_PREFIX = "/token/"
 _API = "/api/"
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
-_OWN_PATHS = frozenset({"/metrics", "/health"})  # like those below /api: nothing there is passed on to a provider
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+# A name or an address, and a port. What has more would name another place where an address is made from it.
+_HOST = re.compile(r"(\[[\da-f:.]+\]|[\da-f.]*:[\da-f.]*:[\da-f:.]*|[^\s:/?#@\\\[\]]+)(?::\d{0,5})?")
 _SAME_SITE = frozenset({"same-origin", "none"})  # "none": the user typed the address
 # Of the body of a request that is refused, so much is still read and thrown away: many clients send all of it before
 # they read an answer, and see a broken connection instead of the answer if nobody takes the rest.
 _MOST_THROWN_AWAY = 64 * 1024 * 1024
 _THROWING_SECONDS = 10
+_BODY_SECONDS = 60.0  # that a client may send nothing of a body that it has begun
 
 
 def check_address(host: str, token_hash: str) -> None:
@@ -73,17 +76,8 @@ def opens_models(host: str, upstreams: Iterable[str]) -> bool:
     return is_loopback(host) and not any("@" in urlsplit(each).netloc for each in upstreams)
 
 
-class BodyTooLarge(Exception):
-    """A request's body is longer than allowed. Raised where it is read, answered by `Guard`."""
-
-
-class Refusal(NamedTuple):
-    """Why a request is not let in."""
-
-    status: int
-    type: str
-    message: str
-    what_to_do: str
+class BodyRefused(Exception):
+    """A request's body is longer than allowed, or does not come. Raised where it is read, answered by `Guard`."""
 
 
 _FOREIGN_HOST = Refusal(
@@ -93,13 +87,12 @@ _FOREIGN_HOST = Refusal(
 _FOREIGN_ORIGIN = Refusal(
     403, "foreign_origin", "a page of another origin sent this request", "open the server's own pages instead"
 )
-_NO_TOKEN = Refusal(
-    401, "no_token", "this server needs its token",
-    "send it as X-Sightline-Token, or begin the path with /token/TOKEN; below /api also as Authorization: Bearer TOKEN "
-    "(it follows #token= in the address of the inspector that the server printed when it started)",
-)  # fmt: skip
 _TOO_LARGE = Refusal(413, "body_too_large", "the body is too large", "send less at once")
+_TOO_SLOW = Refusal(408, "body_too_slow", "the rest of the body did not come", "send the request again")
 _BAD_REQUEST = Refusal(400, "bad_request", "a request has exactly one Host header", "send one")
+_BAD_HOST = Refusal(
+    400, "bad_request", "the Host header is no host", "send a name or an address, with a port or without"
+)
 
 
 class Guard:
@@ -111,12 +104,13 @@ class Guard:
         *,
         max_body: int,
         larger: Mapping[str, int] = MappingProxyType({}),
-        token_hash: str,
+        callers: Callers,
         open_models: bool = False,
         any_host: bool = False,
         hosts: Iterable[str] = (),
+        body_seconds: float = _BODY_SECONDS,
     ) -> None:
-        """`token_hash`: what `hash_token` gave; empty: no token is known, so nobody has it.
+        """`callers` says whose tokens are good.
 
         `open_models`: only what is below `/api/` needs the token, see `opens_models`. `larger`: paths whose bodies may
         have more bytes than `max_body`, and how many. `hosts`: names of this server besides loopback's. `any_host`: if
@@ -124,8 +118,8 @@ class Guard:
         that was rebound does not have its token.
         """
         hosts = tuple(hosts)
-        self._app, self._max_body, self._larger, self._hash = app, max_body, larger, token_hash
-        self._opens_models = open_models
+        self._app, self._max_body, self._larger, self._callers = app, max_body, larger, callers
+        self._opens_models, self._body_seconds = open_models, body_seconds
         self._hosts: Collection[str] | None = _LOOPBACK_NAMES | {_host_name(each) for each in hosts}
         if any_host and not hosts:
             self._hosts = None
@@ -138,23 +132,28 @@ class Guard:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
-        if (refusal := self._check(scope)) is not None:
-            await _refuse(scope, receive, send, refusal)
+        if (refusal := await self._check(scope)) is not None:
+            await refuse(scope, receive, send, refusal)
             return
         await self._pass_on(scope, receive, send)
 
-    def _check(self, scope: "Scope") -> Refusal | None:
+    async def _check(self, scope: "Scope") -> Refusal | None:
         headers = _Headers(scope)
         token_in_path = _take_token(scope)
         scope["headers"] = [each for each in scope["headers"] if each[0].lower() != TOKEN_HEADER.encode()]
         if len(hosts := headers.all(b"host")) != 1:
             return _BAD_REQUEST
-        if self._hosts is not None and _host_name(hosts[0]) not in self._hosts:
+        name = _host_name(hosts[0])
+        if not name:
+            return _BAD_HOST
+        if self._hosts is not None and name not in self._hosts:
             return _FOREIGN_HOST
         if not _is_own_origin(headers, hosts[0]) and not _opens_page(scope, headers):
             return _FOREIGN_ORIGIN
-        if not self._is_open(scope) and not self._knows(scope["path"], headers, token_in_path):
-            return _NO_TOKEN
+        if not self._is_open(scope):
+            refusal = await self._callers.check(scope, _shown(scope["path"], headers, token_in_path))
+            if refusal is not None:
+                return refusal
         declared = headers.first(b"content-length")
         if declared.isdigit() and int(declared[:20]) > self._limit(scope):
             return _TOO_LARGE
@@ -169,40 +168,37 @@ class Guard:
     def _limit(self, scope: "Scope") -> int:
         return self._larger.get(scope["path"], self._max_body)
 
-    def _knows(self, path: str, headers: "_Headers", token_in_path: str) -> bool:
-        """Whether the request shows the token. Comparing takes a time that tells nothing about it."""
-        shown = [token_in_path, *headers.all(TOKEN_HEADER.encode())]
-        if path.startswith(_API) or path in _OWN_PATHS:
-            shown += [_bearer(each) for each in headers.all(b"authorization")]
-        return any(compare_digest(hash_token(each), self._hash) for each in shown if each)
-
     async def _pass_on(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        read, started, refused, more, most = 0, False, False, True, self._limit(scope)
+        read, started, more, most = 0, False, True, self._limit(scope)
+        refusal: Refusal | None = None
 
         async def counted() -> "Message":
-            nonlocal read, more
-            message = await receive()
+            nonlocal read, more, refusal
+            try:
+                async with asyncio.timeout(self._body_seconds if more else None):
+                    message = await receive()
+            except TimeoutError:
+                refusal = _TOO_SLOW
+                raise BodyRefused from None
             read, more = read + len(message.get("body", b"")), bool(message.get("more_body"))
             if read > most:
-                raise BodyTooLarge
+                refusal = _TOO_LARGE
+                raise BodyRefused
             return message
 
         async def noted(message: "Message") -> None:
-            nonlocal started, refused
-            if read > most and not started:  # frameworks answer 500 where reading fails
-                refused = True
-            else:
+            nonlocal started
+            if refusal is None or started:  # else: frameworks answer 500 where reading fails
                 started = True
                 await send(message)
 
         try:
             await self._app(scope, counted, noted)
-        except BodyTooLarge:
+        except BodyRefused:
             if started:
                 raise
-            refused = True
-        if refused:
-            await _refuse(scope, receive, send, _TOO_LARGE, has_more=more)
+        if refusal is not None and not started:
+            await refuse(scope, receive, send, refusal, has_more=more and refusal is _TOO_LARGE)
 
 
 class _Headers:
@@ -222,6 +218,14 @@ class _Headers:
         return next(iter(self.all(name)), "")
 
 
+def _shown(path: str, headers: _Headers, token_in_path: str) -> list[str]:
+    """Return what a request shows as tokens."""
+    shown = [token_in_path, *headers.all(TOKEN_HEADER.encode())]
+    if path.startswith(_API) or path in OWN_PATHS:
+        shown += [_bearer(each) for each in headers.all(b"authorization")]
+    return [each for each in shown if each]
+
+
 def _take_token(scope: "Scope") -> str:
     """Return the token that a path begins with, and take it off.
 
@@ -233,9 +237,10 @@ def _take_token(scope: "Scope") -> str:
     token, slash, rest = path.removeprefix(PATH_PREFIX).partition("/")
     scope["path"] = slash + rest or "/"
     raw: bytes = scope.get("raw_path") or b""
-    if raw.startswith(PATH_PREFIX.encode()):
-        _, slash_, rest_ = raw.removeprefix(PATH_PREFIX.encode()).partition(b"/")
-        scope["raw_path"] = slash_ + rest_ or b"/"
+    _, slash_, rest_ = raw.removeprefix(PATH_PREFIX.encode()).partition(b"/")
+    scope["raw_path"] = slash_ + rest_ or b"/"
+    if unquote_to_bytes(scope["raw_path"]) != scope["path"].encode():  # escapes stood in what was taken off
+        scope["raw_path"] = quote(scope["path"]).encode()
     return token
 
 
@@ -256,12 +261,11 @@ def _bearer(value: str) -> str:
 
 
 def _host_name(host: str) -> str:
-    """Return the name in a Host header, without its port, as it is compared."""
-    host = host.strip().lower()
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    name = host if host.count(":") > 1 else host.partition(":")[0]
-    return f"[{name}]" if ":" in name else name.removesuffix(".")
+    """Return the name in a Host header, without its port, as it is compared; empty if it is no name and port."""
+    if (found := _HOST.fullmatch(host.strip().lower())) is None:
+        return ""
+    name = found[1]
+    return f"[{name}]" if ":" in name and not name.startswith("[") else name.removesuffix(".")
 
 
 def _is_own_origin(headers: _Headers, host: str) -> bool:
@@ -274,7 +278,7 @@ def _is_own_origin(headers: _Headers, host: str) -> bool:
     return all(site in _SAME_SITE for site in headers.all(b"sec-fetch-site"))
 
 
-async def _refuse(scope: "Scope", receive: "Receive", send: "Send", refusal: Refusal, *, has_more: bool = True) -> None:
+async def refuse(scope: "Scope", receive: "Receive", send: "Send", refusal: Refusal, *, has_more: bool = True) -> None:
     """Answer a request that is not let in. `has_more`: not all of its body was read."""
     headers = _Headers(scope)
     if has_more and not headers.first(b"expect"):  # who expects to be told sends no body before
@@ -286,6 +290,8 @@ async def _refuse(scope: "Scope", receive: "Receive", send: "Send", refusal: Ref
     ]  # fmt: skip
     if refusal.status == 401:
         told.append((b"www-authenticate", b"Bearer"))
+    if refusal.retry_after:
+        told.append((b"retry-after", b"%d" % refusal.retry_after))
     await send({"type": "http.response.start", "status": refusal.status, "headers": told})
     await send({"type": "http.response.body", "body": body})
 

@@ -2,10 +2,11 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock, RLock
+from typing import Any
 from weakref import WeakSet
 
 from sightline.errors import BadInput, BadSessionId, SessionNotFound
@@ -32,6 +33,21 @@ class _Entry:
         self.owners: WeakSet[object] = WeakSet()
         self.held = 0  # bytes, see `History.held`
         self.history: History | None = None
+
+
+def resume_or_begin(session_id: str, project: str | Path, *, settings: Settings | None, **where: Any) -> Session:
+    """Open a session, or begin it with these settings if there is none. Several processes may do so at once.
+
+    `where` as for `Session.resume`, which also says what is raised.
+    """
+    with suppress(SessionNotFound):
+        return Session.resume(session_id, project, **where)
+    try:
+        return Session.new(project, session_id=session_id, settings=settings, **where)
+    except BadInput:
+        with suppress(SessionNotFound):  # another process has begun it meanwhile
+            return Session.resume(session_id, project, **where)
+        raise
 
 
 class Conversations:
@@ -170,10 +186,7 @@ class Conversations:
             return session
         project: str | Path = source if isinstance(source, str | Path) else "."
         stores = None if isinstance(source, str | Path) else source
-        try:
-            return Session.resume(session_id, project, stores=stores)
-        except SessionNotFound:
-            return Session.new(project, stores=stores, session_id=session_id, settings=self._settings)
+        return resume_or_begin(session_id, project, stores=stores, settings=self._settings)
 
     def _take_oldest(self) -> list[_Entry]:
         """Take out those that were not used for the longest time, if too many are open, or hold too much."""

@@ -26,6 +26,7 @@ from sightline.session.message_list import (
     ListPlace,
     Place,
     Seen,
+    count_answered,
     count_shared,
     held_bytes,
     item_before,
@@ -374,17 +375,26 @@ class History:
             branch = max(going_on, key=lambda each: found[self._end_of(each)])
             self._open(branch)
             return found[self._end_of(branch)]
-        known = count_shared(seen, known)
-        while known and not self._places[seen[known - 1].chain][-1].item:  # a message without any content
-            known -= 1
+        known = self._count_shared(seen, known)
         if known:
-            place = self._places[seen[known - 1].chain][-1]
-            self._open(place.branch)
-            self._switch(self.session.fork(place.item))
+            self._switch(self.session.fork(self._places[seen[known - 1].chain][-1].item))
         else:
             mine = {place.item for places in self._places.values() for place in places}
             self._switch(self.session.fork(item_before(self.session.items, mine)))
         self._ends[self.session.branch] = seen[known - 1].chain if known else START
+        return known
+
+    def _count_shared(self, seen: Sequence[Seen], known: int) -> int:
+        """Return how many of the first messages a branch can share, and open the branch that it begins on."""
+        while known := count_shared(seen, known):
+            place = self._places[seen[known - 1].chain][-1]
+            if not place.item:  # a message without any content
+                known -= 1
+                continue
+            self._open(place.branch)
+            if (answered := count_answered(self.session.items, seen, known, place.item)) == known:
+                break
+            known = answered
         return known
 
     def _end_of(self, branch: str) -> bytes:

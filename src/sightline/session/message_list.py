@@ -136,6 +136,31 @@ def count_shared(seen: Sequence[Seen], count: int) -> int:
     return count
 
 
+def count_answered(items: Iterable[Item], seen: Sequence[Seen], count: int, last: str) -> int:
+    """Return how many of the first `count` messages come before a call that the log answers only after them.
+
+    A branch has a call with its result, and would have all that was said between. `items` are those of the branch that
+    has these messages, `last` is the item of the last one.
+    """
+    waits: dict[str, int] = {}  # call without a result among these messages → its message
+    for at, each in enumerate(seen[:count]):
+        for call in each.results:
+            waits.pop(call, None)
+        waits.update(dict.fromkeys(each.calls, at))
+    if not waits:
+        return count
+    asked: set[str] = set()
+    late: set[str] = set()
+    is_after = False
+    for item in items:
+        answered = {part.id for part in item.parts if isinstance(part, Result)} & asked
+        asked = (asked - answered) | {part.id for part in item.parts if isinstance(part, Call)}
+        if is_after:
+            late |= answered
+        is_after = is_after or item.id == last
+    return min((waits[call] for call in late & waits.keys()), default=count)
+
+
 def item_before(items: Iterable[Item], mine: Collection[str]) -> str | int:
     """Return the last item that was in a session before the first of these, which are a list's; 0 if there is none."""
     before: str | int = 0

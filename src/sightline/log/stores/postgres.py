@@ -309,13 +309,13 @@ class PostgresStores:
     def _place(self, database: Database) -> None:
         self.database, self.where, self._tenant = database, database.address.shown, database.address.tenant
 
-    def for_tenant(self, tenant: str) -> "PostgresStores":
+    def for_tenant(self, tenant: str, told: str = "") -> "PostgresStores":
         """The sessions of another tenant, by the same connections. `close` of what is returned does nothing.
 
-        Raises BadInput if this is no name.
+        `told` as `Database.for_tenant` has it. Raises BadInput if this is no name.
         """
         stores = copy(self)
-        stores._place(self.database.for_tenant(tenant))
+        stores._place(self.database.for_tenant(tenant, told))
         return stores
 
     def sessions(self) -> list[str]:

@@ -67,10 +67,13 @@ class Address(NamedTuple):
     schema: str = "sightline"
     tenant: str = "default"
     pool: int = _POOL
+    told: str = ""  # what errors call the database, if their reader is not to know where it is
 
     @property
     def shown(self) -> str:
         """The address without secrets, with the schema and the tenant if they are not the usual ones."""
+        if self.told:
+            return self.told
         usual = (("schema", self.schema, "sightline"), ("tenant", self.tenant, "default"))
         ours = {name: value for name, value, default in usual if value != default}
         return f"{self.place}?{urlencode(ours)}" if ours else self.place
@@ -136,9 +139,14 @@ class Database:
             raise BadInput(f"the address {self.address.shown} has a parameter that libpq does not know") from None
         self._shared, self._is_view, self._operator = _Pool(), False, ""
 
-    def for_tenant(self, tenant: str) -> Self:
-        """The same connections for another tenant. `close` of what is returned does nothing. Raises BadInput."""
-        return self._view(check_tenant(tenant))
+    def for_tenant(self, tenant: str, told: str = "") -> Self:
+        """The same connections for another tenant. `close` of what is returned does nothing. Raises BadInput.
+
+        `told`: errors call the database so, and do not repeat what it said.
+        """
+        view = self._view(check_tenant(tenant))
+        view.address = view.address._replace(told=told)
+        return view
 
     def for_operator(self) -> Self:
         """The same connections for whoever administers tenants. They see no tenant's sessions."""
@@ -201,19 +209,16 @@ class Database:
         except PoolClosed as error:
             raise Failed("it was closed") from error
         except (PoolTimeout, psycopg.OperationalError) as error:
-            raise Lost(_said(error), sent=False) from error
+            raise Lost(self._why(error), sent=False) from error
+        is_entered = False
         try:
             self._enter(connection)
-        except psycopg.Error as error:
-            connection.close()
-            pool.putconn(connection)
-            raise Lost(_said(error), sent=False) from error
-        try:
+            is_entered = True
             yield connection
         except psycopg.Error as error:
-            if connection.closed or isinstance(error, _gone()):
+            if connection.closed or not is_entered or isinstance(error, _gone()):
                 connection.close()
-                raise Lost(_said(error), sent=True) from error
+                raise Lost(_said(error), sent=is_entered) from error
             is_taken = isinstance(error, psycopg.errors.UniqueViolation)
             raise (Taken if is_taken else Failed)(_said(error)) from error
         finally:
@@ -228,8 +233,11 @@ class Database:
             _limit(connection)
             self._set(connection)
         except psycopg.Error as error:
-            raise StoreError(f"cannot reach {self.address.shown}: {_said(error)}") from error
+            raise StoreError(f"cannot reach {self.address.shown}: {self._why(error)}") from error
         return connection
+
+    def _why(self, error: BaseException) -> str:
+        return type(error).__name__ if self.address.told else _said(error)
 
     def close(self) -> None:
         """Close all connections, unless others share them. A second call does nothing."""
@@ -254,7 +262,7 @@ class Database:
             try:
                 migrate(connection, self.address.schema)
             except psycopg.Error as error:
-                raise StoreError(f"cannot make our tables in {self.address.shown}: {_said(error)}") from error
+                raise StoreError(f"cannot make our tables in {self.address.shown}: {self._why(error)}") from error
         return ConnectionPool(
             self.address.conninfo, min_size=0, max_size=self.address.pool, kwargs={"autocommit": True},
             configure=_limit, name="sightline", num_workers=1, max_idle=60.0, reconnect_timeout=_WAIT, open=True,
@@ -277,7 +285,7 @@ class Database:
 
 def check_tenant(name: str) -> str:
     """Return the name of a tenant. Raises BadInput if it is none."""
-    if not name or "\0" in name:
+    if not name or "\0" in name or name != name.encode("utf-8", "replace").decode():
         raise BadInput("a tenant has a name of one character or more")
     return name
 

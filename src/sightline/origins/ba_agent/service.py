@@ -28,12 +28,13 @@ from sightline.agent.structured_response import StructuredResponse
 from sightline.agent.tools import Tool
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.files.read import file_reader
-from sightline.errors import BadInput, SessionNotFound, StoreError
+from sightline.errors import BadInput, StoreError
 from sightline.origins.ba_agent.code_store import metadata
 from sightline.origins.ba_agent.context import LAYOUTS, ContextManager, FileContext, Summarize, uploads_of
 from sightline.origins.ba_agent.summary import summarise
 from sightline.plan.budget import Budget
 from sightline.plan.reductions import Reduction
+from sightline.session.conversations import resume_or_begin
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
 from sightline.values.items import Call
@@ -262,12 +263,7 @@ class BAAgentService:
         if callable(self._sessions):
             session = self._sessions(session_id)
         else:
-            try:
-                session = Session.resume(session_id, self._project, root=self._sessions)
-            except SessionNotFound:
-                session = Session.new(
-                    self._project, root=self._sessions, session_id=session_id, settings=self._settings
-                )
+            session = resume_or_begin(session_id, self._project, root=self._sessions, settings=self._settings)
         try:
             if history and not len(session.items):
                 session.extend([dict(message) for message in history], in_place=True)

@@ -29,7 +29,7 @@ LONGEST = 200  # characters of a question for everything; who writes more tells 
 NAMES = re.compile(r"[A-Z]|.*[\d_@/\\]")  # a name or an identifier; what begins a sentence may be any word
 EMPTY_CHINESE = re.compile(f"{CHINESE}|[都全行对]")
 CLAUSES = re.compile(r"[.!?,;:。！？，；：\n]+")
-BEGINNING = re.compile(r"(?:^|[.!?:\n])\W*$")
+SENTENCE_ENDS = ".!?:\n"
 
 Places = Callable[[Sequence[str]], Mapping[str, list[int]]]
 
@@ -104,6 +104,17 @@ def subject(query: str) -> Subject:
             found += [term for rest in ASKING_CHINESE.split(chunk) for term in terms(rest) if len(term) > 1]
         elif not is_asking(chunk.lower()):
             found += terms(chunk)
-            if NAMES.match(chunk) and not BEGINNING.search(query[: match.start()]):
+            if NAMES.match(chunk) and not _begins_sentence(query, match.start()):
                 names.update(terms(chunk))
     return Subject(list(dict.fromkeys(found)), names)
+
+
+def _begins_sentence(text: str, place: int) -> bool:
+    """Return whether no word stands between this place and the end of the last sentence. Looks only at what is between,
+    because a question may be a long log with names in every line.
+    """
+    while place and not (text[place - 1].isalnum() or text[place - 1] == "_"):
+        place -= 1
+        if text[place] in SENTENCE_ENDS:
+            return True
+    return not place

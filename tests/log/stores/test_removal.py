@@ -1,0 +1,172 @@
+"""Sessions and tenants that are deleted: in pieces, by whoever is there, and after the days that a tenant has."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from tenant_place import TABLES, Place
+
+from postgres_server import PostgresServer
+from sightline import BadInput, SessionNotFound, Unwritable
+from sightline.log.stores import postgres_removal
+from sightline.log.stores.postgres import PostgresStore
+from sightline.log.stores.postgres_database import Database, Rows, Values
+from sightline.testing.stores import append, said, uuids
+
+
+@pytest.fixture
+def at(postgres: PostgresServer) -> Iterator[Place]:
+    """A schema of its own."""
+    with closing(Place(postgres)) as place:
+        place.stores.sessions()  # which makes the tables
+        yield place
+
+
+# ---------------------------------------------------------------------- deletion
+
+
+def test_a_tenant_is_deleted_with_all_it_has(at: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing of others. The audit trail says what was deleted, and stays."""
+    monkeypatch.setattr(postgres_removal, "_AT_ONCE", 2)
+    monkeypatch.setattr(postgres_removal, "_PIECE", 3)
+    for name in ("acme", "other"):
+        caller = at.caller(name, requests_per_minute=5)
+        at.tenants.admit(caller)
+        at.fill(name, sessions=5, lines=10)
+    before = at.rows("other")
+    assert at.tenants.delete("acme", wait=0) == (5, 1)
+    assert at.rows("acme") == dict.fromkeys(TABLES, 0)
+    assert at.rows("other") == before
+    trail = at.tenants.audit("acme")
+    assert [each.action for each in trail] == ["tenant.delete", "tenant.end", "token.create", "tenant.create"]
+    assert trail[0].detail == {"sessions": 5, "codes": 1}
+    at.tenants.create("acme")
+    assert (at.stores.for_tenant("acme").sessions(), at.tenants.list_tokens("acme")) == ([], [])
+
+
+def test_a_deletion_that_was_stopped_goes_on(at: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Meanwhile its tokens do not work, nothing of it is seen, and it is listed as ended."""
+    monkeypatch.setattr(postgres_removal, "_PIECE", 3)
+    caller = at.caller()
+    stores = at.fill("acme", sessions=3, lines=10)
+    real, left = postgres_removal._delete_rows, iter(range(3))
+
+    def stopped(*given: Any) -> None:
+        real(*given)
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(postgres_removal, "_delete_rows", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        at.tenants.delete("acme", wait=0)
+    monkeypatch.setattr(postgres_removal, "_delete_rows", real)
+    assert (stores.sessions(), at.tenants.list_tokens("acme")) == ([], [])
+    assert [tenant.name for tenant in at.tenants.list() if tenant.ended] == ["acme"]
+    assert at.rows("acme")["entry"] > 0
+    with pytest.raises(BadInput, match="being deleted"):
+        at.tenants.create("acme")
+    with pytest.raises(BadInput, match="no tenant"):
+        at.tenants.create_token(caller.tenant)
+    at.tenants.delete("acme", wait=0)
+    assert at.rows("acme") == dict.fromkeys(TABLES, 0)
+
+
+def test_a_tenant_without_a_row_can_be_deleted(at: Place) -> None:
+    """One that only an address named, or to which a server still wrote when it was deleted."""
+    at.fill("acme", sessions=2)
+    assert at.tenants.delete("acme", wait=0).sessions == 2
+    assert at.rows("acme") == dict.fromkeys(TABLES, 0)
+    assert [each.action for each in at.tenants.audit("acme")] == ["tenant.delete"]
+
+
+def test_a_long_session_is_deleted_in_pieces(at: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No transaction deletes more lines than a piece has; nobody sees a part of it, and its id is free at once."""
+    monkeypatch.setattr(postgres_removal, "_PIECE", 10)
+    stores, database = at.fill("default", lines=35), at.stores.database
+    with closing(stores.open("s0")) as store:
+        store.keep_texts({str(number): "x" for number in range(25)})
+    database.run(database.sql(postgres_removal._MARK_ONE), ("default", "s0"))
+    assert (stores.sessions(), stores.has("s0"), at.tenants.bytes_used("default")) == ([], False, len("x = 1\n"))
+    counts = []
+    while postgres_removal._delete_piece(database):
+        counts.append((at.rows("default")["entry"], at.rows("default")["content"]))
+        if len(counts) == 2:
+            with closing(stores.create("s0")) as new:  # beside what is left of the old one
+                append(new, said())
+    assert counts == [(25, 27), (15, 27), (6, 27), (1, 17), (1, 7), (1, 0)]
+    assert at.rows("default") == dict.fromkeys(TABLES, 1) | {"content": 0, "derived": 0, "token": 0}
+    assert len(uuids(new)) == 1
+
+
+def test_who_has_a_deleted_session_open_is_told(at: Place) -> None:
+    """Also while its rows are still being deleted: nothing is added to them."""
+    stores = at.fill("default")
+    with closing(stores.open("s0")) as store:
+        store.refresh()
+        at.admin(postgres_removal._MARK_ONE, "default", "s0")
+        with pytest.raises(Unwritable, match="was deleted"):
+            append(store, said(), head=store.tips.heads.get(""))
+        with pytest.raises(Unwritable, match="was deleted"):
+            store.keep_texts({"f": "more"})
+        store.keep({"other": b"x"})
+        with pytest.raises(SessionNotFound):
+            store.refresh()
+    assert at.rows("default")["derived"] == 1
+    postgres_removal.sweep(at.stores.database)
+    assert at.rows("default") | {"code": 0, "tenant": 0} == dict.fromkeys(TABLES, 0)
+
+
+def test_two_who_delete_do_not_wait_for_each_other(at: Place) -> None:
+    """What one is deleting, another passes over."""
+    at.fill("default", sessions=2)
+    at.admin("UPDATE {s}.session SET name = 'deleted ' || session, lines = -1 - lines")
+    with closing(at.stores.database.connect()) as other, other.transaction():
+        other.execute(at.stores.database.sql("SELECT FROM {s}.session WHERE name < 'deleted 2' FOR UPDATE"))
+        postgres_removal.sweep(at.stores.database)
+        assert at.rows("default")["session"] == 1
+    postgres_removal.sweep(at.stores.database)
+    assert at.rows("default")["session"] == 0
+
+
+# ---------------------------------------------------------------------- retention
+
+
+def test_sessions_are_deleted_after_the_days_of_their_tenant(at: Place) -> None:
+    """Those not written to since; without days, none; others' never. It is noted, if there were any."""
+    for name in ("acme", "other"):
+        at.tenants.create(name)
+        stores = at.fill(name, sessions=3)
+        for session, days in (("s0", 40), ("s1", 20)):
+            stores.date(session, (datetime.now(UTC) - timedelta(days=days)).timestamp())
+    assert at.tenants.prune("acme") == 0
+    at.tenants.change("acme", keep_days=30)
+    assert [at.tenants.prune("acme") for _ in range(2)] == [1, 0]
+    assert sorted(at.stores.for_tenant("acme").sessions()) == ["s1", "s2"]
+    assert len(at.stores.for_tenant("other").sessions()) == 3
+    assert at.rows("acme")["entry"] == 2
+    noted = at.tenants.audit("acme", action="tenant.prune")
+    assert [each.detail for each in noted] == [{"sessions": 1, "keep_days": 30}]
+
+
+class LateWriter(Database):
+    """A database in which somebody writes to a session just before sessions are marked."""
+
+    def run(self, statement: bytes, values: Values = ()) -> Rows:
+        if b"SET name" in statement:
+            store = PostgresStore(Database(self.address.conninfo + f"&schema={self.address.schema}"), "s0")
+            store.refresh()
+            append(store, said(), head=store.tips.heads.get(""))
+            store._database.close()
+        return super().run(statement, values)
+
+
+def test_a_session_that_is_written_to_again_stays(at: Place) -> None:
+    """Even if that happens between looking for old sessions and deleting them."""
+    stores = at.fill("default", sessions=2)
+    for session in stores.sessions():
+        stores.date(session, 0.0)
+    with closing(LateWriter(at.url)) as database:
+        assert postgres_removal.remove_sessions(database, days=30) == 1
+    assert stores.sessions() == ["s0"]
