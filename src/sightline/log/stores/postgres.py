@@ -7,6 +7,7 @@ durable when it returns.
 """
 
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,13 +19,13 @@ from typing import TypeVar
 
 import msgspec
 
-from sightline.errors import BadInput, Conflict, Locked, SessionNotFound, StoreError, Unconfirmed, Unwritable
+from sightline.errors import DELETED, BadInput, Conflict, Locked, SessionNotFound, StoreError, Unconfirmed, Unwritable
 from sightline.log.entries import encode
-from sightline.log.stores import DELETED, Line, Make, Placement, Repairs, Span, Tips, Written, check_session_id
-from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows
+from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips, Written, check_session_id
+from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, Taken
 from sightline.log.stores.postgres_removal import remove_session
+from sightline.log.stores.postgres_repair import LAST_LINE, MEND, fitting_tips, last_head, tips_of
 from sightline.log.stores.sequence import number
-from sightline.values.decoders import decode_msgpack
 
 _PAGE_LINES, _PAGE_BYTES = 1_000, 4 << 20  # of a log that are read at once
 _MOST_BYTES = 16 << 20  # of lines in one statement; more are several statements of one transaction
@@ -74,6 +75,7 @@ _CONTAINING = """SELECT name FROM unnest(%s::text[]) WITH ORDINALITY AS asked (n
     ) ORDER BY place LIMIT 1"""
 _HAS = "SELECT session FROM {s}.session WHERE tenant = %s AND name = %s AND lines > 0"
 _DATE = "UPDATE {s}.session SET written = %s WHERE tenant = %s AND name = %s AND lines > 0 RETURNING session"
+logger = logging.getLogger("sightline")
 T = TypeVar("T")
 
 
@@ -98,8 +100,11 @@ class PostgresStore:
                     entries = number(make, branch, expected_head, tips)
                 except Conflict:
                     self._read_tips()
-                    if self.tips.size == first:
+                    head = self.tips.heads.get(branch)
+                    if self.tips.size == first and last_head(self.read_many, first, branch) == head:
                         raise
+                    if self.tips.size == first:  # what the row names last was damaged: nobody could go on from it
+                        self._mend(first)
                     continue
                 lines = [encode(entry) for entry in entries]
                 tips.size = first + len(lines)
@@ -121,6 +126,9 @@ class PostgresStore:
             try:
                 done = self._send(first, lines, tips)
                 break
+            except Taken:  # the row is older than the lines
+                self._mend(first)
+                return False
             except Failed as error:
                 raise Unwritable(self._where, str(error)) from error
             except Lost as error:
@@ -174,9 +182,23 @@ class PostgresStore:
     def _read_row(self) -> bool:
         """Read the session's row into `tips`. False: it is there no longer."""
         found = self._read(_TIPS, (self._tenant, self._key))
-        for lines, tips in found:
-            self.tips = decode_msgpack(tips, Tips) if lines else Tips()
+        for lines, data in found:
+            if (tips := fitting_tips(lines, data)) is not None:
+                self.tips = tips
+            else:
+                self._mend(lines)
         return bool(found)
+
+    def _mend(self, lines: int) -> None:
+        """Make what the session's row says of its lines again, if it still has so many. `tips` are of it then."""
+        key = (self._tenant, self._key)
+        [(last, size)] = self._read(LAST_LINE, key)
+        count = max(last, lines)  # those that are missing at the end were written
+        self.tips = Tips(size=count)
+        self.tips = tips_of(self.raw_lines(), count)
+        logger.warning("the row of session %r did not fit its lines, and is made again from them", self.session_id)
+        with suppress(Unwritable):  # who may only read has read the lines
+            self._change(MEND, (count, size, msgspec.msgpack.encode(self.tips), *key, lines))
 
     def _deleted(self) -> Unwritable:
         return Unwritable(self._where, f"session {self.session_id!r} {DELETED}")

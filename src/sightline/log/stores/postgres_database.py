@@ -55,6 +55,10 @@ class Failed(Exception):
     """The database refused a statement. Nothing of it was done."""
 
 
+class Taken(Failed):
+    """It was refused because there is a row of this key."""
+
+
 class Address(NamedTuple):
     """Where a database is, as `postgresql://…` says it. `place` and `shown` have no secrets: they are for people."""
 
@@ -215,7 +219,8 @@ class Database:
             if connection.closed or not is_entered or isinstance(error, _gone()):
                 connection.close()
                 raise Lost(_said(error), sent=is_entered) from error
-            raise Failed(_said(error)) from error
+            is_taken = isinstance(error, psycopg.errors.UniqueViolation)
+            raise (Taken if is_taken else Failed)(_said(error)) from error
         finally:
             pool.putconn(connection)
 
