@@ -148,26 +148,19 @@ def _processes(address: str) -> list[Row]:
         for worker in workers:
             worker.communicate()
         rate = count * 59 / (perf_counter() - begun)
-        rows.append(Row(topic, f"{count} processes", f"{rate:,.0f}", rate))
+        rows.append(Row(topic, "1 process" if count == 1 else f"{count} processes", f"{rate:,.0f}", rate))
     return rows
 
 
-@contextmanager
-def server() -> Iterator[str]:
-    """A server of the tests, with everything that makes it durable."""
-    from tests.postgres_server import PostgresServer
-
-    made = PostgresServer.make(fsync="on", full_page_writes="on", synchronous_commit="on", shared_buffers="128MB")
-    try:
-        yield f"postgresql://tests@/postgres?host={made.folder}"
-    finally:
-        made.delete()
-
-
 def measured(root: Path) -> list[Row]:
-    """Measure on a server of the tests."""
-    with server() as url:
-        return comparing(root, url)
+    """Measure on a server of the tests, with everything that makes it durable: the library, then real servers."""
+    from benchmarks.scaling.database import watched
+    from benchmarks.scaling.fleet import measure_fleet
+    from benchmarks.scaling.tables import fleet_rows
+
+    with watched() as database:
+        rows = comparing(root, f"postgresql://tests@/postgres?host={database.server.folder}")
+        return [*rows, *fleet_rows(measure_fleet(root / "fleet", database, rounds=1))]
 
 
 def main() -> None:

@@ -59,6 +59,10 @@ SESSION, COMPACTED = ("session/test_session.py",), ("compaction/test_compaction.
 LEVELS, TOKENS, STRATEGY = "shorten/levels.py", "values/cautious.py", "plan/strategy.py"
 FOREIGN, CAUTIOUS, HOOKS = ("shorten/test_shorteners.py",), ("values/test_cautious.py",), ("plan/test_strategy.py",)
 FAILING, PLANNED = ("compaction/test_compaction_failures.py",), ("plan/test_plan.py",)
+SCHEMA, DATABASE = "log/stores/postgres_schema.py", "log/stores/postgres_database.py"
+TENANTED, REMOVAL = "log/stores/tenant_statements.py", "log/stores/postgres_removal.py"
+GUARDED, TENANTS = ("log/stores/test_row_security.py",), ("log/stores/test_tenants.py",)
+REMOVED = ("log/stores/test_removal.py",)
 
 MUTANTS = (
     # seams
@@ -312,6 +316,20 @@ MUTANTS = (
     Mutant("replay: what was made up is read again", "replay/rereads.py", "if piece not in shown} - {-1}",
            "if piece not in shown}", ("replay/test_rereads.py",)),
     Mutant("replay: read again at every call", "replay/rereads.py", ">= _FRESH]", ">= 0]", ("replay/test_rereads.py",)),
+    # tenants of a database
+    Mutant("tenant-not-forced", SCHEMA, " FORCE ROW LEVEL SECURITY;", " NO FORCE ROW LEVEL SECURITY;", GUARDED),
+    Mutant("tenant-kept-at-checkout", DATABASE, ".get(connection) != wanted", ".get(connection) is None", GUARDED),
+    Mutant("tenant-set-for-a-transaction", DATABASE, "%s, false), set_config", "%s, true), set_config", GUARDED),
+    Mutant("tenant-operator-sees-data", SCHEMA, 'in ("tenant", "token", "pace")', "in _GUARDED[:-1]", GUARDED),
+    Mutant("tenant-audit-changed", SCHEMA, "audit FOR SELECT USING", "audit USING", GUARDED),
+    Mutant("tenant-token-revoked", TENANTED, " AND revoked IS NULL", "", TENANTS),
+    Mutant("tenant-token-expired", TENANTED, "expires > now()", "expires IS NOT NULL", TENANTS),
+    Mutant("tenant-rate", TENANTED, "%(most)s * interval", "2 * %(most)s * interval", TENANTS),
+    Mutant("tenant-clock", TENANTED, "ELSE least(pace.due, now() + interval '1 minute')", "ELSE pace.due", TENANTS),
+    Mutant("tenant-last-use", TENANTED, "used < now() - interval '1 minute'", "used < now()", TENANTS),
+    Mutant("removal-again", REMOVAL, "= ANY(%s) AND {_OLD} RET", "= ANY(%s) AND (%s, %s) IS NOT NULL RET", REMOVED),
+    Mutant("removal-texts", REMOVAL, "_PIECE) < _PIECE", "_PIECE) <= _PIECE", REMOVED),
+    Mutant("removal-live", "log/stores/postgres.py", "AND lines >= 0 FOR KEY SHARE", "FOR KEY SHARE", REMOVED),
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from sightline.log.stores.postgres import PostgresStores
 
 SECONDS = 4
 CLIENTS = (1, 4, 16, 64)
+LISTENERS = (1, 10, 40, 120)
 ENTRY_BYTES = 1_000
 SESSIONS = 2_000  # of which each is updated now and then
 _TPS = re.compile(r"tps = ([\d.]+)")
@@ -39,7 +40,7 @@ _TOUCH = """
 UPDATE {schema}.session SET lines = lines + 1, bytes = bytes + 1000, tips = '{tips}', written = clock_timestamp()
 WHERE tenant = 'default' AND session = :session;
 """
-_NOTIFY = "SELECT {setting}pg_notify('sightline_bench', repeat('x', 200));"
+_NOTIFY = "SELECT pg_notify('sightline_bench', repeat('x', 200));"
 _LISTENER = """
 import select, sys
 import psycopg
@@ -67,7 +68,6 @@ class Notices(NamedTuple):
     """Notifications by 16 connections."""
 
     listeners: int
-    is_durable: bool
     rate: float
     cpu: float  # seconds of the database for one
 
@@ -127,9 +127,8 @@ def measure_appends(
     return Appends(clients, _found(_TPS, said), _found(_LATENCY, said) / 1000, counts.per(entries / 2))
 
 
-def measure_notices(database: Watched, listeners: int, *, is_durable: bool, seconds: float = SECONDS) -> Notices:
+def measure_notices(database: Watched, listeners: int, seconds: float = SECONDS) -> Notices:
     """Notify as fast as it goes, while others listen."""
-    setting = "" if is_durable else "set_config('synchronous_commit', 'off', true), "
     address = f"postgresql://tests@/postgres?host={database.server.folder}"
     with ExitStack() as stack:
         listener = stack.enter_context(
@@ -141,11 +140,10 @@ def measure_notices(database: Watched, listeners: int, *, is_durable: bool, seco
         assert listener.stdout is not None
         listener.stdout.readline()
         before = database.counts()
-        script = _NOTIFY.format(setting=setting)
-        said = database.program("pgbench", "-c", 16, "-j", 1, "-M", "prepared", "-T", seconds, script=script)
+        said = database.program("pgbench", "-c", 16, "-j", 1, "-M", "prepared", "-T", seconds, script=_NOTIFY)
         rate = _found(_TPS, said)
         used = database.counts().since(before).cpu
-    return Notices(listeners, is_durable, rate, used / (rate * seconds))
+    return Notices(listeners, rate, used / (rate * seconds))
 
 
 def measure_in_place(database: Watched, fillfactor: int, seconds: float = SECONDS) -> InPlace:

@@ -20,7 +20,7 @@ from sightline.adapters.mcp import HTTP_PATH, create_server, http_app
 from sightline.errors import BadInput
 from sightline.replay.offered_files import file_id
 from sightline.replay.places import Places
-from sightline.server.safety import hash_token
+from sightline.server.access_token import hash_token
 from sightline.values.tokens import counter
 
 

@@ -9,8 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from postgres_server import PostgresServer
+from sightline.agent.code.store import CodeStore
 from sightline.cli.main import app
 from sightline.log.stores.session_folder import Folder
+from sightline.values.clock import wall_clock
 
 Run = Callable[..., Result]
 
@@ -104,3 +106,27 @@ def test_a_file_is_imported_into_a_database(run: Run, url: str, tmp_path: Path, 
     assert folder.sessions() == ["login-bug"]
     back = run("--store", url, "sessions", "export", "claude-s1", "--format", "source")
     assert [json.loads(each) for each in back.stdout.splitlines()] == lines
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_saved_code_is_copied_with_the_sessions(run: Run, url: str, folder: Folder, tmp_path: Path, lang: str) -> None:
+    """Into the database and back, every version; a second time there is nothing to do; a conflict is told."""
+    code = CodeStore(folder.path / "code", clock=wall_clock)
+    code.store("code_sales", "a = 1\n", session_id="login-bug")
+    code.store("code_sales", "a = 2\n", session_id="login-bug")
+    code.store("code_other", "b = 1\n", session_id="another")
+    back = str(tmp_path / "back")
+    for source, target in ((str(folder.path), url), (url, back)):
+        for states in (["copied", "copied"], ["same", "same"]):
+            done = json.loads(run("store", "copy", source, target, "--json").stdout)
+            assert [each["state"] for each in done["code"]] == states
+    there = CodeStore(tmp_path / "back" / "code", clock=wall_clock)
+    assert [there.read("code_sales", version) for version in (1, 2)] == ["a = 1\n", "a = 2\n"]
+    assert there.versions("code_sales")[0].session_id == "login-bug"
+    code.delete("code_sales")
+    code.store("code_sales", "another\n", session_id="login-bug")
+    refused = run("--lang", lang, "store", "copy", str(folder.path), url, "--session", "login-bug")
+    said = refused.output.replace("\n", " ")
+    assert (refused.exit_code, "code_sales" in said, "version 1 differs" in said, "code_other" in said) == (
+        1, True, True, False,
+    )  # fmt: skip

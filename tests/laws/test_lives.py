@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import msgspec
+import pytest
 import test_budget
 import test_nothing_lost
 import test_order_and_pins
@@ -15,7 +16,7 @@ from histories import Again, Compact, Configure, Mark, Operation, Replace, Uncom
 from hypothesis import example, given, settings
 from lives import Life, lives, plain_lives
 from test_prefix import Calls
-from world import Sent, World, counters, kinds, over
+from world import STORES, Sent, World, counters, kinds, over
 
 from sightline.compaction.loss import Loss
 from sightline.compose.verify import verify
@@ -147,23 +148,41 @@ def test_a_compacted_life_can_be_taken_up_from_its_log_at_any_point(history: lis
     reason; at the end it gives back the last one, and every one that was ever sent.
     """
     with over(kind) as world:
-        for operation in history:
-            if operation == ("overflowed",):
-                continue  # what a provider refused, only the running one knows
-            world.apply(operation)
-            if isinstance(operation, Compact | Uncompact | Mark | Replace | Again | Configure) and world.log():
-                live, budget = world.session, world.session._composer.budget or Budget(1_000)
-                with world.reopened(live.branch) as again:
-                    assert foreseen(again, budget) == foreseen(live, budget)
-        for name, session in world.branches.items():
-            last = next((sent for sent in reversed(world.sent) if sent.branch == name), None)
-            if last is not None and session.receipt == last.receipt:
-                test_purity.check_restored(world.reopened(name), last)
-        if world.sent:
-            world.resume()
-            made = list(verify(world.session._journal))
-            assert len(made) == len(world.sent)
-            assert [one for one in made if not one.good] == []
+        take_up(world, history)
+
+
+def take_up(world: World, history: list[Operation]) -> None:
+    """Carry out a life, and open its log anew on the way and at its end."""
+    for operation in history:
+        if operation == ("overflowed",):
+            continue  # what a provider refused, only the running one knows
+        world.apply(operation)
+        if isinstance(operation, Compact | Uncompact | Mark | Replace | Again | Configure) and world.log():
+            live, budget = world.session, world.session._composer.budget or Budget(1_000)
+            with world.reopened(live.branch) as again:
+                assert foreseen(again, budget) == foreseen(live, budget)
+    for name, session in world.branches.items():
+        last = next((sent for sent in reversed(world.sent) if sent.branch == name), None)
+        if last is not None and session.receipt == last.receipt:
+            test_purity.check_restored(world.reopened(name), last)
+    if world.sent:
+        world.resume()
+        made = list(verify(world.session._journal))
+        assert len(made) == len(world.sent)
+        assert [one for one in made if not one.good] == []
+
+
+@pytest.mark.parametrize("kind", sorted(STORES))
+def test_a_life_is_the_same_over_each_store(kind: str, soak: bool) -> None:
+    """Not left to chance: over each store every law holds, and payloads and log are those of a session in memory."""
+    for seed in range(20 if soak else 1):
+        with over("memory") as known, over(kind) as world:
+            for each in (known, world):
+                live_lawfully(each, Life(seed))
+            assert [sent.payload.hash for sent in world.sent] == [sent.payload.hash for sent in known.sent]
+            assert world.log() == known.log()
+        with over(kind) as world:
+            take_up(world, Life(seed))
 
 
 def foreseen(session: Session, budget: Budget) -> tuple[str, str]:

@@ -7,6 +7,7 @@ with Upstream(script) as upstream, ServeProcess(tmp_path, upstream) as serving:
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -19,14 +20,20 @@ from upstream import Upstream
 
 from sightline.session.session import Session
 
+_GIVE = """import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ |= {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"}
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 ENDS = {"anthropic": b"message_stop", "chat": b"[DONE]", "responses": b"response.completed"}
 
 
 class ServeProcess:
     """It serves while the block runs. `stop` and `start` put another process over the same folder."""
 
-    def __init__(self, folder: Path, upstream: Upstream, *options: str) -> None:
-        self._folder, self._upstream, self._options = folder, upstream, options
+    def __init__(self, folder: Path, upstream: Upstream, *options: str, at: socket.socket | None = None) -> None:
+        """`at`: it gets this socket to listen on, as from systemd."""
+        self._folder, self._upstream, self._options, self._at = folder, upstream, options, at
         self.printed: list[str] = []  # on standard error
 
     def __enter__(self) -> "ServeProcess":
@@ -44,12 +51,16 @@ class ServeProcess:
         upstreams = [f"anthropic={self._upstream.anthropic_url}", f"openai={self._upstream.openai_url}"]
         named = [argument for each in upstreams for argument in ("--upstream", each)]
         command = [sys.executable, "-m", "sightline", "--root", "logs", "serve", "--port", "0", *named, *self._options]
+        given = () if self._at is None else (self._at.fileno(),)
+        if given:
+            command = [sys.executable, "-c", _GIVE, str(*given), *command]
         self._process = subprocess.Popen(
-            command, cwd=self._folder, env={**os.environ, "HOME": str(self._folder)}, text=True, stderr=subprocess.PIPE
-        )
+            command, cwd=self._folder, env={**os.environ, "HOME": str(self._folder)}, text=True, stderr=subprocess.PIPE,
+            pass_fds=given,
+        )  # fmt: skip
         assert self._process.stderr is not None
-        found = re.search(r"http://[\d.]+:\d+", self._process.stderr.readline())
-        assert found, "the server did not say its address"
+        found = re.search(r"http://[\d.]+:\d+", line := self._process.stderr.readline())
+        assert found, f"the server did not say its address: {line}"
         self.url = found[0]
         self._reader = threading.Thread(target=self._read, args=(self._process.stderr,))
         self._reader.start()

@@ -1,12 +1,11 @@
-"""Servers for tenants over one database, as whose role row-level security is on.
+"""Servers for tenants over one database. Row-level security is on for their role.
 
 with Tenancy(tmp_path, postgres) as tenancy:
     acme = tenancy.client("acme")
     acme.get("/api/sessions")
 """
 
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -14,8 +13,8 @@ from typing import Any, Self
 import httpx2
 from loopback import Server
 from through_proxy import MODELS
-from upstream import Upstream
-from upstream_script import Script, answer
+from upstream import Asked, Upstream
+from upstream_script import Answer, Script, answer
 
 from postgres_server import PostgresServer
 from sightline import PostgresStores
@@ -27,29 +26,21 @@ from sightline.server.tenant_server import create_tenants_app
 OPERATOR = "the-operator-of-the-servers-in-tests"
 
 
-def ordinary_url(postgres: PostgresServer, schema: str = "") -> str:
-    """The address of a schema as an ordinary role, which row-level security holds for."""
-    role = f"ordinary_{os.getpid()}"
-    with postgres.connect() as admin:
-        if not admin.execute("SELECT FROM pg_roles WHERE rolname = %s", (role,)).fetchall():
-            admin.execute(f"CREATE ROLE {role} LOGIN")
-            admin.execute(f"GRANT CREATE ON DATABASE postgres TO {role}")
-    return postgres.url(schema).replace("tests@", f"{role}@")
-
-
 class Tenancy:
     """Servers of one database, with an upstream behind them and tenants in it."""
 
     def __init__(self, folder: Path, postgres: PostgresServer, script: Script | None = None, servers: int = 1) -> None:
         self._folder, self._count, self._script = folder, servers, script
-        self.address = ordinary_url(postgres)
+        self.address = postgres.url()
         self._stack = ExitStack()
+        self.root = folder
         self.tokens: dict[str, str] = {}  # one for each tenant
         self.apps: list[Any] = []
         self.urls: list[str] = []
+        self.on_call: Callable[[], object] = lambda: None  # is called before the model answers
 
     def __enter__(self) -> Self:
-        script = self._script if self._script is not None else (lambda _: answer("Understood."))
+        script = self._script if self._script is not None else self._respond
         self.upstream = self._stack.enter_context(Upstream(script))
         self.stores = PostgresStores(self.address)
         self._stack.callback(self.stores.close)
@@ -60,6 +51,10 @@ class Tenancy:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _respond(self, _asked: Asked) -> Answer:
+        self.on_call()
+        return answer("Understood.")
 
     def start(self, root: Path, **changed: Any) -> Server:
         """Start a server with a folder of its own."""

@@ -28,7 +28,7 @@ def write(project: Path, session_id: str, *questions: str) -> Place:
 
 
 class Slow:
-    """Makes reports that end when all that may run at once do, and counts them."""
+    """Makes reports that end when so many have been begun, and counts them."""
 
     def __init__(self, expected: int) -> None:
         self.lock, self.full, self.running, self.most, self.made = threading.Lock(), threading.Event(), 0, 0, 0
@@ -77,13 +77,17 @@ def test_only_a_few_are_made_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     place = write(tmp_path / "one", "s0", "Question")
     for number in range(1, 6):
         write(tmp_path / "one", f"s{number}", "Question")
-    slow = Slow(2)
+    slow = Slow(7)
     monkeypatch.setattr(module, "report_of", slow)
     monkeypatch.setattr(module, "_WAITING", 5)
 
     async def ask() -> list[Any]:
         reports = Reports()
-        wanted = (reports.get(place, f"s{number}", "", forecast=False) for number in range(6))
+        wanted = [asyncio.ensure_future(reports.get(place, f"s{number}", "", forecast=False)) for number in range(6)]
+        await asyncio.wait(wanted, return_when=asyncio.FIRST_COMPLETED)
+        while slow.running < 2:
+            await asyncio.sleep(0.001)
+        slow.full.set()
         return await asyncio.gather(*wanted, return_exceptions=True)
 
     answers = asyncio.run(ask())

@@ -4,8 +4,9 @@ import asyncio
 import json
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, aclosing, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from upstream_script import Answer, answer, hang
 from postgres_server import PostgresServer
 from sightline import PostgresStores, Session
 from sightline.log.entries import decode
+from sightline.server import event_relay
 from sightline.server.access_token import hash_token
 from sightline.server.app import create_app
 from sightline.server.config import Config
@@ -144,7 +146,6 @@ def pair(tmp_path: Path, url: str) -> Iterator[Pair]:
             server.start()
             stack.callback(server.stop)
             made.urls.append(server.url)
-            assert made.relays[-1].listening.wait(30)
         yield made
 
 
@@ -192,6 +193,7 @@ def test_events_of_one_server_are_seen_at_the_other(pair: Pair) -> None:
     one, two = pair.urls
     with httpx2.stream("GET", f"{two}/api/events", timeout=60, trust_env=False, headers=SHOWN) as stream:
         lines = stream.iter_lines()
+        assert pair.relays[1].listening.wait(30)
         assert call("POST", f"{one}/api/sessions", {"id": "s"})[0] == 201
         told = next(
             json.loads(line.removeprefix("data: ")) for line in lines if "session_created" in line and "data" in line
@@ -211,33 +213,104 @@ def test_a_conversation_that_was_deleted_and_begun_anew_goes_on(pair: Pair, stor
     assert (texts[0], len(texts)) == ("Again?", 2)
 
 
-def follow(hub: Hub, until: Callable[[Event], bool]) -> Event:
-    """The first such event of a hub."""
+class Follower:
+    """Somebody who follows a hub, in a thread."""
 
-    async def read() -> Event:
-        async for each in hub.follow(after="0-0"):
-            if each is not None and until(each.event):
-                return each.event
-        raise AssertionError("the hub was closed")
+    def __init__(self, hub: Hub) -> None:
+        self.seen: list[Event] = []
+        self._hub, self._more, self._left = hub, threading.Condition(), asyncio.Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._read(),))
 
-    return asyncio.run(asyncio.wait_for(read(), 60))
+    def __enter__(self) -> "Follower":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._left.set)
+        self._thread.join()
+        self._loop.close()
+
+    def wait(self, until: Callable[[Event], bool]) -> Event:
+        """The first such event."""
+        with self._more:
+            assert self._more.wait_for(lambda: any(map(until, self.seen)), 60)
+            return next(filter(until, self.seen))
+
+    async def _read(self) -> None:
+        reader = asyncio.create_task(self._follow())
+        await self._left.wait()
+        reader.cancel()
+        with suppress(asyncio.CancelledError):
+            await reader
+
+    async def _follow(self) -> None:
+        async with aclosing(self._hub.follow()) as events:
+            async for each in events:
+                if each is not None:
+                    with self._more:
+                        self.seen.append(each.event)
+                        self._more.notify_all()
 
 
-def test_missed_events_are_told_as_a_reset(url: str, postgres: PostgresServer) -> None:
-    """After the connection was lost, and if there are too many or too large ones; own events come once."""
-    hubs = [Hub(), Hub()]
-    stores = [PostgresStores(url), PostgresStores(url)]
-    relays = [EventRelay(each.database) for each in stores]
-    for relay, hub in zip(relays, hubs, strict=True):
-        relay.join(hub)
-        relay.start()
-        assert relay.listening.wait(30)
-    hubs[0].publish(Event("append", "s", data={"large": "x" * 9_000}))
-    assert follow(hubs[1], lambda event: event.kind == "append") == Event("append", "s")
+def is_a(kind: str) -> Callable[[Event], bool]:
+    """Whether an event is of this kind."""
+    return lambda event: event.kind == kind
+
+
+class Relayed(NamedTuple):
+    """The relay of a server, and its hub."""
+
+    relay: EventRelay
+    hub: Hub
+
+
+def listeners(postgres: PostgresServer, relay: EventRelay) -> list[tuple[object, ...]]:
+    """The connections that listen to a relay's channel."""
     with postgres.connect() as admin:
-        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
-    assert follow(hubs[1], lambda event: event.kind == "reset")
-    for relay in relays:
-        relay.close()
-    for each in stores:
-        each.close()
+        return admin.execute(
+            "SELECT pid FROM pg_stat_activity WHERE query = %s", (f"LISTEN {relay.channel('default')}",)
+        ).fetchall()
+
+
+@pytest.fixture
+def relays(url: str) -> Iterator[list[Relayed]]:
+    """The relays of two servers."""
+    with ExitStack() as stack:
+        stores = [stack.enter_context(closing(PostgresStores(url))) for _ in range(2)]
+        made = [Relayed(EventRelay(each.database), Hub()) for each in stores]
+        for relay, hub in made:
+            relay.join(hub)
+            relay.start()
+            stack.callback(relay.close)
+        yield made
+
+
+def test_missed_events_are_told_as_a_reset(relays: list[Relayed], postgres: PostgresServer) -> None:
+    """After the connection was lost, and if there are too many or too large ones; own events come once."""
+    with Follower(relays[1].hub) as follower:
+        assert relays[1].relay.listening.wait(30)
+        relays[0].hub.publish(Event("append", "s", data={"large": "x" * 9_000}))
+        assert follower.wait(is_a("append")) == Event("append", "s")
+        known = len(follower.seen)
+        [(pid,)] = listeners(postgres, relays[1].relay)
+        with postgres.connect() as admin:
+            admin.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        follower.wait(lambda event: event.kind == "reset" and event in follower.seen[known:])
+        assert follower.seen.count(Event("append", "s")) == 1
+
+
+def test_a_server_listens_while_somebody_follows(
+    relays: list[Relayed], postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever begins is told to read anew, because what happened elsewhere before was not heard."""
+    monkeypatch.setattr(event_relay, "_LINGER", 0.0)
+    for event in (Event("append", "first"), Event("append", "second")):
+        with Follower(relays[1].hub) as follower:
+            assert relays[1].relay.listening.wait(30)
+            assert (len(listeners(postgres, relays[1].relay)), relays[0].relay.listening.is_set()) == (1, False)
+            relays[0].hub.publish(event)
+            follower.wait(event.__eq__)
+        while relays[1].relay.listening.is_set() or listeners(postgres, relays[1].relay):
+            time.sleep(0.01)
+        assert follower.seen == [Event("reset"), event]

@@ -38,7 +38,7 @@ def composed(turns: int = 6, **options: Any) -> Session:
 class Recorded:
     """A conversation as an import reads it: two turns, a compaction, and two more."""
 
-    kind, name, modified, is_list, envelope = "Claude Code", "r.jsonl", 0.0, False, None
+    kind, name, modified, is_list, envelope, mark = "Claude Code", "r.jsonl", 0.0, False, None, None
     key, profile, tools, usage = "recorded", "anthropic", (), None
 
     def __init__(self) -> None:

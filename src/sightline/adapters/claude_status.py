@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from sightline.adapters.claude_hooks import METERS, make_folder
-from sightline.values.decoders import convert
 
 WINDOW = 200_000  # tokens, if Claude Code does not say
 _WIDTH = 10  # columns of the bar
@@ -108,6 +107,7 @@ def _count_on(log: str, known: dict[str, Any], folder: str, file: str) -> dict[s
     import msgspec
 
     from sightline.replay.claude_meter import Counts, count_on
+    from sightline.values.decoders import convert
 
     try:
         before = convert(known, Counts)

@@ -66,6 +66,14 @@ _PHRASES = {
         "start the database, or correct --store or SIGHTLINE_STORE; PGPASSWORD or ~/.pgpass holds a password",
         "启动数据库，或更正 --store 或 SIGHTLINE_STORE；密码可放在 PGPASSWORD 或 ~/.pgpass 中",
     ),
+    "store unguarded": (
+        "the role {role!r} passes row-level security by: nothing but our own care keeps tenants apart",
+        "角色 {role!r} 绕过行级安全：租户之间仅靠程序自身的检查隔离",
+    ),
+    "use ordinary role": (
+        "to serve tenants, connect as a role that is no superuser and has no BYPASSRLS: docs/tenants.md",
+        "若要为多个租户提供服务，请用非超级用户且无 BYPASSRLS 的角色连接：见 docs/tenants.md",
+    ),
     "allow writing": (
         "allow this user to write there, or choose another folder with --root or SIGHTLINE_HOME",
         "允许当前用户写入，或用 --root 或 SIGHTLINE_HOME 指定其他文件夹",

@@ -21,6 +21,7 @@ from sightline.agent.config import read_config
 from sightline.agent.models.discovery import Found, Listening, candidates
 from sightline.cli.options import Place
 from sightline.cli.render import human_size
+from sightline.cli.tenant import database_tenants
 from sightline.errors import BadInput, SightlineError
 from sightline.log.stores.disk import OsDisk, make_directory
 from sightline.plan.strategies.project_choice import chosen
@@ -161,6 +162,8 @@ def check_database(here: Place) -> Iterator[Check]:
         yield Check("store", "broken", "store unreachable", "reach database", facts | {"why": str(error)})
         return
     yield Check("store", "good", "store reachable", facts=facts)
+    if role := database_tenants(here).unguarded_role():
+        yield Check("store", "note", "store unguarded", "use ordinary role", {"role": role})
 
 
 def check_newest(here: Place) -> Iterator[Check]:

@@ -6,6 +6,7 @@ import click
 
 from sightline import __version__
 from sightline.cli.apps import apps
+from sightline.cli.audit import audit
 from sightline.cli.chat.command import chat
 from sightline.cli.compact import compact, uncompact
 from sightline.cli.completion import completion
@@ -24,8 +25,11 @@ from sightline.cli.serve import serve, wrap
 from sightline.cli.sessions import sessions
 from sightline.cli.store import store
 from sightline.cli.strategies import strategies
+from sightline.cli.tenant import tenant
+from sightline.cli.token import token
 from sightline.cli.trust import trust
 from sightline.cli.verify import verify
+from sightline.cli.worker import worker
 from sightline.errors import SightlineError
 
 INTERRUPTED = 130  # the exit code that a shell expects of a program stopped by Ctrl-C
@@ -86,9 +90,13 @@ for command in (
     doctor,
     serve,
     wrap,
+    worker,
     hook,
     mcp,
     store,
+    tenant,
+    token,
+    audit,
     completion,
 ):
     app.add_command(command)

@@ -157,13 +157,87 @@ _PHRASES = {
     ),
     "another process": ("another process", "另一个进程"),
     "store nothing": ("No sessions in {where}.", "{where} 中没有会话。"),
+    "store code copied": (
+        "{id}: saved code copied, versions: {versions:,}",
+        "{id}：已复制保存的代码，{versions:,} 个版本",
+    ),
+    "store code grown": (
+        "{id}: new versions of the code copied: {versions:,}",
+        "{id}：已复制代码的新版本，{versions:,} 个",
+    ),
     "store copied": ("{id}: copied, {lines:,} lines", "{id}：已复制，{lines:,} 行"),
     "store grown": ("{id}: {lines:,} new lines copied", "{id}：已复制新增的 {lines:,} 行"),
     "store same": ("{id}: is there already", "{id}：目标中已有"),
     "store older": ("{id}: the target has more of it, nothing copied", "{id}：目标中的内容更新，未复制"),
     "store failed": ("{id}: {why}", "{id}：{why}"),
-    "store done": ("Sessions: {count:,}, from {source} to {target}", "{count:,} 个会话，从 {source} 到 {target}"),
+    "store done": (
+        "Sessions: {count:,}, saved code: {code:,}; from {source} to {target}",
+        "{count:,} 个会话，{code:,} 份保存的代码，从 {source} 到 {target}",
+    ),
     "deleted": ("Session {id} is deleted.", "会话 {id} 已删除。"),
+    # tenants, tokens and the audit trail
+    "tenant": ("tenant", "租户"),
+    "tenant created at": ("created", "创建时间"),
+    "tenant used": ("stored", "已存储"),
+    "tenant max bytes": ("at most", "上限"),
+    "tenant requests": ("requests/min", "请求/分钟"),
+    "tenant keep": ("keep days", "保留天数"),
+    "tenant no limit": ("–", "–"),
+    "tenant ended": (
+        "being deleted: run `sightline tenant delete` again",
+        "正在删除：请再次运行 `sightline tenant delete`",
+    ),
+    "tenant had sessions": (
+        "There are sessions of {name} in the database already ({used}): its tokens show them.",
+        "数据库中已有 {name} 的会话（{used}）：其令牌可以看到它们。",
+    ),
+    "tenant created": (
+        "Tenant {name} is created. `sightline token create {name}` gives out a token.",
+        "租户 {name} 已创建。`sightline token create {name}` 可为其发放令牌。",
+    ),
+    "tenant changed": (
+        "Tenant {name} is changed. Servers follow within seconds.",
+        "租户 {name} 已更改，各服务器数秒内生效。",
+    ),
+    "really delete tenant": (
+        "Delete tenant {name} with its tokens, sessions and saved code ({used}) for good?",
+        "确定永久删除租户 {name} 及其令牌、会话和保存的代码（{used}）吗？",
+    ),
+    "tenant deleting": ("deleting {name}", "正在删除 {name}"),
+    "tenant deleted": (
+        "Tenant {name} is deleted, with sessions: {sessions:,}.",
+        "租户 {name} 已删除，连同 {sessions:,} 个会话。",
+    ),
+    "tenant pruned": ("{name}: sessions deleted: {count:,}", "{name}：已删除 {count:,} 个会话"),
+    "audit pruned": (
+        "Audit trail: lines older than {days} days deleted: {count:,}",
+        "审计记录：已删除 {count:,} 条早于 {days} 天的记录",
+    ),
+    "token": ("token", "令牌"),
+    "token created": (
+        "Token {id} of {tenant}. It is shown only now: keep it in a safe place.",
+        "{tenant} 的令牌 {id}。仅此一次显示，请妥善保存。",
+    ),
+    "token none": (
+        "No tokens. `sightline token create TENANT` creates one.",
+        "没有令牌。`sightline token create TENANT` 可创建。",
+    ),
+    "token used": ("last used", "最近使用"),
+    "token until": ("works until", "有效期至"),
+    "token name": ("for", "用途"),
+    "token never": ("never", "从未使用"),
+    "token always": ("it is revoked", "被吊销为止"),
+    "token revoked at": ("revoked {at}", "已于 {at} 吊销"),
+    "token revoked": (
+        "Token {id} of {tenant} is revoked. Every server refuses it within seconds.",
+        "{tenant} 的令牌 {id} 已吊销，各服务器数秒内拒绝使用。",
+    ),
+    "audit none": ("Nothing was noted yet.", "尚无记录。"),
+    "audit number": ("number", "编号"),
+    "audit at": ("when", "时间"),
+    "audit by": ("by", "操作者"),
+    "audit action": ("what", "操作"),
+    "audit subject": ("on", "对象"),
     # context
     "context heading": (
         "What the model would see now: {id}, branch {branch}",
@@ -592,6 +666,13 @@ _PHRASES = {
         "/token/{token}",
         "本服务的令牌，仅显示这一次：{token}。调用方以 X-Sightline-Token 发送，或使用地址 /token/{token}",
     ),
+    "worker store": (
+        "background work of several servers needs their database: --store postgresql://user@host/name, or "
+        "SIGHTLINE_STORE; a server over files does its own",
+        "多个服务器的后台工作需要它们的数据库：--store postgresql://user@host/name，或 SIGHTLINE_STORE；"
+        "使用文件的服务器自己完成",
+    ),
+    "worker works": ("Doing background work of {where} (Ctrl-C ends it)", "正在处理 {where} 的后台工作（Ctrl-C 结束）"),
     "serve upstream": (
         "--upstream is anthropic=https://… or openai=https://…/v1, not {given!r}",
         "--upstream 形如 anthropic=https://… 或 openai=https://…/v1，不能是 {given!r}",

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
+from sightline.cli.worker import find_summarizer, make_work, summary_model_option, working
 from sightline.errors import BadInput
 
 if TYPE_CHECKING:
@@ -53,14 +55,46 @@ def _with_options(command: Any) -> Any:
 )
 @click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0: a free one.")
 @click.option(
+    "--jobs", default=1, show_default=True, type=click.IntRange(0, 64), help="Background work done at a time: indexes, "
+    "summaries. 0: it is left to `sightline worker`.",
+)  # fmt: skip
+@summary_model_option
+@click.option(
     "--tenants",
     is_flag=True,
     help="Serve all tenants of the database: every caller shows a token of "
     "`sightline token create`, and sees only its tenant's sessions. Needs --store.",
 )
 @_with_options
+@click.option(
+    "--drain",
+    default=0.0,
+    metavar="SECONDS",
+    type=click.FloatRange(0, 3600),
+    help="After SIGTERM, go on "
+    "accepting for so long while /readyz says no, so that load balancers send requests elsewhere.",
+)
+@click.option(
+    "--finish",
+    default=7.0,
+    show_default=True,
+    metavar="SECONDS",
+    type=click.FloatRange(0, 86400),
+    help="When it stops, answers have so long to come to their end.",
+)
 @shared_options(hidden=True)
-def serve(host: str, port: int, tenants: bool, window: int | None, economy: str, upstreams: tuple[str, ...]) -> None:
+def serve(
+    host: str,
+    port: int,
+    jobs: int,
+    summary_model: str | None,
+    tenants: bool,
+    window: int | None,
+    economy: str,
+    upstreams: tuple[str, ...],
+    drain: float,
+    finish: float,
+) -> None:
     """Stand between agents and their models: keep everything, send what fits, and bring back what the model asks for.
 
     Agents are told the address and nothing else. While a conversation fits into the context window, its requests go up
@@ -77,17 +111,23 @@ def serve(host: str, port: int, tenants: bool, window: int | None, economy: str,
       sightline --store postgresql://user@host/name serve --tenants --host 0.0.0.0
     """
     from sightline.server.safety import PATH_PREFIX
+    from sightline.server.systemd import given_sockets, notify
 
     here = place()
     if tenants and not here.store:
         raise BadInput(here.words("serve tenants store"))
+    if sockets := given_sockets(os.environ):  # opened by systemd: it knows the address
+        host, port = sockets[0].getsockname()[:2]
     token = _operator_token(host, here) if tenants else announce_token(here, host)
     config = _config(here, host, window, economy, upstreams, token.hashed)
+    work = make_work(here, jobs, find_summarizer(here, summary_model))
+    config = replace(config, work=work, summaries=summary_model is not None)
     if port and (own := [each for each in config.upstreams.values() if _is_here(each, port)]):
         raise BadInput(here.words("serve own upstream", address=own[0]))
-    if port and not _is_free(host, port):
+    if port and not sockets and not _is_free(host, port):
         raise BadInput(here.words("serve port taken", port=port))
-    listener = _make_tenants_listener(config, port) if tenants else make_listener(config, port)[0]
+    how: dict[str, Any] = {"stop_seconds": finish, "drain_seconds": drain, "sockets": sockets}
+    listener = _make_tenants_listener(config, port, **how) if tenants else make_listener(config, port, **how)[0]
     out = error_console()
 
     def announce(bound: int) -> None:
@@ -99,10 +139,12 @@ def serve(host: str, port: int, tenants: bool, window: int | None, economy: str,
         print_text(out, here.words("serve inspector", address=page_address(host, bound, shown)), "dim")
         if tenants:
             print_text(out, here.words("serve tenants"), "dim")
+        notify("READY=1", os.environ)
 
     listener.on_start = announce
-    _log_as_json()
-    listener.run()
+    log_as_json()
+    with working(work):
+        listener.run()
 
 
 @click.command(
@@ -139,7 +181,7 @@ def wrap(window: int | None, economy: str, upstreams: tuple[str, ...], command: 
     sys.exit(status)
 
 
-def _log_as_json() -> None:
+def log_as_json() -> None:
     """Write the log of the server to standard error: a line for each request and for each thing that went wrong.
 
     All libraries write there too: one that finds no handler would add its own, which does not take keys out.
@@ -225,13 +267,18 @@ def _is_here(address: str, port: int) -> bool:
     return parts.port == port and is_loopback(parts.hostname or "")
 
 
-def make_listener(config: "Config", port: int = 0, model: "Model | None" = None) -> "tuple[Listener, Totals]":
-    """Return a server that is not started yet, on a free port unless one is named, and what will go through it."""
+def make_listener(
+    config: "Config", port: int = 0, model: "Model | None" = None, **how: Any
+) -> "tuple[Listener, Totals]":
+    """Return a server that is not started yet, on a free port unless one is named, and what will go through it.
+
+    `how` as for `Listener`.
+    """
     from sightline.server.app import create_app
     from sightline.server.listener import Listener
 
     app = create_app(config, model=model)
-    return Listener(app, on_stop=app.state.hub.close, host=config.host, port=port), app.state.totals
+    return Listener(app, on_stop=app.state.hub.close, host=config.host, port=port, **how), app.state.totals
 
 
 def _operator_token(host: str, here: Place) -> "Token":
@@ -241,13 +288,13 @@ def _operator_token(host: str, here: Place) -> "Token":
     return find_token(host, here.home, os.environ) if os.environ.get(TOKEN_VARIABLE, "").strip() else Token("")
 
 
-def _make_tenants_listener(config: "Config", port: int) -> "Listener":
+def _make_tenants_listener(config: "Config", port: int, **how: Any) -> "Listener":
     """Return a server for all tenants of a database, which is not started yet."""
     from sightline.server.listener import Listener
     from sightline.server.tenant_server import create_tenants_app
 
     app = create_tenants_app(config, make_mcp=_mcp_maker())
-    return Listener(app, on_stop=app.state.end_streams, host=config.host, port=port)
+    return Listener(app, on_stop=app.state.end_streams, host=config.host, port=port, **how)
 
 
 def _mcp_maker() -> "MakeMcp | None":

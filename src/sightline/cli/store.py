@@ -1,6 +1,8 @@
-"""`sightline store copy`: sessions from files to a database, back, or between two of a kind."""
+"""`sightline store copy`: sessions and saved code from files to a database, back, or between two of a kind."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -10,11 +12,14 @@ from sightline.errors import BadInput, SightlineError
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.postgres_database import is_address
 
+if TYPE_CHECKING:
+    from sightline.agent.code.store import CodeStore
+
 
 @click.group()
 @shared_options(hidden=True)
 def store() -> None:
-    """Move sessions between files and databases.
+    """Move sessions and saved code between files and databases.
 
     \b
     Examples:
@@ -26,14 +31,22 @@ def store() -> None:
 @store.command("copy", short_help="Copy sessions to another place, byte for byte.")
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@click.option("--session", "wanted", multiple=True, metavar="SESSION", help="Only this one. May be given again.")
+@click.option(
+    "--session",
+    "wanted",
+    multiple=True,
+    metavar="SESSION",
+    help="Only this one, and the code that was saved in it. May be given again.",
+)
 @with_json
 def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> None:
     """Copy the sessions in FROM to TO: their logs byte for byte, and the texts of windows that were sent.
 
-    Each is a project's folder, a folder with logs (*.jsonl), or a database (postgresql://user@host/name). A folder that
-    does not exist yet gets the logs. Nothing in FROM is changed. What TO has already is not written again, so an
-    interrupted copy is begun again with the same command. Saved code and the files of programs are not copied.
+    Code that the model saved is copied too, with all its versions; in a folder it is in `code`. Each of FROM and TO is
+    a project's folder, a folder with logs (*.jsonl), or a database (postgresql://user@host/name). A folder that does
+    not exist yet gets the logs. Nothing in FROM is changed. What TO has already is not written again, so an
+    interrupted copy is begun again with the same command. What differs there is told, and left as it is, and the exit
+    code is 1. The files of programs that a model ran are not copied.
 
     \b
     Examples:
@@ -41,38 +54,80 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
       sightline store copy postgresql://me@db.example/team ~/backup
       sightline store copy . postgresql://me@db.example/team --session V1StGXR8
     """
-    from sightline.log.stores.transfer import copy_session
-
-    here, out = place(), console()
+    here = place()
     if not is_address(source) and "://" not in source and not Path(source).exists():
         raise BadInput(f"there is no {source}: FROM is a project's folder, a folder with logs, or postgresql://…")
     ours, theirs = _stores(here, source), _stores(here, target)
     if ours.where == theirs.where and source == target:
         raise BadInput("FROM and TO are the same place")
-    done: list[dict[str, object]] = []
+    told = _Told(here, as_json)
     ids = list(wanted) or ours.sessions()
-    if not ids and not as_json:
-        print_text(out, here.words("store nothing", where=ours.where))
-    for session_id in reversed(ids):  # the newest last, so that it is the newest there too
-        try:
-            copied = copy_session(ours, theirs, session_id)
-            facts = {"id": session_id, "state": copied.state, "lines": copied.lines, "error": ""}
-        except SightlineError as error:
-            facts = {"id": session_id, "state": "failed", "lines": 0, "error": str(error)}
-        done.append(facts)
-        if not as_json:
-            said = here.words(f"store {facts['state']}", id=session_id, lines=facts["lines"], why=facts["error"])
-            print_text(out, printable(said), "red" if facts["error"] else "")
+    sessions = [_copy_session(told, ours, theirs, each) for each in reversed(ids)]  # the newest is the newest there too
+    code = _copy_code(here, told, ours, theirs, wanted)
     if as_json:
-        print_json({"from": ours.where, "to": theirs.where, "sessions": done})
-    elif done:
-        print_text(out, here.words("store done", count=len(done), source=ours.where, target=theirs.where), "dim")
-    if any(each["error"] for each in done):
+        print_json({"from": ours.where, "to": theirs.where, "sessions": sessions, "code": code})
+    elif sessions or code:
+        counts = {"count": len(sessions), "code": len(code)}
+        print_text(console(), here.words("store done", **counts, source=ours.where, target=theirs.where), "dim")
+    else:
+        print_text(console(), here.words("store nothing", where=ours.where))
+    if any(each["error"] for each in (*sessions, *code)):
         click.get_current_context().exit(1)
+
+
+class _Told(NamedTuple):
+    """Says what was done with each, as it is done."""
+
+    here: Place
+    as_json: bool
+
+    def __call__(self, key: str, facts: dict[str, object]) -> dict[str, object]:
+        if not self.as_json:
+            said = self.here.words(f"store {key}", **{"why": facts["error"], **facts})
+            print_text(console(), printable(said), "red" if facts["error"] else "")
+        return facts
+
+
+def _copy_session(told: _Told, ours: PlacedStores, theirs: PlacedStores, session_id: str) -> dict[str, object]:
+    from sightline.log.stores.transfer import copy_session
+
+    try:
+        copied = copy_session(ours, theirs, session_id)
+        facts = {"id": session_id, "state": copied.state, "lines": copied.lines, "error": ""}
+    except SightlineError as error:
+        facts = {"id": session_id, "state": "failed", "lines": 0, "error": str(error)}
+    return told(str(facts["state"]), facts)
+
+
+def _copy_code(
+    here: Place, told: _Told, ours: PlacedStores, theirs: PlacedStores, sessions: Sequence[str]
+) -> list[dict[str, object]]:
+    """Copy the code that the model saved, all or that of these sessions. Codes are told only if there are any."""
+    from sightline.agent.code.database import CODE, code_store
+    from sightline.agent.code.transfer import code_ids, copy_code
+    from sightline.log.stores.session_folder import Folder
+    from sightline.values.clock import wall_clock
+
+    def code_of(stores: PlacedStores) -> "CodeStore":
+        folder = stores.path / CODE if isinstance(stores, Folder) else Path(CODE)
+        return code_store(stores, folder, clock=wall_clock, locale=here.words.language)
+
+    source, target, done = code_of(ours), code_of(theirs), []
+    for code_id in code_ids(source, sessions):
+        try:
+            copied = copy_code(source, target, code_id)
+            facts = {"id": code_id, "state": copied.state, "versions": copied.versions, "error": ""}
+        except SightlineError as error:
+            facts = {"id": code_id, "state": "failed", "versions": 0, "error": str(error)}
+        state = facts["state"]
+        done.append(told(f"code {state}" if state in ("copied", "grown") else str(state), facts))
+    return done
 
 
 def _stores(here: Place, given: str) -> PlacedStores:
     """The sessions of a database, of a folder with logs, or of a project."""
+    from sightline.agent.code.database import CODE
+    from sightline.agent.code.store import INDEX
     from sightline.log.stores.session_folder import Folder
 
     if is_address(given):
@@ -82,5 +137,5 @@ def _stores(here: Place, given: str) -> PlacedStores:
     folder = Path(given)
     if folder.is_file():
         raise BadInput(f"{given} is a file; name the folder that it is in")
-    has_logs = not folder.exists() or any(folder.glob("*.jsonl"))
-    return Folder.at(folder) if has_logs else here._replace(project=given, store="").folder
+    is_kept = not folder.exists() or any(folder.glob("*.jsonl")) or (folder / CODE / INDEX).exists()
+    return Folder.at(folder) if is_kept else here._replace(project=given, store="").folder

@@ -93,6 +93,13 @@ class Job(NamedTuple):
     replaced: int  # tokens that a summary of these units would replace
 
 
+class Superseded(BadInput):
+    """Another process has made this background summary meanwhile. Nothing was written."""
+
+    def __init__(self) -> None:
+        super().__init__("these messages have a summary by now: nothing is to be done")
+
+
 class Compactor:
     """Compacts the composer's branch: `job`, then `summary` if there is a model, then `finish`.
 
@@ -219,6 +226,7 @@ class Compactor:
             BadInput: there is too little to make a digest of; its subclass NotShorter if the digest would be no shorter
                 than what it replaces. Nothing was written, nor with these:
             Conflict, StoreError
+            Superseded: another process was faster to make a background summary.
         """
         summary = encodable(summary) if isinstance(summary, str) else summary
         error = error_text(summary) if isinstance(summary, Exception) else ""
@@ -321,8 +329,14 @@ class Compactor:
         expected = max(0, job.before.tokens - hidden) + self._added(text for text, _ in texts)
         metadata = entries.CompactMetadata(job.trigger, job.before.tokens, expected, list(used))
         drafts += [journal.drafts.summary(text, metadata, flags=flags) for text, flags in texts]
+
+        def refresh() -> None:
+            journal.refresh()
+            if job.trigger == "auto" and self.superseded(job):
+                raise Superseded
+
         # What it covers is fixed and still there, so it is written after what others wrote.
-        rows = retry_on_conflict(lambda: journal.append(drafts), journal.refresh, attempts=_ATTEMPTS + 1)
+        rows = retry_on_conflict(lambda: journal.append(drafts), refresh, attempts=_ATTEMPTS + 1)
         unit = timeline.unit[rows[1][0]]
         return next(each.seq for each in timeline.compactions if unit in each.summaries)
 

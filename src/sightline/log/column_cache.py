@@ -13,7 +13,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from sightline.log.columns import Column, State, Timeline
+from sightline.log.columns import CONSTRAINT, SEARCHED, UNMADE, Column, State, Timeline
 from sightline.log.stores import Span, Store, Tips
 from sightline.values.decoders import decode_json
 
@@ -38,6 +38,7 @@ class Index(NamedTuple):
     columns: dict[str, Column]
     state: State
     size: int  # bytes of the cache
+    last: Span  # the place of the last line
 
 
 def save(store: Store, timeline: Timeline, last: Span) -> int:
@@ -72,6 +73,19 @@ def load(store: Store) -> Index | None:
         return None
 
 
+def adopt_sizes(store: Store, timeline: Timeline) -> None:
+    """Take over what the cache has measured of a timeline's items, if another process has kept one since."""
+    if (known := load(store)) is None:
+        return
+    rows = range(min(len(timeline), len(known.columns["seq"])))
+    for mine, theirs in ((timeline.gist, known.columns["gist"]), (timeline.summary, known.columns["summary"])):
+        for row in rows:
+            if mine[row] == UNMADE:
+                mine[row] = theirs[row]
+    for row in rows:
+        timeline.state[row] |= known.columns["state"][row] & (SEARCHED | CONSTRAINT)
+
+
 def discard(store: Store) -> None:
     """Have the store forget the cache."""
     store.keep({NAME: b""})
@@ -96,7 +110,7 @@ def _read(data: memoryview, store: Store) -> Index | None:
             return None
         columns[name].frombytes(column)
     is_whole = _typecodes(columns) == _typecodes(Timeline().columns())
-    return Index(header.tips, columns, header.state, len(data)) if is_whole else None
+    return Index(header.tips, columns, header.state, len(data), Span(*header.last_line)) if is_whole else None
 
 
 def _typecodes(columns: Mapping[str, Column]) -> dict[str, str]:

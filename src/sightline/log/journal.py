@@ -70,7 +70,7 @@ class Journal:
         if known is not None:
             self.timeline.restore(known.columns, known.state)
             self._folded = self._cached = known.tips.size
-            self._cache_size = known.size
+            self._cache_size, self._last = known.size, known.last
         self.catch_up()
         self.branch = self.timeline.current
         self.path = self.timeline.path(self.branch)
@@ -359,11 +359,11 @@ class Journal:
         if self._uncached > max(_CACHE_AFTER, _WORTH_CACHING * self._cache_size):
             self.save_index()
 
-    def save_index(self) -> None:
-        """Have the store keep the column cache, if there are new entries."""
+    def save_index(self, *, measured: bool = False) -> None:
+        """Have the store keep the column cache, if there are new entries or levels were `measured`."""
         # If the store knows of lines that are not folded, a cache with its tips would hide them.
-        is_behind = self._folded != self.store.tips.size
-        if is_behind or self._folded == self._cached or self._last.length == 0 or self.reader.is_stale:
+        is_behind, is_kept = self._folded != self.store.tips.size, self._folded == self._cached and not measured
+        if is_behind or is_kept or self._last.length == 0 or self.reader.is_stale:
             return
         self.store.sync()  # the cache must not know of lines that a power cut may lose
         with self.reader.usual_sizes():

@@ -73,6 +73,11 @@ class Recall:
     def close(self) -> None:
         self._finder.close()
 
+    def index(self) -> None:
+        """Index the rows that are new, and have the store keep the index."""
+        self._finder.extend_index()
+        self._finder.close()
+
     # ------------------------------------------------------------------ notes
 
     def note(self, query: str, max_tokens: int, *, from_outside: bool = False) -> RecallNote | None:

@@ -53,8 +53,6 @@ class Places:
     ) -> None:
         self.everywhere, self.home = everywhere, Path(root or sightline_home())
         self.own = Place("", Path(project), stores if stores is not None else Folder(project, root))
-        placed = as_placed(stores) if stores is not None else None
-        self.where = placed.where if placed is not None else str(self.home)  # in words, for errors
         self.imported = self._place_for_imports()
 
     def all(self) -> list[Place]:
@@ -76,7 +74,7 @@ class Places:
             if place.key == key:
                 assert isinstance(place.stores, Folder)
                 return place._replace(project=_project_of(place.stores, session_id)), session_id
-        raise SessionNotFound(full_id, self.where)
+        raise SessionNotFound(full_id, str(self.home))
 
     def _place_for_imports(self) -> Place:
         above, own = self.home, self.own.stores

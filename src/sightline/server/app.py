@@ -50,6 +50,7 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
         Upstream(config, transport),
         relay_of(config.stores),
     )
+    metrics.watch(config.work)
     is_open = opens_models(config.host, config.upstreams.values())
     app = unguarded_app(
         config, sessions, upstream, metrics, relay=relay, model=model,

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from sightline.agent.models.catalog import PLACES
 from sightline.log.stores import PlacedStores
+from sightline.server.work import Work
 
 MAX_BODY = 64 * 1024 * 1024  # bytes: providers take 32 MB
 REMEMBERED = 256 * 1024 * 1024
@@ -43,3 +44,5 @@ class Config(Struct, frozen=True, kw_only=True):
     max_body: int = MAX_BODY
     timeout: float = 600.0  # seconds that an upstream may say nothing
     remembered: int = REMEMBERED  # bytes of the last requests that are remembered, to read the next ones quickly
+    work: Work | None = None  # where jobs for the background are put; whoever makes it also starts and closes it
+    summaries: bool = False  # whether somebody has a model for summaries, so that they are wanted

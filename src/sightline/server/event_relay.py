@@ -4,6 +4,9 @@ Each tenant has a channel and a hub of its own. One connection and two threads o
 
 Nothing depends on it. A session that another server wrote to is read on before it is used, whether there was an event
 or not. Events that may have been missed are replaced by `reset`: whoever follows reads everything anew.
+
+A server listens only to channels that somebody follows, because each listener costs the database work at each event of
+each server: see docs/scaling.md.
 """
 
 import asyncio
@@ -36,6 +39,7 @@ _MOST_BYTES = 7_000  # of one event: the database takes 8,000
 _MOST_WAITING = 1_000  # events; more are replaced by one reset
 _AT_ONCE = 100
 _LISTEN_SECONDS = 0.5  # after which a listener looks whether it should end
+_LINGER = 60.0  # seconds that a server goes on listening when nobody follows any more
 _PAUSE = 1.0  # seconds before a lost database is tried again
 
 _log = logging.getLogger("sightline.server")
@@ -74,7 +78,8 @@ class EventRelay:
         self._hubs: dict[str, Hub] = {}  # by channel
         self._waiting: deque[_Told] = deque()
         self._wake, self._stopped = threading.Condition(), False
-        self.listening = threading.Event()  # set while events of others arrive for all hubs
+        self._follows = 0  # how often somebody has begun to follow
+        self.listening = threading.Event()  # set while events of others arrive for all who follow
         self._threads = [
             threading.Thread(target=work, name=f"sightline events {name}", daemon=True)
             for name, work in (("out", self._send), ("in", self._listen))
@@ -93,7 +98,7 @@ class EventRelay:
         await asyncio.to_thread(self.close)
 
     def start(self) -> None:
-        """Begin to send and to listen. Nothing is waited for."""
+        """Begin to send, and to listen when somebody follows. Nothing is waited for."""
         for thread in self._threads:
             thread.start()
 
@@ -101,7 +106,7 @@ class EventRelay:
         """End. What is not sent yet is dropped."""
         with self._wake:
             for hub in self._hubs.values():
-                hub.on_publish = None
+                hub.on_publish = hub.on_follow = None
             self._stopped = True
             self._wake.notify_all()
         for thread in self._threads:
@@ -115,12 +120,11 @@ class EventRelay:
         channel = self.channel(tenant or self._database.address.tenant)
         with self._wake:
             self._hubs[channel] = hub
-            self.listening.clear()
-        hub.on_publish = lambda event: self._put(channel, event)
+        hub.on_publish, hub.on_follow = lambda event: self._put(channel, event), self._notice_follower
 
     def leave(self, hub: Hub) -> None:
         """Have nothing more to do with a hub."""
-        hub.on_publish = None
+        hub.on_publish = hub.on_follow = None
         with self._wake:
             for channel in [channel for channel, known in self._hubs.items() if known is hub]:
                 del self._hubs[channel]
@@ -166,12 +170,23 @@ class EventRelay:
 
     # ------------------------------------------------------------------ in
 
+    def _notice_follower(self) -> None:
+        with self._wake:
+            self._follows += 1
+            self.listening.clear()
+            self._wake.notify_all()
+
+    def _is_followed(self) -> bool:
+        """Wait until somebody follows. False: the relay was closed."""
+        with self._wake:
+            self._wake.wait_for(lambda: self._stopped or any(hub.followers for hub in self._hubs.values()))
+        return not self._stopped
+
     def _listen(self) -> None:
-        heard: set[str] = set()  # channels that were listened to at any time: who follows them may have missed events
-        while not self._stopped:
+        while self._is_followed():
             try:
                 with closing(self._database.connect()) as connection:
-                    self._receive(connection, heard)
+                    self._receive(connection)
             except Exception as error:
                 if not self._stopped:
                     _log.warning("events of other servers are not received: %s", error)
@@ -179,25 +194,30 @@ class EventRelay:
             finally:
                 self.listening.clear()
 
-    def _receive(self, connection: "Connection[Any]", heard: set[str]) -> None:
-        now: set[str] = set()  # channels that this connection listens to
+    def _receive(self, connection: "Connection[Any]") -> None:
+        """Hand on what arrives, until nobody has followed for a while."""
+        followed: dict[str, float] = {}  # channel that is listened to → when somebody followed it last
         while not self._stopped:
             with self._wake:
                 hubs = dict(self._hubs)
-            for channel in now - hubs.keys():
+                follows = self._follows
+            now = time.monotonic()
+            for channel in [channel for channel, hub in hubs.items() if hub.followers]:
+                if channel not in followed:
+                    connection.execute(f"LISTEN {channel}".encode())
+                    hubs[channel].receive(Event("reset"))  # what others did before this was not heard
+                followed[channel] = now
+            for channel in [name for name, last in followed.items() if name not in hubs or now > last + _LINGER]:
                 connection.execute(f"UNLISTEN {channel}".encode())
-            for channel in hubs.keys() - now:
-                connection.execute(f"LISTEN {channel}".encode())
-                if channel in heard or hubs[channel].followers:
-                    hubs[channel].receive(Event("reset"))
-            now = set(hubs)
-            heard.clear()
-            heard.update(now)
+                del followed[channel]
+            if not followed:
+                return
             with self._wake:
-                if self._hubs.keys() == now:
+                if follows == self._follows:
                     self.listening.set()
             for told in connection.notifies(timeout=_LISTEN_SECONDS):
                 with suppress(msgspec.DecodeError):  # of another version
                     message = decode_json(told.payload, _Message)
-                    if message.origin != self._origin and (hub := hubs.get(told.channel)) is not None:
+                    hub = self._hubs.get(told.channel)  # none if it has just left
+                    if message.origin != self._origin and hub is not None:
                         hub.receive(message.event)

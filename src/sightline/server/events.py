@@ -71,6 +71,7 @@ class Hub:
         self._waiting: dict[asyncio.Future[None], asyncio.AbstractEventLoop] = {}
         self._most, self._followers, self._closed = followers, 0, False
         self.on_publish: Callable[[Event], None] | None = None  # is called with what happens here, see `event_relay`
+        self.on_follow: Callable[[], None] | None = None  # is called when somebody begins to follow
 
     def publish(self, event: Event) -> None:
         """Tell all who follow, here and at other servers of the same database. After `close` nothing happens."""
@@ -116,6 +117,8 @@ class Hub:
         self.check_room()
         with self._lock:
             self._followers += 1
+        if (tell := self.on_follow) is not None:
+            tell()
         try:
             while True:
                 events, first, closed = self._since(place)

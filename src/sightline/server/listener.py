@@ -1,25 +1,33 @@
-"""A uvicorn server that ends its streams when it is told to stop.
+"""A uvicorn server that loses no request when it is told to stop, and ends its streams.
 
-uvicorn waits for open connections before it tells the application to stop, and a stream of events would never end by
-itself. Answers of models have some seconds left to come to their end. What still runs then is abandoned: what was said
-so far is logged as stopped, and the client is told in the shape of its provider.
+It stops in steps. It says that it is not ready, and goes on accepting for as long as `drain_seconds` says, because a
+load balancer needs a moment to notice. Then it accepts no more connections, and answers of models have some seconds
+left to come to their end. Open connections may still bring a request that is on its way, and every answer asks its
+client to close the connection, so that the next request goes elsewhere. What still runs at the end is abandoned: what
+was said so far is logged as stopped, and the client is told in the shape of its provider. uvicorn alone would close a
+connection whose request is on its way, and would wait for streams of events, which never end by themselves.
 """
 
 import asyncio
 import logging
+import signal
 import socket
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import uvicorn
 
 from sightline.server.answer import error_event
+from sightline.server.connections import SlowConnections, is_idle, is_new, protocol
 from sightline.server.model_request import FORMATS
 from sightline.server.replies import error_body, provider_of
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 STOP_SECONDS = 7  # that running requests have left when the server is told to stop; Docker kills after ten
@@ -29,17 +37,32 @@ _LOG_SECONDS = 5  # more, that abandoned ones may need to log what they have
 _KEEP_SECONDS = 75
 _SWITCH_SECONDS = 0.001  # after which a thread that logs lets the streams go on; Python's own is five times as long
 _MOST_FILES = 8192  # open at once: two for each stream, one for each open session
+_MOST_REQUESTS = 1000  # that run at once, as many as an upstream gets; more are told to come again
+# When no more connections are accepted, one that was used before has so long for a request that is on its way. A new
+# one has as long as answers have: who connects means to ask.
+_LAST_SECONDS = 5.0
+_LOOK_SECONDS = 0.1  # between two looks
+_READY_PATH = "/readyz"
+_OPEN_PATHS = frozenset({"/healthz", _READY_PATH})  # are answered however much there is to do
 _STATUS = 503
+_BUSY = "this server has as many requests as it can answer at once: send the request again in a moment"
+_NOT_READY = msgspec.json.encode({
+    "error": {
+        "type": "stopping", "message": "this server was told to stop, and ends what it has begun",
+        "what_to_do": "send requests to another one",
+    }
+})  # fmt: skip
 _WHY = "the proxy was stopped before the answer was whole: start it, and send the request again"
 
 
 class RunningRequests:
-    """An ASGI middleware that knows which requests run, and can abandon them."""
+    """An ASGI middleware that knows which requests run, and can abandon them. It takes no more than so many."""
 
-    def __init__(self, app: "ASGIApp") -> None:
-        self._app = app
+    def __init__(self, app: "ASGIApp", most: int = _MOST_REQUESTS) -> None:
+        self._app, self._most = app, most
         self._tasks: set[asyncio.Task[Any]] = set()
         self._is_over = False
+        self.is_stopping = False  # set when the server was told to stop
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Answer one request. If it is abandoned, its client is told."""
@@ -47,7 +70,13 @@ class RunningRequests:
         if scope["type"] != "http" or task is None:
             await self._app(scope, receive, send)
             return
-        sent = _Sent(send)
+        sent = _Sent(send, lambda: self.is_stopping)
+        if scope["path"] == _READY_PATH and self.is_stopping:
+            await sent.refuse(_NOT_READY)
+            return
+        if len(self._tasks) >= self._most and scope["path"] not in _OPEN_PATHS:
+            await sent.refuse(_told(scope, _BUSY), (b"retry-after", b"1"))
+            return
         self._tasks.add(task)
         try:
             await self._app(scope, receive, sent)
@@ -69,8 +98,8 @@ class RunningRequests:
 class _Sent:
     """What a client got so far."""
 
-    def __init__(self, send: "Send") -> None:
-        self._send = send
+    def __init__(self, send: "Send", is_last: Callable[[], bool]) -> None:
+        self._send, self._is_last = send, is_last  # whether the connection gets no other answer after this one
         self._is_begun = self._is_ended = self._is_stream = False
         self._last = b"\n\n"
 
@@ -81,6 +110,8 @@ class _Sent:
                 name.lower() == b"content-type" and value.startswith(b"text/event-stream")
                 for name, value in message["headers"]
             )
+            if self._is_last():
+                message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
         else:
             self._is_ended = not message.get("more_body")
             self._last = (self._last + message.get("body", b""))[-4:]
@@ -89,18 +120,28 @@ class _Sent:
     async def end(self, scope: "Scope") -> None:
         """Tell the client that no more comes. An answer that cannot say so breaks off, which says it too."""
         path: str = scope["path"]
-        provider = provider_of(path, {name.decode("latin-1").lower() for name, _ in scope["headers"]})
-        body = msgspec.json.encode(error_body(provider, _STATUS, _WHY))
+        body = _told(scope, _WHY)
         if not self._is_begun:
-            headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-            await self._send({"type": "http.response.start", "status": _STATUS, "headers": headers})
-            await self._send({"type": "http.response.body", "body": body})
+            await self.refuse(body)
         elif self._is_stream and not self._is_ended and path in FORMATS and self._is_between_events():
             event = error_event(FORMATS[path].wire, body)
             await self._send({"type": "http.response.body", "body": event, "more_body": False})
 
+    async def refuse(self, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+        """Answer that the request cannot be answered now."""
+        told = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *headers]
+        told.append((b"cache-control", b"no-store"))
+        await self({"type": "http.response.start", "status": _STATUS, "headers": told})
+        await self({"type": "http.response.body", "body": body})
+
     def _is_between_events(self) -> bool:
         return self._last.endswith((b"\n\n", b"\r\r", b"\r\n\r\n"))
+
+
+def _told(scope: "Scope", why: str) -> bytes:
+    """An error in the shape of the provider that the client believes to talk to."""
+    provider = provider_of(scope["path"], {name.decode("latin-1").lower() for name, _ in scope["headers"]})
+    return msgspec.json.encode(error_body(provider, _STATUS, why))
 
 
 class Listener(uvicorn.Server):
@@ -114,20 +155,26 @@ class Listener(uvicorn.Server):
         host: str = "127.0.0.1",
         port: int = 0,
         stop_seconds: float = STOP_SECONDS,
+        drain_seconds: float = 0.0,
+        sockets: Sequence[socket.socket] = (),
     ) -> None:
-        """`on_stop` is called first of all when the server stops, such as `hub.close`.
+        """`on_stop` is called when the server no longer accepts, such as `hub.close`.
+
+        `drain_seconds`: for so long it goes on accepting after SIGTERM. `sockets`: listen on these, which somebody else
+        has opened, instead of at `host` and `port`; they stay open for others when this server ends.
 
         uvicorn's own log of requests is off, because it has their whole paths.
         """
-        self._requests, self._stop_seconds = RunningRequests(app), stop_seconds
+        self._requests, self._stop_seconds, self._drain_seconds = RunningRequests(app), stop_seconds, drain_seconds
         super().__init__(
             uvicorn.Config(
                 self._requests, host=host, port=port, access_log=False, server_header=False, log_config=None,
                 lifespan="auto", timeout_graceful_shutdown=round(stop_seconds) + _LOG_SECONDS,
-                timeout_keep_alive=_KEEP_SECONDS,
+                timeout_keep_alive=_KEEP_SECONDS, http=protocol(),
             )
         )  # fmt: skip
-        self._on_stop = on_stop
+        self._on_stop, self._sockets, self._slow = on_stop, list(sockets), SlowConnections()
+        self._stop_signals = 0  # SIGTERM alone is patient: who presses Ctrl-C waits
         self.on_start: Callable[[int], None] = lambda _port: None  # is told the port
         logging.getLogger("uvicorn.access").disabled = True  # `access_log` alone lets those through that propagate
 
@@ -140,18 +187,52 @@ class Listener(uvicorn.Server):
         """Start as uvicorn does, then say so."""
         sys.setswitchinterval(_SWITCH_SECONDS)
         _allow_files(_MOST_FILES)
-        await super().startup(sockets)
+        await super().startup(sockets or self._sockets or None)
         if self.started:
             self.on_start(self.port)
 
+    def handle_exit(self, sig: int, frame: "FrameType | None") -> None:
+        """Begin to stop. A second signal ends the patience of the first."""
+        self._stop_signals += 1 if sig == signal.SIGTERM and not self.should_exit else 2
+        super().handle_exit(sig, frame)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Close connections that never bring a whole request, and see whether to stop."""
+        if counter % 10 == 0:
+            self._slow.close(self.server_state.connections)
+        return await super().on_tick(counter)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the streams of events, let answers come to their end for a while, then stop as uvicorn does."""
+        """Accept no more, end the streams of events, let answers come to their end for a while; then stop."""
+        self._requests.is_stopping = True
+        await self._wait(self._drain_seconds, lambda _: True)
+        for server in self.servers:
+            server.close()
+        for each in self._sockets:
+            each.close()  # ours: whoever opened them has theirs
         self._on_stop()
+        begun = time.monotonic()
         abandon = asyncio.get_running_loop().call_later(self._stop_seconds, self._requests.abandon)
         try:
+            await self._wait(self._stop_seconds, lambda waited: self._may_bring(waited < _LAST_SECONDS))
+            self.config.timeout_graceful_shutdown = _LOG_SECONDS + round(
+                max(0.0, self._stop_seconds - time.monotonic() + begun)
+            )
             await super().shutdown(sockets)
         finally:
             abandon.cancel()
+
+    async def _wait(self, seconds: float, is_needed: Callable[[float], bool]) -> None:
+        """Wait, if SIGTERM came once, for so long at most. `is_needed` is told how long it was."""
+        begun = time.monotonic()
+        while self._stop_signals == 1 and time.monotonic() - begun < seconds:
+            await asyncio.sleep(_LOOK_SECONDS)  # first, because a connection that was just accepted is not known yet
+            if not is_needed(time.monotonic() - begun):
+                break
+
+    def _may_bring(self, is_soon: bool) -> bool:
+        """Whether a connection that is open may still bring a request, or has one that runs."""
+        return any(is_soon or is_new(each) or not is_idle(each) for each in self.server_state.connections)
 
 
 def _allow_files(most: int) -> None:

@@ -7,16 +7,21 @@ id would be a time series of its own.
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from sightline.server.work import Work
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+_PROBES = frozenset({"/healthz", "/readyz"})
 PATH_PATTERN = "sightline.path"  # the key of a scope under which a handler says which pattern it answers
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # Seconds: an answer from the log takes milliseconds, one of a model up to minutes.
@@ -69,6 +74,11 @@ class Metrics:
         gauge = Gauge("sightline_open_sessions", "Sessions that are open now.", registry=registry)
         gauge.set_function(self.open_sessions)
 
+    def watch(self, work: Work | None) -> None:
+        """Have the counts of background work among the others. Others of the same database count their own."""
+        if work is not None:
+            self._registry.register(_WorkCollector(work))
+
     def request(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count a request. `path` is the pattern of its path."""
         self._requests.labels(method if method in _METHODS else "other", path, str(status)).inc()
@@ -95,6 +105,23 @@ class Metrics:
     def text(self) -> bytes:
         """Return all counts in the text format of Prometheus."""
         return generate_latest(self._registry)
+
+
+class _WorkCollector(Collector):
+    """Reads the counts of background work whenever the metrics are read."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def collect(self) -> Iterable[Metric]:
+        ended = CounterMetricFamily(
+            "sightline_jobs",
+            "Attempts at background work: done, retried later, or given up.",
+            labels=("kind", "outcome"),
+        )
+        for (kind, outcome), count in list(self._work.counts.items()):
+            ended.add_metric((kind, outcome), count)
+        return ended, GaugeMetricFamily("sightline_jobs_waiting", "Background work that waits.", self._work.waiting)
 
 
 class Measure:
@@ -125,7 +152,8 @@ class Measure:
             seconds, path = time.perf_counter() - begun, scope.get(PATH_PATTERN, "other")
             self._metrics.request(scope["method"], path, status, seconds)
             facts = {"method": scope["method"], "path": path, "status": status, "seconds": round(seconds, 4)}
-            logger.info("request", extra=facts)
+            is_probe = path in _PROBES and status == 200  # every second or so, from several sides
+            logger.log(logging.DEBUG if is_probe else logging.INFO, "request", extra=facts)
 
 
 # ---------------------------------------------------------------------- logs

@@ -1,6 +1,5 @@
 """The REST interface: one table of operations, from which the routes and the OpenAPI document are made."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from sightline.server.events import as_sse
 from sightline.server.imports import Imports
 from sightline.server.metrics import CONTENT_TYPE, PATH_PATTERN, Metrics
 from sightline.server.openapi import document
+from sightline.server.readiness import Readiness
 from sightline.server.reports import Reports
 from sightline.server.rest_operation import Asked, Operation, Served, answer, failed
 from sightline.server.session_list import SessionList
@@ -49,10 +49,8 @@ async def get_alive(_: Asked) -> values.Health:
 
 
 async def get_ready(asked: Asked) -> values.Health | Response:
-    """Say whether sessions can be read."""
-    try:
-        await asyncio.to_thread(asked.server.sessions.stores.sessions)
-    except Exception:  # whatever is wrong with the store, this server cannot work now
+    """Say whether sessions can be read. Why not is in the log alone, because this needs no token."""
+    if await asked.server.readiness.check():
         return failed(503, "store_failed", "the store cannot be read", "run sightline doctor where the server runs")
     return values.Health("ready", __version__)
 
@@ -94,7 +92,7 @@ _B = {"query": values.BranchQuery}
 OPERATIONS: tuple[Operation, ...] = (
     _get("/health", "health", "Whether the server runs", get_health, values.Health, errors=()),
     _get("/healthz", "alive", "Whether the server runs; needs no token", get_alive, values.Health, errors=()),
-    _get("/readyz", "ready", "Whether sessions can be read; needs no token", get_ready, values.Health, errors=(503,)),
+    _get("/readyz", "ready", "Whether to send requests here; needs no token", get_ready, values.Health, errors=(503,)),
     _get("/metrics", "metrics", "Counts for Prometheus", get_metrics, None, media="text/plain", errors=()),
     _get("/api/openapi.json", "describe", "This description", get_description, dict[str, Any], errors=()),
     _get(
@@ -261,7 +259,10 @@ def rest_routes(
     sessions.on_close(imports.close)
     reports = Reports()
     sessions.on_close(reports.close)
-    server = Served(sessions, sessions.hub, counts, model, frozenset(apps), set(), listing, imports, reports, note)
+    server = Served(
+        sessions, sessions.hub, counts, model, frozenset(apps), set(), listing, imports, reports,
+        Readiness(sessions.stores), note,
+    )  # fmt: skip
     by_path: dict[str, list[Operation]] = {}
     for operation in operations:
         by_path.setdefault(operation.path, []).append(operation)

@@ -24,6 +24,7 @@ from sightline.values.decoders import convert, decode_json
 if TYPE_CHECKING:
     from sightline.agent.models import Model
     from sightline.server.imports import Imports
+    from sightline.server.readiness import Readiness
     from sightline.server.reports import Reports
     from sightline.server.session_list import SessionList
 
@@ -60,6 +61,7 @@ class Served(NamedTuple):
     listing: "SessionList"
     imports: "Imports"
     reports: "Reports"
+    readiness: "Readiness"
     note: "Callable[[Request, str, str], Awaitable[None]] | None" = None  # is told what was done, and to what
 
 
@@ -183,7 +185,10 @@ def failure_of(error: SightlineError) -> Response:
 
 def problem_of(error: SightlineError) -> Problem:
     """Return what went wrong, for who is told in another way than by a status."""
-    return Problem(_rule(error).type, str(error), _rule(error).what_to_do)
+    message = str(error)
+    if isinstance(error, errors.SessionNotFound):  # its text names a folder or database, for who has that
+        message = f"no session {error.session_id!r}"
+    return Problem(_rule(error).type, message, _rule(error).what_to_do)
 
 
 def _rule(error: SightlineError) -> _Rule:

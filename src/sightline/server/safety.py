@@ -21,8 +21,8 @@ own key, and the server adds none. Where it would add one, because an upstream's
 and at any other address, the paths of the proxy need the token too.
 
 `/healthz`, `/readyz` and the inspector's pages need no token: they say nothing about sessions. Bodies have a limit,
-also those that do not say how long they are. Who sends a model's request and is not let in gets an error of the
-provider's shape.
+also those that do not say how long they are, and may not stop coming. Who sends a model's request and is not let in
+gets an error of the provider's shape.
 """
 
 import asyncio
@@ -56,6 +56,7 @@ _SAME_SITE = frozenset({"same-origin", "none"})  # "none": the user typed the ad
 # they read an answer, and see a broken connection instead of the answer if nobody takes the rest.
 _MOST_THROWN_AWAY = 64 * 1024 * 1024
 _THROWING_SECONDS = 10
+_BODY_SECONDS = 60.0  # that a client may send nothing of a body that it has begun
 
 
 def check_address(host: str, token_hash: str) -> None:
@@ -75,8 +76,8 @@ def opens_models(host: str, upstreams: Iterable[str]) -> bool:
     return is_loopback(host) and not any("@" in urlsplit(each).netloc for each in upstreams)
 
 
-class BodyTooLarge(Exception):
-    """A request's body is longer than allowed. Raised where it is read, answered by `Guard`."""
+class BodyRefused(Exception):
+    """A request's body is longer than allowed, or does not come. Raised where it is read, answered by `Guard`."""
 
 
 _FOREIGN_HOST = Refusal(
@@ -87,6 +88,7 @@ _FOREIGN_ORIGIN = Refusal(
     403, "foreign_origin", "a page of another origin sent this request", "open the server's own pages instead"
 )
 _TOO_LARGE = Refusal(413, "body_too_large", "the body is too large", "send less at once")
+_TOO_SLOW = Refusal(408, "body_too_slow", "the rest of the body did not come", "send the request again")
 _BAD_REQUEST = Refusal(400, "bad_request", "a request has exactly one Host header", "send one")
 _BAD_HOST = Refusal(
     400, "bad_request", "the Host header is no host", "send a name or an address, with a port or without"
@@ -106,6 +108,7 @@ class Guard:
         open_models: bool = False,
         any_host: bool = False,
         hosts: Iterable[str] = (),
+        body_seconds: float = _BODY_SECONDS,
     ) -> None:
         """`callers` says whose tokens are good.
 
@@ -116,7 +119,7 @@ class Guard:
         """
         hosts = tuple(hosts)
         self._app, self._max_body, self._larger, self._callers = app, max_body, larger, callers
-        self._opens_models = open_models
+        self._opens_models, self._body_seconds = open_models, body_seconds
         self._hosts: Collection[str] | None = _LOOPBACK_NAMES | {_host_name(each) for each in hosts}
         if any_host and not hosts:
             self._hosts = None
@@ -166,32 +169,36 @@ class Guard:
         return self._larger.get(scope["path"], self._max_body)
 
     async def _pass_on(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        read, started, refused, more, most = 0, False, False, True, self._limit(scope)
+        read, started, more, most = 0, False, True, self._limit(scope)
+        refusal: Refusal | None = None
 
         async def counted() -> "Message":
-            nonlocal read, more
-            message = await receive()
+            nonlocal read, more, refusal
+            try:
+                async with asyncio.timeout(self._body_seconds if more else None):
+                    message = await receive()
+            except TimeoutError:
+                refusal = _TOO_SLOW
+                raise BodyRefused from None
             read, more = read + len(message.get("body", b"")), bool(message.get("more_body"))
             if read > most:
-                raise BodyTooLarge
+                refusal = _TOO_LARGE
+                raise BodyRefused
             return message
 
         async def noted(message: "Message") -> None:
-            nonlocal started, refused
-            if read > most and not started:  # frameworks answer 500 where reading fails
-                refused = True
-            else:
+            nonlocal started
+            if refusal is None or started:  # else: frameworks answer 500 where reading fails
                 started = True
                 await send(message)
 
         try:
             await self._app(scope, counted, noted)
-        except BodyTooLarge:
+        except BodyRefused:
             if started:
                 raise
-            refused = True
-        if refused:
-            await refuse(scope, receive, send, _TOO_LARGE, has_more=more)
+        if refusal is not None and not started:
+            await refuse(scope, receive, send, refusal, has_more=more and refusal is _TOO_LARGE)
 
 
 class _Headers:

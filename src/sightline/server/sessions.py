@@ -200,7 +200,7 @@ class OpenSessions:
         if self._stopped:
             raise SessionClosed(session_id)
         if session_id in self._deleted:
-            raise SessionNotFound(session_id, self.places.where)
+            raise SessionNotFound(session_id, str(self.places.home))
         if branch is None:  # any open branch of the session knows which one is the current
             known = next((held for key, held in self._open.items() if key[0] == session_id), None)
             try:
@@ -221,7 +221,7 @@ class OpenSessions:
                     )
                     if session_id in self._deleted or self._deletions != deletions:  # perhaps this one
                         await opened.close()
-                        raise SessionNotFound(session_id, self.places.where)
+                        raise SessionNotFound(session_id, str(self.places.home))
                     await self.adopt(opened, session_id)
                     held = self._open[session_id, opened.branch]
                 return held

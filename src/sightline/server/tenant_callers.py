@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 from sightline.errors import StoreError
-from sightline.log.stores.tenants import Caller, Tenants, token_hash
+from sightline.log.stores.tenants import NOTICE_SECONDS, Caller, Tenants, token_hash
 from sightline.server.callers import OWN_PATHS, OneToken, Refusal
 from sightline.server.metrics import logger
 from sightline.server.tenant_limits import TenantLimits
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
 CALLER = "sightline.caller"  # the key of a scope under which `SignedIn` is noted
-KNOWN_SECONDS = 4.0  # shorter than `tenants.NOTICE_SECONDS`: whoever deletes a tenant waits for that
+KNOWN_SECONDS = NOTICE_SECONDS - 1  # because whoever deletes a tenant waits for these seconds
 _MOST_KNOWN = 10_000  # tokens, good or not, about which an answer of the database is known
 _MOST_WAITING = 500  # wrong tokens that wait for the database
 _MOST_SHOWN = 3  # tokens in one request
@@ -48,7 +48,7 @@ _AWAY = Refusal(
 _BUSY = Refusal(503, "busy", "many tokens are being looked up", "try again in some seconds", _RETRY_SECONDS)
 
 
-class _TooMany(Exception):
+class _TooMany(StoreError):
     """So many tokens wait for the database that no more are taken."""
 
 
@@ -57,11 +57,23 @@ class _Known(NamedTuple):
     until: float
 
 
+class TenantKey(NamedTuple):
+    """A tenant by its name and the time when it was created: one that was deleted may have had the same name."""
+
+    name: str
+    since: float
+
+
 class SignedIn(NamedTuple):
     """Who sent a request, and the hash of the token that says so."""
 
     caller: Caller
     hashed: bytes
+
+    @property
+    def tenant(self) -> TenantKey:
+        """The tenant, as no other one ever was."""
+        return TenantKey(self.caller.tenant, self.caller.since.timestamp() if self.caller.since else 0.0)
 
 
 class TenantCallers:
@@ -141,12 +153,19 @@ class TenantCallers:
     async def _ask(self, hashed: bytes, was_good: bool) -> Caller | None:
         until = self._clock() + self._seconds  # from when it was asked on
         loop = asyncio.get_running_loop()
-        caller = await loop.run_in_executor(self._threads[was_good], self._tenants.find, hashed)
+        caller = await loop.run_in_executor(self._threads[was_good], self._look_up, hashed)
         self._known[hashed] = _Known(caller, until)
         self._known.move_to_end(hashed)
         while len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
         return caller
+
+    def _look_up(self, hashed: bytes) -> Caller | None:
+        """Ask the database, twice if need be: a connection may be one from before it was started again."""
+        try:
+            return self._tenants.find(hashed)
+        except StoreError:
+            return self._tenants.find(hashed)
 
     def _answered(self, hashed: bytes, done: "asyncio.Future[Caller | None]") -> None:
         self._asked.pop(hashed, None)

@@ -1,6 +1,6 @@
 """One server for many tenants: whose token a request shows decides which application answers it.
 
-Each tenant has an application of its own (see `tenant_applications`), with sessions, events and imports of its own.
+Each tenant has an application of its own (see `applications`), with sessions, events and imports of its own.
 Shared are what holds nothing of a conversation: connections to the database and to the providers, and counts. A
 tenant's application reads no file of this machine: it offers none, runs no app, and has no model of the server's.
 """
@@ -21,16 +21,17 @@ from sightline.errors import BadInput, SightlineError, StoreError
 from sightline.log.stores.disk import make_directory
 from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.session_folder import sightline_home
-from sightline.log.stores.tenants import Tenant, Tenants
+from sightline.log.stores.tenants import Tenants
 from sightline.replay.places import Places
 from sightline.server.app import guards, open_sessions, page_route, unguarded_app
+from sightline.server.applications import Applications, TooManyApplications
 from sightline.server.callers import Refusal
 from sightline.server.config import Config
 from sightline.server.event_relay import EventRelay
 from sightline.server.metrics import PATH_PATTERN, Metrics, logger
 from sightline.server.safety import refuse
-from sightline.server.tenant_applications import TenantApplications, TooManyTenants
-from sightline.server.tenant_callers import CALLER, SignedIn, TenantCallers
+from sightline.server.sessions import OpenSessions
+from sightline.server.tenant_callers import CALLER, SignedIn, TenantCallers, TenantKey
 from sightline.server.upstream import Upstream
 
 if TYPE_CHECKING:
@@ -75,9 +76,11 @@ class _TenantServer:
         self.tenants = Tenants(stores.database)
         self._callers = TenantCallers(self.tenants, config.token_hash)
         self._upstream, self._relay = Upstream(config, transport), EventRelay(stores.database)
-        self._applications = TenantApplications(self._make)
+        self._applications = Applications(self._make)
         self._metrics = Metrics(self._count_open)
-        self._folder = (config.root or sightline_home()) / _FOLDER
+        self._metrics.watch(config.work)
+        place = f"{stores.database.address.place}/{stores.database.address.schema}"
+        self._folder = (config.root or sightline_home()) / _FOLDER / _digest(place)
 
     def app(self) -> "Starlette":
         """Return the application around those of the tenants."""
@@ -116,10 +119,10 @@ class _TenantServer:
         if scope["path"].startswith(_API) and scope["method"] == "GET":
             receive = self._while_good(signed_in, receive)
         try:
-            async with self._applications.use(signed_in.caller.tenant) as app:
+            async with self._applications.use(signed_in.tenant) as app:
                 await app(scope, receive, send)
             return
-        except TooManyTenants as error:
+        except TooManyApplications as error:
             refusal = Refusal(503, "busy", str(error), "try again in some seconds", retry_after=5)
         except SightlineError as error:  # it could not be made
             logger.warning("no application for a tenant: %s", error)
@@ -143,9 +146,8 @@ class _TenantServer:
 
     # ------------------------------------------------------------------ one tenant
 
-    async def _make(self, name: str) -> "Starlette":
-        tenant = await asyncio.to_thread(self._tenant, name)
-        folder = self._folder_of(tenant)
+    async def _make(self, tenant: TenantKey) -> "Starlette":
+        folder, name = self._folder_of(*tenant), tenant.name
         await asyncio.to_thread(make_directory, folder)
         stores = self._stores.for_tenant(name, told=TOLD)
         config = replace(
@@ -153,59 +155,51 @@ class _TenantServer:
             offered=(), remembered=_REMEMBERED,
         )  # fmt: skip
         sessions = open_sessions(config, folders=())
-        mcp = self._make_mcp(sessions.places) if self._make_mcp is not None else None
-        app = unguarded_app(
+        return unguarded_app(
             config, sessions, self._upstream, self._metrics, relay=self._relay, apps=(), note=self._note,
-            more=[] if mcp is None else [_mcp_route(mcp)],
+            more=[] if self._make_mcp is None else [_mcp_route(self._make_mcp, sessions)],
         )  # fmt: skip
-        return app if mcp is None else _with_lifespan(app, mcp)
-
-    def _tenant(self, name: str) -> Tenant:
-        try:
-            return self.tenants.get(name)
-        except BadInput as error:  # it was deleted since its token was looked up
-            raise StoreError(str(error)) from error
 
     async def _note(self, request: "Request", action: str, subject: str) -> None:
         await self._callers.limits.note(request.scope[CALLER].caller, action, subject)
 
-    def _folder_of(self, tenant: Tenant) -> Path:
+    def _folder_of(self, name: str, since: float) -> Path:
         """Return the folder of a tenant. One that is created under the name of a deleted one has another."""
-        made = f"{self._stores.database.address.schema}/{tenant.name}/{tenant.created.timestamp()}".encode()
-        return self._folder / blake2b(made, digest_size=12).hexdigest()
+        return self._folder / _digest(f"{name}/{since}")
 
     def _delete_old_folders(self) -> None:
         """Delete what is left on this machine of tenants that were deleted."""
         with suppress(OSError, StoreError):
             found = {Path(each.path) for each in os.scandir(self._folder)}
-            for folder in found - set(map(self._folder_of, self.tenants.list())):
+            known = {self._folder_of(each.name, each.created.timestamp()) for each in self.tenants.list()}
+            for folder in found - known:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _count_open(self) -> int:
         return sum(len(app.state.sessions.names()) for app in self._applications.open_now())
 
 
-def _mcp_route(mcp: "Starlette") -> "BaseRoute":
+def _digest(text: str) -> str:
+    """Return a name for a folder."""
+    return blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest()
+
+
+def _mcp_route(make_mcp: MakeMcp, sessions: OpenSessions) -> "BaseRoute":
+    """Return the route of MCP. What answers is made at the first request, because it reads all sessions to search."""
     from starlette.routing import Route
+
+    async def make(_path: str) -> "Starlette":
+        return make_mcp(sessions.places)
+
+    applications: Applications[str] = Applications(make)
+    sessions.on_close(applications.close)
 
     class Endpoint:
         """An ASGI application, which a route takes as it is if it is no function."""
 
         async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
             scope[PATH_PATTERN] = MCP_PATH
-            await mcp(scope, receive, send)
+            async with applications.use(MCP_PATH) as app:
+                await app(scope, receive, send)
 
     return Route(MCP_PATH, Endpoint())
-
-
-def _with_lifespan(app: "Starlette", other: "Starlette") -> "Starlette":
-    """Return an application that begins and ends another one with itself."""
-    own = app.router.lifespan_context
-
-    @asynccontextmanager
-    async def lifespan(app: "Starlette") -> AsyncIterator[None]:
-        async with own(app), other.router.lifespan_context(other):
-            yield
-
-    app.router.lifespan_context = lifespan
-    return app

@@ -14,12 +14,15 @@ import msgspec
 
 from sightline.agent.models.catalog import window_of
 from sightline.errors import Conflict, SessionNotFound, StoreError
+from sightline.log.conflict import retry_on_conflict
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.server.config import Config
 from sightline.server.conversation_names import ConversationNames
+from sightline.server.event_relay import tenant_of
 from sightline.server.model_request import Format, Json, ModelRequest, has_media
+from sightline.server.work import INDEX, SUMMARY, Job
 from sightline.session.conversations import Conversations, resume_or_begin
 from sightline.session.history import History
 from sightline.session.message_list import ListPlace
@@ -51,6 +54,8 @@ _OPENAI = "://api.openai.com/"
 _ANY = Budget(1 << 40)
 _SAMPLES, _SAMPLE = 32, 256  # pieces of a body that are counted to estimate it, and their bytes
 _MOST_OPEN = 256  # sessions: each holds one file
+_ATTEMPTS = 3  # to log a request or an answer while others write to the same session
+_INDEX_SHARE, _INDEX_GROWTH = 0.6, 1.1  # a history of this share of the room is indexed; again, when grown by a tenth
 _SURE_SHARE = 0.6  # of the room: an estimate below it is sure enough
 
 
@@ -97,6 +102,7 @@ class Turns:
         self._told: WeakKeyDictionary[Session, _Head] = WeakKeyDictionary()  # what each session knows of the head
         self._shortened: set[str] = set()  # sessions of agents in which something was
         self._windows: dict[str, int] = {}  # model → its context window, learned from a refusal
+        self._indexed: dict[str, int] = {}  # conversation → tokens that it had when its index was wanted
         self._numbers = count(1)
         self._taken: dict[tuple[str, ListPlace], int] = {}  # list that is being answered → the request that it is for
 
@@ -166,33 +172,33 @@ class Turns:
             SessionNotFound, Unwritable: its log was deleted by another program; `closed` lets it begin anew.
             SightlineError: it cannot be read or does not fit; then it is passed on as it is.
         """
-        name = asked.name
-        with self._conversations[asked.format.provider].use(name) as history:
-            size = history.session.size
-            begins = not size
-            if asked.kept_upstream:
-                place = history.go_on(asked.previous_reply, asked.messages, in_place=True)
-            else:
-                history.follow(asked.messages, in_place=True)
-                place = history.place
-            session = history.session
-            # The same request is being answered, or was by a server that was killed: this one gets its own answer.
-            if (name, place) in self._taken or not history.is_last(place):
-                place = history.branch_off(place)
-                session = history.session
-            number = next(self._numbers)
-            budget, is_composed = self._budget(asked, session), session.receipt is not None
-            self._set_head(session, asked, recall=is_composed and not passed)
-            tokens = session.items.tokens(after := history.after)
-            fits = budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
-            if passed or (not is_composed and fits):
-                if size and session.size == size and not self._stores.has(name):  # else writing has told it
-                    raise SessionNotFound(name, self._stores.where)
-                return Prepared(
-                    name, place, asked.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after
-                )
-            before = Prepared(name, place, b"", OWN, tokens, 0, number=number, begins=begins, after=after)
-            return self._compose(session, before, asked, budget or _ANY)
+        with self._conversations[asked.format.provider].use(asked.name) as history:
+            return retry_on_conflict(lambda: self._prepare(history, asked, passed), history.refresh, _ATTEMPTS)
+
+    def _prepare(self, history: History, asked: ModelRequest, passed: bool) -> Prepared:
+        name, size, begins = asked.name, history.session.size, not history.session.size
+        if asked.kept_upstream:
+            place = history.go_on(asked.previous_reply, asked.messages, in_place=True)
+        else:
+            history.follow(asked.messages, in_place=True)
+            place = history.place
+        # The same request is being answered, or was by a server that was killed: this one gets its own answer.
+        if (name, place) in self._taken or not history.is_last(place):
+            place = history.branch_off(place)
+        session, number = history.session, next(self._numbers)
+        budget, is_composed = self._budget(asked, session), session.receipt is not None
+        self._set_head(session, asked, recall=is_composed and not passed)
+        tokens = session.items.tokens(after := history.after)
+        fits = budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
+        if passed or (not is_composed and fits):
+            if size and session.size == size and not self._stores.has(name):  # else writing has told it
+                raise SessionNotFound(name, self._stores.where)
+            self._want_index(name, budget, session, tokens)
+            return Prepared(
+                name, place, asked.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after
+            )
+        before = Prepared(name, place, b"", OWN, tokens, 0, number=number, begins=begins, after=after)
+        return self._compose(session, before, asked, budget or _ANY)
 
     def refused(self, asked: ModelRequest, before: Prepared, told: str, counted: int) -> Prepared:
         """Compose again after the provider refused a request as too long. Raises SightlineError."""
@@ -225,10 +231,15 @@ class Turns:
         with self._conversations[format.provider].use(prepared.name) as history:
             session, prepared = self._take(history, prepared)
             extra = 0 if prepared.composed else None
-            try:
-                return session.reply(reply, extra_tokens=extra, stopped=stopped), prepared
-            except Conflict:  # another server has answered the same request
-                history.refresh()
+            for _ in range(_ATTEMPTS):
+                said = session.items.last_said
+                try:
+                    return session.reply(reply, extra_tokens=extra, stopped=stopped), prepared
+                except Conflict:
+                    history.refresh()
+                session = history.session_at(prepared.place)
+                if session.items.last_said != said:  # another server has answered the same request
+                    break  # else it has only a summary that it did not have before
             prepared = prepared._replace(place=history.branch_off(prepared.place))
             self._taken[prepared.name, prepared.place] = prepared.number
             session = history.session_at(prepared.place)
@@ -258,6 +269,19 @@ class Turns:
                 reply_id = str(shown.get("id") or "") if format.wire == "responses" else ""
                 history.expect(prepared.place, read_reply(shown).parts, item, reply_id)
                 self.names.note_reply(reply_id, prepared.name)
+                if self._config.summaries and history.session.summaries.wanted:
+                    self._want(SUMMARY, prepared.name)
+
+    def _want_index(self, name: str, budget: Budget | None, session: Session, tokens: int) -> None:
+        """Have a long history indexed before it must be shortened, and again when it has grown by a part."""
+        least = _INDEX_SHARE * _room(budget, session.settings.profile) if budget is not None else tokens
+        if tokens > max(least, _INDEX_GROWTH * self._indexed.get(name, 0)):
+            self._want(INDEX, name)
+            self._indexed[name] = tokens
+
+    def _want(self, kind: str, name: str) -> None:
+        if (work := self._config.work) is not None:
+            work.want(Job(kind, name, tenant_of(self._config.stores)))
 
     def _take(self, history: History, prepared: Prepared, *, keeps: bool = True) -> tuple[Session, Prepared]:
         """Return the session that a request writes to: a branch of its own, if another one like it was answered.
@@ -304,7 +328,8 @@ class Turns:
     ) -> Prepared:
         self._set_head(session, asked, recall=recall)
         self._shortened.add(asked.stem)
-        is_first = session.receipt is None
+        if (is_first := session.receipt is None) and self._indexed.pop(before.name, 0):
+            session.items.adopt_index()
         payload = session.compose(budget)
         own = OWN & {tool.name for tool in payload.tools if tool in RECALL_TOOLS}
         body = _body(asked, payload, own, before.name if self._takes_key(asked.format) else "")

@@ -87,6 +87,9 @@ class AsyncItems(_Collection[Items, Item]):
     expand = _awaitable(Items.expand)
     answer = _awaitable(Items.answer)
     is_answered = _awaitable(Items.is_answered)
+    last_said = _fact(Items.last_said)
+    index = _awaitable(Items.index)
+    adopt_index = _awaitable(Items.adopt_index)
     page = _awaitable(Items.page)
     passages = _awaitable(Items.passages)
     recall = _awaitable(Items.recall)
@@ -145,6 +148,7 @@ class AsyncSummaries(_Collection[Summaries, CompactionInfo]):
     preview = _awaitable(Summaries.preview)
     undo = _awaitable(Summaries.undo)
     in_background = _awaitable(Summaries.in_background)
+    make_wanted = _awaitable(Summaries.make_wanted)
 
     async def compact(
         self, budget: Budget | None = None, *, model: Summarizer | None = None, seconds: float = SECONDS

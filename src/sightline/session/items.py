@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from sightline.compose.turn import Composer
 from sightline.errors import BadInput, UnknownItem
-from sightline.log import entries
+from sightline.log import column_cache, entries
 from sightline.log.annotations import PinNote
-from sightline.log.columns import CHANGED, HEAD
+from sightline.log.columns import CHANGED, HEAD, UNMADE
 from sightline.log.journal import Journal
 from sightline.log.laid_down import laid_down
 from sightline.recall.recall import Found, Recall, Room
@@ -194,6 +194,40 @@ class Items:
         timeline, row = self._journal.timeline, self.row(item_id)
         later = timeline.rows_on(self._journal.path, range(row + 1, len(timeline)))
         return any(timeline.kind[each] == Kind.ASSISTANT for each in later)
+
+    @property
+    @locked
+    def last_said(self) -> str:
+        """The id of the last item of this branch that the engine did not add; empty if there is none."""
+        timeline, path = self._journal.timeline, self._journal.path
+        rows = timeline.rows_on(path, range(len(timeline) - 1, -1, -1))
+        return next((timeline.id(row) for row in rows if timeline.kind[row] not in _ADDED), "")
+
+    @locked
+    def index(self) -> int:
+        """Build what a search and a sweep need of each item, and have the store keep it. Return how many were new.
+
+        Both build it themselves when they need it, which takes seconds for a long history. Nothing is written to the
+        log.
+        """
+        journal, timeline = self._journal, self._journal.timeline
+        new = [row for row in range(len(timeline)) if UNMADE in (timeline.gist[row], timeline.summary[row])]
+        for start in range(0, len(new), _READ_AHEAD):
+            rows = new[start : start + _READ_AHEAD]
+            journal.reader.prefetch(rows)
+            for row in rows:
+                timeline.size(row, Lod.GIST)
+                timeline.size(row, Lod.SUMMARY)
+                journal.reader.has_constraints(row)
+        self._recall.index()
+        if new:
+            journal.save_index(measured=True)
+        return len(new)
+
+    @locked
+    def adopt_index(self) -> None:
+        """Take over what `index` has built in another process since this session was opened."""
+        column_cache.adopt_sizes(self._journal.store, self._journal.timeline)
 
     @locked
     def pin(self, item_id: str | int) -> None:

@@ -107,6 +107,18 @@ class Summaries:
         accept.check_model(model, seconds)
         return self._background.begin(model, seconds)
 
+    def make_wanted(self, model: Summarizer, *, seconds: float = SECONDS) -> bool:
+        """Make a summary in this thread if the strategy wants one. Return whether one was written.
+
+        Others may write to the session meanwhile, also another summary of the same part: then this one is dropped.
+
+        Raises:
+            NoSummary, and what the model raises: there is none.
+            StoreError: it could not be written.
+        """
+        accept.check_model(model, seconds)
+        return self._background.make(model, seconds)
+
     @property
     def running(self) -> bool:
         """Whether a background summary is being made."""

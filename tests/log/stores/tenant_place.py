@@ -17,15 +17,19 @@ class Place:
     """A schema, the tenants in it, and the superuser, who plays with time."""
 
     def __init__(self, server: PostgresServer) -> None:
-        self.url, self._server = server.url(), server
+        self.url, self._admin = server.url(), server.connect()
         self.stores = PostgresStores(self.url)
         self.tenants = Tenants(self.stores.database)
 
     def admin(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run a statement that no role of ours may."""
-        with self._server.connect() as connection:
-            cursor = connection.execute(self.stores.database.sql(sql), values)
-            return cursor.fetchall() if cursor.description else []
+        cursor = self._admin.execute(self.stores.database.sql(sql), values)
+        return cursor.fetchall() if cursor.description else []
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.stores.close()
+        self._admin.close()
 
     def caller(self, name: str = "acme", **limits: int) -> Caller:
         """A new tenant, and who has a token of it."""

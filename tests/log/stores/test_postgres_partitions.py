@@ -113,7 +113,8 @@ def test_rows_rights_and_policies_come_along(postgres: PostgresServer, url: str)
             talk(stores, f"s{number}")
         before = {name: list(stores.open(name).all_texts()) for name in stores.sessions()}
         lines = {name: _lines(stores, name) for name in before}
-    facts = """SELECT (SELECT array_agg((tablename, policyname, cmd, qual, with_check)::text ORDER BY 1)
+    facts = """SELECT (
+            SELECT array_agg((tablename, policyname, cmd, qual, with_check)::text ORDER BY tablename, policyname)
             FROM pg_policies WHERE schemaname = %s),
         (SELECT array_agg((relname, relrowsecurity, relforcerowsecurity, relacl)::text ORDER BY relname) FROM pg_class
             WHERE relnamespace = %s::regnamespace AND relname = ANY(%s))"""

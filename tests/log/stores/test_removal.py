@@ -19,8 +19,7 @@ from sightline.testing.stores import append, said, uuids
 @pytest.fixture
 def at(postgres: PostgresServer) -> Iterator[Place]:
     """A schema of its own."""
-    place = Place(postgres)
-    with closing(place.stores):
+    with closing(Place(postgres)) as place:
         place.stores.sessions()  # which makes the tables
         yield place
 

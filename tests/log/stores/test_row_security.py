@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from postgres_server import PostgresServer
-from sightline import PostgresStores, StoreError
+from sightline import BadInput, PostgresStores, StoreError
 from sightline.agent.code.database import DatabaseCodeStore
 from sightline.log.stores import postgres as statements
 from sightline.log.stores import postgres_removal
@@ -23,13 +23,26 @@ DATA = ("session", "entry", "content", "derived", "code")
 TABLES = (*DATA, "pace", "tenant", "token", "audit")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def stores(postgres: PostgresServer) -> Iterator[PostgresStores]:
-    """Two tenants with rows in every table, through a pool of one connection."""
-    with closing(PostgresStores(postgres.url() + "&pool=1")) as made:
-        for name in ("one", "two"):
-            fill(made, name)
+    """Two tenants with rows in every table, through a pool of one connection; for tests that change nothing."""
+    with closing(filled(postgres)) as made:
         yield made
+
+
+@pytest.fixture
+def own(postgres: PostgresServer) -> Iterator[PostgresStores]:
+    """The same, for one test."""
+    with closing(filled(postgres)) as made:
+        yield made
+
+
+def filled(postgres: PostgresServer) -> PostgresStores:
+    """Stores of two tenants."""
+    made = PostgresStores(postgres.url() + "&pool=1")
+    for name in ("one", "two"):
+        fill(made, name)
+    return made
 
 
 def fill(stores: PostgresStores, name: str) -> None:
@@ -60,8 +73,9 @@ def test_every_table_with_tenants_is_guarded(stores: PostgresStores, postgres: P
     schema = stores.database.address.schema
     with postgres.connect() as admin:
         found = admin.execute(
-            "SELECT relname, relrowsecurity AND relforcerowsecurity FROM pg_class WHERE relnamespace = %s::regnamespace"
-            " AND relkind = 'r' AND relname <> 'migration'",
+            "SELECT relname, relrowsecurity AND relforcerowsecurity FROM pg_class"
+            " JOIN pg_attribute ON attrelid = pg_class.oid"
+            " WHERE relnamespace = %s::regnamespace AND relkind = 'r' AND attname = 'tenant'",
             (schema,),
         ).fetchall()
         assert dict(found) == dict.fromkeys(TABLES, True)
@@ -72,18 +86,18 @@ def test_every_table_with_tenants_is_guarded(stores: PostgresStores, postgres: P
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_statement_without_where_sees_one_tenant(stores: PostgresStores, table: str) -> None:
-    """On the one connection of the pool, which was the other tenant's a moment ago."""
+    """On the one connection of the pool, which was the other tenant's a moment ago; also when a plan is used again."""
     one, two = stores.for_tenant("one").database, stores.for_tenant("two").database
-    for _ in range(2):
+    for _ in range(8):  # PostgreSQL keeps a plan after ten times
         assert owners(one, table) == {"one"}
         assert owners(two, table) == {"two"}
     assert owners(stores.for_tenant("three").database, table) == set()
 
 
 @pytest.mark.parametrize("table", DATA)
-def test_a_change_without_where_changes_one_tenant(stores: PostgresStores, table: str) -> None:
+def test_a_change_without_where_changes_one_tenant(own: PostgresStores, table: str) -> None:
     """An UPDATE and a DELETE of everything leave other tenants' rows."""
-    one, two = stores.for_tenant("one").database, stores.for_tenant("two").database
+    one, two = own.for_tenant("one").database, own.for_tenant("two").database
     one.run(one.sql(f"UPDATE {{s}}.{table} SET tenant = tenant"))
     one.run(one.sql(f"DELETE FROM {{s}}.{table}"))
     assert (owners(one, table), owners(two, table)) == (set(), {"two"})
@@ -186,13 +200,21 @@ def test_threads_of_many_tenants_share_a_pool(postgres: PostgresServer) -> None:
         assert sorted(Tenants(stores.database).bytes_used(f"t{n}") > 0 for n in range(6)) == [True] * 6
 
 
-def test_views_share_connections_and_do_not_close_them(stores: PostgresStores) -> None:
+def test_a_name_that_no_database_takes_is_refused(stores: PostgresStores) -> None:
+    """Before a connection is taken: the pool has its one connection afterwards."""
+    for name in ("", "a\0", "\ud800"):
+        with pytest.raises(BadInput, match="a tenant has a name"):
+            stores.for_tenant(name)
+    assert stores.for_tenant("one").sessions() == ["s"]
+
+
+def test_views_share_connections_and_do_not_close_them(own: PostgresStores) -> None:
     """A tenant's stores are closed when nobody uses them; the others go on. Closing the first closes all."""
-    one, two = stores.for_tenant("one"), stores.for_tenant("two")
+    one, two = own.for_tenant("one"), own.for_tenant("two")
     one.close()
     assert (one.sessions(), two.sessions()) == (["s"], ["s"])
-    assert (one.where, one.has("s"), stores.where) == (f"{stores.where}&tenant=one", True, stores.where)
-    stores.close()
+    assert (one.where, one.has("s"), own.where) == (f"{own.where}&tenant=one", True, own.where)
+    own.close()
     with pytest.raises(StoreError, match="closed"):
         two.sessions()
 
@@ -233,9 +255,9 @@ def test_keys_are_used_as_before(stores: PostgresStores) -> None:
         postgres_removal._NEXT: ("one",),
         postgres_removal._LINES: (*key, 0, 9),
     }
-    with database.connection() as connection:
+    with database.connection() as connection, connection.transaction():
         for setting in ("enable_seqscan", "enable_bitmapscan"):  # the tables are too small for a choice by cost
-            connection.execute(f"SET {setting} = off".encode())
+            connection.execute(f"SET LOCAL {setting} = off".encode())
         for sql, values in asked.items():
             rows = connection.execute(b"EXPLAIN (COSTS off) " + database.sql(sql), values).fetchall()
             plan = "\n".join(line for (line,) in rows)

@@ -18,8 +18,7 @@ from sightline.testing.stores import append, said
 @pytest.fixture
 def at(postgres: PostgresServer) -> Iterator[Place]:
     """A schema of its own."""
-    place = Place(postgres)
-    with closing(place.stores):
+    with closing(Place(postgres)) as place:
         place.stores.sessions()  # which makes the tables
         yield place
 
@@ -61,10 +60,10 @@ def test_what_cannot_be_a_tenant_is_refused(at: Place) -> None:
 
 def test_a_token_is_shown_once_and_kept_as_a_hash(at: Place) -> None:
     """Its text is in no row of any table."""
-    at.tenants.create("acme", limits=Limits(60))
+    tenant = at.tenants.create("acme", limits=Limits(60))
     token, text = at.tenants.create_token("acme", "build server")
     assert text.startswith(f"sl_{token.id}_")
-    assert at.tenants.find(token_hash(text)) == Caller("acme", token.id, Limits(60))
+    assert at.tenants.find(token_hash(text)) == Caller("acme", token.id, Limits(60), tenant.created)
     secret = text.rpartition(token.id)[2]
     for table in (*TABLES, "audit"):
         assert secret not in str(at.admin(f"SELECT * FROM {{s}}.{table}"))

@@ -16,6 +16,7 @@ from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows
 from sightline.values.clock import Clock
 from sightline.values.decoders import decode_msgpack
 
+CODE = "code"  # the folder of saved code, beside the sessions of a folder
 _VERSIONS = "SELECT facts FROM {s}.code WHERE tenant = %s AND code = %s ORDER BY version"
 _ALL = """SELECT facts FROM (
         SELECT DISTINCT ON (code) code, number, facts FROM {s}.code AS newest WHERE tenant = %s AND (
@@ -77,7 +78,8 @@ class DatabaseCodeStore(CodeStore):
         """There is no index to rebuild."""
         return Rebuilt()
 
-    def _add(self, code_id: str, make: MakeSaved, data: bytes) -> tuple[Saved | None, Saved]:
+    def put(self, code_id: str, make: MakeSaved, data: bytes) -> tuple[Saved | None, Saved]:
+        """Save the next version that `make` makes of the one before, and return both. Raises Unwritable."""
         while True:
             known = self._versions(code_id)
             before = known[-1] if known else None

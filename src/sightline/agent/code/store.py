@@ -155,12 +155,15 @@ class CodeStore:
             )
             return measured(new, data)
 
-        before, saved = self._add(code_id, make, data)
+        before, saved = self.put(code_id, make, data)
         logger.info("code saved: %s, version %d, %s", code_id, saved.version, saved.path)
         return replace(saved, warning=self._warning(saved, before, str(language)))
 
-    def _add(self, code_id: str, make: MakeSaved, data: bytes) -> tuple[Saved | None, Saved]:
-        """Save the next version that `make` makes of the one before, and return both. It is the only writer then."""
+    def put(self, code_id: str, make: MakeSaved, data: bytes) -> tuple[Saved | None, Saved]:
+        """Save the next version that `make` makes of the one before, and return both. It is the only writer then.
+
+        Raises Unwritable, and what `make` raises.
+        """
         with self._locked() as shelf:
             before = self._newest(shelf, code_id)
             saved = make(before, (before and before.number) or self._index.last() + 1)

@@ -11,7 +11,7 @@ import click
 from msgspec.structs import replace
 
 from sightline.agent.agent import ROUNDS, Agent
-from sightline.agent.code.database import code_store
+from sightline.agent.code.database import CODE, code_store
 from sightline.agent.code.references import shown
 from sightline.agent.code.store import Saved
 from sightline.agent.config import READABLE_VARIABLE, read_config, with_fallbacks
@@ -51,8 +51,6 @@ from sightline.session.session import Session
 from sightline.values.clock import wall_clock
 from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
-
-CODE = "code"  # the folder of saved code, beside the project's sessions
 
 
 class ChatSetup:

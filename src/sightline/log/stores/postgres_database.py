@@ -206,19 +206,16 @@ class Database:
             raise Failed("it was closed") from error
         except (PoolTimeout, psycopg.OperationalError) as error:
             raise Lost(self._why(error), sent=False) from error
+        is_entered = False
         try:
             self._enter(connection)
-        except psycopg.Error as error:
-            connection.close()
-            pool.putconn(connection)
-            raise Lost(self._why(error), sent=False) from error
-        try:
+            is_entered = True
             yield connection
         except psycopg.Error as error:
-            if connection.closed or isinstance(error, _gone()):
+            if connection.closed or not is_entered or isinstance(error, _gone()):
                 connection.close()
-                raise Lost(self._why(error), sent=True) from error
-            raise Failed(self._why(error)) from error
+                raise Lost(_said(error), sent=is_entered) from error
+            raise Failed(_said(error)) from error
         finally:
             pool.putconn(connection)
 
@@ -283,7 +280,7 @@ class Database:
 
 def check_tenant(name: str) -> str:
     """Return the name of a tenant. Raises BadInput if it is none."""
-    if not name or "\0" in name:
+    if not name or "\0" in name or name != name.encode("utf-8", "replace").decode():
         raise BadInput("a tenant has a name of one character or more")
     return name
 

@@ -23,7 +23,8 @@ REVOKE = f"""UPDATE {{s}}.token SET revoked = coalesce(revoked, clock_timestamp(
     RETURNING {_TOKEN}"""
 # The time of the last use is written once a minute, so that a request seldom waits for a flush.
 FIND = """WITH found AS (
-        SELECT token, tenant, requests_per_minute, most_bytes FROM {s}.token JOIN {s}.tenant USING (tenant)
+        SELECT token, tenant, owner.created, requests_per_minute, most_bytes
+        FROM {s}.token JOIN {s}.tenant AS owner USING (tenant)
         WHERE hash = %s AND revoked IS NULL AND (expires IS NULL OR expires > now()) AND ended IS NULL
     ), used AS (
         UPDATE {s}.token SET used = now() FROM found WHERE token.token = found.token
@@ -54,4 +55,4 @@ DROP_AUDIT = """DELETE FROM {s}.audit WHERE number = ANY(ARRAY(
     )) RETURNING number"""
 ACTIVE = """SELECT current_user::text, coalesce(bool_and(row_security_active(pg_class.oid)), false) FROM pg_class
     JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = %s AND relkind IN ('r', 'p')
-    AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'tenant')"""
+    AND NOT relispartition AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'tenant')"""

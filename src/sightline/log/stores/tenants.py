@@ -76,6 +76,7 @@ class Caller(NamedTuple):
     tenant: str
     token_id: str
     limits: Limits = NO_LIMITS
+    since: datetime | None = None  # when the tenant was created: one that was deleted may have had its name
 
 
 class AuditEntry(NamedTuple):
@@ -100,6 +101,11 @@ def token_hash(text: str) -> bytes:
     return sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
+def token_id(given: str) -> str:
+    """The id of a token: of its text, or as it is."""
+    return given.removeprefix(_PREFIX).partition("_")[0]
+
+
 class Tenants:
     """The tenants of one database. May be used by any number of threads.
 
@@ -111,11 +117,14 @@ class Tenants:
         """`database` for any tenant: its connections are shared."""
         self._database, self._operator = database, database.for_operator()
 
+    def unguarded_role(self) -> str:
+        """The role of this connection, if it passes row-level security by; else empty."""
+        [(role, is_active)] = self._ask(self._operator, statements.ACTIVE, (self._operator.address.schema,))
+        return "" if is_active else str(role)
+
     def check_guarded(self) -> None:
         """Raise StoreError if the role of this connection passes row-level security by."""
-        schema = self._operator.address.schema
-        [(role, is_active)] = self._ask(self._operator, statements.ACTIVE, (schema,))
-        if not is_active:
+        if role := self.unguarded_role():
             raise StoreError(
                 f"the database's role {role!r} passes row-level security by, so a mistake could show one tenant's rows "
                 "to another; connect as an ordinary role (no superuser, no BYPASSRLS): docs/tenants.md has the commands"
@@ -202,10 +211,10 @@ class Tenants:
 
     def create_token(self, tenant: str, name: str = "", *, days: int | None = None) -> tuple[Token, str]:
         """Add a token that works for so many days, and return it with its text, which nobody can read again."""
-        token_id = secrets.token_hex(5)
-        text = f"{_PREFIX}{token_id}_{secrets.token_urlsafe(32)}"
-        values = (token_id, _plain(name), token_hash(text), days, check_tenant(tenant))
-        made = self._do(statements.ADD_TOKEN, values, lambda _: (tenant, "token.create", token_id, {"name": name}))
+        made_id = secrets.token_hex(5)
+        text = f"{_PREFIX}{made_id}_{secrets.token_urlsafe(32)}"
+        values = (made_id, _plain(name), token_hash(text), days, check_tenant(tenant))
+        made = self._do(statements.ADD_TOKEN, values, lambda _: (tenant, "token.create", made_id, {"name": name}))
         if not made:
             raise _unknown(tenant)
         return Token(*made[0]), text
@@ -214,21 +223,19 @@ class Tenants:
         """The tokens of a tenant, or of all."""
         return [Token(*row) for row in self._ask(self._operator, statements.LIST_TOKENS, (tenant, tenant))]
 
-    def revoke_token(self, token_id: str) -> Token:
+    def revoke_token(self, token: str) -> Token:
         """Have a token no longer work. Servers follow within seconds. A second call changes nothing."""
-        made = self._do(
-            statements.REVOKE, (token_id,), lambda row: (row[1], "token.revoke", token_id, {"name": row[2]})
-        )
+        made = self._do(statements.REVOKE, (token,), lambda row: (row[1], "token.revoke", token, {"name": row[2]}))
         if not made:
-            raise BadInput(f"no token {token_id!r}; `sightline token list` shows their ids")
+            raise BadInput(f"no token {token!r}; `sightline token list` shows their ids")
         return Token(*made[0])
 
     # ------------------------------------------------------------------ requests
 
     def find(self, hashed: bytes) -> Caller | None:
         """Who has the token of this hash (`token_hash`); None: nobody, or not any more."""
-        for token, tenant, *limits in self._ask(self._operator, statements.FIND, (hashed,)):
-            return Caller(tenant, token, Limits(*limits))
+        for token, tenant, since, *limits in self._ask(self._operator, statements.FIND, (hashed,)):
+            return Caller(tenant, token, Limits(*limits), since)
         return None
 
     def admit(self, caller: Caller) -> float:
@@ -317,7 +324,9 @@ def _checked(limits: Limits, keep_days: int) -> tuple[int, int, int]:
 
 
 def _limits(limits: Limits, keep_days: int) -> dict[str, int]:
-    return {**limits._asdict(), "keep_days": keep_days}
+    return {
+        "requests_per_minute": limits.requests_per_minute, "max_bytes": limits.most_bytes, "keep_days": keep_days,
+    }  # fmt: skip
 
 
 def _tenant(row: Sequence[Any]) -> Tenant:

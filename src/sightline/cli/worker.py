@@ -1,0 +1,116 @@
+"""`sightline worker`: the background work of servers on one database, in a process of its own. Shared with `serve`."""
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sightline.cli.options import Place, place, shared_options
+from sightline.cli.render import error_console, print_text
+from sightline.errors import BadInput
+
+if TYPE_CHECKING:
+    from sightline.compaction.compactor import Summarizer
+    from sightline.server.work import Work
+
+summary_model_option = click.option(
+    "--summary-model",
+    metavar="NAME",
+    help="The model that summarises the oldest part of a long conversation in the background, as `sightline chat "
+    "--model` names it.  [default: none]",
+)
+
+
+@click.command(short_help="Do the background work of servers on one database.")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1, 64), help="How many at a time.")
+@summary_model_option
+@shared_options(hidden=True)
+def worker(jobs: int, summary_model: str | None) -> None:
+    """Do the background work of all servers on one database, in a process of its own.
+
+    A server does such work itself. With workers, `sightline serve --jobs 0` leaves it to them, so that it takes no time
+    from requests. Each piece of work is done once, by any of them; that of one which is killed is done by another. Only
+    workers with a --summary-model make summaries.
+
+    \b
+    Examples:
+      sightline --store postgresql://user@host/name worker
+      sightline worker --jobs 4 --summary-model openai/gpt-5-mini
+    """
+    from sightline.cli.serve import log_as_json
+
+    here = place()
+    if here.database is None:
+        raise BadInput(here.words("worker store"))
+    work = make_work(here, jobs, find_summarizer(here, summary_model))
+    log_as_json()
+    with working(work):
+        print_text(error_console(), here.words("worker works", where=here.stores.where))
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
+
+def find_summarizer(here: Place, name: str | None) -> "Summarizer | None":
+    """Return the model of this name as a function that writes summaries. Raises BadInput if there is none."""
+    if name is None:
+        return None
+    from sightline.agent.config import read_config
+    from sightline.agent.models.context_window import with_window
+    from sightline.agent.models.discovery import named
+    from sightline.server.tasks import summarizer_of
+
+    endpoint = named(name, read_config(here.project, os.environ), os.environ, here.home)
+    return summarizer_of(asyncio.run(with_window(endpoint)), here.words.language)
+
+
+def make_work(here: Place, jobs: int, summarizer: "Summarizer | None") -> "Work | None":
+    """Return what does so many jobs at a time: for all servers of the database, or for the files here.
+
+    0: they are left to others; None if there are none, because sessions are in files.
+    """
+    from sightline.server.tasks import Tasks
+    from sightline.server.work import LocalWork
+
+    stores = here.database
+    tasks = Tasks(
+        Path(here.project).resolve(), root=Path(here.root) if here.root else None, stores=stores, model=summarizer
+    )
+    if stores is None:
+        return LocalWork(tasks) if jobs else None
+    from sightline.log.stores.postgres import PostgresStores
+    from sightline.server.work_queue import FleetWork
+
+    assert isinstance(stores, PostgresStores)
+    return FleetWork(stores.database, tasks, kinds=tasks.kinds, concurrency=jobs)
+
+
+@contextmanager
+def working(work: "Work | None") -> Iterator[None]:
+    """Have background work done while the block runs, which SIGTERM ends. For the main thread.
+
+    The process ends by that signal, as it would without us, when the work has ended.
+    """
+    taken: list[int] = []
+
+    def stop(number: int, _frame: object) -> None:
+        taken.append(number)
+        raise SystemExit
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        if work is not None:
+            work.start()
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if work is not None:
+            work.close()
+        signal.signal(signal.SIGTERM, before)
+        if taken:
+            signal.raise_signal(signal.SIGTERM)
