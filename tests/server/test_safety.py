@@ -104,6 +104,13 @@ def test_the_token_is_taken_in_three_places(guarded: RestServer) -> None:
     assert status(guarded, X_Sightline_Token=TOKEN, Origin="https://evil.example") == 403
 
 
+def test_who_has_no_token_is_told_where_it_is(server: RestServer) -> None:
+    """In the variable if the user has chosen it, for then no address shows it; else in the address."""
+    told = server.stranger.get(LIST).json()["error"]["what_to_do"]
+    assert TOKEN_VARIABLE in told
+    assert "#token=" in told
+
+
 def test_another_account_of_this_machine_gets_nothing(server: RestServer) -> None:
     """On loopback, too, what is below /api needs the token, and who has none is told where to find it.
 
