@@ -229,7 +229,7 @@ def test_a_large_body_is_refused_whether_it_says_so_or_not(project: Path) -> Non
 def test_requests_that_are_no_requests_are_answered(server: RestServer) -> None:
     """No Host, two Hosts, or no HTTP at all: the next request is answered."""
     two = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n"
-    lines = [b"GET /healthz HTTP/1.1\r\n\r\n", two, b"\0\1\2\r\n\r\n"]
+    lines = [b"GET /api/sessions HTTP/1.1\r\n\r\n", two, b"\0\1\2\r\n\r\n"]
     for line in lines:
         with socket.create_connection(("127.0.0.1", server.listener.port), 10) as connection:
             connection.sendall(line)
