@@ -84,7 +84,9 @@ def test_a_form_of_a_web_page_cannot_send_json(server: RestServer) -> None:
 def test_without_the_token_nothing_is_told(guarded: RestServer) -> None:
     """But for whether the server runs. A wrong token, a cookie and the provider's header are none."""
     stranger = guarded.stranger
-    assert [stranger.get(path).status_code for path in ("/healthz", "/readyz")] == [200, 200]
+    open_to_all = [stranger.get(path) for path in ("/healthz", "/readyz")]
+    assert [each.status_code for each in open_to_all] == [200, 200]
+    assert not any("sessions" in each.json() for each in open_to_all)
     for path in (LIST, "/api/events", "/api/openapi.json", "/metrics", "/health", "/v1/messages", "/"):
         assert stranger.get(path).status_code == 401, path
     wrong: list[dict[str, str]] = [

@@ -22,7 +22,7 @@ import msgspec
 from sightline.errors import DELETED, BadInput, Conflict, Locked, SessionNotFound, StoreError, Unconfirmed, Unwritable
 from sightline.log.entries import encode
 from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips, Written, check_session_id
-from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, Taken
+from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, Taken, Undone
 from sightline.log.stores.postgres_removal import remove_session
 from sightline.log.stores.postgres_repair import LAST_LINE, MEND, fitting_tips, last_head, tips_of
 from sightline.log.stores.sequence import number
@@ -125,6 +125,9 @@ class PostgresStore:
         while True:
             try:
                 done = self._send(first, lines, tips)
+                break
+            except Undone:  # others write to this session: as if they had been earlier
+                done = False
                 break
             except Taken:  # the row is older than the lines
                 self._mend(first)

@@ -30,6 +30,7 @@ PATIENCE = 30.0  # seconds that a lost database is waited for
 _POOL = 10  # connections of one process at most; a thread that finds none waits
 _WAIT = 1.0  # seconds for a connection of the pool, after which one that the database refused is asked for anew
 _PAUSE = 0.1  # seconds between two attempts
+_ATTEMPTS = 5  # if others are in the way
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _OWN = ("schema", "tenant", "pool")  # parameters of the address that are ours, not the database's
 _USUAL = {  # parameters of a connection, unless the address has others: a silent network is noticed in half a minute
@@ -37,6 +38,11 @@ _USUAL = {  # parameters of a connection, unless the address has others: a silen
     "keepalives_count": "3", "tcp_user_timeout": "30000",
 }  # fmt: skip
 _LIMITS = {"statement_timeout": "60s", "idle_in_transaction_session_timeout": "60s"}  # unless the server has its own
+_NEEDED = "INSERT {s}.session UPDATE {s}.session INSERT {s}.entry INSERT {s}.content INSERT {s}.derived"
+_WRITABLE = """SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool, ARRAY(
+        SELECT array_to_string(needed, ' ') FROM regexp_matches(%s, '(\\S+) (\\S+)', 'g') AS needed
+        WHERE NOT has_table_privilege(needed[2], needed[1])
+    )"""
 
 Rows = list[tuple[Any, ...]]
 Values = Sequence[Any] | Mapping[str, Any]  # of a statement's %s, or of its %(name)s
@@ -49,6 +55,13 @@ class Lost(Exception):
     def __init__(self, why: str, *, sent: bool) -> None:
         self.why, self.sent = why, sent
         super().__init__(why)
+
+
+class Undone(Lost):
+    """The statement and another one were in each other's way, and this one gave up. Nothing of it was done."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why, sent=False)
 
 
 class Failed(Exception):
@@ -191,6 +204,30 @@ class Database:
                     raise
                 self.pause()
 
+    def again_if_undone(self, act: Callable[[], T]) -> T:
+        """Do something, a few times if others were in its way. Raises Lost, Failed."""
+        for _ in range(_ATTEMPTS):
+            try:
+                return act()
+            except Undone:
+                time.sleep(_PAUSE)
+        return act()
+
+    def check_writable(self) -> None:
+        """Ask whether sessions can be written now. Raises StoreError, with the reason. Waits for nothing."""
+        needed = self.sql(_NEEDED).decode()
+        try:
+            with self.connection() as connection:
+                [(is_read_only, missing)] = connection.execute(_WRITABLE, (needed,)).fetchall()
+                if is_read_only:
+                    connection.close()  # another one may be with the database that has taken its place
+        except (Lost, Failed) as error:
+            raise StoreError(f"cannot read {self.address.shown}: {error}") from error
+        if is_read_only:
+            raise StoreError(f"{self.address.shown} is read-only: is it a standby?")
+        if missing:
+            raise StoreError(f"the role of {self.address.shown} has not all rights: {', '.join(missing)}")
+
     def pause(self) -> None:
         """Wait a moment for a database that was lost, and let go of connections that are dead."""
         time.sleep(_PAUSE)
@@ -210,12 +247,17 @@ class Database:
             raise Failed("it was closed") from error
         except (PoolTimeout, psycopg.OperationalError) as error:
             raise Lost(self._why(error), sent=False) from error
-        is_entered = False
+        is_entered, is_new = False, connection not in self._shared.settings
         try:
             self._enter(connection)
             is_entered = True
             yield connection
         except psycopg.Error as error:
+            if isinstance(error, psycopg.errors.SerializationFailure | psycopg.errors.DeadlockDetected):
+                raise Undone(_said(error)) from error
+            if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+                connection.close()  # it may be with a standby now, and a new one with the database that can be written
+                raise (Failed(_said(error)) if is_new else Lost(_said(error), sent=False)) from error
             if connection.closed or not is_entered or isinstance(error, _gone()):
                 connection.close()
                 raise Lost(_said(error), sent=is_entered) from error
@@ -291,10 +333,11 @@ def check_tenant(name: str) -> str:
 
 
 def _limit(connection: "Connection[Any]") -> None:
-    """Set the limits of a new connection, unless the server has its own."""
+    """Set the limits of a new connection, unless the server has its own, and the level that our statements need."""
     connection.execute(
         "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given(name, value) "
-        "WHERE current_setting(name) = '0'",
+        "WHERE current_setting(name) = '0' "
+        "UNION ALL SELECT set_config('default_transaction_isolation', 'read committed', false)",
         (list(_LIMITS), list(_LIMITS.values())),
     )
 

@@ -298,7 +298,7 @@ class Tenants:
 
     def _told(self, act: Callable[[], T]) -> T:
         try:
-            return act()
+            return self._operator.again_if_undone(act)
         except Lost as error:
             unknown = "; whether it was done is not known" if error.sent else ""
             raise StoreError(f"{self._operator.address.place} was lost: {error}{unknown}") from error
