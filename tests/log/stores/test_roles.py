@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from postgres_server import PostgresServer
+from postgres_server import PostgresServer, make_old
 from sightline import Budget, PostgresStores, Session, StoreError
 from sightline.agent.code.database import DatabaseCodeStore
 from sightline.log.stores.tenants import Limits, Tenants, token_hash
@@ -74,7 +74,7 @@ def test_a_server_has_the_rights_that_it_needs(database: Database) -> None:
         DatabaseCodeStore(acme.database, clock=Ticking()).store("code_a", "x = 1\n")
         assert tenants.bytes_used("acme", within=30) > 0
         acme.delete("s")
-        acme.date("t", 0.0)
+        make_old(acme, "t")
         assert (tenants.prune("acme"), acme.sessions()) == (1, [])
         tenants.note("acme", "session.delete", token=token.id, subject="s")
         assert [each.action for each in tenants.audit("acme")][:2] == ["session.delete", "tenant.prune"]

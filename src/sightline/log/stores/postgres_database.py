@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -64,6 +65,7 @@ class Address(NamedTuple):
     tenant: str = "default"
     pool: int = _POOL
     told: str = ""  # what errors call the database, if their reader is not to know where it is
+    since: datetime | None = None  # when the tenant was created; None: nobody looked
 
     @property
     def shown(self) -> str:
@@ -135,13 +137,14 @@ class Database:
             raise BadInput(f"the address {self.address.shown} has a parameter that libpq does not know") from None
         self._shared, self._is_view, self._operator = _Pool(), False, ""
 
-    def for_tenant(self, tenant: str, told: str = "") -> Self:
+    def for_tenant(self, tenant: str, told: str = "", since: datetime | None = None) -> Self:
         """The same connections for another tenant. `close` of what is returned does nothing. Raises BadInput.
 
-        `told`: errors call the database so, and do not repeat what it said.
+        `told`: errors call the database so, and do not repeat what it said. `since`: when the tenant was created. Then
+        nothing is begun for a later tenant of the same name.
         """
         view = self._view(check_tenant(tenant))
-        view.address = view.address._replace(told=told)
+        view.address = view.address._replace(told=told, since=since)
         return view
 
     def for_operator(self) -> Self:
@@ -150,7 +153,8 @@ class Database:
 
     def _view(self, tenant: str, operator: str = "") -> Self:
         view = copy(self)
-        view.address, view._is_view, view._operator = self.address._replace(tenant=tenant), True, operator
+        view.address = self.address._replace(tenant=tenant, since=None)
+        view._is_view, view._operator = True, operator
         return view
 
     def sql(self, text: str) -> bytes:
@@ -214,8 +218,8 @@ class Database:
         except psycopg.Error as error:
             if connection.closed or not is_entered or isinstance(error, _gone()):
                 connection.close()
-                raise Lost(_said(error), sent=is_entered) from error
-            raise Failed(_said(error)) from error
+                raise Lost(self._why(error), sent=is_entered) from error
+            raise Failed(self._why(error)) from error
         finally:
             pool.putconn(connection)
 
@@ -283,6 +287,11 @@ def check_tenant(name: str) -> str:
     if not name or "\0" in name or name != name.encode("utf-8", "replace").decode():
         raise BadInput("a tenant has a name of one character or more")
     return name
+
+
+def tenant_deleted(name: str) -> str:
+    """Say why nothing can be begun for a tenant."""
+    return f"the tenant {name!r} was deleted"
 
 
 def _limit(connection: "Connection[Any]") -> None:
