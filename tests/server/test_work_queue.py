@@ -19,10 +19,10 @@ from sightline import PostgresStores, Session
 from sightline.errors import StoreError
 from sightline.log.stores import postgres_removal, tenant_statements
 from sightline.log.stores.tenants import Tenants
+from sightline.log.stores.work_schema import library_migrations, migrate
 from sightline.server.tasks import Tasks
 from sightline.server.work import INDEX, RETENTION, SUMMARY, Job, Runner
 from sightline.server.work_queue import FleetWork
-from sightline.server.work_schema import library_migrations, migrate
 
 BEAT = 0.3  # seconds: what takes half a minute in a server takes one here
 Start = Callable[..., FleetWork]

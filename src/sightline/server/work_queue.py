@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sightline.errors import BadInput, StoreError
 from sightline.log.stores.postgres_database import Database
 from sightline.log.stores.postgres_schema import quoted
+from sightline.log.stores.work_schema import WorkRefused
 from sightline.server.work import GRACE, KINDS, MOST_WAITING, PAUSES, RETENTION, Counts, Job, Runner, attempt, tell
-from sightline.server.work_schema import migrate
 
 if TYPE_CHECKING:
     from procrastinate import App, JobContext
@@ -62,7 +62,7 @@ class FleetWork:
         self._lock, self._loop = threading.Lock(), asyncio.new_event_loop()
         self._new, self._stop = asyncio.Event(), asyncio.Event()
         self._thread = threading.Thread(target=self._work, name="sightline work", daemon=True)
-        self._in_queue = 0
+        self._in_queue, self.refused = 0, ""
         self.ready = threading.Event()  # set while the database is there, and jobs are taken
 
     @property
@@ -104,21 +104,23 @@ class FleetWork:
         told = ""
         while not self._stop.is_set():
             try:
-                await asyncio.to_thread(self._make_tables)
-                told = ""
+                await asyncio.to_thread(self._database.check_work)
+                told = self.refused = ""
                 await self._serve()
+            except WorkRefused as error:  # until somebody grants it
+                self.refused = str(error)
+                if told != self.refused:
+                    _log.error("background work cannot run: %s", error)
+                told = self.refused
             except Exception as error:  # of a driver, of a library: whatever it is, a later attempt may do better
                 if (why := _why(error)) != told and not self._stop.is_set():
                     _log.warning("background work waits for the database: %s", why)
                 told = why
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stop.wait(), _PAUSE)
+                await asyncio.wait_for(self._stop.wait(), self._heartbeat if self.refused else _PAUSE)
 
     def _make_tables(self) -> None:
-        # Our own tables are there then, and their schema.
-        self._database.with_patience(lambda: self._database.run(b"SELECT 1"), _CONNECT_SECONDS)
-        with self._database.connect() as connection:
-            migrate(connection, self._database.address.schema)
+        self._database.check_work()
 
     async def _serve(self) -> None:
         """Send, watch and work until the end, or until the database is lost. Raises what a driver raises then."""

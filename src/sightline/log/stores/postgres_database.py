@@ -13,13 +13,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from sightline.errors import BadInput, StoreError
+from sightline.log.stores import work_schema
 from sightline.log.stores.postgres_schema import migrate, quoted
 
 if TYPE_CHECKING:
@@ -235,6 +236,18 @@ class Database:
             raise StoreError(f"cannot reach {self.address.shown}: {self._why(error)}") from error
         return connection
 
+    def check_work(self) -> None:
+        """Raise WorkRefused if our role may not do background work, StoreError if nobody can."""
+        import psycopg
+
+        with self.connect() as connection:
+            try:
+                migrate(connection, self.address.schema)  # which makes the schema
+                work_schema.migrate(connection, self.address.schema)
+                work_schema.check_rights(connection, self.address.schema)
+            except psycopg.Error as error:
+                raise StoreError(f"cannot look at the queue in {self.address.shown}: {self._why(error)}") from error
+
     def _why(self, error: BaseException) -> str:
         return type(error).__name__ if self.address.told else _said(error)
 
@@ -262,6 +275,9 @@ class Database:
                 migrate(connection, self.address.schema)
             except psycopg.Error as error:
                 raise StoreError(f"cannot make our tables in {self.address.shown}: {self._why(error)}") from error
+            if work_schema.is_installed():
+                with suppress(StoreError, psycopg.Error):  # whoever does background work is told, and tells it
+                    work_schema.migrate(connection, self.address.schema)
         return ConnectionPool(
             self.address.conninfo, min_size=0, max_size=self.address.pool, kwargs={"autocommit": True},
             configure=_limit, name="sightline", num_workers=1, max_idle=60.0, reconnect_timeout=_WAIT, open=True,
