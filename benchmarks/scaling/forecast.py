@@ -82,10 +82,10 @@ def _slower(costs: Costs, times: float) -> Costs:
     return costs._replace(**{name: getattr(costs, name) * times for name in names})
 
 
-def shape_of(servers: int, databases: int, costs: Costs, **more: int) -> Shape:
+def shape_of(servers: int, databases: int, costs: Costs, listeners: int = 0) -> Shape:
     """Servers that are each loaded to the same share."""
     talks = round(BUSY / costs.server * (THINK + MODEL))
-    return Shape(servers, databases, DATABASE_CORES, talks, THINK, MODEL, **more)
+    return Shape(servers, databases, DATABASE_CORES, talks, THINK, MODEL, listeners=listeners)
 
 
 def forecast(shape: Shape, costs: Costs, seconds: float) -> Forecast:

@@ -86,8 +86,11 @@ class Server:
         steps = self._turn(session, history, answer)
         task = self._fleet.kernel.start(steps)
         self._tasks[task] = answer
-        answer.then(lambda _: self._tasks.pop(task, None))
+        answer.then(lambda _: self._end(task))
         return answer
+
+    def _end(self, task: Task) -> None:
+        self._tasks.pop(task, None)
 
     def kill(self, seconds: float) -> None:
         """End at once, and begin anew after a while."""

@@ -287,15 +287,22 @@ class Unsynced(StoreError):
         )
 
 
+DELETED = "was deleted while it was open"  # the reason of an `Unwritable` after which a session is opened anew
+
+
 class Unwritable(StoreError):
     """The disk refused. What was already stored is untouched."""
 
     def __init__(self, path: str, why: str) -> None:
         self.path, self.why = path, why
-        super().__init__(
-            f"cannot write {path}: {why}; nothing of this append was kept, what was stored before is intact: "
-            "make room or allow this user to write there, then try again"
-        )
+        kept = "nothing of this append was kept, what was stored before is intact: "
+        todo = "make room or allow this user to write there, then try again"
+        if why.endswith(DELETED):
+            kept, todo = (
+                "nothing of this append was kept: ",
+                "resume the session, if there is one of its id, or begin it anew",
+            )
+        super().__init__(f"cannot write {path}: {why}; {kept}{todo}")
 
 
 class NothingCompacted(UnknownItem):

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from postgres_server import PostgresServer
 from sightline.agent.code.store import CodeStore
 from sightline.cli.main import app
+from sightline.log.stores.postgres_schema import MIGRATIONS
 from sightline.log.stores.session_folder import Folder
 from sightline.values.clock import wall_clock
 
@@ -130,3 +131,15 @@ def test_saved_code_is_copied_with_the_sessions(run: Run, url: str, folder: Fold
     assert (refused.exit_code, "code_sales" in said, "version 1 differs" in said, "code_other" in said) == (
         1, True, True, False,
     )  # fmt: skip
+
+
+def test_tables_are_made_before_servers_start(run: Run, postgres: PostgresServer) -> None:
+    """By the owner, with those of background work. A second time nothing is done; without a database it says why."""
+    url = postgres.url()
+    for _ in range(2):
+        assert json.loads(run("--store", url, "store", "migrate", "--json").stdout)["version"] == len(MIGRATIONS)
+    with postgres.connect() as admin:
+        made = "SELECT FROM pg_tables WHERE schemaname = %s AND tablename IN ('entry', 'procrastinate_jobs')"
+        assert len(admin.execute(made, (url.partition("schema=")[2],)).fetchall()) == 2
+    assert "have version" in run("--store", url, "store", "migrate").stdout
+    assert "--store postgresql://" in run("store", "migrate").output

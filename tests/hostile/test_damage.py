@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,17 +12,15 @@ from typing import Any
 
 import pytest
 from checks import check_openai, recount
+from damaged_log import BUDGET, ROOMY, DatabaseSample, FileSample, Sample, answer, said
 
-from sightline import Budget, Session
+from sightline import Session
 from sightline.errors import BadInput, Damaged, StoreError
 from sightline.log import entries
-from sightline.log.entries import Entry
 from sightline.log.stores.session_folder import Folder
-from sightline.testing import Ticking, WordCounter, numbered_ids
+from sightline.testing import WordCounter
 from sightline.values.items import Kind
 
-BUDGET = Budget(window=900, recall=0.1)
-ROOMY = Budget(window=20_000)
 EACH = 1  # damages of each kind of line, in each way
 SOAK_EACH = 100
 ATTEMPTS = 4  # to open it: a line that was changed after it was indexed is found when it is read
@@ -31,109 +28,15 @@ ATTEMPTS = 4  # to open it: a line that was changed after it was indexed is foun
 Tried = Callable[[str, int], None]
 
 
-# ---------------------------------------------------------------------- a session with everything in it
-
-
-def call(name: str, id_: str, **arguments: Any) -> dict[str, Any]:
-    return {"id": id_, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-
-
-def answer(text: str, *calls: dict[str, Any]) -> dict[str, Any]:
-    usage = {"prompt_tokens": 2500, "completion_tokens": 10}
-    message = {"role": "assistant", "content": text, **({"tool_calls": list(calls)} if calls else {})}
-    return {"choices": [{"message": message}], "usage": usage}
-
-
-def live(session: Session) -> None:
-    """Every kind of line that a session writes."""
-    session.system("Be brief.")
-    session.tools([{"name": "read", "description": "Reads a file.", "input_schema": {"type": "object"}}])
-    window = session.windows.open("todo")
-    session.windows.show("clock")
-    for turn in range(5):
-        item = session.user(f"Question {turn}: pay 100 for module_{turn}.py. Never pay more than {turn}00.")
-        session.compose(BUDGET)
-        path, more = f"module_{turn}.py", " ".join(f"argument_{turn}_{n}" for n in range(250))
-        session.reply(answer("I look.", call("read", f"a{turn}", path=path), call("read", f"b{turn}", path=more)))
-        session.tool_result(f"a{turn}", "\n".join(f"value_{turn}_{n} = compute({n}, {n})" for n in range(60)))
-        session.tool_result(f"b{turn}", f"ERROR: no file {turn}", error="failed")
-        session.compose(BUDGET)
-        session.reply(answer("", call("read", f"c{turn}", path=path)))
-        session.tool_result(f"c{turn}", f"the same {turn}")
-        session.reply(answer(f"Answer {turn}. " + "It computes the values of the step. " * 20))
-        session.windows.act(window, "add", text=f"task {turn}")
-        if turn == 1:
-            session.items.pin(item)
-            session.windows.close("clock", summary="it was late")
-        elif turn == 2:
-            session.items.recall("module_0.py pay")
-            session.items.collapse(item)
-            session.remember({"goal": "pay"})
-            session.configure(locale="zh")
-            session.configure(locale="en")
-    session.summaries.compact(BUDGET)
-    session.compose(BUDGET)
-    session.summaries.undo()
-    session.compose(ROOMY)
-    session.summaries.compact(ROOMY)
-    with session.fork(item) as fork:
-        fork.user("Another way.")
-        fork.compose(BUDGET)
-        fork.reply(answer("Indeed."))
-
-
-class Sample:
-    """The log of such a session and its index, to be damaged again and again."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        options: dict[str, Any] = {"token_counter": WordCounter(), "ids": numbered_ids(), "clock": Ticking()}
-        with Session.new(root, root=root, session_id="s", apps=("todo",), **options) as session:
-            live(session)
-        self.path = Folder(root, root).file("s")
-        self.lines = self.path.read_bytes().splitlines(keepends=True)
-        status = self.path.stat()
-        self.times = (status.st_atime_ns, status.st_mtime_ns)
-        self.index = self.path.with_suffix(".idx").read_bytes()
-        self.entries = [entries.decode(line) for line in self.lines]
-        self.kinds: dict[str, list[int]] = defaultdict(list)
-        for at, entry in enumerate(self.entries):
-            self.kinds[entry.subtype or ("summary" if entry.is_compact_summary else entry.type)].append(at)
-
-    def write(self, lines: list[bytes], *, indexed: bool = False, unseen: bool = True) -> None:
-        """Make these the log, with the index that the whole log had, or none.
-
-        `unseen`: the file system does not tell that the log has changed, as when a disk fails.
-        """
-        for suffix in (".idx", ".search", ".torn"):
-            self.path.with_suffix(suffix).unlink(missing_ok=True)
-        self.path.write_bytes(b"".join(lines))
-        if unseen:
-            os.utime(self.path, ns=self.times)
-        if indexed:
-            self.path.with_suffix(".idx").write_bytes(self.index)
-
-    def resumed(self, branch: str | None = None) -> Session:
-        """The session, opened again on the branch that was written to last, or on this one."""
-        options: dict[str, Any] = {"token_counter": WordCounter(), "clock": Ticking(1_800_000_000_000)}
-        return Session.resume("s", self.root, root=self.root, apps=("todo",), branch=branch, **options)
-
-    def whole_texts(self, lines: list[bytes]) -> list[str]:
-        """What the lines say that are as they were."""
-        known = set(self.lines)
-        found = [entries.decode(line) for line in lines if line in known]
-        return [text for entry in found if (text := said(entry))]
-
-
-def said(entry: Entry) -> str:
-    """The text of a message that is one text."""
-    parts = entries.parts_of(entry) if entries.kind_of(entry) in (Kind.USER, Kind.SYSTEM, Kind.SUMMARY) else ()
-    return getattr(parts[0], "text", "") if len(parts) == 1 else ""
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
-    return Sample(tmp_path_factory.mktemp("damage"))
+@pytest.fixture(scope="module", params=["file", "database"])
+def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
+    """In each store."""
+    if request.param == "file":
+        yield FileSample(tmp_path_factory.mktemp("damage"))
+        return
+    made = DatabaseSample(request.getfixturevalue("postgres"))
+    yield made
+    made.placed.close()
 
 
 @contextmanager
@@ -250,8 +153,9 @@ def test_a_damaged_line_stops_nothing(sample: Sample, kind: str, soak: bool, tri
     seed = int.from_bytes(os.urandom(4)) if soak else 18
     print(f"seed {seed}")
     random, each = Random(f"{seed} {kind}"), SOAK_EACH if soak else EACH
+    ways = WAYS if soak or not sample.is_database else random.sample(WAYS, 1)  # what is done about it is the same
     with silence():
-        for way in WAYS:
+        for way in ways:
             for number in range(each):
                 lines = list(sample.lines)
                 at = random.choice(sample.kinds[kind])
@@ -262,7 +166,7 @@ def test_a_damaged_line_stops_nothing(sample: Sample, kind: str, soak: bool, tri
                 except BaseException as error:
                     error.add_note(f"{way.__name__} {number} of line {at}: {lines[at]!r}")
                     raise
-    tried("damaged lines", len(WAYS) * each)
+    tried("damaged lines", len(ways) * each)
 
 
 # ---------------------------------------------------------------------- annotations that nobody could have written
@@ -300,7 +204,7 @@ def test_an_annotation_that_nobody_could_have_written_is_damage(sample: Sample, 
         lines = [*sample.lines[:at], unchecked(line), *sample.lines[at + 1 :]]
         sample.write(lines)
         with silence(), sample.resumed() as session:
-            assert session.repairs.damaged == ([sum(map(len, lines[:at]))] if is_damage else [])
+            assert session.repairs.damaged == ([sample.offset(lines, at)] if is_damage else [])
             assert session.receipts.damaged_lines() == ([at + 1] if is_damage else [])
             assert session.repairs.changed == []
             go_on(session)
@@ -351,11 +255,11 @@ def test_a_changed_text_is_kept_marked_and_reported(sample: Sample, how: str, ca
     at = last(sample, "user", b"Question 3: pay 100")
     line = sample.lines[at] if how == "whole" else sample.lines[at].replace(b"pay 100", b"pay 900")
     lines = [*sample.lines[:at], unchecked(line) if "without" in how else line, *sample.lines[at + 1 :]]
-    unseen = "unseen" in how
+    unseen = "unseen" in how or (sample.is_database and "indexed" in how)  # no time of a row tells that it has changed
     sample.write(lines, indexed=unseen or "indexed" in how, unseen=unseen)
     amount = 100 if how == "whole" else 900
     is_reported = how not in ("whole", "changed, without a checksum")
-    offsets = [sum(map(len, lines[:at]))] if is_reported else []
+    offsets = [sample.offset(lines, at)] if is_reported else []
     for opening in (1, 2):  # the second with the index that closing has written, if it has
         caplog.clear()
         with sample.resumed() as session:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from random import Random
 
+import psycopg
 import pytest
 from stored import Acks, check_entries, check_payloads, child, heard
 from tests.conftest import Tried
@@ -81,6 +82,22 @@ def test_writers_are_in_each_others_way(url: str, stores: PostgresStores, count:
     assert len([ack for ack in acks if "text" in ack]) == 2 * count
     check(stores, acks)
     tried("appends of writers at once", 2 * count)
+
+
+def test_a_writer_that_stops_inside_a_transaction_is_ended(url: str, stores: PostgresStores) -> None:
+    """It holds the session's row. The database ends it after a while; who waited goes on."""
+    limit = "options=-c%20idle_in_transaction_session_timeout%3D300ms"
+    with closing(PostgresStores(f"{url}&{limit}")) as short, closing(short.database.connect()) as stopped:
+        table = f"{short.database.address.schema}.session"
+        stopped.execute("BEGIN")
+        stopped.execute(f"UPDATE {table} SET lines = lines + 1 WHERE name = 'shared'".encode())
+        with Session.resume("shared", stores=stores, token_counter=WordCounter()) as session:
+            session.user("I waited.")
+        with pytest.raises(psycopg.Error):
+            stopped.execute("COMMIT")
+    with Session.resume("shared", stores=stores, token_counter=WordCounter()) as session:
+        assert [session.items.text(item.id) for item in session.items] == ["Begin.", "I waited."]
+    check(stores, [])
 
 
 @pytest.mark.soak

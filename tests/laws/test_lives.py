@@ -195,7 +195,7 @@ def foreseen(session: Session, budget: Budget) -> tuple[str, str]:
 
 
 def test_lives_are_lively() -> None:
-    """What the laws are tried on: among twenty lives compactions are shown, undone, made behind, rules are told."""
+    """What the laws are tried on: among fifty lives compactions are shown, undone, made behind, rules are told."""
     met: dict[str, int] = dict.fromkeys(("summaries", "prefaces", "markers", "undone", "behind", "faults", "forks"), 0)
 
     def look(world: World, sent: Sent, _: Any) -> None:
@@ -206,7 +206,7 @@ def test_lives_are_lively() -> None:
         met["markers"] += bool(plan.marker)
         assert recount(world.session, sent.payload) <= sent.payload.tokens
 
-    for seed in range(20):
+    for seed in range(50):
         world = World()
         world.on_compose = look
         world.run(Life(seed))

@@ -188,3 +188,20 @@ def test_headers_that_come_several_times_stay_several() -> None:
     passed = passed_back(got, x_sightline_session="one")
     assert passed.getlist("set-cookie") == ["a=1", "b=2"]
     assert dict(passed.items()).keys() == {"set-cookie", "x-other", "x-sightline-session"}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_cookie_is_its_clients_own(wire: str, tmp_path: Path) -> None:
+    """The client gets it, and it goes up only if the client sends it: another caller of this server never has it."""
+    set_cookie = {"set-cookie": "who=first; Path=/"}
+    with Through(tmp_path, [fail(400, set_cookie, b"{}"), answer("Yes."), answer("Yes.")]) as through:
+        first, second = Talk(through, wire), Talk(through, wire)
+        first.list.append({"role": "user", "content": "Hello"})
+        second.list.append({"role": "user", "content": "Good morning"})
+        assert through.post(wire, first.body()).headers["set-cookie"] == set_cookie["set-cookie"]
+        through.post(wire, second.body())
+        headers = HEADERS[wire] | {"cookie": "who=second"}
+        httpx2.post(
+            f"{through.url}{PATHS[wire]}", json=second.body(), headers=headers, trust_env=False, verify=False
+        ).raise_for_status()
+        assert [asked.headers.get("cookie") for asked in through.upstream.asked] == [None, None, "who=second"]

@@ -44,6 +44,23 @@ def check(through: Through, talk: Talk) -> None:
     assert "'name': 'recall'" not in seen
 
 
+def test_fields_of_a_message_stay_with_it_over_budget(tmp_path: Path) -> None:
+    """Claude Code has an `output_config` in its messages: those that are sent whole have it, also after a sweep."""
+    with Through(tmp_path, Script(), window=WINDOW) as through:
+        talk = make(through, "anthropic", False)
+        own = {"output_config": {"effort": "high"}}
+        talk.list.append({"role": "user", "content": [{"type": "text", "text": "Read them all."}]} | own)
+        while called := calls("anthropic", talk.ask()):
+            talk.give(called)
+            talk.list[-1] |= own
+        check(through, talk)
+        assert OWN & {*asked_names(through.upstream.asked[-1])}
+        sent = through.bodies[-1]["messages"]
+        results = [each for each in sent if "tool_result" in str(each)]
+        assert [each.get("output_config") for each in results[1:]] == [own["output_config"]] * (len(results) - 1)
+        assert "output_config" not in results[0]  # it is shortened
+
+
 @pytest.mark.parametrize(("wire", "stream"), SHAPES)
 def test_the_model_reads_again_and_the_client_does_not_notice(wire: str, stream: bool, tmp_path: Path) -> None:
     """Words before and after the calls are one answer; the client's next request goes on from it."""

@@ -104,6 +104,13 @@ def test_the_token_is_taken_in_three_places(guarded: RestServer) -> None:
     assert status(guarded, X_Sightline_Token=TOKEN, Origin="https://evil.example") == 403
 
 
+def test_who_has_no_token_is_told_where_it_is(server: RestServer) -> None:
+    """In the variable if the user has chosen it, for then no address shows it; else in the address."""
+    told = server.stranger.get(LIST).json()["error"]["what_to_do"]
+    assert TOKEN_VARIABLE in told
+    assert "#token=" in told
+
+
 def test_another_account_of_this_machine_gets_nothing(server: RestServer) -> None:
     """On loopback, too, what is below /api needs the token, and who has none is told where to find it.
 
@@ -222,7 +229,7 @@ def test_a_large_body_is_refused_whether_it_says_so_or_not(project: Path) -> Non
 def test_requests_that_are_no_requests_are_answered(server: RestServer) -> None:
     """No Host, two Hosts, or no HTTP at all: the next request is answered."""
     two = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n"
-    lines = [b"GET /healthz HTTP/1.1\r\n\r\n", two, b"\0\1\2\r\n\r\n"]
+    lines = [b"GET /api/sessions HTTP/1.1\r\n\r\n", two, b"\0\1\2\r\n\r\n"]
     for line in lines:
         with socket.create_connection(("127.0.0.1", server.listener.port), 10) as connection:
             connection.sendall(line)

@@ -20,6 +20,7 @@ from sightline.errors import StoreError
 from sightline.log.stores import postgres_removal, tenant_statements
 from sightline.log.stores.tenants import Tenants
 from sightline.log.stores.work_schema import library_migrations, migrate
+from sightline.server import work_queue
 from sightline.server.tasks import Tasks
 from sightline.server.work import INDEX, RETENTION, SUMMARY, Job, Runner
 from sightline.server.work_queue import FleetWork
@@ -36,8 +37,9 @@ def stores(postgres: PostgresServer) -> Iterator[PostgresStores]:
 
 
 @pytest.fixture
-def start(stores: PostgresStores) -> Iterator[Start]:
-    """Start a server's background work. It ends with the test."""
+def start(stores: PostgresStores, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Start a server's background work. It ends with the test. What is done every hour is not done meanwhile."""
+    monkeypatch.setattr(work_queue, "_HOURLY", "0 0 29 2 *")
     with ExitStack() as stack:
 
         def begin(run: Runner, stores: PostgresStores = stores, **options: Any) -> FleetWork:

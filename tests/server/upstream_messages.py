@@ -99,7 +99,8 @@ def _turns(body: Json) -> list[Json]:
 
 def _check_message(message: Json, index: int, betas: str, *, last: bool) -> None:
     role, where = message.get("role"), f"messages.{index}"
-    demand(not (key := find_unknown(message, ("role", "content"))), f"{where}.{key}: Extra inputs are not permitted")
+    unknown = find_unknown(message, ("role", "content", "output_config"))  # the last of Claude Code since 2.1.325
+    demand(not unknown, f"{where}.{unknown}: Extra inputs are not permitted")
     demand(role in ("user", "assistant", "system"), f"{where}.role: Input should be 'user' or 'assistant'")
     if role == "system":
         demand(

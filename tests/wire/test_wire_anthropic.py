@@ -27,6 +27,30 @@ def rewritten(*messages: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "content": [text("Hi")]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": [text("one")]}]},
+        {"role": "assistant", "content": [text("Hello")]},
+    ],
+    ids=["user", "result", "assistant"],
+)
+def test_fields_of_a_message_are_written_again(message: dict[str, Any]) -> None:
+    """Claude Code has an `output_config` in its messages. Those that only a reply has are left out."""
+    asked = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]}
+    before = [{"role": "user", "content": [text("Do it")]}, *([asked] if "tool_use_id" in str(message) else [])]
+    given = message | {"output_config": {"effort": "high"}}
+    reply = {"id": "msg_1", "type": "message", "model": "m", "usage": {"input_tokens": 1}, "stop_reason": "end_turn"}
+    last = rewritten(*before, given | reply)[-1]
+    last["content"][-1].pop("cache_control", None)
+    assert {key: value for key, value in last.items() if key != "content"} == {
+        "role": message["role"],
+        "output_config": {"effort": "high"},
+    }
+    assert last["content"][0]["type"] == message["content"][0]["type"]
+
+
 def test_results_become_tool_messages_and_the_rest_a_user_message() -> None:
     """Each tool_result is one TOOL message, in order; text keeps its order in a USER message after them."""
     blocks = [

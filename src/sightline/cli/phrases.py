@@ -170,6 +170,7 @@ _PHRASES = {
     "store same": ("{id}: is there already", "{id}：目标中已有"),
     "store older": ("{id}: the target has more of it, nothing copied", "{id}：目标中的内容更新，未复制"),
     "store failed": ("{id}: {why}", "{id}：{why}"),
+    "store migrated": ("The tables in {where} have version {version}.", "{where} 中的表为版本 {version}。"),
     "store done": (
         "Sessions: {count:,}, saved code: {code:,}; from {source} to {target}",
         "{count:,} 个会话，{code:,} 份保存的代码，从 {source} 到 {target}",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from sightline.cli.options import Place, place, shared_options, with_json
-from sightline.cli.render import console, print_json, print_text, printable
+from sightline.cli.render import console, print_json, print_result, print_text, printable
 from sightline.errors import BadInput, SightlineError
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.postgres_database import is_address
@@ -122,6 +122,31 @@ def _copy_code(
         state = facts["state"]
         done.append(told(f"code {state}" if state in ("copied", "grown") else str(state), facts))
     return done
+
+
+@store.command(short_help="Make the tables of a database, or bring them forward.")
+@with_json
+def migrate(as_json: bool) -> None:
+    """Make the tables of the database, and those of background work, or bring them to this version.
+
+    Servers do so by themselves if their role may. Where it may not, run this as the owner of the tables: before the
+    first server starts, and before the first one of a newer version. What is done already is not done again.
+
+    \b
+    Examples:
+      sightline --store postgresql://owner@db.example/team store migrate
+      SIGHTLINE_STORE=postgresql://owner@db.example/team sightline store migrate --json
+    """
+    from sightline.log.stores.postgres import PostgresStores
+    from sightline.log.stores.postgres_schema import MIGRATIONS
+
+    here = place()
+    stores = here.database  # which makes our own tables
+    if not isinstance(stores, PostgresStores):
+        raise BadInput("name the database: --store postgresql://user@host/name, or SIGHTLINE_STORE")
+    stores.database.check_work()
+    facts = {"where": stores.where, "version": len(MIGRATIONS)}
+    print_result(here.words("store migrated", **facts), facts, as_json=as_json)
 
 
 def _stores(here: Place, given: str) -> PlacedStores:

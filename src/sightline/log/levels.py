@@ -29,6 +29,7 @@ from sightline.values.tokens import TokenCounter
 if TYPE_CHECKING:
     from sightline.shorten.levels import Shorter
 
+_AHEAD = 64  # rows before and after one whose entries are read with it
 _CACHED_ITEMS = 4096  # whose shortened texts stay in memory
 _ERROR_MARK = 3  # tokens: formats without a flag for a failed result say so in its text
 
@@ -83,6 +84,7 @@ class Reader(EntryReader):
         is_prompt = kind == Kind.SYSTEM and not self.timeline.is_by_program(row)
         if is_prompt or kind in (Kind.RECALL, Kind.WINDOW):
             return {Lod.GIST: NONE, Lod.SUMMARY: NONE}
+        self._read_ahead(row)
         item = self.item(row)
         if self.logged(row, lod) is not None:
             return {lod: self._short_tokens(item, self.rendition(row, lod))}
@@ -94,6 +96,16 @@ class Reader(EntryReader):
             gist = NONE
         made = {Lod.SUMMARY: summary, Lod.GIST: gist}
         return {each: tokens for each, tokens in made.items() if self.logged(row, each) is None}
+
+    def _read_ahead(self, row: int) -> None:
+        """Read the entries around a row at once, if most have no levels: the first sweep of a long log asks for all.
+
+        One at a time each would be a round trip to a database.
+        """
+        if not self.has_cached(row):
+            near = range(max(row - _AHEAD, 0), min(row + _AHEAD, len(self.timeline)))
+            if len(unmade := [each for each in near if self.timeline.gist[each] == UNMADE]) > _AHEAD:
+                self.prefetch(unmade)
 
     def _short_tokens(self, item: Item, text: str | None) -> int:
         return NONE if text is None else self.full_tokens(_shortened_parts(item, text))

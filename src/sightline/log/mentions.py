@@ -9,6 +9,7 @@ from sightline.values.items import Kind
 
 _RECENT = 300  # rows: an older mention says next to nothing about what is being worked on
 _MOST = 8  # earlier entries that one entry speaks of: the newest ones
+_AT_ONCE = 256  # entries that are read at once
 _LARGE_TEXT = 1 << 16  # characters: what so large a text names says little about it either
 
 
@@ -32,13 +33,21 @@ class Mentions:
         recent = timeline.rows_on(path, range(max(0, len(timeline) - _RECENT), len(timeline)))
         found: dict[int, int] = {}
         last: dict[str, int] = {}  # identifier → the row of the last entry that names it
-        for row in sorted({row - timeline.sub[row] for row in (*wanted, *recent)}):
+        ordered = sorted({row - timeline.sub[row] for row in (*wanted, *recent)})
+        for at, row in enumerate(ordered):
+            if at % _AT_ONCE == 0:
+                self._read_ahead(ordered[at : at + _AT_ONCE])
             names = self._named(row)
             for before in sorted({last[name] for name in names if name in last}, reverse=True)[:_MOST]:
                 found[before] = row
             last |= dict.fromkeys(names, row)
         firsts = ((row, row - timeline.sub[row]) for row in wanted)
         return {row: found[first] for row, first in firsts if first in found}
+
+    def _read_ahead(self, rows: list[int]) -> None:
+        """Read the entries of those that were not read yet at once: each alone would be a round trip to a database."""
+        if len(unknown := [row for row in rows if row not in self._names and row not in self._earlier]) > 1:
+            self._reader.prefetch(unknown)
 
     def _named(self, row: int) -> frozenset[str]:
         """The identifiers of the entry that begins with this row, very large texts and recalls excepted."""

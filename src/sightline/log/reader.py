@@ -26,6 +26,7 @@ from sightline.values.settings import Settings
 WRAP = 1000  # characters: a longer line is read as several, so that pages and ranges can be small in any text
 
 _CACHED_ENTRIES = 512  # those of a few turns, so that composing what was just appended reads nothing from disk
+_AT_ONCE = 64  # user messages that are read at once to be searched
 _LARGEST_CACHED = 1 << 16  # bytes of an entry: larger ones are not worth the memory
 _MANY_CALLS = 16  # of a message whose items stay decoded, because each of its calls is asked for by itself
 _CACHED_CALLS = 1 << 24  # bytes of such messages; the last one stays in any case
@@ -112,10 +113,17 @@ class EntryReader:
         """Read the entries of these rows at once, as many as stay in memory, because they will be needed next."""
         timeline = self.timeline
         spans = {Span(timeline.offset[row], timeline.length[row]): None for row in islice(rows, _CACHED_ENTRIES)}
+        for span in spans:
+            if span.offset in self._entries:
+                self._entries.move_to_end(span.offset)  # so that it is not the one that makes room
         wanted = [span for span in spans if span.offset not in self._entries and span.length < _LARGEST_CACHED]
         for span, line in zip(wanted, self.store.read_many(wanted), strict=True):
             with suppress(Damaged):  # who asks for it is told
                 self.cache(self._decode(line, span), span)
+
+    def has_cached(self, row: int) -> bool:
+        """Whether the entry of a row is in memory."""
+        return self.timeline.offset[row] in self._entries
 
     def cache(self, entry: Entry, span: Span) -> None:
         """Keep an entry in memory because it will be read again soon."""
@@ -217,8 +225,11 @@ class EntryReader:
 
     def constraint_rows(self, path: Path) -> Iterator[int]:
         """The user messages of a path that lay something down, the newest first. Each message is searched once."""
-        users = self.timeline.newest_of(Kind.USER)
-        return (row for row in self.timeline.rows_on(path, users) if self.has_constraints(row))
+        users = self.timeline.rows_on(path, self.timeline.newest_of(Kind.USER))
+        while some := list(islice(users, _AT_ONCE)):
+            if len(unsearched := [row for row in some if not self.timeline.state[row] & SEARCHED]) > 1:
+                self.prefetch(unsearched)
+            yield from (row for row in some if self.has_constraints(row))
 
     def has_constraints(self, row: int) -> bool:
         """Whether a row is a user message that lays something down."""

@@ -199,6 +199,7 @@ class Recall:
         """Return the best matching items, each with its passages. Writes nothing."""
         reader, results = self._journal.reader, []
         found = self._finder.matches(query, limit)
+        reader.prefetch(hit.row for hit in found.hits)
         for hit in found.hits:
             sources = tuple(self._sources(hit.row, found.terms, PAGE_TOKENS))
             text = reader.recall_text(RecallNote(sources, query), reader.locale)

@@ -25,7 +25,8 @@ class Refusal(NamedTuple):
 NO_TOKEN = Refusal(
     401, "no_token", "this server needs its token",
     "send it as X-Sightline-Token, or begin the path with /token/TOKEN; below /api also as Authorization: Bearer TOKEN "
-    "(it follows #token= in the address of the inspector that the server printed when it started)",
+    "(it is what SIGHTLINE_TOKEN said where the server was started; if that was not set, it follows #token= in the "
+    "address of the inspector that the server printed when it started)",
 )  # fmt: skip
 
 

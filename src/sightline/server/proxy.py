@@ -11,8 +11,7 @@ from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.agent.models.errors import overflow_tokens
-from sightline.errors import SessionNotFound, Unwritable
-from sightline.log.stores import DELETED
+from sightline.errors import DELETED, SessionNotFound, Unwritable
 from sightline.server.events import Event, Hub
 from sightline.server.exchange import Exchange
 from sightline.server.metrics import Metrics

@@ -119,9 +119,6 @@ class FleetWork:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), self._heartbeat if self.refused else _PAUSE)
 
-    def _make_tables(self) -> None:
-        self._database.check_work()
-
     async def _serve(self) -> None:
         """Send, watch and work until the end, or until the database is lost. Raises what a driver raises then."""
         app = self._make_app()

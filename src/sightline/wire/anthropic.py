@@ -4,11 +4,14 @@ Read: a user message with tool results becomes one TOOL message for each, then a
 Written: content is always a list of blocks, and the results of one assistant message are one user message. A system
 message inside the body is user text after "[system] ", because not every model accepts that role there. `is_error` is
 set if the result has an error word; the word itself is not sent. Blank text is left out, and a message that has nothing
-else says "[empty]". A file or image that this provider does not accept becomes a line of text with its name.
+else says "[empty]". A file or image that this provider does not accept becomes a line of text with its name. Fields
+of a message that are not known here are written with it again.
 """
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from sightline.values.items import (
     Blob,
@@ -40,6 +43,9 @@ BLOCKS = frozenset({
 })  # fmt: skip
 """Types of content blocks that only this format has, besides those of results."""
 
+_REPLY_FIELDS = (
+    "id", "type", "model", "usage", "stop_reason", "stop_sequence", "stop_details", "container", "context_management",
+)  # fmt: skip
 OUTPUT = 4_096  # of a reply if nobody said how many: the API demands a number, and every model takes this one
 OPENING = "[conversation continues]"  # the first message must be the user's
 SYSTEM = "[system] "
@@ -136,19 +142,32 @@ def _read_message(message: Any, where: str) -> list[Message]:
     match message:
         case {"role": "user", "content": content}:
             parts = common.parts_of(content, _user_block, where)
-            results = [Message(Role.TOOL, (part,)) for part in parts if isinstance(part, Result)]
+            found = [part for part in parts if isinstance(part, Result)]
             others = tuple(part for part in parts if not isinstance(part, Result))
-            return [*results, Message(Role.USER, others)] if others or not results else results
+            if found and not others:
+                found[-1] = replace(found[-1], parts=(*found[-1].parts, *_message_fields(message)))
+            results = [Message(Role.TOOL, (part,)) for part in found]
+            own = [] if found and not others else [Message(Role.USER, (*_message_fields(message), *others))]
+            return [*results, *own]
         case {"role": "assistant"}:
-            return [Message(Role.ASSISTANT, common.parts_of(message.get("content") or [], _assistant_block, where))]
+            parts = common.parts_of(message.get("content") or [], _assistant_block, where)
+            return [Message(Role.ASSISTANT, (*_message_fields(message), *parts))]
         case {"role": "system", "content": content}:
-            return [Message(Role.SYSTEM, common.parts_of(content, _user_block, where))]
+            parts = common.parts_of(content, _user_block, where)
+            return [Message(Role.SYSTEM, (*_message_fields(message), *parts))]
         case {"role": "user" | "system"}:
             raise common.bad_input(where, "no content", "text or a list of content blocks")
         case {"role": role}:
             raise common.bad_input(where, f"role {role!r}", "user, assistant, system")
         case _:
             raise common.bad_input(where, common.describe(message), "an object with role and content")
+
+
+def _message_fields(message: Json) -> tuple[Opaque, ...]:
+    """Return what a message has besides its content, such as the `output_config` of Claude Code. A reply that was put
+    into the list as it came has fields that no request may have.
+    """
+    return common.fields_part(NAME, "+message", common.other_fields(message, "role", "content", *_REPLY_FIELDS))
 
 
 def _user_block(block: Json) -> tuple[Part, ...]:
@@ -259,12 +278,21 @@ def write_messages(messages: Sequence[Message], breakpoints: Collection[int] = (
         else:
             role = "assistant" if message.role is Role.ASSISTANT else "user"
             written.append({"role": role, "content": blocks})
+        written[-1] |= _fields_of(message)
         last = message.role
         if number in breakpoints:
             targets.append(_last_cacheable(written[-1]["content"]))
     for target in targets:
         _mark(target)
     return written
+
+
+def _fields_of(message: Message) -> Json:
+    """Return the further fields of a message. One of the system is written as user text, which has none."""
+    if message.role is Role.SYSTEM:
+        return {}
+    parts = result_of(message).parts if message.role is Role.TOOL else message.parts
+    return common.fields_of(parts, NAME, "+message")
 
 
 def _message_blocks(message: Message) -> list[Json]:

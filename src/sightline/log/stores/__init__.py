@@ -16,9 +16,6 @@ from sightline.values.pattern import pattern
 _PLAIN = pattern(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 
 
-DELETED = "was deleted while it was open"  # the reason of an `Unwritable` after which a session is opened anew
-
-
 class Span(NamedTuple):
     """The place of a line in its store. Only the store that returned it knows what the numbers mean."""
 

@@ -7,6 +7,7 @@ from errno import ENOENT
 from pathlib import Path
 from typing import Protocol
 
+from sightline.errors import DELETED
 from sightline.values.file_lock import locked_file
 
 
@@ -87,7 +88,7 @@ class OsFile:
         if self._refusal is not None:
             raise self._refusal
         if os.fstat(self._fd).st_nlink == 0:  # data written now would be lost when the last process closes it
-            raise FileNotFoundError(ENOENT, "it was deleted while it was open")
+            raise FileNotFoundError(ENOENT, f"it {DELETED}")
 
     def sync(self) -> None:
         os.fsync(self._fd)

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from sightline.errors import Conflict, Locked, StoreError, Unsynced, Unwritable
+from sightline.errors import DELETED, Conflict, Locked, StoreError, Unsynced, Unwritable
 from sightline.log.entries import UNREADABLE, Tip, decode_tip, encode, is_intact
 from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips
 from sightline.log.stores.disk import Disk, DiskFile, OsDisk
@@ -174,7 +174,7 @@ class JsonlStore:
             if not self.tips.size and self._is_new():
                 yield
                 return
-            deleted = Unwritable(str(self.path), "it was deleted while it was open")
+            deleted = Unwritable(str(self.path), f"it {DELETED}")
             if self._is_new():
                 raise deleted
             with self._opened().locked(wait):

@@ -7,6 +7,7 @@ durable when it returns.
 """
 
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,29 +19,21 @@ from typing import TypeVar
 
 import msgspec
 
-from sightline.errors import BadInput, Conflict, Locked, SessionNotFound, StoreError, Unconfirmed, Unwritable
+from sightline.errors import DELETED, BadInput, Conflict, Locked, SessionNotFound, StoreError, Unconfirmed, Unwritable
 from sightline.log.entries import encode
-from sightline.log.stores import DELETED, Line, Make, Placement, Repairs, Span, Tips, Written, check_session_id
-from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, tenant_deleted
+from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips, Written, check_session_id
+from sightline.log.stores.postgres_begin import BEGIN, FIND, begin_values, find_values
+from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, Taken, tenant_deleted
 from sightline.log.stores.postgres_removal import remove_session
+from sightline.log.stores.postgres_repair import LAST_LINE, MEND, fitting_tips, last_head, tips_of
 from sightline.log.stores.sequence import number
-from sightline.log.stores.tenant_statements import MAY_BEGIN
-from sightline.values.decoders import decode_msgpack
 
 _PAGE_LINES, _PAGE_BYTES = 1_000, 4 << 20  # of a log that are read at once
 _MOST_BYTES = 16 << 20  # of lines in one statement; more are several statements of one transaction
 _WAIT = 30.0  # seconds for which an append is tried while others are faster
 _PAUSE = 0.02  # seconds at most between two of these attempts
 
-_SINCE = """(%s::timestamptz IS NULL OR EXISTS (
-        SELECT FROM {s}.tenant WHERE tenant = %s AND created = %s AND ended IS NULL
-    ))"""
-_FIND = f"SELECT session FROM {{s}}.session WHERE tenant = %s AND name = %s AND {_SINCE}"
 _TIPS = "SELECT lines, tips FROM {s}.session WHERE tenant = %s AND session = %s AND lines >= 0"  # below: deleted
-_BEGIN = f"""WITH live AS ({MAY_BEGIN}), made AS (
-        INSERT INTO {{s}}.session (tenant, name) SELECT %s, %s FROM live WHERE yes
-        ON CONFLICT DO NOTHING RETURNING session
-    ) SELECT session FROM made UNION ALL {_FIND} UNION ALL SELECT NULL FROM live WHERE NOT yes"""
 _MOVE = """UPDATE {s}.session SET lines = %s, bytes = bytes + %s, tips = %b, written = clock_timestamp(),
     stored = clock_timestamp() WHERE tenant = %s AND session = %s AND lines = %s RETURNING session"""
 _ADD = """INSERT INTO {s}.entry (tenant, session, seq, data)
@@ -77,8 +70,9 @@ _CONTAINING = """SELECT name FROM unnest(%s::text[]) WITH ORDINALITY AS asked (n
         SELECT FROM {s}.entry WHERE entry.tenant = session.tenant AND entry.session = session.session
         AND position(%b::bytea IN data) > 0
     ) ORDER BY place LIMIT 1"""
-_HAS = f"{_FIND} AND lines > 0"
+_HAS = f"{FIND} AND lines > 0"
 _DATE = "UPDATE {s}.session SET written = %s WHERE tenant = %s AND name = %s AND lines > 0 RETURNING session"
+logger = logging.getLogger("sightline")
 T = TypeVar("T")
 
 
@@ -103,8 +97,11 @@ class PostgresStore:
                     entries = number(make, branch, expected_head, tips)
                 except Conflict:
                     self._read_tips()
-                    if self.tips.size == first:
+                    head = self.tips.heads.get(branch)
+                    if self.tips.size == first and last_head(self.read_many, first, branch) == head:
                         raise
+                    if self.tips.size == first:  # what the row names last was damaged: nobody could go on from it
+                        self._mend(first)
                     continue
                 lines = [encode(entry) for entry in entries]
                 tips.size = first + len(lines)
@@ -126,6 +123,9 @@ class PostgresStore:
             try:
                 done = self._send(first, lines, tips)
                 break
+            except Taken:  # the row is older than the lines
+                self._mend(first)
+                return False
             except Failed as error:
                 raise Unwritable(self._where, str(error)) from error
             except Lost as error:
@@ -161,17 +161,15 @@ class PostgresStore:
     def _begin(self) -> None:
         """Make the session's row, if this handle has none yet. Without lines it is not listed."""
         while self._key is None:  # again, if another process has just made it: this statement did not see that
-            tenant, since = self._tenant, self._database.address.since
-            values = (since, since, tenant, tenant, self.session_id, *_asked(self._database, self.session_id))
-            found = [key for (key,) in self._change(_BEGIN, values)]
+            found = [key for (key,) in self._change(BEGIN, begin_values(self._database, self.session_id))]
             if None in found:
-                raise Unwritable(self._where, tenant_deleted(tenant))
+                raise Unwritable(self._where, tenant_deleted(self._tenant))
             self._key = found[0] if found else None
 
     def _find(self) -> int | None:
         """The key of the session; None if nothing was written to it yet."""
         if self._key is None:
-            found = self._read(_FIND, _asked(self._database, self.session_id))
+            found = self._read(FIND, find_values(self._database, self.session_id))
             self._key = found[0][0] if found else None
         return self._key
 
@@ -183,9 +181,23 @@ class PostgresStore:
     def _read_row(self) -> bool:
         """Read the session's row into `tips`. False: it is there no longer."""
         found = self._read(_TIPS, (self._tenant, self._key))
-        for lines, tips in found:
-            self.tips = decode_msgpack(tips, Tips) if lines else Tips()
+        for lines, data in found:
+            if (tips := fitting_tips(lines, data)) is not None:
+                self.tips = tips
+            else:
+                self._mend(lines)
         return bool(found)
+
+    def _mend(self, lines: int) -> None:
+        """Make what the session's row says of its lines again, if it still has so many. `tips` are of it then."""
+        key = (self._tenant, self._key)
+        [(last, size)] = self._read(LAST_LINE, key)
+        count = max(last, lines)  # those that are missing at the end were written
+        self.tips = Tips(size=count)
+        self.tips = tips_of(self.raw_lines(), count)
+        logger.warning("the row of session %r did not fit its lines, and is made again from them", self.session_id)
+        with suppress(Unwritable):  # who may only read has read the lines
+            self._change(MEND, (count, size, msgspec.msgpack.encode(self.tips), *key, lines))
 
     def _deleted(self) -> Unwritable:
         return Unwritable(self._where, f"session {self.session_id!r} {DELETED}")
@@ -365,14 +377,8 @@ class PostgresStores:
             raise Unwritable(self.where, str(error)) from error
 
     def _key(self, session_id: str, *, wait: bool = True) -> int | None:
-        sql, values = self.database.sql(_HAS), _asked(self.database, check_session_id(session_id))
+        sql, values = self.database.sql(_HAS), find_values(self.database, check_session_id(session_id))
         return next((key for (key,) in self.database.read(sql, values, wait=wait)), None)
-
-
-def _asked(database: Database, session_id: str) -> tuple[object, ...]:
-    """The values of `_FIND`."""
-    tenant, since = database.address.tenant, database.address.since
-    return tenant, session_id, since, tenant, since
 
 
 def _text(data: bytes) -> str:

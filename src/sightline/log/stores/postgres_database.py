@@ -57,6 +57,10 @@ class Failed(Exception):
     """The database refused a statement. Nothing of it was done."""
 
 
+class Taken(Failed):
+    """It was refused because there is a row of this key."""
+
+
 class Address(NamedTuple):
     """Where a database is, as `postgresql://…` says it. `place` and `shown` have no secrets: they are for people."""
 
@@ -220,7 +224,8 @@ class Database:
             if connection.closed or not is_entered or isinstance(error, _gone()):
                 connection.close()
                 raise Lost(self._why(error), sent=is_entered) from error
-            raise Failed(self._why(error)) from error
+            is_taken = isinstance(error, psycopg.errors.UniqueViolation)
+            raise (Taken if is_taken else Failed)(self._why(error)) from error
         finally:
             pool.putconn(connection)
 
@@ -237,12 +242,14 @@ class Database:
         return connection
 
     def check_work(self) -> None:
-        """Raise WorkRefused if our role may not do background work, StoreError if nobody can."""
+        """Make all tables that are missing. Raises WorkRefused if our role may do no background work, StoreError."""
         import psycopg
 
         with self.connect() as connection:
             try:
                 migrate(connection, self.address.schema)  # which makes the schema
+                if not work_schema.is_installed():
+                    return
                 work_schema.migrate(connection, self.address.schema)
                 work_schema.check_rights(connection, self.address.schema)
             except psycopg.Error as error:

@@ -37,7 +37,7 @@ class WorkRefused(StoreError):
         self.why = why
         super().__init__(
             f"the database does not let this role do background work ({why}): as the owner of the tables run "
-            "`sightline tenant list`, then the GRANTs of docs/tenants.md"
+            "`sightline store migrate`, then the GRANTs of docs/tenants.md"
         )
 
 
