@@ -13,12 +13,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from sightline.errors import BadInput, StoreError
+from sightline.log.stores import work_schema
 from sightline.log.stores.postgres_schema import migrate, quoted
 
 if TYPE_CHECKING:
@@ -81,6 +83,7 @@ class Address(NamedTuple):
     tenant: str = "default"
     pool: int = _POOL
     told: str = ""  # what errors call the database, if their reader is not to know where it is
+    since: datetime | None = None  # when the tenant was created; None: nobody looked
 
     @property
     def shown(self) -> str:
@@ -152,13 +155,14 @@ class Database:
             raise BadInput(f"the address {self.address.shown} has a parameter that libpq does not know") from None
         self._shared, self._is_view, self._operator = _Pool(), False, ""
 
-    def for_tenant(self, tenant: str, told: str = "") -> Self:
+    def for_tenant(self, tenant: str, told: str = "", since: datetime | None = None) -> Self:
         """The same connections for another tenant. `close` of what is returned does nothing. Raises BadInput.
 
-        `told`: errors call the database so, and do not repeat what it said.
+        `told`: errors call the database so, and do not repeat what it said. `since`: when the tenant was created. Then
+        nothing is begun for a later tenant of the same name.
         """
         view = self._view(check_tenant(tenant))
-        view.address = view.address._replace(told=told)
+        view.address = view.address._replace(told=told, since=since)
         return view
 
     def for_operator(self) -> Self:
@@ -167,7 +171,8 @@ class Database:
 
     def _view(self, tenant: str, operator: str = "") -> Self:
         view = copy(self)
-        view.address, view._is_view, view._operator = self.address._replace(tenant=tenant), True, operator
+        view.address = self.address._replace(tenant=tenant, since=None)
+        view._is_view, view._operator = True, operator
         return view
 
     def sql(self, text: str) -> bytes:
@@ -260,9 +265,9 @@ class Database:
                 raise (Failed(_said(error)) if is_new else Lost(_said(error), sent=False)) from error
             if connection.closed or not is_entered or isinstance(error, _gone()):
                 connection.close()
-                raise Lost(_said(error), sent=is_entered) from error
+                raise Lost(self._why(error), sent=is_entered) from error
             is_taken = isinstance(error, psycopg.errors.UniqueViolation)
-            raise (Taken if is_taken else Failed)(_said(error)) from error
+            raise (Taken if is_taken else Failed)(self._why(error)) from error
         finally:
             pool.putconn(connection)
 
@@ -277,6 +282,20 @@ class Database:
         except psycopg.Error as error:
             raise StoreError(f"cannot reach {self.address.shown}: {self._why(error)}") from error
         return connection
+
+    def check_work(self) -> None:
+        """Make all tables that are missing. Raises WorkRefused if our role may do no background work, StoreError."""
+        import psycopg
+
+        with self.connect() as connection:
+            try:
+                migrate(connection, self.address.schema)  # which makes the schema
+                if not work_schema.is_installed():
+                    return
+                work_schema.migrate(connection, self.address.schema)
+                work_schema.check_rights(connection, self.address.schema)
+            except psycopg.Error as error:
+                raise StoreError(f"cannot look at the queue in {self.address.shown}: {self._why(error)}") from error
 
     def _why(self, error: BaseException) -> str:
         return type(error).__name__ if self.address.told else _said(error)
@@ -305,6 +324,9 @@ class Database:
                 migrate(connection, self.address.schema)
             except psycopg.Error as error:
                 raise StoreError(f"cannot make our tables in {self.address.shown}: {self._why(error)}") from error
+            if work_schema.is_installed():
+                with suppress(StoreError, psycopg.Error):  # whoever does background work is told, and tells it
+                    work_schema.migrate(connection, self.address.schema)
         return ConnectionPool(
             self.address.conninfo, min_size=0, max_size=self.address.pool, kwargs={"autocommit": True},
             configure=_limit, name="sightline", num_workers=1, max_idle=60.0, reconnect_timeout=_WAIT, open=True,
@@ -330,6 +352,11 @@ def check_tenant(name: str) -> str:
     if not name or "\0" in name or name != name.encode("utf-8", "replace").decode():
         raise BadInput("a tenant has a name of one character or more")
     return name
+
+
+def tenant_deleted(name: str) -> str:
+    """Say why nothing can be begun for a tenant."""
+    return f"the tenant {name!r} was deleted"
 
 
 def _limit(connection: "Connection[Any]") -> None:
