@@ -46,10 +46,10 @@ def worker(jobs: int, summary_model: str | None) -> None:
     from sightline.cli.serve import log_as_json
 
     here = place()
-    if here.database is None:
+    if here.store is None:
         raise BadInput(here.words("worker store"))
-    work = make_work(here, jobs, find_summarizer(here, summary_model))
     log_as_json()
+    work = make_work(here, jobs, find_summarizer(here, summary_model))
     with working(work):
         print_text(error_console(), here.words("worker works", where=here.stores.where))
         with suppress(KeyboardInterrupt):
@@ -77,7 +77,7 @@ def make_work(here: Place, jobs: int, summarizer: "Summarizer | None") -> "Work 
     from sightline.server.tasks import Tasks
     from sightline.server.work import LocalWork
 
-    stores = here.database
+    stores = here.awaited_database
     tasks = Tasks(
         Path(here.project).resolve(), root=Path(here.root) if here.root else None, stores=stores, model=summarizer
     )

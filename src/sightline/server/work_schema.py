@@ -30,6 +30,7 @@ def migrate(connection: "Connection[Any]", schema: str, migrations: dict[str, st
     if _last_done(connection, schema) == max(known):
         return
     with connection.transaction():
+        connection.execute("SET LOCAL statement_timeout = 0")  # a migration of many rows takes as long as it takes
         connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"sightline.work.{schema}",))
         done = _last_done(connection, schema)
         if done > max(known):
