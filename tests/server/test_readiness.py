@@ -52,7 +52,8 @@ def test_a_database_that_cannot_be_written_is_not_ready(change: str) -> None:
                 why_not(stores)
             assert "read-only" in why_not(stores) or "INSERT" in why_not(stores)
             admin.execute("ALTER ROLE tests RESET default_transaction_read_only; GRANT INSERT ON entry TO tests")
-            assert why_not(stores) == ""
+            while why_not(stores):
+                pass  # the pool may have made a connection before that
     finally:
         server.delete()
 
