@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from sightline.errors import BadInput, StoreError
-from sightline.log.stores.postgres_reach import is_away
+from sightline.log.stores.postgres_reach import check_own, is_away
 from sightline.log.stores.postgres_schema import migrate, quoted
 
 if TYPE_CHECKING:
@@ -325,6 +325,7 @@ class Database:
 
         with self.connect() as connection:
             try:
+                check_own(connection, self.address.conninfo)
                 migrate(connection, self.address.schema)
             except psycopg.Error as error:
                 raise StoreError(f"cannot make our tables in {self.address.shown}: {self._why(error)}") from error
