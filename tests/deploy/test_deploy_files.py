@@ -15,10 +15,12 @@ import yaml
 
 from docs_page import ROOT
 from sightline.cli.main import app
+from sightline.server.work import GRACE
 
 DEPLOY = ROOT / "deploy"
 PAGES = [ROOT / "docs" / name for name in ("operations.md", "postgres.md")]
 STOP_LOG = 5  # seconds that a server needs at most to log what it abandons
+STOP_WORK = 3 * GRACE  # and to end its background work
 # systemdlint reads a mask as a mode, and wants a setting that only services with cgroups of their own need.
 NOT_MEANT = {"[Security.UMaskOW]", "[Security.Delegate]"}
 
@@ -134,7 +136,7 @@ def test_nobody_is_killed_before_the_end() -> None:
         "sightline@.service": int(re.findall(r"TimeoutStopSec=(\d+)", unit)[0]),
     }
     for place, wait in waits.items():
-        needs = option(commands[place], "--drain") + option(commands[place], "--finish") + STOP_LOG
+        needs = option(commands[place], "--drain") + option(commands[place], "--finish") + STOP_LOG + STOP_WORK
         assert needs < wait, place
 
 

@@ -59,8 +59,10 @@ class ServeProcess:
             pass_fds=given,
         )  # fmt: skip
         assert self._process.stderr is not None
-        found = re.search(r"http://[\d.]+:\d+", line := self._process.stderr.readline())
-        assert found, f"the server did not say its address: {line}"
+        self.before: list[str] = []  # printed before the address
+        while not (found := re.search(r"http://[\d.]+:\d+", line := self._process.stderr.readline())):
+            assert line, f"the server did not say its address: {self.before}"
+            self.before.append(line)
         self.url = found[0]
         self._reader = threading.Thread(target=self._read, args=(self._process.stderr,))
         self._reader.start()

@@ -290,3 +290,14 @@ def test_migrations_of_a_newer_library_are_done_once(stores: PostgresStores, sta
             migrate(connection, stores.database.address.schema, newer)
         count = connection.execute(stores.database.sql("SELECT count(*) FROM {s}.two")).fetchall()
     assert count == [(0,)]
+
+
+def test_a_migration_of_the_queue_may_take_long(stores: PostgresStores, start: Start) -> None:
+    """The limit of a statement does not hold for it, as it does not for those of our own tables."""
+    start(Recorder())
+    newer = {**library_migrations(), "99.00.00_01_slow": "SELECT pg_sleep(0.2)"}
+    with closing(stores.database.connect()) as connection:
+        connection.execute("SET statement_timeout = 100")
+        migrate(connection, stores.database.address.schema, newer)
+        with pytest.raises(StoreError, match="newer version"):
+            migrate(connection, stores.database.address.schema)

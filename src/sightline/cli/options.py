@@ -1,5 +1,6 @@
 """The options that several commands share, and the project and sessions that they name."""
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -89,6 +90,11 @@ class Place(NamedTuple):
         return self.stores
 
     @property
+    def awaited_database(self) -> PlacedStores | None:
+        """As `database`, for a process that goes on. One that cannot be reached now is told in the log."""
+        return _awaited(self.store) if self.store else None
+
+    @property
     def folder(self) -> Folder:
         """The project's own files on this machine: its sessions, unless they are in a database, and what is typed."""
         return Folder(self.project, self.root)
@@ -152,6 +158,17 @@ def _database(address: str) -> PlacedStores:
     from sightline.log.stores.postgres import PostgresStores
 
     return PostgresStores(address)
+
+
+@cache
+def _awaited(address: str) -> PlacedStores:
+    from sightline.log.stores.postgres_database import Unreachable
+
+    try:
+        _database(address).sessions()
+    except Unreachable as error:
+        logging.getLogger("sightline.server").warning("not ready, waits for the database: %s", error)
+    return _database(address)
 
 
 def _has(stores: PlacedStores, given: str) -> bool:

@@ -120,8 +120,9 @@ def serve(
         host, port = sockets[0].getsockname()[:2]
     token = _operator_token(host, here) if tenants else announce_token(here, host)
     config = _config(here, host, window, economy, upstreams, token.hashed)
+    log_as_json()
     work = make_work(here, jobs, find_summarizer(here, summary_model))
-    config = replace(config, work=work, summaries=summary_model is not None)
+    config = replace(config, stores=here.awaited_database, work=work, summaries=summary_model is not None)
     if port and (own := [each for each in config.upstreams.values() if _is_here(each, port)]):
         raise BadInput(here.words("serve own upstream", address=own[0]))
     if port and not sockets and not _is_free(host, port):
@@ -142,7 +143,6 @@ def serve(
         notify("READY=1", os.environ)
 
     listener.on_start = announce
-    log_as_json()
     with working(work):
         listener.run()
 
@@ -173,7 +173,7 @@ def wrap(window: int | None, economy: str, upstreams: tuple[str, ...], command: 
         raise BadInput(here.words("wrap no command", command=command[0]))
     token = make_token()  # nobody asks for sessions here, but an upstream may need protection
     config = _config(here, "127.0.0.1", window, economy, upstreams, token.hashed)
-    listener, totals = make_listener(config)
+    listener, totals = make_listener(replace(config, stores=here.database))
     with running(listener) as port:
         address = _for_agents(f"http://127.0.0.1:{port}", config, token.text)
         status = _run_child(_told(command, address), _variables(address))
@@ -208,7 +208,7 @@ def _config(
         known[name] = address
     root = Path(here.root) if here.root else None
     return Config(
-        folder=Path(here.project).resolve(), root=root, stores=here.database, upstreams=known, window=window,
+        folder=Path(here.project).resolve(), root=root, upstreams=known, window=window,
         economy=economy, host=host, token_hash=token_hash, everywhere=is_loopback(host) and not here.store,
     )  # fmt: skip
 

@@ -46,11 +46,11 @@ def worker(jobs: int, summary_model: str | None) -> None:
     from sightline.cli.serve import log_as_json
 
     here = place()
-    if here.database is None:
+    if here.store is None:
         raise BadInput(here.words("worker store"))
     _check_rights(here)
-    work = make_work(here, jobs, find_summarizer(here, summary_model))
     log_as_json()
+    work = make_work(here, jobs, find_summarizer(here, summary_model))
     with working(work):
         print_text(error_console(), here.words("worker works", where=here.stores.where))
         with suppress(KeyboardInterrupt):
@@ -63,10 +63,10 @@ def _check_rights(here: Place) -> None:
     from sightline.log.stores.postgres import PostgresStores
     from sightline.log.stores.work_schema import WorkRefused, is_installed
 
-    if not is_installed() or not isinstance(here.database, PostgresStores):
+    if not is_installed() or not isinstance(here.stores, PostgresStores):
         return
     try:
-        here.database.database.check_work()
+        here.stores.database.check_work()
     except WorkRefused:
         raise
     except StoreError:
@@ -94,7 +94,7 @@ def make_work(here: Place, jobs: int, summarizer: "Summarizer | None") -> "Work 
     from sightline.server.tasks import Tasks
     from sightline.server.work import LocalWork
 
-    stores = here.database
+    stores = here.awaited_database
     tasks = Tasks(
         Path(here.project).resolve(), root=Path(here.root) if here.root else None, stores=stores, model=summarizer
     )

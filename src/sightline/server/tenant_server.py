@@ -60,12 +60,12 @@ def create_tenants_app(config: Config, *, make_mcp: MakeMcp | None = None, trans
 
     Raises:
         BadInput: there is no database.
-        StoreError: it cannot be reached, or its role passes row-level security by.
+        StoreError: it refuses us, or its role passes row-level security by. One that cannot be reached is waited for.
     """
     if not isinstance(config.stores, PostgresStores):
         raise BadInput("tenants are in a database: name it with --store postgresql://…")
     server = _TenantServer(config, config.stores, make_mcp, transport)
-    server.tenants.check_guarded()
+    server.tenants.require_guarded()
     return server.app()
 
 

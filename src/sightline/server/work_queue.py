@@ -202,10 +202,11 @@ class FleetWork:
         """Return the library's application: its connections, its one task, and what is done every hour."""
         from procrastinate import App, PsycopgConnector
 
-        schema = f"SET search_path TO {quoted(self._database.address.schema)}".encode()
+        path = quoted(self._database.address.schema)
+        settings = f"SET search_path TO {path}; SET default_transaction_isolation TO 'read committed'".encode()
 
         async def configure(connection: "AsyncConnection[Any]") -> None:
-            await connection.execute(schema)
+            await connection.execute(settings)
             await connection.commit()
 
         connector = PsycopgConnector(

@@ -21,6 +21,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from sightline.errors import BadInput, StoreError
 from sightline.log.stores import work_schema
+from sightline.log.stores.postgres_reach import check_own, is_away
 from sightline.log.stores.postgres_schema import migrate, quoted
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ _WRITABLE = """SELECT pg_is_in_recovery() OR current_setting('transaction_read_o
 Rows = list[tuple[Any, ...]]
 Values = Sequence[Any] | Mapping[str, Any]  # of a statement's %s, or of its %(name)s
 T = TypeVar("T")
+
+
+class Unreachable(StoreError):
+    """The database does not answer, or none of several can be written: it may be there later."""
 
 
 class Lost(Exception):
@@ -136,6 +141,8 @@ class _Pool:
         self.opened: ConnectionPool[Connection[Any]] | None = None
         self.owner = 0  # the process that has the pool: a fork needs its own
         self.closer: weakref.finalize[..., Any] | None = None
+        self.check: Callable[[Connection[Any]], None] | None = None  # raises StoreError if it may not be used
+        self.unreachable: tuple[float, BaseException] | None = None  # when it was not reached, and what libpq said
         self.settings: weakref.WeakKeyDictionary[Connection[Any], tuple[str, str]] = weakref.WeakKeyDictionary()
 
 
@@ -280,7 +287,8 @@ class Database:
             _limit(connection)
             self._set(connection)
         except psycopg.Error as error:
-            raise StoreError(f"cannot reach {self.address.shown}: {self._why(error)}") from error
+            kind = Unreachable if is_away(self.address.conninfo, error) else StoreError
+            raise self._unreached(error, kind) from error
         return connection
 
     def check_work(self) -> None:
@@ -297,6 +305,13 @@ class Database:
             except psycopg.Error as error:
                 raise StoreError(f"cannot look at the queue in {self.address.shown}: {self._why(error)}") from error
 
+    def require(self, check: "Callable[[Connection[Any]], None]") -> None:
+        """Have this asked when the database is first reached. If it raises StoreError, nothing is done with it."""
+        self._shared.check = check
+
+    def _unreached(self, error: BaseException, kind: type[StoreError] = Unreachable) -> StoreError:
+        return kind(f"cannot reach {self.address.shown}: {self._why(error)}")
+
     def _why(self, error: BaseException) -> str:
         return type(error).__name__ if self.address.told else _said(error)
 
@@ -310,7 +325,15 @@ class Database:
         shared = self._shared
         with shared.lock:
             if shared.opened is None or shared.owner != os.getpid():
-                shared.opened = self._open()
+                if shared.unreachable is not None and time.monotonic() - shared.unreachable[0] < _WAIT:
+                    raise self._unreached(
+                        shared.unreachable[1]
+                    )  # who waited for the lock need not wait for the network
+                try:
+                    shared.opened = self._open()
+                except Unreachable as error:
+                    shared.unreachable = time.monotonic(), error.__cause__ or error
+                    raise
                 shared.owner, shared.closer = os.getpid(), weakref.finalize(shared, shared.opened.close)
             return shared.opened
 
@@ -321,9 +344,12 @@ class Database:
 
         with self.connect() as connection:
             try:
+                check_own(connection, self.address.conninfo)
                 migrate(connection, self.address.schema)
             except psycopg.Error as error:
                 raise StoreError(f"cannot make our tables in {self.address.shown}: {self._why(error)}") from error
+            if self._shared.check is not None:
+                self._shared.check(connection)
             if work_schema.is_installed():
                 with suppress(StoreError, psycopg.Error):  # whoever does background work is told, and tells it
                     work_schema.migrate(connection, self.address.schema)

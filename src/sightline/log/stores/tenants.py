@@ -7,15 +7,19 @@ clocks of servers need not agree. Nothing here is kept in the process: every ser
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sightline.errors import BadInput, StoreError
 from sightline.log.stores import tenant_statements as statements
-from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, Values, check_tenant
+from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, Unreachable, Values, check_tenant
 from sightline.log.stores.postgres_removal import remove_sessions, sweep
 from sightline.values.pattern import pattern
+
+if TYPE_CHECKING:
+    from psycopg import Connection
 
 NOTICE_SECONDS = 5.0  # within which every server notices that a token was revoked or a limit changed
 AUDIT_DAYS = 400  # for which the audit trail is kept
@@ -122,13 +126,21 @@ class Tenants:
         [(role, is_active)] = self._ask(self._operator, statements.ACTIVE, (self._operator.address.schema,))
         return "" if is_active else str(role)
 
+    def require_guarded(self) -> None:
+        """As `check_guarded`. If the database cannot be reached now, it is checked before it is first used."""
+
+        def check(connection: "Connection[Any]") -> None:
+            values = (self._operator.address.schema,)
+            [(role, is_active)] = connection.execute(self._operator.sql(statements.ACTIVE), values).fetchall()
+            _check_active("" if is_active else str(role))
+
+        self._database.require(check)
+        with suppress(Unreachable):
+            self.check_guarded()
+
     def check_guarded(self) -> None:
         """Raise StoreError if the role of this connection passes row-level security by."""
-        if role := self.unguarded_role():
-            raise StoreError(
-                f"the database's role {role!r} passes row-level security by, so a mistake could show one tenant's rows "
-                "to another; connect as an ordinary role (no superuser, no BYPASSRLS): docs/tenants.md has the commands"
-            )
+        _check_active(self.unguarded_role())
 
     # ------------------------------------------------------------------ tenants
 
@@ -319,6 +331,15 @@ class Tenants:
             raise StoreError(f"{self._operator.address.place} was lost: {error}{unknown}") from error
         except Failed as error:
             raise StoreError(f"{self._operator.address.place} refused: {error}") from error
+
+
+def _check_active(role: str) -> None:
+    """Raise StoreError if there is a role that passes row-level security by."""
+    if role:
+        raise StoreError(
+            f"the database's role {role!r} passes row-level security by, so a mistake could show one tenant's rows "
+            "to another; connect as an ordinary role (no superuser, no BYPASSRLS): docs/tenants.md has the commands"
+        )
 
 
 def check_name(name: str) -> str:

@@ -77,6 +77,7 @@ def _migrate(connection: "Connection[Any]", schema: str, migrations: dict[str, s
         return
     known = library_migrations() if migrations is None else migrations
     with connection.transaction():
+        connection.execute("SET LOCAL statement_timeout = 0")  # a migration of many rows takes as long as it takes
         connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"sightline.work.{schema}",))
         done = _last_done(connection, schema)
         if done > newest:
