@@ -15,6 +15,7 @@ import yaml
 
 from docs_page import ROOT
 from sightline.cli.main import app
+from sightline.server.uploads import MOST_WAITING
 
 DEPLOY = ROOT / "deploy"
 PAGES = [ROOT / "docs" / name for name in ("operations.md", "postgres.md")]
@@ -166,3 +167,14 @@ def test_the_load_balancer_asks_who_is_ready() -> None:
     assert "hdr Host localhost" in text  # without a Host no request is answered
     assert "server:8787" in text
     assert "server" in documents("compose.yaml")[0]["services"]
+
+
+def test_uploads_have_room_outside_of_the_memory() -> None:
+    """Files that wait for their import lie in /tmp: a volume that holds what a process may take."""
+    server = documents("compose.yaml")[0]["services"]["server"]
+    assert [each for each in server["volumes"] if each.endswith(":/tmp")]
+    assert not [each for each in server["tmpfs"] if each.startswith("/tmp")]
+    pod = documents("kubernetes.yaml")[0]["spec"]["template"]["spec"]
+    [tmp] = [each["emptyDir"] for each in pod["volumes"] if each["name"] == "tmp"]
+    assert "medium" not in tmp
+    assert int(tmp["sizeLimit"].removesuffix("Gi")) << 30 > MOST_WAITING
