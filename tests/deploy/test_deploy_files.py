@@ -178,3 +178,15 @@ def test_uploads_have_room_outside_of_the_memory() -> None:
     [tmp] = [each["emptyDir"] for each in pod["volumes"] if each["name"] == "tmp"]
     assert "medium" not in tmp
     assert int(tmp["sizeLimit"].removesuffix("Gi")) << 30 > MOST_WAITING
+
+
+def test_who_uploads_a_file_asks_the_same_server_for_its_import() -> None:
+    """Only that one knows how far it is. Everything else goes to any server."""
+    text = (DEPLOY / "haproxy.cfg").read_text()
+    everything, imports = text.split("\nbackend ")[1:]
+    assert "use_backend imports if { path_sub /api/imports }" in text
+    assert "balance leastconn" in everything
+    assert "balance source" in imports
+    assert everything.splitlines()[2:7] == imports.splitlines()[3:8]
+    service = next(each for each in documents("kubernetes.yaml") if each["kind"] == "Service")
+    assert service["spec"]["sessionAffinity"] == "ClientIP"

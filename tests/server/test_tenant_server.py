@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from tenant_servers import Tenancy
+from test_tenant_isolation import transcript
 
 from postgres_server import PostgresServer
 from sightline import PostgresStores
@@ -98,3 +99,35 @@ def test_a_server_for_tenants_needs_a_database_that_guards_them(tmp_path: Path, 
         done = CliRunner().invoke(app, ["--lang", language, "serve", "--tenants"])
         assert done.exit_code == 1
         assert words in done.output + done.stderr
+
+
+def test_any_server_answers_an_mcp_client(tmp_path: Path, postgres: PostgresServer) -> None:
+    """A client begins at one server and goes on at another, whatever name of a connection it shows: none is kept."""
+    accept = {"accept": "application/json, text/event-stream"}
+    about = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    ask = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    with Tenancy(tmp_path, postgres, servers=2) as tenancy:
+        tenancy.tenant("acme")
+        one, two = tenancy.client("acme"), tenancy.client("acme", server=1)
+        begun = one.post("/api/mcp", json=begin, headers=accept)
+        assert begun.status_code == 200
+        assert "mcp-session-id" not in begun.headers
+        for shown in ({}, {"mcp-session-id": "0" * 32}):
+            answered = two.post("/api/mcp", json=ask, headers={**accept, **shown})
+            assert answered.status_code == 200
+            assert "search_sessions" in answered.text
+
+
+def test_a_server_says_who_knows_an_import(tmp_path: Path, postgres: PostgresServer) -> None:
+    """Another one than runs it: where it is known, and where its sessions are."""
+    with Tenancy(tmp_path, postgres, servers=2) as tenancy:
+        tenancy.tenant("acme")
+        one, two = tenancy.client("acme"), tenancy.client("acme", server=1)
+        made = one.post("/api/imports/upload?name=talk.jsonl", content=transcript("acme", "Hello.")).json()
+        unknown = two.get(f"/api/imports/{made['id']}")
+        assert unknown.status_code == 404
+        assert "known only to the server that runs it" in unknown.json()["error"]["message"]
+        while one.get(f"/api/imports/{made['id']}").json()["state"] == "running":
+            pass
+        assert two.get("/api/sessions").json()["total"] == 1

@@ -153,5 +153,8 @@ async def get_import(asked: Asked) -> ImportFacts:
     """Return one import, and how far it is."""
     found = asked.server.imports.get(asked.path["import"])
     if found is None:
-        raise NotFound(f"no import {asked.path['import'][:40]!r}; GET /api/imports lists the last ones")
+        raise NotFound(
+            f"no import {asked.path['import'][:40]!r} at this server; GET /api/imports lists its last ones. An import "
+            "is known only to the server that runs it; the sessions it makes are in GET /api/sessions of every server"
+        )
     return found
