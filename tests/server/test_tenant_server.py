@@ -1,6 +1,6 @@
 """A server for tenants as a whole: whom it refuses to start for, and what is left of a tenant that was deleted."""
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,8 @@ from sightline.cli.main import app
 from sightline.errors import BadInput, SessionNotFound, StoreError, Unwritable
 from sightline.log.stores import Span
 from sightline.log.stores.postgres import PostgresStore
+from sightline.log.stores.postgres_database import Lost
+from sightline.log.stores.tenants import Tenants
 from sightline.server.config import Config
 from sightline.server.tenant_server import create_tenants_app
 from sightline.testing.stores import append, said
@@ -131,3 +133,18 @@ def test_a_server_says_who_knows_an_import(tmp_path: Path, postgres: PostgresSer
         while one.get(f"/api/imports/{made['id']}").json()["state"] == "running":
             pass
         assert two.get("/api/sessions").json()["total"] == 1
+
+
+def test_no_tenant_takes_all_connections(postgres: PostgresServer) -> None:
+    """One that uses all that it may have leaves some for the others, and for looking up tokens."""
+    with closing(PostgresStores(f"{postgres.url()}&pool=4")) as stores, ExitStack() as held:
+        views = [stores.for_tenant("acme", told="this server").database for _ in range(3)]
+        for view in views[:2]:
+            held.enter_context(view.connection())
+        with pytest.raises(Lost, match="that a tenant may have"), views[2].connection():
+            pass
+        other = stores.for_tenant("bolt", told="this server").database
+        assert other.run(b"SELECT 1") == [(1,)]
+        assert Tenants(stores.database).find(b"none") is None
+        held.close()
+        assert views[2].run(b"SELECT 1") == [(1,)]

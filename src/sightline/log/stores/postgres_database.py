@@ -29,6 +29,7 @@ SCHEMES = ("postgresql://", "postgres://")
 PATIENCE = 30.0  # seconds that a lost database is waited for
 _POOL = 10  # connections of one process at most; a thread that finds none waits
 _WAIT = 1.0  # seconds for a connection of the pool, after which one that the database refused is asked for anew
+_SPARED = 2  # connections that no single tenant of a server takes, so that others and tokens always find one
 _PAUSE = 0.1  # seconds between two attempts
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _OWN = ("schema", "tenant", "pool")  # parameters of the address that are ours, not the database's
@@ -121,6 +122,12 @@ class _Pool:
         self.owner = 0  # the process that has the pool: a fork needs its own
         self.closer: weakref.finalize[..., Any] | None = None
         self.settings: weakref.WeakKeyDictionary[Connection[Any], tuple[str, str]] = weakref.WeakKeyDictionary()
+        self.shares: weakref.WeakValueDictionary[str, threading.Semaphore] = weakref.WeakValueDictionary()
+
+    def share_of(self, tenant: str, most: int) -> threading.Semaphore:
+        """What counts the connections that a tenant has now, in all views for it."""
+        with self.lock:
+            return self.shares.setdefault(tenant, threading.Semaphore(most))
 
 
 class Database:
@@ -138,14 +145,18 @@ class Database:
         except ProgrammingError:
             raise BadInput(f"the address {self.address.shown} has a parameter that libpq does not know") from None
         self._shared, self._is_view, self._operator = _Pool(), False, ""
+        self._share: threading.Semaphore | None = None
 
     def for_tenant(self, tenant: str, told: str = "") -> Self:
         """The same connections for another tenant. `close` of what is returned does nothing. Raises BadInput.
 
-        `told`: errors call the database so, and do not repeat what it said.
+        `told`: this is for a tenant of a server. Errors call the database so, and do not repeat what it said, and the
+        tenant never has all connections at once.
         """
         view = self._view(check_tenant(tenant))
         view.address = view.address._replace(told=told)
+        if told:
+            view._share = self._shared.share_of(tenant, max(1, self.address.pool - _SPARED))
         return view
 
     def for_operator(self) -> Self:
@@ -155,6 +166,7 @@ class Database:
     def _view(self, tenant: str, operator: str = "") -> Self:
         view = copy(self)
         view.address, view._is_view, view._operator = self.address._replace(tenant=tenant), True, operator
+        view._share = None
         return view
 
     def sql(self, text: str) -> bytes:
@@ -200,6 +212,18 @@ class Database:
     @contextmanager
     def connection(self) -> "Iterator[Connection[Any]]":
         """A connection of the pool. Raises Lost, Failed."""
+        share = self._share
+        if share is not None and not share.acquire(timeout=_WAIT):
+            raise Lost("all connections that a tenant may have are in use", sent=False)
+        try:
+            with self._pooled() as connection:
+                yield connection
+        finally:
+            if share is not None:
+                share.release()
+
+    @contextmanager
+    def _pooled(self) -> "Iterator[Connection[Any]]":
         import psycopg
         from psycopg_pool import PoolClosed, PoolTimeout
 
