@@ -18,6 +18,8 @@ from pathlib import Path
 
 import psycopg
 
+from sightline import PostgresStores
+
 NOBODY = 65534
 _SETTINGS = {  # what a test needs no durability for is quick
     "fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "32MB",
@@ -170,3 +172,10 @@ def _is_alive(pid: int) -> bool:
 
 def _write_users(run: Path, users: set[int]) -> None:
     (run / "users").write_text(" ".join(map(str, users)))
+
+
+def make_old(stores: PostgresStores, session_id: str, days: float = 10_000) -> None:
+    """Have a session as it is when nothing came to it for so many days."""
+    age = "now() - %s * interval '1 day'"
+    sql = f"UPDATE {{s}}.session SET written = {age}, stored = {age} WHERE tenant = %s AND name = %s"
+    stores.database.run(stores.database.sql(sql), (days, days, stores.database.address.tenant, session_id))

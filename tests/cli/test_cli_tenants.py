@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from postgres_server import PostgresServer
+from postgres_server import PostgresServer, make_old
 from sightline import PostgresStores
 from sightline.log.stores import tenants
 from sightline.log.stores.tenants import Tenants, token_hash
@@ -103,7 +103,7 @@ def test_old_sessions_are_pruned(on: Run, url: str) -> None:
         for name in ("old", "new"):
             with closing(stores.create(name)) as store:
                 append(store, said())
-        stores.date("old", 0.0)
+        make_old(stores, "old")
         assert facts(on("tenant", "prune", "--json")) == {"sessions": {"acme": 1, "default": 0}, "audit": 0}
         assert stores.sessions() == ["new"]
     assert on("tenant", "prune", "acme").stdout == "acme: sessions deleted: 0\n"

@@ -53,6 +53,15 @@ def test_headers_that_never_end_are_waited_for_only_so_long(tmp_path: Path) -> N
         assert b"200 OK" in heard(idle)
 
 
+def test_a_load_balancer_may_ask_without_a_host(tmp_path: Path) -> None:
+    """By HTTP/1.0, whether the server lives and is ready. Nothing else is answered so."""
+    with RestServer(tmp_path) as server:
+        for path, said in (("healthz", b"200 OK"), ("readyz", b"200 OK"), ("api/sessions", b"400 Bad Request")):
+            with talk(server) as asking:
+                asking.sendall(f"GET /{path} HTTP/1.0\r\n\r\n".encode())
+                assert said in heard(asking)
+
+
 def test_headers_that_are_too_long_are_refused(tmp_path: Path) -> None:
     """Those that are just long, and a long body behind them, are read."""
     with RestServer(tmp_path) as server:

@@ -9,6 +9,8 @@ import pytest
 from through_proxy import HEADERS, MODELS, PATHS, Talk, Through
 from upstream_script import Failure, answer, call, fail, slow, think, zip_body
 
+from sightline.errors import Unwritable
+from sightline.server.turns import Turns
 from sightline.server.upstream import passed_back
 
 WIRES = list(PATHS)
@@ -188,3 +190,43 @@ def test_headers_that_come_several_times_stay_several() -> None:
     passed = passed_back(got, x_sightline_session="one")
     assert passed.getlist("set-cookie") == ["a=1", "b=2"]
     assert dict(passed.items()).keys() == {"set-cookie", "x-other", "x-sightline-session"}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_cookie_is_its_clients_own(wire: str, tmp_path: Path) -> None:
+    """The client gets it, and it goes up only if the client sends it: another caller of this server never has it."""
+    set_cookie = {"set-cookie": "who=first; Path=/"}
+    with Through(tmp_path, [fail(400, set_cookie, b"{}"), answer("Yes."), answer("Yes.")]) as through:
+        first, second = Talk(through, wire), Talk(through, wire)
+        first.list.append({"role": "user", "content": "Hello"})
+        second.list.append({"role": "user", "content": "Good morning"})
+        assert through.post(wire, first.body()).headers["set-cookie"] == set_cookie["set-cookie"]
+        through.post(wire, second.body())
+        headers = HEADERS[wire] | {"cookie": "who=second"}
+        httpx2.post(
+            f"{through.url}{PATHS[wire]}", json=second.body(), headers=headers, trust_env=False, verify=False
+        ).raise_for_status()
+        assert [asked.headers.get("cookie") for asked in through.upstream.asked] == [None, None, "who=second"]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_an_answer_names_no_session_if_nothing_is_logged(tmp_path: Path, stream: bool) -> None:
+    """A stream begins before that is known: it is what happened to the request before it that counts."""
+    named = "x-sightline-session"
+    with Through(tmp_path, lambda _: answer("Yes.")) as through, pytest.MonkeyPatch.context() as patch:
+        talk = Talk(through, "chat", stream=stream)
+        talk.list.append({"role": "user", "content": "Hello"})
+        assert named in through.post("chat", talk.body()).headers
+
+        def refuse(*_: object, **__: object) -> None:
+            raise Unwritable("here", "it is read-only")
+
+        patch.setattr(Turns, "prepare", refuse)
+        talk.list[0] = {"role": "user", "content": "Another"}
+        told = [through.post("chat", talk.body()) for _ in range(2)]
+        assert [each.status_code for each in told] == [200, 200]
+        assert named not in told[-1].headers
+        assert stream or named not in told[0].headers
+        patch.undo()
+        through.post("chat", talk.body())
+        assert named in through.post("chat", talk.body()).headers

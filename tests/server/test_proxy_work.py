@@ -24,7 +24,7 @@ class Wanted:
     def __init__(self) -> None:
         self.jobs: list[Job] = []
         self.counts: Counts = Counter()
-        self.waiting = 0
+        self.waiting, self.refused = 0, ""
 
     def want(self, job: Job) -> None:
         self.jobs.append(job)

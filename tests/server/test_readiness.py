@@ -36,6 +36,27 @@ def test_a_database_that_works_is_ready_until_its_connections_are_used_up(stores
     assert why_not(stores) == ""
 
 
+@pytest.mark.parametrize(
+    "change", ["ALTER ROLE tests SET default_transaction_read_only = on", "REVOKE INSERT ON entry"]
+)
+def test_a_database_that_cannot_be_written_is_not_ready(change: str) -> None:
+    """Because it is a standby now, or the role may not write: requests would not be logged."""
+    server = PostgresServer.make()
+    try:
+        with closing(PostgresStores(server.url("ours", pool="1"))) as stores, server.connect() as admin:
+            assert why_not(stores) == ""
+            admin.execute("SET search_path TO ours")
+            admin.execute(f"{change}{' FROM tests' if 'REVOKE' in change else ''}".encode())
+            if "ROLE" in change:  # it is for new connections
+                admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'tests'")
+                why_not(stores)
+            assert "read-only" in why_not(stores) or "INSERT" in why_not(stores)
+            admin.execute("ALTER ROLE tests RESET default_transaction_read_only; GRANT INSERT ON entry TO tests")
+            assert why_not(stores) == ""
+    finally:
+        server.delete()
+
+
 def test_a_newer_schema_is_not_ready(stores: PostgresStores, postgres: PostgresServer) -> None:
     """For a server that was started after it was brought forward. One that runs goes on, until it is replaced."""
     assert why_not(stores) == ""

@@ -84,7 +84,9 @@ def test_a_form_of_a_web_page_cannot_send_json(server: RestServer) -> None:
 def test_without_the_token_nothing_is_told(guarded: RestServer) -> None:
     """But for whether the server runs. A wrong token, a cookie and the provider's header are none."""
     stranger = guarded.stranger
-    assert [stranger.get(path).status_code for path in ("/healthz", "/readyz")] == [200, 200]
+    open_to_all = [stranger.get(path) for path in ("/healthz", "/readyz")]
+    assert [each.status_code for each in open_to_all] == [200, 200]
+    assert not any("sessions" in each.json() for each in open_to_all)
     for path in (LIST, "/api/events", "/api/openapi.json", "/metrics", "/health", "/v1/messages", "/"):
         assert stranger.get(path).status_code == 401, path
     wrong: list[dict[str, str]] = [
@@ -229,7 +231,7 @@ def test_a_large_body_is_refused_whether_it_says_so_or_not(project: Path) -> Non
 def test_requests_that_are_no_requests_are_answered(server: RestServer) -> None:
     """No Host, two Hosts, or no HTTP at all: the next request is answered."""
     two = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n"
-    lines = [b"GET /healthz HTTP/1.1\r\n\r\n", two, b"\0\1\2\r\n\r\n"]
+    lines = [b"GET /api/sessions HTTP/1.1\r\n\r\n", two, b"\0\1\2\r\n\r\n"]
     for line in lines:
         with socket.create_connection(("127.0.0.1", server.listener.port), 10) as connection:
             connection.sendall(line)

@@ -90,6 +90,15 @@ def test_errors_of_a_tenant_name_no_database(tmp_path: Path) -> None:
             assert [word in str(raised.value) for word in ("somebody", str(tmp_path))] == [is_shown, is_shown]
 
 
+def test_errors_of_a_tenant_do_not_repeat_the_database(postgres: PostgresServer) -> None:
+    """Not the names of tables, not what a role may do. A command of the operator does."""
+    with closing(PostgresStores(postgres.url())) as stores:
+        for theirs in (stores.for_tenant("acme", told="this server"), stores):
+            with pytest.raises(StoreError) as raised:
+                theirs.database.read(theirs.database.sql("SELECT FROM {s}.no_table"))
+            assert ("no_table" in str(raised.value)) == (theirs is stores)
+
+
 def test_a_server_for_tenants_needs_a_database_that_guards_them(tmp_path: Path, postgres: PostgresServer) -> None:
     """Not files, and no role that passes row-level security by. Each error says what to do."""
     with pytest.raises(BadInput, match="--store"):

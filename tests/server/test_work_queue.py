@@ -14,14 +14,16 @@ from long_talk import SUMMARY as TEXT
 from long_talk import begin_long, summaries_of
 from test_work import Recorder, wait_for
 
-from postgres_server import PostgresServer
+from postgres_server import PostgresServer, make_old
 from sightline import PostgresStores, Session
 from sightline.errors import StoreError
+from sightline.log.stores import postgres_removal, tenant_statements
 from sightline.log.stores.tenants import Tenants
+from sightline.log.stores.work_schema import library_migrations, migrate
+from sightline.server import work_queue
 from sightline.server.tasks import Tasks
 from sightline.server.work import INDEX, RETENTION, SUMMARY, Job, Runner
 from sightline.server.work_queue import FleetWork
-from sightline.server.work_schema import library_migrations, migrate
 
 BEAT = 0.3  # seconds: what takes half a minute in a server takes one here
 Start = Callable[..., FleetWork]
@@ -35,8 +37,9 @@ def stores(postgres: PostgresServer) -> Iterator[PostgresStores]:
 
 
 @pytest.fixture
-def start(stores: PostgresStores) -> Iterator[Start]:
-    """Start a server's background work. It ends with the test."""
+def start(stores: PostgresStores, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Start a server's background work. It ends with the test. What is done every hour is not done meanwhile."""
+    monkeypatch.setattr(work_queue, "_HOURLY", "0 0 29 2 *")
     with ExitStack() as stack:
 
         def begin(run: Runner, stores: PostgresStores = stores, **options: Any) -> FleetWork:
@@ -240,12 +243,33 @@ def test_sessions_are_deleted_when_their_tenant_keeps_them_no_longer(
         for session in ("old", "new"):
             with Session.new(session_id=session, stores=stores.for_tenant(name)) as made:
                 made.user("hello")
-        stores.for_tenant(name).date("old", 0)
+        make_old(stores.for_tenant(name), "old")
     worker = start(Tasks(tmp_path, stores=stores))
     worker.want(Job(RETENTION))
     wait_for(lambda: worker.counts[RETENTION, "done"] >= 1)
     assert stores.for_tenant("brief").sessions() == ["new"]
     assert sorted(stores.for_tenant("long").sessions()) == ["new", "old"]
+
+
+def test_what_killed_deletions_left_is_deleted(tmp_path: Path, stores: PostgresStores, start: Start) -> None:
+    """Of sessions of every tenant, with days or without, and all of a tenant that is being deleted."""
+    tenants = Tenants(stores.database)
+    for name in ("default", "free", "ended"):
+        if name != "default":
+            tenants.create(name)
+        with Session.new(session_id="gone", stores=stores.for_tenant(name)) as made:
+            made.user("hello")
+    for name in ("default", "free"):  # as a server leaves it that is killed
+        database = stores.for_tenant(name).database
+        database.run(database.sql(postgres_removal._MARK_ONE), (name, "gone"))
+    operator = stores.database.for_operator()
+    operator.run(operator.sql(tenant_statements.END), ("ended",))
+    worker = start(Tasks(tmp_path, stores=stores))
+    worker.want(Job(RETENTION))
+    wait_for(lambda: worker.counts[RETENTION, "done"] >= 1)
+    for name in ("default", "free", "ended"):
+        database = stores.for_tenant(name).database
+        assert database.run(database.sql("SELECT tenant FROM {s}.entry UNION SELECT tenant FROM {s}.session")) == []
 
 
 def test_the_queue_of_a_newer_version_is_refused(stores: PostgresStores, start: Start) -> None:

@@ -74,6 +74,11 @@ _PHRASES = {
         "to serve tenants, connect as a role that is no superuser and has no BYPASSRLS: docs/tenants.md",
         "若要为多个租户提供服务，请用非超级用户且无 BYPASSRLS 的角色连接：见 docs/tenants.md",
     ),
+    "work refused": ("background work cannot run: {why}", "后台工作无法运行：{why}"),
+    "allow work": (
+        "run the GRANTs of docs/tenants.md; until then no session is deleted when its days are over",
+        "执行 docs/tenants.md 中的 GRANT；在此之前，到期的会话不会被删除",
+    ),
     "allow writing": (
         "allow this user to write there, or choose another folder with --root or SIGHTLINE_HOME",
         "允许当前用户写入，或用 --root 或 SIGHTLINE_HOME 指定其他文件夹",

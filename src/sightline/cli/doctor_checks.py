@@ -164,6 +164,22 @@ def check_database(here: Place) -> Iterator[Check]:
     yield Check("store", "good", "store reachable", facts=facts)
     if role := database_tenants(here).unguarded_role():
         yield Check("store", "note", "store unguarded", "use ordinary role", {"role": role})
+    yield from _check_work(here, facts)
+
+
+def _check_work(here: Place, facts: dict[str, Any]) -> Iterator[Check]:
+    """Whether the servers of a database may do background work."""
+    from sightline.log.stores.postgres import PostgresStores
+    from sightline.log.stores.work_schema import WorkRefused, is_installed
+
+    if not is_installed() or not isinstance(here.stores, PostgresStores):
+        return
+    try:
+        here.stores.database.check_work()
+    except WorkRefused as error:
+        yield Check("store", "broken", "work refused", "allow work", {"why": error.why})
+    except SightlineError as error:
+        yield Check("store", "broken", "store unreachable", "reach database", facts | {"why": str(error)})
 
 
 def check_newest(here: Place) -> Iterator[Check]:

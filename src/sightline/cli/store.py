@@ -139,13 +139,12 @@ def migrate(as_json: bool) -> None:
     """
     from sightline.log.stores.postgres import PostgresStores
     from sightline.log.stores.postgres_schema import MIGRATIONS
-    from sightline.server.work_queue import make_tables
 
     here = place()
     stores = here.database  # which makes our own tables
     if not isinstance(stores, PostgresStores):
         raise BadInput("name the database: --store postgresql://user@host/name, or SIGHTLINE_STORE")
-    make_tables(stores.database)
+    stores.database.check_work()
     facts = {"where": stores.where, "version": len(MIGRATIONS)}
     print_result(here.words("store migrated", **facts), facts, as_json=as_json)
 

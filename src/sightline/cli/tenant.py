@@ -202,9 +202,10 @@ def delete(name: str, yes: bool, as_json: bool) -> None:
 @click.argument("name", required=False)
 @with_json
 def prune(name: str | None, as_json: bool) -> None:
-    """Delete the sessions that were not written to for a tenant's --keep-days: of one tenant, or of all.
+    """Delete the sessions that nothing was added to for a tenant's --keep-days: of one tenant, or of all.
 
-    Servers do this by themselves. For all tenants, lines of the audit trail that are older than 400 days go too.
+    What interrupted deletions left goes too. Servers do this by themselves. For all tenants, lines of the audit trail
+    that are older than 400 days go too.
 
     \b
     Examples:
@@ -213,7 +214,7 @@ def prune(name: str | None, as_json: bool) -> None:
     """
     here = place()
     tenants = database_tenants(here)
-    names = [name] if name else [each.name for each in tenants.list() if not each.ended]
+    names = [name] if name else [each.name for each in tenants.list()]
     pruned = {each: tenants.prune(each) for each in names}
     lines = 0 if name else tenants.prune_audit(AUDIT_DAYS)
     if as_json:

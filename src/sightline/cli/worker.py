@@ -48,12 +48,29 @@ def worker(jobs: int, summary_model: str | None) -> None:
     here = place()
     if here.database is None:
         raise BadInput(here.words("worker store"))
+    _check_rights(here)
     work = make_work(here, jobs, find_summarizer(here, summary_model))
     log_as_json()
     with working(work):
         print_text(error_console(), here.words("worker works", where=here.stores.where))
         with suppress(KeyboardInterrupt):
             threading.Event().wait()
+
+
+def _check_rights(here: Place) -> None:
+    """Raise WorkRefused if the database's role may do nothing. A database that is away is waited for later."""
+    from sightline.errors import StoreError
+    from sightline.log.stores.postgres import PostgresStores
+    from sightline.log.stores.work_schema import WorkRefused, is_installed
+
+    if not is_installed() or not isinstance(here.database, PostgresStores):
+        return
+    try:
+        here.database.database.check_work()
+    except WorkRefused:
+        raise
+    except StoreError:
+        return
 
 
 def find_summarizer(here: Place, name: str | None) -> "Summarizer | None":

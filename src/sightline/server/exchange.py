@@ -12,6 +12,7 @@ from sightline.server.answer import EventReader, Filter, filter_of, show_error
 from sightline.server.model_request import Json, ModelRequest
 from sightline.server.replies import StreamedAnswer, error_response, merged, own_calls
 from sightline.server.turns import Prepared
+from sightline.server.upstream import passed_back
 from sightline.values.finish import finish
 from sightline.wire import read_reply
 
@@ -99,7 +100,7 @@ class Exchange:
     # ------------------------------------------------------------------ whole
 
     async def whole(self, response: "httpx2.Response", headers: "Headers") -> "Response":
-        """Return the answer."""
+        """Return the answer. If its request could not be logged, no header of it names a session."""
         import httpx2
         from starlette.responses import Response
 
@@ -126,6 +127,8 @@ class Exchange:
                 return following
             if len(self._replies) > 1 or own_calls(self._format.wire, self._replies[0], self._own)[0]:
                 body = msgspec.json.encode(merged(self._format.wire, self._replies, self._own))
+            if self._prepared is None:
+                headers = passed_back(response.headers)
             return Response(body, status_code=response.status_code, headers=headers)
 
     # ------------------------------------------------------------------ both

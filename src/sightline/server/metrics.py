@@ -121,7 +121,13 @@ class _WorkCollector(Collector):
         )
         for (kind, outcome), count in list(self._work.counts.items()):
             ended.add_metric((kind, outcome), count)
-        return ended, GaugeMetricFamily("sightline_jobs_waiting", "Background work that waits.", self._work.waiting)
+        refused = GaugeMetricFamily(
+            "sightline_jobs_refused",
+            "1 while the database's role may not do background work.",
+            bool(self._work.refused),
+        )
+        waiting = GaugeMetricFamily("sightline_jobs_waiting", "Background work that waits.", self._work.waiting)
+        return ended, waiting, refused
 
 
 class Measure:

@@ -47,6 +47,7 @@ class Proxy:
         self._recent = RecentRequests(turns.remembered)
         self._logs: set[asyncio.Task[Prepared]] = set()  # requests that are logged after they were sent
         self._calls: set[ModelCall] = set()  # that are being answered
+        self._is_kept = True  # the last request that was to be logged was
 
     async def call_model(self, request: "Request", format: Format) -> "ASGIApp":  # noqa: A002
         """Answer a request for a model."""
@@ -110,8 +111,10 @@ class Proxy:
         except Exception as error:
             _log.warning("a request of %s is not logged: %s", asked.name, type(error).__name__, exc_info=True)
             self._totals.unlogged += 1
+            self._is_kept = False
             self._recent.forget(asked.name)
             raise
+        self._is_kept = True
         self._recent.keep(asked, None if prepared.composed else prepared.sent)
         if prepared.begins:
             self._hub.publish(Event("session_created", prepared.name))
@@ -123,6 +126,10 @@ class Proxy:
         self._logs.add(task)
         task.add_done_callback(self._logs.discard)
         return task
+
+    def name_at_once(self, asked: ModelRequest) -> str:
+        """Return the session that a request is logged in; empty: it is not known yet, or nothing can be logged now."""
+        return self._turns.names.name_at_once(asked) if self._is_kept else ""
 
     @contextmanager
     def closed(self, name: str) -> Iterator[bool]:
@@ -268,7 +275,7 @@ class ModelCall:
             if not isinstance(response, httpx2.Response):
                 return response
             exchange = Exchange(self._proxy, self, asked, prepared, stack.pop_all())
-        name = prepared.name if prepared else self._proxy.turns.names.name_at_once(asked)
+        name = prepared.name if prepared else self._proxy.name_at_once(asked)
         headers = passed_back(response.headers, **({"x_sightline_session": name} if name else {}))
         if "text/event-stream" not in response.headers.get("content-type", ""):
             return await exchange.whole(response, headers)

@@ -17,7 +17,6 @@ from sightline.log.stores.session_folder import Folder
 
 ANSWER_SECONDS = 2.0  # that the store has; probes usually give up after some more
 _FRESH_SECONDS = 0.5  # for which an answer is given again
-_PROBE = "ready"  # the id of a session, which need not exist
 
 _log = logging.getLogger("sightline.server")
 
@@ -57,9 +56,9 @@ class Readiness:
 
 
 def _look(stores: Stores) -> None:
-    """Ask the cheapest thing that shows whether sessions can be read. Raises what is wrong."""
+    """Ask the cheapest thing that shows whether sessions can be read and written. Raises what is wrong."""
     if isinstance(stores, PostgresStores):
-        stores.has(_PROBE, wait=False)
+        stores.database.check_writable()
     elif isinstance(stores, Folder):
         with suppress(FileNotFoundError):  # before the first session
             os.scandir(stores.path).close()

@@ -5,7 +5,7 @@ This file is longer than others because it is only data.
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from sightline.compaction.loss import Loss
 from sightline.server.rest_list_values import SessionFacts
@@ -430,9 +430,9 @@ class Verification(Struct, frozen=True):
 
 
 class Health(Struct, frozen=True):
-    """The server runs."""
+    """The server runs. `sessions` that are open are told to whoever has the token."""
 
     status: str
     version: str
-    sessions: int = 0
+    sessions: int | UnsetType = UNSET
     server: str = "sightline"  # so that programs know whose server this is

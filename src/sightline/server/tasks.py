@@ -53,7 +53,9 @@ class Tasks:
             elif job.kind == SUMMARY and self._model is not None:
                 self._summarise(job, self._model, stop)
             elif job.kind == RETENTION and isinstance(self._stores, PostgresStores):
-                prune(Tenants(self._stores.database), stop)
+                tenants = Tenants(self._stores.database)
+                tenants.finish_deletions(self._stores.database.address.tenant)  # which may be in no list
+                prune(tenants, stop)
         except SessionNotFound:
             return
 
@@ -78,13 +80,13 @@ class Tasks:
 
 
 def prune(tenants: Tenants, stop: threading.Event) -> None:
-    """Delete the sessions that tenants no longer keep, and what is too old of the audit trail.
+    """Delete the sessions that tenants no longer keep, what interrupted deletions left, and the oldest audit lines.
 
     What fails for one tenant is done for the others. Raises the first that failed.
     """
     failed: list[StoreError] = []
     for tenant in tenants.list():
-        if tenant.keep_days and tenant.ended is None and not stop.is_set():
+        if not stop.is_set():
             try:
                 tenants.prune(tenant.name)
             except StoreError as error:

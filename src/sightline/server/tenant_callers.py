@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from sightline.errors import StoreError
@@ -67,7 +68,7 @@ class TenantKey(NamedTuple):
     """A tenant by its name and the time when it was created: one that was deleted may have had the same name."""
 
     name: str
-    since: float
+    since: datetime | None
 
 
 class SignedIn(NamedTuple):
@@ -79,7 +80,7 @@ class SignedIn(NamedTuple):
     @property
     def tenant(self) -> TenantKey:
         """The tenant, as no other one ever was."""
-        return TenantKey(self.caller.tenant, self.caller.since.timestamp() if self.caller.since else 0.0)
+        return TenantKey(self.caller.tenant, self.caller.since)
 
 
 class TenantCallers:

@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,7 +155,7 @@ class _TenantServer:
     async def _make(self, tenant: TenantKey) -> "Starlette":
         folder, name = self._folder_of(*tenant), tenant.name
         await asyncio.to_thread(make_directory, folder)
-        stores = self._stores.for_tenant(name, told=TOLD)
+        stores = self._stores.for_tenant(name, told=TOLD, since=tenant.since)
         config = replace(
             self._config, stores=stores, root=folder, folder=_PROJECTS / quote(name, safe=""), everywhere=False,
             offered=(), remembered=_REMEMBERED,
@@ -174,15 +175,15 @@ class _TenantServer:
         if refusal is not None:
             raise QuotaExceeded(refusal.message)
 
-    def _folder_of(self, name: str, since: float) -> Path:
+    def _folder_of(self, name: str, since: datetime | None) -> Path:
         """Return the folder of a tenant. One that is created under the name of a deleted one has another."""
-        return self._folder / _digest(f"{name}/{since}")
+        return self._folder / _digest(f"{name}/{since.timestamp() if since else 0.0}")
 
     def _delete_old_folders(self) -> None:
         """Delete what is left on this machine of tenants that were deleted."""
         with suppress(OSError, StoreError):
             found = {Path(each.path) for each in os.scandir(self._folder)}
-            known = {self._folder_of(each.name, each.created.timestamp()) for each in self.tenants.list()}
+            known = {self._folder_of(each.name, each.created) for each in self.tenants.list()}
             for folder in found - known:
                 shutil.rmtree(folder, ignore_errors=True)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +37,11 @@ class Upstream:
         )
         # Without TLS nobody is trusted, because reading this machine's authorities takes a twentieth of a second.
         is_plain = all(base.startswith("http://") for base in self._bases.values())
+        # What a provider sets as a cookie for one caller is no other's business, so no cookie is kept here.
+        no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
         self._client = httpx2.AsyncClient(
-            timeout=timeout, limits=limits, follow_redirects=False, transport=transport, trust_env=transport is None,
-            verify=SSLContext(PROTOCOL_TLS_CLIENT) if is_plain else True,
+            timeout=timeout, limits=limits, cookies=no_cookies, follow_redirects=False, transport=transport,
+            trust_env=transport is None, verify=SSLContext(PROTOCOL_TLS_CLIENT) if is_plain else True,
         )  # fmt: skip
 
     def address(self, provider: str, path: str, query: str) -> str:

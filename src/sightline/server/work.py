@@ -54,6 +54,7 @@ class Work(Protocol):
     """Where jobs are put."""
 
     counts: Counts
+    refused: str  # why the database lets nothing be done; empty: it does
 
     @property
     def waiting(self) -> int:
@@ -81,6 +82,7 @@ class LocalWork:
     def __init__(self, run: Runner, *, pauses: Sequence[float] = PAUSES, grace: float = GRACE) -> None:
         self._run, self._pauses, self._grace, self.counts = run, pauses, grace, Counts()
         self._jobs: dict[str, _Waiting] = {}
+        self.refused = ""
         self._wake, self._stopped, self._stop = threading.Condition(), False, threading.Event()
         self._thread = threading.Thread(target=self._work, name="sightline work", daemon=True)
 

@@ -14,10 +14,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.errors import BadInput, StoreError
-from sightline.log.stores.postgres_database import Database, Failed, Lost
+from sightline.log.stores.postgres_database import Database
 from sightline.log.stores.postgres_schema import quoted
+from sightline.log.stores.work_schema import WorkRefused
 from sightline.server.work import GRACE, KINDS, MOST_WAITING, PAUSES, RETENTION, Counts, Job, Runner, attempt, tell
-from sightline.server.work_schema import migrate
 
 if TYPE_CHECKING:
     from procrastinate import App, JobContext
@@ -62,7 +62,7 @@ class FleetWork:
         self._lock, self._loop = threading.Lock(), asyncio.new_event_loop()
         self._new, self._stop = asyncio.Event(), asyncio.Event()
         self._thread = threading.Thread(target=self._work, name="sightline work", daemon=True)
-        self._in_queue = 0
+        self._in_queue, self.refused = 0, ""
         self.ready = threading.Event()  # set while the database is there, and jobs are taken
 
     @property
@@ -104,15 +104,20 @@ class FleetWork:
         told = ""
         while not self._stop.is_set():
             try:
-                await asyncio.to_thread(make_tables, self._database)
-                told = ""
+                await asyncio.to_thread(self._database.check_work)
+                told = self.refused = ""
                 await self._serve()
+            except WorkRefused as error:  # until somebody grants it
+                self.refused = str(error)
+                if told != self.refused:
+                    _log.error("background work cannot run: %s", error)
+                told = self.refused
             except Exception as error:  # of a driver, of a library: whatever it is, a later attempt may do better
                 if (why := _why(error)) != told and not self._stop.is_set():
                     _log.warning("background work waits for the database: %s", why)
                 told = why
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stop.wait(), _PAUSE)
+                await asyncio.wait_for(self._stop.wait(), self._heartbeat if self.refused else _PAUSE)
 
     async def _serve(self) -> None:
         """Send, watch and work until the end, or until the database is lost. Raises what a driver raises then."""
@@ -283,18 +288,6 @@ async def _in_thread(work: Callable[[], T]) -> T:
 
     threading.Thread(target=run, name="sightline job", daemon=True).start()
     return await done
-
-
-def make_tables(database: Database) -> None:
-    """Make the tables of the queue, beside our own. Raises StoreError."""
-    import psycopg
-
-    try:  # our own tables are there then, and their schema
-        database.with_patience(lambda: database.run(b"SELECT 1"), _CONNECT_SECONDS)
-        with database.connect() as connection:
-            migrate(connection, database.address.schema)
-    except (psycopg.Error, Lost, Failed) as error:
-        raise StoreError(f"cannot make the tables of background work: {error}") from error
 
 
 def _why(error: BaseException) -> str:

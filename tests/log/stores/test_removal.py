@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from tenant_place import TABLES, Place
 
-from postgres_server import PostgresServer
+from postgres_server import PostgresServer, make_old
 from sightline import BadInput, SessionNotFound, Unwritable
-from sightline.log.stores import postgres_removal
+from sightline.agent.code.database import DatabaseCodeStore
+from sightline.log.stores import postgres_removal, tenant_statements
 from sightline.log.stores.postgres import PostgresStore
 from sightline.log.stores.postgres_database import Database, Rows, Values
+from sightline.testing import Ticking
 from sightline.testing.stores import append, said, uuids
 
 
@@ -130,6 +131,40 @@ def test_two_who_delete_do_not_wait_for_each_other(at: Place) -> None:
     assert at.rows("default")["session"] == 0
 
 
+def test_nothing_comes_back_after_the_deletion(at: Place) -> None:
+    """Whoever wrote for a tenant that was deleted is refused: before, while and after another has its name."""
+    since = at.caller().since
+    stores = at.stores.for_tenant("acme", since=since)
+    code = DatabaseCodeStore(stores.database, clock=Ticking())
+    late = [stores.create(name) for name in ("s0", "s1")]
+    operator = at.stores.database.for_operator()
+
+    def check_refused() -> None:
+        for store in late:
+            with pytest.raises(Unwritable, match="'acme' was deleted"):
+                append(store, said())
+            with pytest.raises(Unwritable, match="'acme' was deleted"):
+                store.keep_texts({"d": "text"})
+        with pytest.raises(Unwritable, match="'acme' was deleted"):
+            code.store("code_a", "x = 1\n")
+
+    operator.run(operator.sql(tenant_statements.END), ("acme",))
+    check_refused()
+    late.append(at.stores.for_tenant("acme").create("s2"))  # of a command, which does not know since when
+    check_refused()
+    late.pop()
+    at.tenants.delete("acme", wait=0)
+    check_refused()
+    again = at.caller().since
+    check_refused()
+    assert at.rows("acme")["session"] == at.rows("acme")["code"] == 0
+    theirs = at.stores.for_tenant("acme", since=again)
+    append(theirs.create("s0"), said())
+    check_refused()
+    assert (theirs.has("s0"), stores.has("s0")) == (True, False)
+    assert at.rows("acme")["entry"] == 1
+
+
 # ---------------------------------------------------------------------- retention
 
 
@@ -139,7 +174,7 @@ def test_sessions_are_deleted_after_the_days_of_their_tenant(at: Place) -> None:
         at.tenants.create(name)
         stores = at.fill(name, sessions=3)
         for session, days in (("s0", 40), ("s1", 20)):
-            stores.date(session, (datetime.now(UTC) - timedelta(days=days)).timestamp())
+            make_old(stores, session, days)
     assert at.tenants.prune("acme") == 0
     at.tenants.change("acme", keep_days=30)
     assert [at.tenants.prune("acme") for _ in range(2)] == [1, 0]
@@ -148,6 +183,19 @@ def test_sessions_are_deleted_after_the_days_of_their_tenant(at: Place) -> None:
     assert at.rows("acme")["entry"] == 2
     noted = at.tenants.audit("acme", action="tenant.prune")
     assert [each.detail for each in noted] == [{"sessions": 1, "keep_days": 30}]
+
+
+def test_what_came_into_the_database_just_now_stays(at: Place) -> None:
+    """A copy and an import have the time at which their session was written, which may be long ago."""
+    at.tenants.create("acme", keep_days=30)
+    stores = at.fill("acme", sessions=2)
+    make_old(stores, "s0")
+    make_old(stores, "s1")
+    with closing(stores.open("s0")) as store:
+        store.refresh()
+        append(store, said(), head=store.tips.heads.get(""))
+    stores.date("s0", 0.0)
+    assert (at.tenants.prune("acme"), stores.sessions()) == (1, ["s0"])
 
 
 class LateWriter(Database):
@@ -166,7 +214,7 @@ def test_a_session_that_is_written_to_again_stays(at: Place) -> None:
     """Even if that happens between looking for old sessions and deleting them."""
     stores = at.fill("default", sessions=2)
     for session in stores.sessions():
-        stores.date(session, 0.0)
+        make_old(stores, session)
     with closing(LateWriter(at.url)) as database:
         assert postgres_removal.remove_sessions(database, days=30) == 1
     assert stores.sessions() == ["s0"]

@@ -3,18 +3,23 @@
 import re
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from postgres_server import PostgresServer
+from postgres_server import PostgresServer, make_old
 from sightline import Budget, PostgresStores, Session, StoreError
 from sightline.agent.code.database import DatabaseCodeStore
+from sightline.cli.main import app
 from sightline.log.stores.tenants import Limits, Tenants, token_hash
-from sightline.server.work import INDEX, Job
-from sightline.server.work_queue import FleetWork, make_tables
+from sightline.server.metrics import Metrics
+from sightline.server.tasks import Tasks
+from sightline.server.work import RETENTION, Job
+from sightline.server.work_queue import FleetWork
 from sightline.testing import Ticking, WordCounter
 from sightline.testing.stores import append, said
 
@@ -50,7 +55,6 @@ def database(postgres: PostgresServer) -> Iterator[Database]:
     made = Database(postgres)
     made.run(ROLES)
     with closing(PostgresStores(made.url("owner"))) as stores:
-        make_tables(stores.database)
         for name in ("acme", "zeta"):
             Tenants(stores.database).create(name, limits=Limits(60, 1_000_000), keep_days=30)
     made.run(GRANTS, "owner")
@@ -78,29 +82,11 @@ def test_a_server_has_the_rights_that_it_needs(database: Database) -> None:
         DatabaseCodeStore(acme.database, clock=Ticking()).store("code_a", "x = 1\n")
         assert tenants.bytes_used("acme", within=30) > 0
         acme.delete("s")
-        acme.date("t", 0.0)
+        make_old(acme, "t")
         assert (tenants.prune("acme"), acme.sessions()) == (1, [])
         tenants.note("acme", "session.delete", token=token.id, subject="s")
         assert [each.action for each in tenants.audit("acme")][:2] == ["session.delete", "tenant.prune"]
         assert tenants.prune_audit() == 0
-
-
-def test_a_server_does_background_work(database: Database) -> None:
-    """With these rights it takes jobs, does them, and takes them out of the queue."""
-    done = threading.Event()
-
-    def run(job: Job, stop: threading.Event) -> None:
-        done.set()
-
-    with closing(PostgresStores(database.url("server"))) as stores:
-        work = FleetWork(stores.database, run)
-        work.start()
-        try:
-            assert work.ready.wait(60)
-            work.want(Job(INDEX, "s", "acme"))
-            assert done.wait(60)
-        finally:
-            work.close()
 
 
 def test_a_server_has_no_other_rights(database: Database) -> None:
@@ -126,8 +112,71 @@ def test_a_server_has_no_other_rights(database: Database) -> None:
                 operator.read(operator.sql(statement))
 
 
-def test_a_backup_has_the_rows_of_all_tenants(database: Database) -> None:
-    """As the role for backups. The owner is refused, rather than given a dump with some of the rows."""
+@contextmanager
+def background_work(stores: PostgresStores, folder: Path, done: threading.Event) -> Iterator[FleetWork]:
+    """The background work of a server. `done` is set after a job."""
+    tasks = Tasks(folder, stores=stores)
+
+    def run(job: Job, stop: threading.Event) -> None:
+        tasks(job, stop)
+        done.set()
+
+    work = FleetWork(stores.database, run, heartbeat=0.2)
+    work.start()
+    try:
+        yield work
+    finally:
+        work.close()
+
+
+def test_background_work_runs_as_the_server(database: Database, tmp_path: Path) -> None:
+    """The owner's commands made the queue, and the page's rights are enough for it."""
+    done = threading.Event()
+    with closing(PostgresStores(database.url("server"))) as stores:
+        acme = stores.for_tenant("acme")
+        with closing(acme.create("old")) as store:
+            append(store, said())
+        make_old(acme, "old")
+        with background_work(stores, tmp_path, done) as work:
+            work.want(Job(RETENTION))
+            assert done.wait(30)
+        assert (acme.sessions(), work.refused) == ([], "")
+
+
+def test_background_work_that_may_not_run_is_told(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By the log, once; by a metric, the doctor, and a worker, which ends. When it is granted, work goes on."""
+    url, done = database.url("server"), threading.Event()
+    jobs = "sightline.procrastinate_jobs {} sightline_server"
+    database.run(f"REVOKE INSERT ON {jobs.format('FROM')}", "owner")
+    with closing(PostgresStores(url)) as stores:
+        assert stores.sessions() == []
+        metrics = Metrics(lambda: 0)
+        with background_work(stores, tmp_path, done) as work:
+            metrics.watch(work)
+            work.want(Job(RETENTION))
+            while not work.refused:
+                time.sleep(0.05)
+            assert b"sightline_jobs_refused 1.0" in metrics.text()
+            for command in (["doctor", "--offline"], ["worker"]):
+                told = CliRunner().invoke(app, ["--store", url, *command], env={"HOME": str(tmp_path)})
+                assert (told.exit_code, "no rights on" in told.output) == (1, True), told.output
+            database.run(f"GRANT INSERT ON {jobs.format('TO')}", "owner")
+            assert done.wait(30)
+            assert b"sightline_jobs_refused 0.0" in metrics.text()
+    assert len([each for each in caplog.records if "cannot run" in each.message]) == 1
+
+
+def test_a_backup_has_the_rows_of_all_tenants(database: Database, tmp_path: Path) -> None:
+    """As the role for backups, also after background work. The owner is refused, rather than given some of the rows."""
+    done = threading.Event()
+    with (
+        closing(PostgresStores(database.url("server"))) as stores,
+        background_work(stores, tmp_path, done) as work,
+    ):
+        work.want(Job(RETENTION))
+        assert done.wait(30)
     with closing(PostgresStores(database.url("server"))) as stores:
         for name in ("acme", "zeta"):
             with closing(stores.for_tenant(name).create("s")) as store:

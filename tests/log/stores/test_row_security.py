@@ -251,7 +251,7 @@ def test_keys_are_used_as_before(stores: PostgresStores) -> None:
         statements._CACHE: (*key, ["a"]),
         statements._KEEP: (*key, *key, ["a"], ["b"], [b"x"]),
         statements._TEXTS: (*key, ["a"]),
-        statements._HAS: ("one", "s"),
+        statements._HAS: ("one", "s", None, "one", None),
         postgres_removal._NEXT: ("one",),
         postgres_removal._LINES: (*key, 0, 9),
     }
@@ -292,5 +292,8 @@ def test_a_database_of_the_version_before_is_brought_forward(postgres: PostgresS
         acme = stores.for_tenant("acme")
         assert (acme.sessions(), [line.data for line in acme.open("s").raw_lines()]) == (["s"], [])
         assert acme.open("s").texts(["d"]) == {"d": "text"}
+        assert acme.database.run(acme.database.sql("SELECT stored > now() - interval '1 hour' FROM {s}.session")) == [
+            (True,)
+        ]
         with closing(stores.database.connect()) as connection, pytest.raises(StoreError, match="knows 1; nothing was"):
             migrate(connection, stores.database.address.schema, MIGRATIONS[:1])

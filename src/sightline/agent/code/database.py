@@ -12,7 +12,8 @@ from sightline.agent.code.versions import Saved, check_code_id
 from sightline.errors import StoreError, UnknownCode, Unwritable
 from sightline.log.stores import Stores
 from sightline.log.stores.postgres import PostgresStores
-from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows
+from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, tenant_deleted
+from sightline.log.stores.tenant_statements import MAY_BEGIN
 from sightline.values.clock import Clock
 from sightline.values.decoders import decode_msgpack
 
@@ -27,8 +28,10 @@ _ALL = """SELECT facts FROM (
     ) AS found ORDER BY number, code"""
 _LAST = "SELECT coalesce(max(number), 0) FROM {s}.code WHERE tenant = %s"
 _READ = "SELECT data FROM {s}.code WHERE tenant = %s AND code = %s AND version = %s"
-_ADD = """INSERT INTO {s}.code (tenant, code, version, number, session, facts, data)
-    VALUES (%s, %s, %s, %s, %s, %b, %b) ON CONFLICT DO NOTHING RETURNING version"""
+_ADD = f"""WITH live AS ({MAY_BEGIN}), added AS (
+        INSERT INTO {{s}}.code (tenant, code, version, number, session, facts, data)
+        SELECT %s, %s, %s, %s, %s, %b, %b FROM live WHERE yes ON CONFLICT DO NOTHING RETURNING version
+    ) SELECT version FROM added UNION ALL SELECT NULL FROM live WHERE NOT yes"""
 _DELETE = "DELETE FROM {s}.code WHERE tenant = %s AND code = %s RETURNING version"
 
 
@@ -86,9 +89,17 @@ class DatabaseCodeStore(CodeStore):
             [(last,)] = self._read(_LAST)
             saved = make(before, before.number if before else last + 1)
             facts = msgspec.msgpack.encode(saved)
-            added = self._change(_ADD, code_id, saved.version, saved.number, saved.session_id, facts, data)
+            added = self._add(code_id, saved.version, saved.number, saved.session_id, facts, data)
             if added or saved in self._versions(code_id):  # added before the connection was lost
                 return before, saved
+
+    def _add(self, *values: Any) -> bool:
+        """Add a version. False: there is one of its number. Raises Unwritable."""
+        since = self._database.address.since
+        added = self._run(_ADD, (since, since, self._tenant, self._tenant, *values))
+        if (None,) in added:
+            raise Unwritable(self._database.address.shown, tenant_deleted(self._tenant))
+        return bool(added)
 
     def _versions(self, code_id: str) -> Codes:
         return _decoded(self._read(_VERSIONS, code_id))
@@ -97,9 +108,12 @@ class DatabaseCodeStore(CodeStore):
         return self._database.read(self._database.sql(sql), (self._tenant, *values))
 
     def _change(self, sql: str, *values: Any) -> Rows:
+        return self._run(sql, (self._tenant, *values))
+
+    def _run(self, sql: str, values: Sequence[Any]) -> Rows:
         statement = self._database.sql(sql)
         try:
-            return self._database.with_patience(lambda: self._database.run(statement, (self._tenant, *values)))
+            return self._database.with_patience(lambda: self._database.run(statement, values))
         except (Lost, Failed) as error:
             raise Unwritable(self._database.address.shown, str(error)) from error
 

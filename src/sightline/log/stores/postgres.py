@@ -22,7 +22,8 @@ import msgspec
 from sightline.errors import DELETED, BadInput, Conflict, Locked, SessionNotFound, StoreError, Unconfirmed, Unwritable
 from sightline.log.entries import encode
 from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips, Written, check_session_id
-from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, Taken
+from sightline.log.stores.postgres_begin import BEGIN, FIND, begin_values, find_values
+from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, Taken, Undone, tenant_deleted
 from sightline.log.stores.postgres_removal import remove_session
 from sightline.log.stores.postgres_repair import LAST_LINE, MEND, fitting_tips, last_head, tips_of
 from sightline.log.stores.sequence import number
@@ -32,13 +33,9 @@ _MOST_BYTES = 16 << 20  # of lines in one statement; more are several statements
 _WAIT = 30.0  # seconds for which an append is tried while others are faster
 _PAUSE = 0.02  # seconds at most between two of these attempts
 
-_FIND = "SELECT session FROM {s}.session WHERE tenant = %s AND name = %s"
 _TIPS = "SELECT lines, tips FROM {s}.session WHERE tenant = %s AND session = %s AND lines >= 0"  # below: deleted
-_BEGIN = f"""WITH made AS (
-        INSERT INTO {{s}}.session (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING session
-    ) SELECT session FROM made UNION ALL {_FIND}"""
-_MOVE = """UPDATE {s}.session SET lines = %s, bytes = bytes + %s, tips = %b, written = clock_timestamp()
-    WHERE tenant = %s AND session = %s AND lines = %s RETURNING session"""
+_MOVE = """UPDATE {s}.session SET lines = %s, bytes = bytes + %s, tips = %b, written = clock_timestamp(),
+    stored = clock_timestamp() WHERE tenant = %s AND session = %s AND lines = %s RETURNING session"""
 _ADD = """INSERT INTO {s}.entry (tenant, session, seq, data)
     SELECT %s, {of}, %s + place, data FROM {given} unnest(%b::bytea[]) WITH ORDINALITY AS line (data, place)"""
 _APPEND = f"WITH moved AS ({_MOVE}) {_ADD.replace('{of}', 'session').replace('{given}', 'moved,')} RETURNING seq"
@@ -73,7 +70,7 @@ _CONTAINING = """SELECT name FROM unnest(%s::text[]) WITH ORDINALITY AS asked (n
         SELECT FROM {s}.entry WHERE entry.tenant = session.tenant AND entry.session = session.session
         AND position(%b::bytea IN data) > 0
     ) ORDER BY place LIMIT 1"""
-_HAS = "SELECT session FROM {s}.session WHERE tenant = %s AND name = %s AND lines > 0"
+_HAS = f"{FIND} AND lines > 0"
 _DATE = "UPDATE {s}.session SET written = %s WHERE tenant = %s AND name = %s AND lines > 0 RETURNING session"
 logger = logging.getLogger("sightline")
 T = TypeVar("T")
@@ -126,6 +123,9 @@ class PostgresStore:
             try:
                 done = self._send(first, lines, tips)
                 break
+            except Undone:  # others write to this session: as if they had been earlier
+                done = False
+                break
             except Taken:  # the row is older than the lines
                 self._mend(first)
                 return False
@@ -164,13 +164,15 @@ class PostgresStore:
     def _begin(self) -> None:
         """Make the session's row, if this handle has none yet. Without lines it is not listed."""
         while self._key is None:  # again, if another process has just made it: this statement did not see that
-            found = self._change(_BEGIN, (self._tenant, self.session_id) * 2)
-            self._key = found[0][0] if found else None
+            found = [key for (key,) in self._change(BEGIN, begin_values(self._database, self.session_id))]
+            if None in found:
+                raise Unwritable(self._where, tenant_deleted(self._tenant))
+            self._key = found[0] if found else None
 
     def _find(self) -> int | None:
         """The key of the session; None if nothing was written to it yet."""
         if self._key is None:
-            found = self._read(_FIND, (self._tenant, self.session_id))
+            found = self._read(FIND, find_values(self._database, self.session_id))
             self._key = found[0][0] if found else None
         return self._key
 
@@ -309,13 +311,13 @@ class PostgresStores:
     def _place(self, database: Database) -> None:
         self.database, self.where, self._tenant = database, database.address.shown, database.address.tenant
 
-    def for_tenant(self, tenant: str, told: str = "") -> "PostgresStores":
+    def for_tenant(self, tenant: str, told: str = "", since: datetime | None = None) -> "PostgresStores":
         """The sessions of another tenant, by the same connections. `close` of what is returned does nothing.
 
-        `told` as `Database.for_tenant` has it. Raises BadInput if this is no name.
+        `told` and `since` as `Database.for_tenant` has them. Raises BadInput if this is no name.
         """
         stores = copy(self)
-        stores._place(self.database.for_tenant(tenant, told))
+        stores._place(self.database.for_tenant(tenant, told, since))
         return stores
 
     def sessions(self) -> list[str]:
@@ -378,7 +380,7 @@ class PostgresStores:
             raise Unwritable(self.where, str(error)) from error
 
     def _key(self, session_id: str, *, wait: bool = True) -> int | None:
-        sql, values = self.database.sql(_HAS), (self._tenant, check_session_id(session_id))
+        sql, values = self.database.sql(_HAS), find_values(self.database, check_session_id(session_id))
         return next((key for (key,) in self.database.read(sql, values, wait=wait)), None)
 
 

@@ -13,12 +13,15 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from sightline.errors import BadInput, StoreError
+from sightline.log.stores import work_schema
+from sightline.log.stores.postgres_pool import Pool
 from sightline.log.stores.postgres_schema import migrate, quoted
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ _POOL = 10  # connections of one process at most; a thread that finds none waits
 _WAIT = 1.0  # seconds for a connection of the pool, after which one that the database refused is asked for anew
 _SPARED = 2  # connections that no single tenant of a server takes, so that others and tokens always find one
 _PAUSE = 0.1  # seconds between two attempts
+_ATTEMPTS = 5  # if others are in the way
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _OWN = ("schema", "tenant", "pool")  # parameters of the address that are ours, not the database's
 _USUAL = {  # parameters of a connection, unless the address has others: a silent network is noticed in half a minute
@@ -38,6 +42,11 @@ _USUAL = {  # parameters of a connection, unless the address has others: a silen
     "keepalives_count": "3", "tcp_user_timeout": "30000",
 }  # fmt: skip
 _LIMITS = {"statement_timeout": "60s", "idle_in_transaction_session_timeout": "60s"}  # unless the server has its own
+_NEEDED = "INSERT {s}.session UPDATE {s}.session INSERT {s}.entry INSERT {s}.content INSERT {s}.derived"
+_WRITABLE = """SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool, ARRAY(
+        SELECT array_to_string(needed, ' ') FROM regexp_matches(%s, '(\\S+) (\\S+)', 'g') AS needed
+        WHERE NOT has_table_privilege(needed[2], needed[1])
+    )"""
 
 Rows = list[tuple[Any, ...]]
 Values = Sequence[Any] | Mapping[str, Any]  # of a statement's %s, or of its %(name)s
@@ -50,6 +59,13 @@ class Lost(Exception):
     def __init__(self, why: str, *, sent: bool) -> None:
         self.why, self.sent = why, sent
         super().__init__(why)
+
+
+class Undone(Lost):
+    """The statement and another one were in each other's way, and this one gave up. Nothing of it was done."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why, sent=False)
 
 
 class Failed(Exception):
@@ -69,6 +85,7 @@ class Address(NamedTuple):
     tenant: str = "default"
     pool: int = _POOL
     told: str = ""  # what errors call the database, if their reader is not to know where it is
+    since: datetime | None = None  # when the tenant was created; None: nobody looked
 
     @property
     def shown(self) -> str:
@@ -113,23 +130,6 @@ def read_address(url: str) -> Address:
     return Address(place, conninfo, schema, tenant, pool)
 
 
-class _Pool:
-    """The connections of one process, and whose settings each of them has."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.opened: ConnectionPool[Connection[Any]] | None = None
-        self.owner = 0  # the process that has the pool: a fork needs its own
-        self.closer: weakref.finalize[..., Any] | None = None
-        self.settings: weakref.WeakKeyDictionary[Connection[Any], tuple[str, str]] = weakref.WeakKeyDictionary()
-        self.shares: weakref.WeakValueDictionary[str, threading.Semaphore] = weakref.WeakValueDictionary()
-
-    def share_of(self, tenant: str, most: int) -> threading.Semaphore:
-        """What counts the connections that a tenant has now, in all views for it."""
-        with self.lock:
-            return self.shares.setdefault(tenant, threading.Semaphore(most))
-
-
 class Database:
     """One database with our tables in it. May be used by any number of threads. It connects when it is first used."""
 
@@ -144,17 +144,18 @@ class Database:
             conninfo_to_dict(self.address.conninfo)
         except ProgrammingError:
             raise BadInput(f"the address {self.address.shown} has a parameter that libpq does not know") from None
-        self._shared, self._is_view, self._operator = _Pool(), False, ""
+        self._shared, self._is_view, self._operator = Pool(), False, ""
         self._share: threading.Semaphore | None = None
 
-    def for_tenant(self, tenant: str, told: str = "") -> Self:
+    def for_tenant(self, tenant: str, told: str = "", since: datetime | None = None) -> Self:
         """The same connections for another tenant. `close` of what is returned does nothing. Raises BadInput.
 
         `told`: this is for a tenant of a server. Errors call the database so, and do not repeat what it said, and the
-        tenant never has all connections at once.
+        tenant never has all connections at once. `since`: when the tenant was created. Then nothing is begun for a
+        later tenant of the same name.
         """
         view = self._view(check_tenant(tenant))
-        view.address = view.address._replace(told=told)
+        view.address = view.address._replace(told=told, since=since)
         if told:
             view._share = self._shared.share_of(tenant, max(1, self.address.pool - _SPARED))
         return view
@@ -165,8 +166,8 @@ class Database:
 
     def _view(self, tenant: str, operator: str = "") -> Self:
         view = copy(self)
-        view.address, view._is_view, view._operator = self.address._replace(tenant=tenant), True, operator
-        view._share = None
+        view.address = self.address._replace(tenant=tenant, since=None)
+        view._is_view, view._operator, view._share = True, operator, None
         return view
 
     def sql(self, text: str) -> bytes:
@@ -203,6 +204,30 @@ class Database:
                     raise
                 self.pause()
 
+    def again_if_undone(self, act: Callable[[], T]) -> T:
+        """Do something, a few times if others were in its way. Raises Lost, Failed."""
+        for _ in range(_ATTEMPTS):
+            try:
+                return act()
+            except Undone:
+                time.sleep(_PAUSE)
+        return act()
+
+    def check_writable(self) -> None:
+        """Ask whether sessions can be written now. Raises StoreError, with the reason. Waits for nothing."""
+        needed = self.sql(_NEEDED).decode()
+        try:
+            with self.connection() as connection:
+                [(is_read_only, missing)] = connection.execute(_WRITABLE, (needed,)).fetchall()
+                if is_read_only:
+                    connection.close()  # another one may be with the database that has taken its place
+        except (Lost, Failed) as error:
+            raise StoreError(f"cannot read {self.address.shown}: {error}") from error
+        if is_read_only:
+            raise StoreError(f"{self.address.shown} is read-only: is it a standby?")
+        if missing:
+            raise StoreError(f"the role of {self.address.shown} has not all rights: {', '.join(missing)}")
+
     def pause(self) -> None:
         """Wait a moment for a database that was lost, and let go of connections that are dead."""
         time.sleep(_PAUSE)
@@ -234,17 +259,22 @@ class Database:
             raise Failed("it was closed") from error
         except (PoolTimeout, psycopg.OperationalError) as error:
             raise Lost(self._why(error), sent=False) from error
-        is_entered = False
+        is_entered, is_new = False, connection not in self._shared.settings
         try:
             self._enter(connection)
             is_entered = True
             yield connection
         except psycopg.Error as error:
+            if isinstance(error, psycopg.errors.SerializationFailure | psycopg.errors.DeadlockDetected):
+                raise Undone(_said(error)) from error
+            if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+                connection.close()  # it may be with a standby now, and a new one with the database that can be written
+                raise (Failed(_said(error)) if is_new else Lost(_said(error), sent=False)) from error
             if connection.closed or not is_entered or isinstance(error, _gone()):
                 connection.close()
-                raise Lost(_said(error), sent=is_entered) from error
+                raise Lost(self._why(error), sent=is_entered) from error
             is_taken = isinstance(error, psycopg.errors.UniqueViolation)
-            raise (Taken if is_taken else Failed)(_said(error)) from error
+            raise (Taken if is_taken else Failed)(self._why(error)) from error
         finally:
             pool.putconn(connection)
 
@@ -259,6 +289,20 @@ class Database:
         except psycopg.Error as error:
             raise StoreError(f"cannot reach {self.address.shown}: {self._why(error)}") from error
         return connection
+
+    def check_work(self) -> None:
+        """Make all tables that are missing. Raises WorkRefused if our role may do no background work, StoreError."""
+        import psycopg
+
+        with self.connect() as connection:
+            try:
+                migrate(connection, self.address.schema)  # which makes the schema
+                if not work_schema.is_installed():
+                    return
+                work_schema.migrate(connection, self.address.schema)
+                work_schema.check_rights(connection, self.address.schema)
+            except psycopg.Error as error:
+                raise StoreError(f"cannot look at the queue in {self.address.shown}: {self._why(error)}") from error
 
     def _why(self, error: BaseException) -> str:
         return type(error).__name__ if self.address.told else _said(error)
@@ -287,6 +331,9 @@ class Database:
                 migrate(connection, self.address.schema)
             except psycopg.Error as error:
                 raise StoreError(f"cannot make our tables in {self.address.shown}: {self._why(error)}") from error
+            if work_schema.is_installed():
+                with suppress(StoreError, psycopg.Error):  # whoever does background work is told, and tells it
+                    work_schema.migrate(connection, self.address.schema)
         return ConnectionPool(
             self.address.conninfo, min_size=0, max_size=self.address.pool, kwargs={"autocommit": True},
             configure=_limit, name="sightline", num_workers=1, max_idle=60.0, reconnect_timeout=_WAIT, open=True,
@@ -314,11 +361,17 @@ def check_tenant(name: str) -> str:
     return name
 
 
+def tenant_deleted(name: str) -> str:
+    """Say why nothing can be begun for a tenant."""
+    return f"the tenant {name!r} was deleted"
+
+
 def _limit(connection: "Connection[Any]") -> None:
-    """Set the limits of a new connection, unless the server has its own."""
+    """Set the limits of a new connection, unless the server has its own, and the level that our statements need."""
     connection.execute(
         "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given(name, value) "
-        "WHERE current_setting(name) = '0'",
+        "WHERE current_setting(name) = '0' "
+        "UNION ALL SELECT set_config('default_transaction_isolation', 'read committed', false)",
         (list(_LIMITS), list(_LIMITS.values())),
     )
 

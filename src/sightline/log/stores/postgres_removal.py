@@ -19,7 +19,7 @@ _AT_ONCE = 100  # sessions that are marked before their rows are deleted
 _MARK = "SET name = 'deleted ' || session, lines = -1 - lines"
 _MARKED = "tenant = %s AND name >= 'deleted ' AND name < 'deleted!'"
 _MARK_ONE = f"UPDATE {{s}}.session {_MARK} WHERE tenant = %s AND name = %s AND lines >= 0"
-_OLD = "lines >= 0 AND (%s::float8 IS NULL OR written < now() - %s::float8 * interval '1 day')"
+_OLD = "lines >= 0 AND (%s::float8 IS NULL OR greatest(written, stored) < now() - %s::float8 * interval '1 day')"
 _CHOOSE = f"SELECT session FROM {{s}}.session WHERE tenant = %s AND session > %s AND {_OLD} ORDER BY session LIMIT %s"
 _MARK_MANY = f"UPDATE {{s}}.session {_MARK} WHERE tenant = %s AND session = ANY(%s) AND {_OLD} RETURNING session"
 _NEXT = f"SELECT session, lines FROM {{s}}.session WHERE {_MARKED} ORDER BY name LIMIT 1 FOR UPDATE SKIP LOCKED"
@@ -39,7 +39,7 @@ def remove_session(database: Database, session_id: str) -> None:
 
 
 def remove_sessions(database: Database, *, days: float | None = None) -> int:
-    """Delete all sessions of the tenant, or those not written to for so many days. Returns how many these were.
+    """Delete all sessions of the tenant, or those that nothing was added to for so many days. Returns how many.
 
     Raises Lost, Failed.
     """

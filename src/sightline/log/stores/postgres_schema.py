@@ -92,12 +92,15 @@ MIGRATIONS: tuple[str, ...] = (
     """,
     # 2. Tenants, their tokens (of which only a hash is kept), the pace of their requests, and what was done (audit).
     # `session.texts` counts the bytes in `content`, so that a tenant's use is a sum over its sessions.
+    # `session.stored` is when the last line came into this database: `written` may be an earlier time, of a copy or an
+    # import, and sessions are not deleted for that. Those that were there before this migration came just now.
     # `session.lines` below 0 is a session that is deleted, a piece at a time: see `postgres_removal`.
     # `pace` is not logged, because it may be lost at a crash, and so a request waits for no flush. Most of its pages
     # stay free, because each request changes a row. Of `audit` nothing is changed, and only what is old is deleted.
     # A limit of 0 is none.
     """
-    ALTER TABLE {schema}.session ADD COLUMN texts bigint NOT NULL DEFAULT 0;
+    ALTER TABLE {schema}.session ADD COLUMN texts bigint NOT NULL DEFAULT 0,
+        ADD COLUMN stored timestamptz NOT NULL DEFAULT now();
     UPDATE {schema}.session SET texts = kept.bytes FROM (
         SELECT tenant, session, sum(octet_length(data)) AS bytes FROM {schema}.content GROUP BY tenant, session
     ) AS kept WHERE session.tenant = kept.tenant AND session.session = kept.session;

@@ -1,4 +1,9 @@
-"""The statements that `tenants` runs. `{s}` is the schema."""
+"""The statements that `tenants` runs, and what others ask about a tenant. `{s}` is the schema."""
+
+# Whether something may be begun for a tenant: it is not being deleted, and is the one that was created at that time.
+# Its values are the time twice, and the name. Without a time, a tenant that is in no list may begin something too.
+MAY_BEGIN = """SELECT coalesce(bool_and(ended IS NULL AND coalesce(created = %s, true)), %s::timestamptz IS NULL) AS yes
+    FROM {s}.tenant WHERE tenant = %s"""
 
 _TENANT = "tenant, created, requests_per_minute, most_bytes, keep_days, ended"
 CREATE = f"""INSERT INTO {{s}}.tenant (tenant, requests_per_minute, most_bytes, keep_days) VALUES (%s, %s, %s, %s)

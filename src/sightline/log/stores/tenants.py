@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from sightline.errors import BadInput, StoreError
 from sightline.log.stores import tenant_statements as statements
 from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, Values, check_tenant
-from sightline.log.stores.postgres_removal import remove_sessions
+from sightline.log.stores.postgres_removal import remove_sessions, sweep
 from sightline.values.pattern import pattern
 
 NOTICE_SECONDS = 5.0  # within which every server notices that a token was revoked or a limit changed
@@ -39,7 +39,7 @@ NO_LIMITS = Limits()
 
 
 class Tenant(NamedTuple):
-    """A tenant. Sessions that were not written to for `keep_days` are deleted; 0: they stay.
+    """A tenant. Sessions that nothing was added to for `keep_days` are deleted; 0: they stay.
 
     `ended`: it is being deleted, and its tokens no longer work.
     """
@@ -175,28 +175,43 @@ class Tenants:
         is_known = self._do(statements.END, (name,), lambda _: ended, statements.DROP_TOKENS)
         if is_known:
             time.sleep(wait)
-        sessions = self._told(lambda: remove_sessions(tenant))
-        codes = 0
-        while dropped := self._ask(tenant, statements.DROP_CODE, (name, _PIECE)):
-            codes += len(dropped)
-        self._ask(tenant, statements.DROP_PACE, (name,))
-        removed = Removed(sessions, codes)
+        removed = self._remove_all(tenant)
         if not (is_known or any(removed)):
             raise _unknown(name)
         self._do(statements.DROP, (name, name), lambda _: (name, "tenant.delete", name, removed._asdict()))
         return removed
 
+    def _remove_all(self, database: Database) -> Removed:
+        """Delete all that the tenant of a database has, but for its own row and the audit trail."""
+        name, codes = database.address.tenant, 0
+        sessions = self._told(lambda: remove_sessions(database))
+        while dropped := self._ask(database, statements.DROP_CODE, (name, _PIECE)):
+            codes += len(dropped)
+        self._ask(database, statements.DROP_PACE, (name,))
+        return Removed(sessions, codes)
+
     def prune(self, name: str) -> int:
-        """Delete the sessions that this tenant's `keep_days` are over for. Returns how many these were."""
+        """Delete the sessions that this tenant's `keep_days` are over for. Returns how many these were.
+
+        What interrupted deletions left goes too: of sessions, and all of a tenant that is being deleted.
+        """
         known = {tenant.name: tenant for tenant in self.list()}
         if name not in known:
             raise _unknown(name)
-        if not (days := known[name].keep_days):
+        database, (*_, days, ended) = self._database.for_tenant(name), known[name]
+        if ended:
+            return self._remove_all(database).sessions
+        if not days:
+            self.finish_deletions(name)
             return 0
-        database = self._database.for_tenant(name)
         if count := self._told(lambda: remove_sessions(database, days=days)):
             self.note(name, "tenant.prune", subject=name, detail={"sessions": count, "keep_days": days})
         return count
+
+    def finish_deletions(self, name: str) -> None:
+        """Delete what is left of sessions whose deletion was interrupted. The tenant need be in no list."""
+        database = self._database.for_tenant(name)
+        self._told(lambda: sweep(database))
 
     def prune_audit(self, days: int = AUDIT_DAYS) -> int:
         """Delete the lines of the audit trail that are older than so many days. Returns how many these were."""
@@ -298,7 +313,7 @@ class Tenants:
 
     def _told(self, act: Callable[[], T]) -> T:
         try:
-            return act()
+            return self._operator.again_if_undone(act)
         except Lost as error:
             unknown = "; whether it was done is not known" if error.sent else ""
             raise StoreError(f"{self._operator.address.place} was lost: {error}{unknown}") from error
