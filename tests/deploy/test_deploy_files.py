@@ -1,20 +1,27 @@
 """The examples in deploy/: linters accept them, they agree with each other, and their commands are those there are."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 import pytest
 import yaml
 
 from docs_page import ROOT
+from postgres_server import PostgresServer
+from sightline import PostgresStores
 from sightline.cli.main import app
+from sightline.log.stores.tenants import Tenants
+from sightline.server.uploads import MOST_WAITING
 from sightline.server.work import GRACE
 
 DEPLOY = ROOT / "deploy"
@@ -168,3 +175,57 @@ def test_the_load_balancer_asks_who_is_ready() -> None:
     assert "hdr Host localhost" in text  # without a Host no request is answered
     assert "server:8787" in text
     assert "server" in documents("compose.yaml")[0]["services"]
+
+
+def test_uploads_have_room_outside_of_the_memory() -> None:
+    """Files that wait for their import lie in /tmp: a volume that holds what a process may take."""
+    server = documents("compose.yaml")[0]["services"]["server"]
+    assert [each for each in server["volumes"] if each.endswith(":/tmp")]
+    assert not [each for each in server["tmpfs"] if each.startswith("/tmp")]
+    pod = documents("kubernetes.yaml")[0]["spec"]["template"]["spec"]
+    [tmp] = [each["emptyDir"] for each in pod["volumes"] if each["name"] == "tmp"]
+    assert "medium" not in tmp
+    assert int(tmp["sizeLimit"].removesuffix("Gi")) << 30 > MOST_WAITING
+
+
+def test_who_uploads_a_file_asks_the_same_server_for_its_import() -> None:
+    """Only that one knows how far it is. Everything else goes to any server."""
+    text = (DEPLOY / "haproxy.cfg").read_text()
+    everything, imports = text.split("\nbackend ")[1:]
+    assert "use_backend imports if { path_sub /api/imports }" in text
+    assert "balance leastconn" in everything
+    assert "balance source" in imports
+    assert everything.splitlines()[2:7] == imports.splitlines()[3:8]
+    service = next(each for each in documents("kubernetes.yaml") if each["kind"] == "Service")
+    assert service["spec"]["sessionAffinity"] == "ClientIP"
+
+
+def test_servers_connect_as_a_role_that_guards_tenants(postgres: PostgresServer, tmp_path: Path) -> None:
+    """The example's database makes the role that its servers name: with it `serve --tenants` starts."""
+    services = documents("compose.yaml")[0]["services"]
+    assert [each for each in services["database"]["volumes"] if "/docker-entrypoint-initdb.d/" in each] == [
+        "./roles.sql:/docker-entrypoint-initdb.d/roles.sql:ro"
+    ]
+    address = postgres.url()
+    own = address.partition("schema=")[2]  # other tests have roles, too
+    role = urlsplit(services["server"]["environment"]["SIGHTLINE_STORE"]).username
+    text = (DEPLOY / "roles.sql").read_text().replace("DATABASE sightline", "DATABASE postgres")
+    (tmp_path / "roles.sql").write_text(text.replace("sightline_", f"{own}_"))
+    done = subprocess.run(
+        [postgres.program("psql"), "-v", "ON_ERROR_STOP=1", "-f", tmp_path / "roles.sql",
+         f"postgresql://admin@/postgres?host={postgres.folder}"],
+        env={**os.environ, "SIGHTLINE_PASSWORD": "it's one"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with closing(PostgresStores(address.replace("tests@", f"{str(role).replace('sightline', own)}@"))) as stores:
+        tenants = Tenants(stores.database)
+        tenants.check_guarded()
+        tenants.create("acme")
+    with postgres.connect() as admin:
+        admin.execute(f"DROP OWNED BY {own}_owner, {own}_server CASCADE; DROP ROLE {own}_owner, {own}_server".encode())
+
+
+def test_the_image_has_what_servers_answer_with() -> None:
+    """MCP, too, which a server for tenants leaves out where it is not installed."""
+    extras = re.findall(r"\$\{wheel\}\[([\w,]+)\]", (DEPLOY / "Dockerfile").read_text())
+    assert [set(each.split(",")) for each in extras] == [{"server", "cli", "postgres", "mcp"}]

@@ -30,7 +30,7 @@ class Endless:
     def __init__(self) -> None:
         self.begun, self.ended, self.names = threading.Event(), threading.Event(), list[str]()
 
-    def bring_in(self, file: Path, offered: Any, tick: Any, is_stopped: Callable[[], bool]) -> Import:
+    def bring_in(self, file: Path, offered: Any, tick: Any, is_stopped: Callable[[], bool], check: Any) -> Import:
         """Import for ever."""
         self.names.append(file.name)
         self.begun.set()

@@ -1,6 +1,9 @@
 """Conversations that go on without their beginning: the agent has summarised it, or the provider keeps it."""
 
 import shutil
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,9 @@ from through_proxy import LISTS, Talk, Through, asked_names, page, said, text_of
 from upstream import Upstream
 from upstream_script import answer, call
 
+from sightline.log.stores import Written
+from sightline.log.stores.session_folder import Folder
+from sightline.server.conversation_names import ConversationNames
 from sightline.session.session import Session
 from sightline.values.items import Kind
 
@@ -166,6 +172,48 @@ def test_what_the_provider_keeps_is_logged_after_a_restart(tmp_path: Path) -> No
         through.restart()
         post(through, "Four", previous_response_id=second["id"])
         assert [through.texts(name)[::2] for name in through.names] == [["Four"]]
+
+
+def test_logs_are_searched_for_one_request_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many ask for what the provider keeps, one thread is busy with it, and each finds its session."""
+    search, running, two = Folder.containing, list[int](), threading.Event()
+
+    def searched(*given: Any) -> str:
+        running.append(1)
+        if len(running) > 1:
+            two.set()
+        two.wait(0.1)
+        found = search(*given)
+        running.pop()
+        return found
+
+    with Through(tmp_path, lambda asked: answer(f"Answer to {asked.body['input']}.")) as through:
+        kept = [post(through, f"One of {at}")["id"] for at in range(3)]
+        through.restart()
+        monkeypatch.setattr(Folder, "containing", searched)
+        with ThreadPoolExecutor(3) as threads:
+            list(threads.map(lambda each: post(through, f"Two of {each}", previous_response_id=each), kept))
+        assert len(through.names) == 3
+    assert not two.is_set()
+
+
+def test_only_so_many_bytes_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all logs together, those that were written to last first; one that is too long is left out."""
+    monkeypatch.setattr("sightline.server.conversation_names._MOST_BYTES", 100)
+
+    class Logs:
+        asked: Sequence[str] = ()
+
+        def written(self, _prefix: str) -> list[Written]:
+            return [Written(name, size, 0.0) for name, size in (("a", 60), ("b", 50), ("c", 40), ("d", 1))]
+
+        def containing(self, session_ids: Sequence[str], _text: bytes) -> str:
+            self.asked = session_ids
+            return ""
+
+    logs: Any = Logs()
+    assert ConversationNames(logs, {})._find_replied("resp_1") == ""
+    assert logs.asked == ["a", "c"]
 
 
 def test_a_conversation_of_the_provider_is_one_session(tmp_path: Path) -> None:

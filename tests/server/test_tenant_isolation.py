@@ -251,22 +251,6 @@ def test_mcp_finds_only_what_is_the_tenants_own(world: World) -> None:
     assert not [each for each in asked if SECRET in each or "acme" in each]
 
 
-def test_an_mcp_session_is_its_tenants(world: World) -> None:
-    """The id of another's connection is answered like one that never was."""
-    accept = {"accept": "application/json, text/event-stream"}
-    about = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-    begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
-    owner = world.tenancy.client("acme")
-    session = owner.post("/api/mcp", json=begin, headers=accept).headers["mcp-session-id"]
-    ask = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
-    answers = [
-        world.stranger.post("/api/mcp", json=ask, headers={**accept, "mcp-session-id": each})
-        for each in (session, "0" * len(session))
-    ]
-    assert shown(answers[0], session) == shown(answers[1], "0" * len(session))
-    assert answers[0].status_code == 404
-
-
 def test_only_the_operator_sees_the_counts(world: World) -> None:
     """They are of all tenants together; no tenant's name is in them."""
     stranger, nobody = world.stranger, world.tenancy.client("")

@@ -1,11 +1,12 @@
 """A server for tenants as a whole: whom it refuses to start for, and what is left of a tenant that was deleted."""
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from tenant_servers import Tenancy
+from test_tenant_isolation import transcript
 
 from postgres_server import PostgresServer
 from sightline import PostgresStores
@@ -13,6 +14,8 @@ from sightline.cli.main import app
 from sightline.errors import BadInput, SessionNotFound, StoreError, Unwritable
 from sightline.log.stores import Span
 from sightline.log.stores.postgres import PostgresStore
+from sightline.log.stores.postgres_database import Lost
+from sightline.log.stores.tenants import Tenants
 from sightline.server.config import Config
 from sightline.server.tenant_server import create_tenants_app
 from sightline.testing.stores import append, said
@@ -107,3 +110,50 @@ def test_a_server_for_tenants_needs_a_database_that_guards_them(tmp_path: Path, 
         done = CliRunner().invoke(app, ["--lang", language, "serve", "--tenants"])
         assert done.exit_code == 1
         assert words in done.output + done.stderr
+
+
+def test_any_server_answers_an_mcp_client(tmp_path: Path, postgres: PostgresServer) -> None:
+    """A client begins at one server and goes on at another, whatever name of a connection it shows: none is kept."""
+    accept = {"accept": "application/json, text/event-stream"}
+    about = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    ask = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    with Tenancy(tmp_path, postgres, servers=2) as tenancy:
+        tenancy.tenant("acme")
+        one, two = tenancy.client("acme"), tenancy.client("acme", server=1)
+        begun = one.post("/api/mcp", json=begin, headers=accept)
+        assert begun.status_code == 200
+        assert "mcp-session-id" not in begun.headers
+        for shown in ({}, {"mcp-session-id": "0" * 32}):
+            answered = two.post("/api/mcp", json=ask, headers={**accept, **shown})
+            assert answered.status_code == 200
+            assert "search_sessions" in answered.text
+
+
+def test_a_server_says_who_knows_an_import(tmp_path: Path, postgres: PostgresServer) -> None:
+    """Another one than runs it: where it is known, and where its sessions are."""
+    with Tenancy(tmp_path, postgres, servers=2) as tenancy:
+        tenancy.tenant("acme")
+        one, two = tenancy.client("acme"), tenancy.client("acme", server=1)
+        made = one.post("/api/imports/upload?name=talk.jsonl", content=transcript("acme", "Hello.")).json()
+        unknown = two.get(f"/api/imports/{made['id']}")
+        assert unknown.status_code == 404
+        assert "known only to the server that runs it" in unknown.json()["error"]["message"]
+        while one.get(f"/api/imports/{made['id']}").json()["state"] == "running":
+            pass
+        assert two.get("/api/sessions").json()["total"] == 1
+
+
+def test_no_tenant_takes_all_connections(postgres: PostgresServer) -> None:
+    """One that uses all that it may have leaves some for the others, and for looking up tokens."""
+    with closing(PostgresStores(f"{postgres.url()}&pool=4")) as stores, ExitStack() as held:
+        views = [stores.for_tenant("acme", told="this server").database for _ in range(3)]
+        for view in views[:2]:
+            held.enter_context(view.connection())
+        with pytest.raises(Lost, match="that a tenant may have"), views[2].connection():
+            pass
+        other = stores.for_tenant("bolt", told="this server").database
+        assert other.run(b"SELECT 1") == [(1,)]
+        assert Tenants(stores.database).find(b"none") is None
+        held.close()
+        assert views[2].run(b"SELECT 1") == [(1,)]

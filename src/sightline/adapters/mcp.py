@@ -202,9 +202,14 @@ async def _index(server: _Server, ctx: Context[Any, Any]) -> int:
 
 
 def unguarded_app(server: MCPServer[Any], host: str = "127.0.0.1") -> "Starlette":
-    """Return an application that serves MCP over HTTP at /api/mcp, for who checks `Host`, `Origin` and tokens."""
+    """Return an application that serves MCP over HTTP at /api/mcp, for who checks `Host`, `Origin` and tokens.
+
+    It remembers nothing of a client between two requests, because another server may get the next one.
+    """
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return server.streamable_http_app(streamable_http_path=HTTP_PATH, transport_security=unchecked, host=host)
+    return server.streamable_http_app(
+        streamable_http_path=HTTP_PATH, stateless_http=True, transport_security=unchecked, host=host
+    )
 
 
 def http_app(server: MCPServer[Any], *, host: str, token_hash: str = "") -> "ASGIApp":

@@ -1,7 +1,7 @@
 """Imports conversations into sessions: a line at a time, nothing twice, and whatever is new if a source has grown."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import datetime
 from hashlib import blake2b
@@ -54,12 +54,14 @@ def import_into(
     project: str | Path = ".",
     *,
     settings: Settings | None = None,
+    check: Callable[[], None] = lambda: None,
     **options: Any,
 ) -> Imported:
     """Import a conversation as a session of its own, or what is new in it. Every line of the source is in the log.
 
     Importing the same source again changes nothing. `settings` and `options` are those of `Session.new`; without
-    settings the profile is that of the source's provider.
+    settings the profile is that of the source's provider. `check` is called before each batch is written: what it
+    raises ends the import, and what was written stays.
 
     Raises:
         BadInput: it holds no messages, a message cannot be read, or lines that were imported have changed since.
@@ -75,7 +77,7 @@ def import_into(
         journal = resume_with(stores, project, key, options, lambda made: made)
     before = _written(stores, key) if known is not None else 0.0  # later, if somebody went on with the session here
     with closing(journal):
-        writer = _Writer(journal, conversation, known)
+        writer = _Writer(journal, conversation, known, check)
         writer.write()
         # Before the journal is closed, because what it keeps beside the log then belongs to this time of the log.
         _date(stores, key, max(writer.newest or conversation.modified, before))
@@ -160,8 +162,10 @@ def _compared(conversation: Conversation, notes: Sequence[ImportNote]) -> _Known
 class _Writer:
     """Writes what is new of one conversation to a journal, a batch at a time."""
 
-    def __init__(self, journal: Journal, conversation: Conversation, known: _Known | None) -> None:
-        self._journal, self._conversation = journal, conversation
+    def __init__(
+        self, journal: Journal, conversation: Conversation, known: _Known | None, check: Callable[[], None]
+    ) -> None:
+        self._journal, self._conversation, self._check = journal, conversation, check
         self._done = known.line if known is not None else 0
         self._digest = known.digest if known is not None else blake2b(digest_size=16)
         self.lines = known.lines if known is not None else 0
@@ -212,6 +216,7 @@ class _Writer:
             drafts += (self._journal.drafts.annotation(entries.SOURCE, note) for note in self._kept(step, own))
         self.messages += len(turns)
         if drafts or (is_last and self._conversation.mark is not None):
+            self._check()
             drafts.append(self._journal.drafts.annotation(entries.IMPORT, self._progress(is_last=is_last)))
             self._journal.append(drafts)
         self._steps, self._size = [], 0

@@ -115,11 +115,13 @@ class ImportedFiles:
         offered: Offered | None = None,
         tick: Callable[[float], None] = lambda _: None,
         is_stopped: Callable[[], bool] = lambda: False,
+        check: Callable[[], None] = lambda: None,
     ) -> Import:
         """Import a file, or what is new in it. `offered`: it is remembered as this; else as the one it is a copy of.
 
         `tick` gets the share that is done. `is_stopped` is asked again and again whether to stop: what was imported
-        until then stays, and the next import of the file goes on after it.
+        until then stays, and the next import of the file goes on after it. `check` is called before each piece is
+        written; what it raises ends the import likewise.
 
         Raises:
             BadInput: it is no recorded conversation, or what was imported has changed since.
@@ -132,7 +134,7 @@ class ImportedFiles:
         most = max(MOST_UNPACKED, file.stat().st_size)
         try:
             for found in conversations(Source(file, most=most, tick=_Share(tick, is_stopped))):
-                done.append(import_into(self.place.stores, found, self.place.project))
+                done.append(import_into(self.place.stores, found, self.place.project, check=check))
                 if len(done) >= _MOST_CONVERSATIONS:
                     refused = f"only the first {_MOST_CONVERSATIONS} conversations of the file were imported"
                     break

@@ -1,5 +1,6 @@
 """The server as an ASGI application: the proxy's paths, the REST interface, the inspector, and what guards them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sightline.server.callers import Callers
     from sightline.server.metrics import Metrics
     from sightline.server.sessions import OpenSessions
+    from sightline.server.uploads import Uploads
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 
@@ -42,6 +44,7 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
     from sightline.server.callers import OneToken
     from sightline.server.metrics import Metrics
     from sightline.server.safety import check_address, opens_models
+    from sightline.server.uploads import UploadRoom, Uploads
 
     check_address(config.host, config.token_hash)
     sessions = open_sessions(config)
@@ -51,11 +54,10 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
         relay_of(config.stores),
     )
     metrics.watch(config.work)
+    room = UploadRoom()
     is_open = opens_models(config.host, config.upstreams.values())
-    app = unguarded_app(
-        config, sessions, upstream, metrics, relay=relay, model=model,
-        middleware=guards(config, metrics, OneToken(config.token_hash), open_models=is_open),
-    )  # fmt: skip
+    app = unguarded_app(config, sessions, upstream, metrics, relay=relay, model=model, uploads=Uploads(room))
+    app.user_middleware = guards(config, metrics, OneToken(config.token_hash), open_models=is_open)
     inner = app.router.lifespan_context
 
     @asynccontextmanager
@@ -63,9 +65,11 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
         try:
             if relay is not None:
                 relay.start()
+            await asyncio.to_thread(room.delete_left)
             async with inner(app):
                 yield
         finally:
+            await asyncio.to_thread(room.close)
             await upstream.close()
             if relay is not None:
                 await relay.__aexit__()
@@ -107,12 +111,13 @@ def unguarded_app(
     model: "Model | None" = None,
     apps: Collection[str] = tuple(SHIPPED),
     note: "Callable[[Request, str, str], Awaitable[None]] | None" = None,
+    uploads: "Uploads | None" = None,
     more: "Sequence[BaseRoute]" = (),
-    middleware: "Sequence[Middleware]" = (),
 ) -> "Starlette":
     """Return an application over these sessions, which it closes at its end. The upstream and the relay are others'.
 
-    `apps` may run in it, `note` gets what is done over REST, `more` are further routes.
+    `apps` may run in it, `note` gets what is done over REST, `uploads` are files that may be sent, `more` are further
+    routes.
     """
     from starlette.applications import Starlette
     from starlette.responses import RedirectResponse
@@ -150,14 +155,16 @@ def unguarded_app(
 
     routes = [
         *more,
-        *rest_routes(sessions, metrics=metrics, model=model, apps=apps, offered=config.offered, note=note),
+        *rest_routes(
+            sessions, metrics=metrics, model=model, apps=apps, offered=config.offered, note=note, uploads=uploads
+        ),
         *(Route(path, call_model, methods=["POST"]) for path in FORMATS),
         page_route(),
         Route("/{path:path}", pass_on, methods=_METHODS),  # Claude Code begins with HEAD /
     ]
-    app = Starlette(routes=routes, lifespan=lifespan, middleware=middleware)
+    app = Starlette(routes=routes, lifespan=lifespan)
     app.state.totals, app.state.hub, app.state.relay, app.state.sessions = totals, sessions.hub, relay, sessions
-    app.state.end_streams = sessions.hub.close
+    app.state.end_streams, app.state.uploads = sessions.hub.close, uploads
     return app
 
 

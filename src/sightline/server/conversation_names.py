@@ -21,7 +21,7 @@ from sightline.values.phrases import say
 
 _ANY = Budget(1 << 40)
 _MOST_NOTED = 10_000  # replies and openings whose conversation is known
-_MOST_SEARCHED, _MOST_LOG = 64, 64 * 1024 * 1024  # logs that are searched for the id of a reply, and bytes of each
+_MOST_SEARCHED, _MOST_BYTES = 64, 64 * 1024 * 1024  # logs that are searched for the id of a reply, and their bytes
 _ALIKE = 0.8  # of the characters of two system prompts are in lines that both have
 _LOCKS = 64
 _MOST_OTHERS = 16  # conversations of an agent's session that are looked at for the one that a request goes on from
@@ -73,7 +73,11 @@ class ConversationNames:
     def _find_replied(self, reply_id: str) -> str:
         """Return the conversation that has a reply with this id; empty: there is none among those of late."""
         quoted = msgspec.json.encode(reply_id)
-        logs = [log.session_id for log in self._logs(STEM, _MOST_SEARCHED) if log.size < _MOST_LOG]
+        logs, left = list[str](), _MOST_BYTES
+        for log in self._logs(STEM, _MOST_SEARCHED):
+            if log.size <= left:  # a shorter one after it may still be searched
+                left -= log.size
+                logs.append(log.session_id)
         return self._stores.containing(logs, quoted)
 
     def _find_summarized(self, asked: ModelRequest) -> str:

@@ -4,9 +4,10 @@ import asyncio
 import logging
 import secrets
 import shutil
-import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -24,6 +25,19 @@ _WAITING = 200  # imports that may wait for their turn: each upload lies on the 
 _log = logging.getLogger("sightline.server")
 
 
+Check = Callable[[], None]
+
+
+def _no_check() -> None:
+    return None
+
+
+class _Upload(NamedTuple):
+    folder: Path
+    check: Check
+    ended: Check
+
+
 class Imports:
     """The imports of a server. For one event loop."""
 
@@ -38,9 +52,14 @@ class Imports:
         """Begin to import a file that the list offers."""
         return self._begin(offered.path, offered.path.name, offered, None)
 
-    def begin_upload(self, folder: Path, name: str) -> ImportFacts:
-        """Begin to import the one file in this folder, which is deleted afterwards."""
-        return self._begin(folder / name, name, None, folder)
+    def begin_upload(
+        self, folder: Path, name: str, *, check: Check = _no_check, ended: Check = _no_check
+    ) -> ImportFacts:
+        """Begin to import the one file in this folder, which is deleted afterwards; then `ended` is called.
+
+        `check` is called in a thread before each piece is written. What it raises ends the import.
+        """
+        return self._begin(folder / name, name, None, _Upload(folder, check, ended))
 
     def get(self, import_id: str) -> ImportFacts | None:
         """Return an import; None if it is not known any more."""
@@ -58,7 +77,7 @@ class Imports:
         self._is_closed = True
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _begin(self, file: Path, name: str, offered: Offered | None, folder: Path | None) -> ImportFacts:
+    def _begin(self, file: Path, name: str, offered: Offered | None, upload: _Upload | None) -> ImportFacts:
         path = "" if offered is None else str(offered.path)
         running = [known for known in self._known.values() if known.state == "running"]
         for known in running:
@@ -70,7 +89,7 @@ class Imports:
         made = ImportFacts(f"im-{secrets.token_hex(6)}", name, path, "running")
         self._known[made.id] = made
         self._forget_old()
-        task = asyncio.get_running_loop().create_task(self._run(made.id, file, offered, folder))
+        task = asyncio.get_running_loop().create_task(self._run(made.id, file, offered, upload))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return made
@@ -81,8 +100,8 @@ class Imports:
         for each in ended[: max(len(self._known) - _REMEMBERED, 0)]:
             del self._known[each]
 
-    async def _run(self, import_id: str, file: Path, offered: Offered | None, folder: Path | None) -> None:
-        loop = asyncio.get_running_loop()
+    async def _run(self, import_id: str, file: Path, offered: Offered | None, upload: _Upload | None) -> None:
+        loop, check = asyncio.get_running_loop(), upload.check if upload is not None else _no_check
 
         def tick(share: float) -> None:
             with suppress(RuntimeError):  # the server has stopped meanwhile
@@ -92,7 +111,9 @@ class Imports:
             async with self._turn:
                 if self._is_closed:
                     raise ImportStopped
-                done = await asyncio.to_thread(self._files.bring_in, file, offered, tick, lambda: self._is_closed)
+                done = await asyncio.to_thread(
+                    self._files.bring_in, file, offered, tick, lambda: self._is_closed, check
+                )
             sessions = [self._described(each) for each in done.imported]
             self._change(import_id, "done", 1.0, sessions, done.refused)
             for each in sessions:
@@ -108,8 +129,9 @@ class Imports:
                 raise
             _log.warning("an import failed", exc_info=True)
         finally:
-            if folder is not None:
-                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            if upload is not None:
+                await asyncio.to_thread(shutil.rmtree, upload.folder, ignore_errors=True)
+                upload.ended()
 
     def _described(self, done: Imported) -> ImportedSession:
         session_id = self._files.place.full_id(done.session)
@@ -131,8 +153,3 @@ class Imports:
         ids = [each.id for each in now.sessions]
         data = {"import": now.id, "name": now.name, "state": state, "share": share, "sessions": ids, "error": error}
         self._hub.publish(Event("import", data=data))
-
-
-def upload_folder() -> Path:
-    """Make a folder for one file that is uploaded."""
-    return Path(tempfile.mkdtemp(prefix="sightline-upload-"))

@@ -43,6 +43,7 @@ class Proxy:
         self._turns, self._upstream, self._totals = turns, upstream, totals
         self._metrics, self._hub = metrics, hub
         self._workers: dict[str, Worker] = {}
+        self._searches = Worker()  # one at a time: each reads many logs, and all tenants share the threads
         self._recent = RecentRequests(turns.remembered)
         self._logs: set[asyncio.Task[Prepared]] = set()  # requests that are logged after they were sent
         self._calls: set[ModelCall] = set()  # that are being answered
@@ -104,6 +105,8 @@ class Proxy:
             return found, self._turns.prepare(found, passed=passed)
 
         try:
+            if asked.kept_upstream and not self._turns.names.name_at_once(asked):
+                await self._searches.run(lambda: self._turns.names.find(asked))
             asked, prepared = await self.run(asked.name, log)
         except Exception as error:
             _log.warning("a request of %s is not logged: %s", asked.name, type(error).__name__, exc_info=True)

@@ -1,6 +1,8 @@
 """The REST interface: one table of operations, from which the routes and the OpenAPI document are made."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +25,13 @@ from sightline.server.reports import Reports
 from sightline.server.rest_operation import Asked, Operation, Served, answer, failed
 from sightline.server.session_list import SessionList
 from sightline.server.sessions import OpenSessions
+from sightline.server.uploads import MOST_WAITING, Uploads
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
 
-_UPLOAD = "/api/imports/upload"
-LARGER = {_UPLOAD: rest_list.MOST_UPLOADED}
+UPLOAD = "/api/imports/upload"
+LARGER = {UPLOAD: MOST_WAITING}
 """Paths whose bodies may be larger than others, and how many bytes they may have."""
 _ONE = "/api/sessions/{id}"
 _ITEM = _ONE + "/items/{item}"
@@ -115,8 +118,8 @@ OPERATIONS: tuple[Operation, ...] = (
         errors=(400, 404, 413, 415), noted="import.begin",
     ),
     _post(
-        _UPLOAD, "uploadImport", "Import a file whose bytes are the body", rest_list.upload,
-        lists.ImportFacts, query=lists.UploadQuery, status=202, errors=(400, 413), noted="import.upload",
+        UPLOAD, "uploadImport", "Import a file whose bytes are the body", rest_list.upload,
+        lists.ImportFacts, query=lists.UploadQuery, status=202, errors=(400, 403, 413, 503), noted="import.upload",
     ),
     _get("/api/imports/{import}", "getImport", "One import", rest_list.get_import, lists.ImportFacts),
     _post(
@@ -245,23 +248,27 @@ def rest_routes(
     offered: tuple[Path, ...] = (),
     note: Callable[[Request, str, str], Awaitable[None]] | None = None,
     operations: Sequence[Operation] = OPERATIONS,
+    uploads: Uploads | None = None,
 ) -> list[BaseRoute]:
     """Return the routes of the REST interface over these sessions. Events are those of `sessions.hub`.
 
     `model` answers `interact`; `apps` may run here for windows that a session has; recordings in the files and folders
     `offered` may be imported. `note` gets what was done, of operations that are to be `noted`, and the session or
-    import. `operations`: those that there are.
+    import. `operations`: those that there are. `uploads`: which files may be sent; the caller closes its room.
     """
     counts = metrics or Metrics(lambda: len(sessions.names()))
     listing = SessionList(sessions, offered)
     imports = Imports(listing.catalog.imported, sessions.hub)
     sessions.on_close(listing.close)
+    if uploads is None:
+        uploads = Uploads()
+        sessions.on_close(partial(asyncio.to_thread, uploads.room.close))
     sessions.on_close(imports.close)
     reports = Reports()
     sessions.on_close(reports.close)
     server = Served(
         sessions, sessions.hub, counts, model, frozenset(apps), set(), listing, imports, reports,
-        Readiness(sessions.stores), note,
+        Readiness(sessions.stores), uploads, note,
     )  # fmt: skip
     by_path: dict[str, list[Operation]] = {}
     for operation in operations:

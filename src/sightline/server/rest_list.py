@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import BinaryIO, get_args
 
@@ -11,7 +12,6 @@ from starlette.requests import ClientDisconnect, Request
 from sightline import __version__
 from sightline.errors import BadInput
 from sightline.plan.strategies import names as strategy_names
-from sightline.server.imports import upload_folder
 from sightline.server.rest_chat import chat_needs
 from sightline.server.rest_list_values import (
     FileChoice,
@@ -23,12 +23,14 @@ from sightline.server.rest_list_values import (
     SessionsQuery,
     UploadQuery,
 )
-from sightline.server.rest_operation import Asked, NotFound, TooLarge
+from sightline.server.rest_operation import Asked, Busy, NotFound, QuotaExceeded, TooLarge
 from sightline.server.rest_values import Economy
+from sightline.server.safety import throw_body_away
+from sightline.server.uploads import Uploads
 from sightline.session.document import TRANSCRIPTS
 from sightline.wire import registry
 
-MOST_UPLOADED = 1 << 30  # bytes: the longest recordings have some hundred megabytes
+_PIECE = 1 << 20  # bytes after which a body that does not say its length is compared with what its sender may store
 LOG_FORMAT = "jsonl"
 
 
@@ -79,30 +81,67 @@ async def upload(asked: Asked) -> ImportFacts:
     if not name.strip(". ") or "\0" in name or len(name.encode("utf-8", "replace")) > 200:
         raise BadInput(f"{query.name[:60]!r} cannot name a file")
     name = name.encode("utf-8", "replace").decode()
-    folder = await asyncio.to_thread(upload_folder)
+    received = _Received(asked.server.uploads, asked.request)
+    folder = await asyncio.to_thread(asked.server.uploads.room.make_folder)
     try:
         with (folder / name).open("xb") as file:
-            if not await _receive(asked.request, file):
-                raise BadInput("the body is empty: send the bytes of the file")
+            await received.write_to(file)
         if query.modified is not None:  # its time is that of the talk, if nothing in it says more
             os.utime(folder / name, (query.modified, query.modified))
-        return asked.server.imports.begin_upload(folder, name)
-    except BaseException:
+        return asked.server.imports.begin_upload(folder, name, check=received.checker(), ended=received.give_back)
+    except BaseException as error:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        received.give_back()
+        if isinstance(error, Busy | TooLarge | QuotaExceeded):  # so that clients that send all first read the answer
+            await throw_body_away(asked.request.receive)
         raise
 
 
-async def _receive(request: Request, file: BinaryIO) -> int:
-    size = 0
-    try:
-        async for piece in request.stream():
-            size += len(piece)
-            if size > MOST_UPLOADED:
-                raise TooLarge(f"a file has at most {MOST_UPLOADED:,} bytes; use `sightline import` for a larger one")
-            await asyncio.to_thread(file.write, piece)
-    except ClientDisconnect as error:
-        raise BadInput("the request was cut off") from error
-    return size
+class _Received:
+    """The body of an upload, as far as it has come."""
+
+    def __init__(self, uploads: Uploads, request: Request) -> None:
+        self._uploads, self._request, self._size = uploads, request, 0
+
+    async def write_to(self, file: BinaryIO) -> None:
+        """Receive all of it. Raises BadInput, TooLarge, Busy, QuotaExceeded."""
+        declared = self._request.headers.get("content-length", "")
+        self._uploads.check(int(declared[:20]) if declared.isdigit() else 0)
+        checked = 0
+        try:
+            async for piece in self._request.stream():
+                if self._size + len(piece) > self._uploads.most:
+                    raise self._uploads.too_large()
+                self._uploads.take(len(piece))
+                self._size += len(piece)
+                await asyncio.to_thread(file.write, piece)
+                if self._size >= checked + _PIECE:
+                    checked = self._size
+                    await self._check_quota(checked)
+        except ClientDisconnect as error:
+            raise BadInput("the request was cut off") from error
+        if not self._size:
+            raise BadInput("the body is empty: send the bytes of the file")
+        await self._check_quota(self._size)
+
+    async def _check_quota(self, size: int, *, anew: bool = False) -> None:
+        if self._uploads.quota is not None:
+            await self._uploads.quota(self._request, size, anew)
+
+    def checker(self) -> Callable[[], None]:
+        """Return what raises QuotaExceeded, in a thread, when the sender stores as much as it may."""
+        loop = asyncio.get_running_loop()
+
+        def check() -> None:
+            if self._uploads.quota is not None:
+                asyncio.run_coroutine_threadsafe(self._check_quota(0, anew=True), loop).result()
+
+        return check
+
+    def give_back(self) -> None:
+        """Have its room again."""
+        self._uploads.give_back(self._size)
+        self._size = 0
 
 
 async def list_imports(asked: Asked) -> ImportList:
@@ -114,5 +153,8 @@ async def get_import(asked: Asked) -> ImportFacts:
     """Return one import, and how far it is."""
     found = asked.server.imports.get(asked.path["import"])
     if found is None:
-        raise NotFound(f"no import {asked.path['import'][:40]!r}; GET /api/imports lists the last ones")
+        raise NotFound(
+            f"no import {asked.path['import'][:40]!r} at this server; GET /api/imports lists its last ones. An import "
+            "is known only to the server that runs it; the sessions it makes are in GET /api/sessions of every server"
+        )
     return found

@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from sightline.server.readiness import Readiness
     from sightline.server.reports import Reports
     from sightline.server.session_list import SessionList
+    from sightline.server.uploads import Uploads
 
 MOST_BYTES = 2 << 20  # of a body here: a question, or a few settings
 JSON = "application/json"
+DELETE_SOME = "delete sessions (DELETE /api/sessions/ID), or ask whoever runs the server for more"
+_BUSY_SECONDS = 5  # after which to try again what there was no room for
 _HEADERS = {"cache-control": "no-cache", "x-content-type-options": "nosniff"}
 
 
@@ -49,6 +52,10 @@ class TooLarge(SightlineError):
     """A body is larger than allowed."""
 
 
+class QuotaExceeded(SightlineError):
+    """A tenant stores as much as it may."""
+
+
 class Served(NamedTuple):
     """What the handlers work with."""
 
@@ -62,6 +69,7 @@ class Served(NamedTuple):
     imports: "Imports"
     reports: "Reports"
     readiness: "Readiness"
+    uploads: "Uploads"
     note: "Callable[[Request, str, str], Awaitable[None]] | None" = None  # is told what was done, and to what
 
 
@@ -148,6 +156,7 @@ class _Rule(NamedTuple):
 # The first that fits. Each message says more than the general advice here.
 _RULES = (
     _Rule(NotFound, 404, "not_found", "look at the lists: /api/sessions, and items, calls and windows below each"),
+    _Rule(QuotaExceeded, 403, "quota_exceeded", DELETE_SOME),
     _Rule(TooLarge, 413, "body_too_large", "send less"),
     _Rule(errors.SessionNotFound, 404, "session_not_found", "GET /api/sessions lists those there are"),
     _Rule(errors.NothingCompacted, 409, "nothing_compacted", "there is nothing to undo"),
@@ -180,7 +189,10 @@ def failed(status: int, type_: str, message: str, what_to_do: str) -> Response:
 
 def failure_of(error: SightlineError) -> Response:
     """Return the answer that says why an operation failed."""
-    return failed(_rule(error).status, *msgspec.structs.astuple(problem_of(error)))
+    response = failed(_rule(error).status, *msgspec.structs.astuple(problem_of(error)))
+    if isinstance(error, Busy):
+        response.headers["retry-after"] = str(_BUSY_SECONDS)
+    return response
 
 
 def problem_of(error: SightlineError) -> Problem:

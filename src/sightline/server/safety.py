@@ -284,7 +284,7 @@ async def refuse(scope: "Scope", receive: "Receive", send: "Send", refusal: Refu
     """Answer a request that is not let in. `has_more`: not all of its body was read."""
     headers = _Headers(scope)
     if has_more and not headers.first(b"expect"):  # who expects to be told sends no body before
-        await _throw_body_away(receive)
+        await throw_body_away(receive)
     body = msgspec.json.encode(_told(scope["path"], headers, refusal))
     told = [
         (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), (b"connection", b"close"),
@@ -298,7 +298,7 @@ async def refuse(scope: "Scope", receive: "Receive", send: "Send", refusal: Refu
     await send({"type": "http.response.body", "body": body})
 
 
-async def _throw_body_away(receive: "Receive") -> None:
+async def throw_body_away(receive: "Receive") -> None:
     """Read the rest of a body, unless it is very long or comes slowly."""
     left = _MOST_THROWN_AWAY
     with suppress(TimeoutError):

@@ -58,6 +58,12 @@ class _Known(NamedTuple):
     until: float
 
 
+def _declared(scope: "Scope") -> int:
+    """Return how many bytes a request says that its body has; 0: it does not say."""
+    lengths = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
+    return int(lengths[0][:20]) if lengths and lengths[0].isdigit() else 0
+
+
 class TenantKey(NamedTuple):
     """A tenant by its name and the time when it was created: one that was deleted may have had the same name."""
 
@@ -117,7 +123,7 @@ class TenantCallers:
             if len({each.caller.tenant for each in found}) > 1:
                 return _SEVERAL
             scope[CALLER] = found[0]
-            return await self.limits.check(found[0].caller, scope["method"], scope["path"])
+            return await self.limits.check(found[0].caller, scope["method"], scope["path"], _declared(scope))
         except _TooMany:
             return _BUSY
         except StoreError as error:

@@ -14,12 +14,14 @@ from sightline.log.stores.tenants import Caller, Tenants
 from sightline.server.callers import Refusal
 from sightline.server.metrics import logger
 from sightline.server.model_request import FORMATS
+from sightline.server.rest_operation import DELETE_SOME
 
 _THREADS = 4  # that ask the database about limits
 _COUNTED_SECONDS = 30.0  # for which what a tenant stores is not counted anew, in the whole fleet
 _FULL_SECONDS = 2.0  # the same for one that is full, so that whoever deletes something can go on soon
 _NOTED_SECONDS = 600.0  # after which a refusal is noted again: one line for many
 _MOST_NOTED = 1_000  # tenants and reasons
+UPLOAD = "/api/imports/upload"
 _READ_ONLY = ("/api/mcp",)
 _PREVIEW = "/preview"
 
@@ -46,8 +48,12 @@ class TenantLimits:
         self._noted: OrderedDict[tuple[str, str], _Noted] = OrderedDict()
         self._threads = ThreadPoolExecutor(_THREADS, "sightline limits")
 
-    async def check(self, caller: Caller, method: str, path: str) -> Refusal | None:
-        """Count a request, and return why it is refused; None: it is not. Raises StoreError."""
+    async def check(self, caller: Caller, method: str, path: str, size: int = 0) -> Refusal | None:
+        """Count a request, and return why it is refused; None: it is not. Raises StoreError.
+
+        `size`: the bytes of its body, if it says so. A request of a model repeats what is stored already, so they count
+        for files that are uploaded only.
+        """
         limits = caller.limits
         if limits.requests_per_minute and (wait := await self._run(self._tenants.admit, caller)):
             await self._note(caller, "quota.requests", requests_per_minute=limits.requests_per_minute)
@@ -55,13 +61,21 @@ class TenantLimits:
                 429, "rate_limit_exceeded", f"more than {limits.requests_per_minute:,} requests in a minute",
                 "wait for the seconds that retry-after says", max(1, math.ceil(wait)),
             )  # fmt: skip
-        if limits.most_bytes and stores_something(method, path) and await self._is_full(caller):
-            await self._note(caller, "quota.bytes", most_bytes=limits.most_bytes)
-            return Refusal(
-                403, "quota_exceeded", f"this tenant stores its {limits.most_bytes:,} bytes already",
-                "delete sessions (DELETE /api/sessions/ID), or ask whoever runs the server for more",
-            )  # fmt: skip
+        if stores_something(method, path):
+            return await self.check_bytes(caller, size if path == UPLOAD else 0)
         return None
+
+    async def check_bytes(self, caller: Caller, more: int = 0, *, anew: bool = False) -> Refusal | None:
+        """Return why a tenant may not store so many bytes more; None: it may. Raises StoreError.
+
+        `anew`: count now, whoever has counted of late.
+        """
+        if not (most := caller.limits.most_bytes) or not await self._is_full(caller, max(more, 1), anew):
+            return None
+        await self._note(caller, "quota.bytes", most_bytes=most)
+        full = f"this tenant stores its {most:,} bytes already"
+        message = f"with {more:,} bytes more this tenant would store more than its {most:,}" if more else full
+        return Refusal(403, "quota_exceeded", message, DELETE_SOME)
 
     async def note(self, caller: Caller, action: str, subject: str = "") -> None:
         """Add a line to the audit trail. If the database does not take it, the server's log has it."""
@@ -71,10 +85,10 @@ class TenantLimits:
         """End the threads."""
         self._threads.shutdown(wait=False)
 
-    async def _is_full(self, caller: Caller) -> bool:
+    async def _is_full(self, caller: Caller, more: int, anew: bool) -> bool:
         most, count = caller.limits.most_bytes, partial(self._tenants.bytes_used, caller.tenant)
-        for seconds in (_COUNTED_SECONDS, _FULL_SECONDS):
-            if await self._run(partial(count, within=seconds)) < most:
+        for seconds in (0.0,) if anew else (_COUNTED_SECONDS, _FULL_SECONDS):
+            if await self._run(partial(count, within=seconds)) + more <= most:
                 return False
         return True
 

@@ -30,9 +30,11 @@ from sightline.server.callers import Refusal
 from sightline.server.config import Config
 from sightline.server.event_relay import EventRelay
 from sightline.server.metrics import PATH_PATTERN, Metrics, logger
+from sightline.server.rest_operation import QuotaExceeded
 from sightline.server.safety import refuse
 from sightline.server.sessions import OpenSessions
 from sightline.server.tenant_callers import CALLER, SignedIn, TenantCallers, TenantKey
+from sightline.server.uploads import MOST_OF_A_TENANT, UploadRoom, Uploads
 from sightline.server.upstream import Upstream
 
 if TYPE_CHECKING:
@@ -78,6 +80,7 @@ class _TenantServer:
         self._callers = TenantCallers(self.tenants, config.token_hash)
         self._upstream, self._relay = Upstream(config, transport), EventRelay(stores.database)
         self._applications = Applications(self._make)
+        self._room = UploadRoom()
         self._metrics = Metrics(self._count_open)
         self._metrics.watch(config.work)
         place = f"{stores.database.address.place}/{stores.database.address.schema}"
@@ -104,10 +107,12 @@ class _TenantServer:
     async def _lifespan(self, _app: "Starlette") -> AsyncIterator[None]:
         self._relay.start()
         await asyncio.to_thread(self._delete_old_folders)
+        await asyncio.to_thread(self._room.delete_left)
         try:
             yield
         finally:
             await self._applications.close()
+            await asyncio.to_thread(self._room.close)
             await self._upstream.close()
             await asyncio.to_thread(self._relay.close)
             self._callers.close()
@@ -158,11 +163,17 @@ class _TenantServer:
         sessions = open_sessions(config, folders=())
         return unguarded_app(
             config, sessions, self._upstream, self._metrics, relay=self._relay, apps=(), note=self._note,
+            uploads=Uploads(self._room, MOST_OF_A_TENANT, self._check_quota),
             more=[] if self._make_mcp is None else [_mcp_route(self._make_mcp, sessions)],
         )  # fmt: skip
 
     async def _note(self, request: "Request", action: str, subject: str) -> None:
         await self._callers.limits.note(request.scope[CALLER].caller, action, subject)
+
+    async def _check_quota(self, request: "Request", size: int, anew: bool) -> None:
+        refusal = await self._callers.limits.check_bytes(request.scope[CALLER].caller, size, anew=anew)
+        if refusal is not None:
+            raise QuotaExceeded(refusal.message)
 
     def _folder_of(self, name: str, since: datetime | None) -> Path:
         """Return the folder of a tenant. One that is created under the name of a deleted one has another."""

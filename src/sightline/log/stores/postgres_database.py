@@ -21,6 +21,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from sightline.errors import BadInput, StoreError
 from sightline.log.stores import work_schema
+from sightline.log.stores.postgres_pool import Pool
 from sightline.log.stores.postgres_reach import check_own, is_away
 from sightline.log.stores.postgres_schema import migrate, quoted
 
@@ -32,6 +33,7 @@ SCHEMES = ("postgresql://", "postgres://")
 PATIENCE = 30.0  # seconds that a lost database is waited for
 _POOL = 10  # connections of one process at most; a thread that finds none waits
 _WAIT = 1.0  # seconds for a connection of the pool, after which one that the database refused is asked for anew
+_SPARED = 2  # connections that no single tenant of a server takes, so that others and tokens always find one
 _PAUSE = 0.1  # seconds between two attempts
 _ATTEMPTS = 5  # if others are in the way
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -133,19 +135,6 @@ def read_address(url: str) -> Address:
     return Address(place, conninfo, schema, tenant, pool)
 
 
-class _Pool:
-    """The connections of one process, and whose settings each of them has."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.opened: ConnectionPool[Connection[Any]] | None = None
-        self.owner = 0  # the process that has the pool: a fork needs its own
-        self.closer: weakref.finalize[..., Any] | None = None
-        self.check: Callable[[Connection[Any]], None] | None = None  # raises StoreError if it may not be used
-        self.unreachable: tuple[float, BaseException] | None = None  # when it was not reached, and what libpq said
-        self.settings: weakref.WeakKeyDictionary[Connection[Any], tuple[str, str]] = weakref.WeakKeyDictionary()
-
-
 class Database:
     """One database with our tables in it. May be used by any number of threads. It connects when it is first used."""
 
@@ -160,16 +149,20 @@ class Database:
             conninfo_to_dict(self.address.conninfo)
         except ProgrammingError:
             raise BadInput(f"the address {self.address.shown} has a parameter that libpq does not know") from None
-        self._shared, self._is_view, self._operator = _Pool(), False, ""
+        self._shared, self._is_view, self._operator = Pool(), False, ""
+        self._share: threading.Semaphore | None = None
 
     def for_tenant(self, tenant: str, told: str = "", since: datetime | None = None) -> Self:
         """The same connections for another tenant. `close` of what is returned does nothing. Raises BadInput.
 
-        `told`: errors call the database so, and do not repeat what it said. `since`: when the tenant was created. Then
-        nothing is begun for a later tenant of the same name.
+        `told`: this is for a tenant of a server. Errors call the database so, and do not repeat what it said, and the
+        tenant never has all connections at once. `since`: when the tenant was created. Then nothing is begun for a
+        later tenant of the same name.
         """
         view = self._view(check_tenant(tenant))
         view.address = view.address._replace(told=told, since=since)
+        if told:
+            view._share = self._shared.share_of(tenant, max(1, self.address.pool - _SPARED))
         return view
 
     def for_operator(self) -> Self:
@@ -179,7 +172,7 @@ class Database:
     def _view(self, tenant: str, operator: str = "") -> Self:
         view = copy(self)
         view.address = self.address._replace(tenant=tenant, since=None)
-        view._is_view, view._operator = True, operator
+        view._is_view, view._operator, view._share = True, operator, None
         return view
 
     def sql(self, text: str) -> bytes:
@@ -249,6 +242,18 @@ class Database:
     @contextmanager
     def connection(self) -> "Iterator[Connection[Any]]":
         """A connection of the pool. Raises Lost, Failed."""
+        share = self._share
+        if share is not None and not share.acquire(timeout=_WAIT):
+            raise Lost("all connections that a tenant may have are in use", sent=False)
+        try:
+            with self._pooled() as connection:
+                yield connection
+        finally:
+            if share is not None:
+                share.release()
+
+    @contextmanager
+    def _pooled(self) -> "Iterator[Connection[Any]]":
         import psycopg
         from psycopg_pool import PoolClosed, PoolTimeout
 
