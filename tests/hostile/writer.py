@@ -22,7 +22,7 @@ from typing import Any
 
 from sightline.errors import Conflict
 from sightline.log.stores.postgres import PostgresStores
-from sightline.log.stores.postgres_database import is_address
+from sightline.log.stores.postgres_address import is_address
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.session.session import Session

@@ -15,7 +15,7 @@ from sightline.errors import BadInput, BadSessionId
 from sightline.files.folders import Folders
 from sightline.log import branches
 from sightline.log.stores import PlacedStores
-from sightline.log.stores.postgres_database import read_address
+from sightline.log.stores.postgres_address import read_address
 from sightline.log.stores.session_folder import Folder, sightline_home
 from sightline.plan.budget import Budget
 from sightline.session.session import Session

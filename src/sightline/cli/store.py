@@ -10,7 +10,7 @@ from sightline.cli.options import Place, place, shared_options, with_json
 from sightline.cli.render import console, print_json, print_result, print_text, printable
 from sightline.errors import BadInput, SightlineError
 from sightline.log.stores import PlacedStores
-from sightline.log.stores.postgres_database import is_address
+from sightline.log.stores.postgres_address import is_address
 
 if TYPE_CHECKING:
     from sightline.agent.code.store import CodeStore

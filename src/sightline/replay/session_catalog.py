@@ -20,7 +20,7 @@ from sightline.errors import BadSessionId
 from sightline.imports.conversation import FileMark
 from sightline.log.stores import as_placed, check_session_id
 from sightline.log.stores.disk import make_directory
-from sightline.log.stores.postgres_database import is_address
+from sightline.log.stores.postgres_address import is_address
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.side_files import replace_whole
 from sightline.replay.imported_files import ImportedFiles

@@ -13,7 +13,8 @@ from postgres_server import PostgresServer
 from sightline import BadInput, Budget, Conflict, Session, StoreError, Unconfirmed, Unwritable
 from sightline.log.stores import Tips, postgres
 from sightline.log.stores.postgres import PostgresStore, PostgresStores
-from sightline.log.stores.postgres_database import Database, Lost, Rows, Values, read_address
+from sightline.log.stores.postgres_address import read_address
+from sightline.log.stores.postgres_database import Database, Lost, Rows, Values
 from sightline.log.stores.postgres_schema import MIGRATIONS, migrate
 from sightline.testing import WordCounter
 from sightline.testing.stores import append, noted, said, uuids

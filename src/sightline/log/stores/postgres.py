@@ -302,7 +302,7 @@ class PostgresStores:
     """The `Stores` of one tenant in one database: `PostgresStores("postgresql://user@host/name")`."""
 
     def __init__(self, url: str) -> None:
-        """`url` as `postgres_database.read_address` reads it. It is connected to when it is first used.
+        """`url` as `postgres_address.read_address` reads it. It is connected to when it is first used.
 
         Raises BadInput if it is no address, or the extra is not installed.
         """

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: an address without its secrets, a pool, and what happens when a connection is lost.
+"""Connections to PostgreSQL: a pool, and what happens when a connection is lost.
 
 A process has one pool for all tenants. A connection that another tenant used last gets the new one's name before its
 first statement, and that name is what row-level security compares with.
@@ -8,7 +8,6 @@ statement that writes nobody knows then whether it was done, so its caller is to
 """
 
 import os
-import re
 import threading
 import time
 import weakref
@@ -16,11 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sightline.errors import BadInput, StoreError
 from sightline.log.stores import work_schema
+from sightline.log.stores.postgres_address import check_tenant, read_address
 from sightline.log.stores.postgres_pool import Pool
 from sightline.log.stores.postgres_reach import check_own, is_away
 from sightline.log.stores.postgres_schema import migrate, quoted
@@ -29,19 +28,11 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg_pool import ConnectionPool
 
-SCHEMES = ("postgresql://", "postgres://")
 PATIENCE = 30.0  # seconds that a lost database is waited for
-_POOL = 10  # connections of one process at most; a thread that finds none waits
 _WAIT = 1.0  # seconds for a connection of the pool, after which one that the database refused is asked for anew
 _SPARED = 2  # connections that no single tenant of a server takes, so that others and tokens always find one
 _PAUSE = 0.1  # seconds between two attempts
 _ATTEMPTS = 5  # if others are in the way
-_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-_OWN = ("schema", "tenant", "pool")  # parameters of the address that are ours, not the database's
-_USUAL = {  # parameters of a connection, unless the address has others: a silent network is noticed in half a minute
-    "application_name": "sightline", "connect_timeout": "10", "keepalives_idle": "15", "keepalives_interval": "5",
-    "keepalives_count": "3", "tcp_user_timeout": "30000",
-}  # fmt: skip
 _LIMITS = {"statement_timeout": "60s", "idle_in_transaction_session_timeout": "60s"}  # unless the server has its own
 _NEEDED = "INSERT {s}.session UPDATE {s}.session INSERT {s}.entry INSERT {s}.content INSERT {s}.derived"
 _WRITABLE = """SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool, ARRAY(
@@ -79,60 +70,6 @@ class Failed(Exception):
 
 class Taken(Failed):
     """It was refused because there is a row of this key."""
-
-
-class Address(NamedTuple):
-    """Where a database is, as `postgresql://…` says it. `place` and `shown` have no secrets: they are for people."""
-
-    place: str
-    conninfo: str
-    schema: str = "sightline"
-    tenant: str = "default"
-    pool: int = _POOL
-    told: str = ""  # what errors call the database, if their reader is not to know where it is
-    since: datetime | None = None  # when the tenant was created; None: nobody looked
-
-    @property
-    def shown(self) -> str:
-        """The address without secrets, with the schema and the tenant if they are not the usual ones."""
-        if self.told:
-            return self.told
-        usual = (("schema", self.schema, "sightline"), ("tenant", self.tenant, "default"))
-        ours = {name: value for name, value, default in usual if value != default}
-        return f"{self.place}?{urlencode(ours)}" if ours else self.place
-
-
-def is_address(given: str) -> bool:
-    """Whether this is the address of a PostgreSQL database."""
-    return given.startswith(SCHEMES)
-
-
-def read_address(url: str) -> Address:
-    """Read the address of a database. What it does not say, the variables PGHOST, PGPASSWORD … say, as for `psql`.
-
-    Its parameters `schema`, `tenant` and `pool` (the connections of a process) are ours; the others are libpq's.
-
-    Raises BadInput, without the address: it may hold a password.
-    """
-    if not is_address(url):
-        raise BadInput("the address of a database begins with postgresql://, such as postgresql://user@host/name")
-    try:
-        parts = urlsplit(url)
-        query = dict(parse_qsl(parts.query, keep_blank_values=True))
-        pool = int(query.get("pool", _POOL))
-    except ValueError:
-        raise BadInput("this address cannot be read; it is postgresql://user@host:5432/name?pool=10") from None
-    user, at, host = parts.netloc.rpartition("@")
-    place = f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}"
-    schema, tenant = query.get("schema", "sightline"), query.get("tenant", "default")
-    if not _NAME.fullmatch(schema):
-        raise BadInput(f"{schema!r} is no name for a schema: use small letters, digits and '_'")
-    check_tenant(tenant)
-    if not 1 <= pool <= 1000:
-        raise BadInput(f"pool={pool} is refused: a process has 1 to 1000 connections")
-    theirs = {**_USUAL, **{name: value for name, value in query.items() if name not in _OWN}}
-    conninfo = f"{parts.scheme}://{parts.netloc}{parts.path}?{urlencode(theirs, quote_via=quote)}"
-    return Address(place, conninfo, schema, tenant, pool)
 
 
 class Database:
@@ -376,13 +313,6 @@ class Database:
             "SELECT set_config('sightline.tenant', %s, false), set_config('sightline.operator', %s, false)",
             (self.address.tenant, self._operator),
         )
-
-
-def check_tenant(name: str) -> str:
-    """Return the name of a tenant. Raises BadInput if it is none."""
-    if not name or "\0" in name or name != name.encode("utf-8", "replace").decode():
-        raise BadInput("a tenant has a name of one character or more")
-    return name
 
 
 def tenant_deleted(name: str) -> str:

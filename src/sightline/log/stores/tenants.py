@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sightline.errors import BadInput, StoreError
 from sightline.log.stores import tenant_statements as statements
-from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, Unreachable, Values, check_tenant
+from sightline.log.stores.postgres_address import check_tenant
+from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, Unreachable, Values
 from sightline.log.stores.postgres_removal import remove_sessions, sweep
 from sightline.values.pattern import pattern
 
