@@ -63,11 +63,25 @@ def test_the_variable_names_a_database_too(run: Run, copied: str) -> None:
 
 
 def test_sessions_come_back_into_files(run: Run, copied: str, folder: Folder, tmp_path: Path) -> None:
-    """Into a folder that there is not yet, byte for byte; a second time there is nothing to do."""
+    """Into a folder that is empty, byte for byte; a second time there is nothing to do. The copy can be verified."""
+    (tmp_path / "back").mkdir()
     for state in ("copied", "same"):
         done = run("store", "copy", copied, str(tmp_path / "back"), "--json")
         assert [each["state"] for each in json.loads(done.stdout)["sessions"]] == [state]
-    assert (tmp_path / "back" / "login-bug.jsonl").read_bytes() == folder.file("login-bug").read_bytes()
+    copy = tmp_path / "back" / "login-bug.jsonl"
+    assert copy.read_bytes() == folder.file("login-bug").read_bytes()
+    good = run("verify", "--all", "--folder", str(copy.parent), "--json")
+    assert (good.exit_code, json.loads(good.stdout)["payloads"]) == (0, 23)
+    lines = copy.read_bytes().splitlines(keepends=True)
+    copy.write_bytes(b"".join(lines[:20] + lines[21:]))
+    assert run("verify", "--all", "--folder", str(copy.parent)).exit_code == 1
+
+
+def test_who_finds_no_sessions_in_a_database_is_told_of_the_tenant(run: Run, copied: str) -> None:
+    """Others may have some: a backup of one tenant is none of all."""
+    other = f"{copied}&tenant=other" if "?" in copied else f"{copied}?tenant=other"
+    for command in (("sessions",), ("verify", "--all"), ("store", "copy", other, "nowhere")):
+        assert "tenant other; ?tenant=NAME" in " ".join(run(*command, env={"SIGHTLINE_STORE": other}).output.split())
 
 
 def test_a_session_that_cannot_be_copied_is_named(run: Run, copied: str, tmp_path: Path) -> None:

@@ -102,6 +102,9 @@ def test_a_session_that_cannot_be_opened_does_not_hide_the_others(run: Run, root
 
 
 def test_without_sessions_there_is_nothing_to_verify(run: Run) -> None:
-    """All of none is none; the newest of none is an error."""
-    assert json.loads(run("verify", "--project", "elsewhere", "--all", "--json").stdout)["payloads"] == 0
+    """That is said and is no success: whoever checks a backup has named another place. So is the newest of none."""
+    none = run("verify", "--project", "elsewhere", "--all", "--json")
+    facts = json.loads(none.stdout)
+    assert (none.exit_code, facts["good"], facts["payloads"]) == (1, False, 0)
+    assert "No sessions in" in run("verify", "--project", "elsewhere", "--all").stdout
     assert run("verify", "--project", "elsewhere").exit_code == 1

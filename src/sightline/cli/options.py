@@ -75,10 +75,13 @@ class Place(NamedTuple):
     root: str | None
     words: Phrases
     store: str | None = None  # the address of a database; None: sessions are files
+    logs: str | None = None  # a folder with logs, such as a copy, instead of a project's
 
     @property
     def stores(self) -> PlacedStores:
         """The sessions: those in the database, or those of the project in files."""
+        if self.logs:
+            return Folder.at(Path(self.logs))
         return _database(self.store) if self.store else self.folder
 
     @property
@@ -102,12 +105,20 @@ class Place(NamedTuple):
     @property
     def where(self) -> dict[str, Any]:
         """The arguments of `Session.new` and its like that say where sessions are."""
-        return {"stores": self.stores} if self.store else {"root": self.root}
+        return {"stores": self.stores} if self.store or self.logs else {"root": self.root}
 
     @property
     def home(self) -> Path:
         """The folder of all projects' sessions."""
         return Path(self.root) if self.root else sightline_home()
+
+    def described(self, stores: PlacedStores) -> str:
+        """Return a place in words: of a database also whose sessions are meant, because others may have some."""
+        from sightline.log.stores.postgres import PostgresStores
+
+        if not isinstance(stores, PostgresStores):
+            return stores.where
+        return self.words("of tenant", where=stores.where, tenant=stores.database.address.tenant)
 
     def find(self, given: str | None) -> str:
         """Return the id of the session whose id begins with `given`; without one, of the newest session.

@@ -157,6 +157,10 @@ _PHRASES = {
     ),
     "another process": ("another process", "另一个进程"),
     "store nothing": ("No sessions in {where}.", "{where} 中没有会话。"),
+    "of tenant": (
+        "{where} (tenant {tenant}; ?tenant=NAME in the address names another)",
+        "{where}（租户 {tenant}；在地址中用 ?tenant=NAME 指定其他租户）",
+    ),
     "store code copied": (
         "{id}: saved code copied, versions: {versions:,}",
         "{id}：已复制保存的代码，{versions:,} 个版本",
@@ -227,7 +231,7 @@ _PHRASES = {
     "token until": ("works until", "有效期至"),
     "token name": ("for", "用途"),
     "token never": ("never", "从未使用"),
-    "token always": ("it is revoked", "被吊销为止"),
+    "token always": ("no end", "不过期"),
     "token revoked at": ("revoked {at}", "已于 {at} 吊销"),
     "token revoked": (
         "Token {id} of {tenant} is revoked. Every server refuses it within seconds.",
@@ -738,9 +742,9 @@ _PHRASES = {
         "由日志重新生成 {sessions:,} 个会话的 {payloads:,} 个请求：全部一致。",
     ),
     "nothing sent": (
-        "Nothing was sent in these sessions ({sessions:,}), so there is nothing to compose again. Their logs are as "
-        "they were written.",
-        "无需重新生成：这些会话（{sessions:,} 个）没有发送过请求。日志与写入时一致。",
+        "Nothing was composed in these sessions ({sessions:,}), so there is nothing to compose again. Their logs are "
+        "as they were written.",
+        "无需重新生成：这些会话（{sessions:,} 个）没有组装过上下文。日志与写入时一致。",
     ),
     "verified bad": (
         "{bad:,} of {payloads:,} payloads are not what was sent.",

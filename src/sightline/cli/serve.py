@@ -192,6 +192,9 @@ def log_as_json() -> None:
 
     logging.getLogger().addHandler(json_log_handler())
     logging.getLogger("sightline").setLevel(logging.INFO)
+    logging.getLogger("psycopg.pool").setLevel(
+        logging.ERROR
+    )  # it tells each attempt; we tell when a server is not ready
 
 
 def _config(

@@ -84,7 +84,7 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
         return
     out, words = console(), here.words
     if not ids:
-        out.print(words("no sessions", folder=here.stores.where), soft_wrap=True)
+        out.print(words("no sessions", folder=here.described(here.stores)), soft_wrap=True)
         return
     columns = (
         Column(words("session"), max(9, *map(len, shown)), style="cyan"),  # whole: people paste them

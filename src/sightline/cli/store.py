@@ -57,7 +57,7 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
     here = place()
     if not is_address(source) and "://" not in source and not Path(source).exists():
         raise BadInput(f"there is no {source}: FROM is a project's folder, a folder with logs, or postgresql://…")
-    ours, theirs = _stores(here, source), _stores(here, target)
+    ours, theirs = _stores(here, source), _stores(here, target, is_target=True)
     if ours.where == theirs.where and source == target:
         raise BadInput("FROM and TO are the same place")
     told = _Told(here, as_json)
@@ -70,7 +70,7 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
         counts = {"count": len(sessions), "code": len(code)}
         print_text(console(), here.words("store done", **counts, source=ours.where, target=theirs.where), "dim")
     else:
-        print_text(console(), here.words("store nothing", where=ours.where))
+        print_text(console(), here.words("store nothing", where=here.described(ours)))
     if any(each["error"] for each in (*sessions, *code)):
         click.get_current_context().exit(1)
 
@@ -149,8 +149,8 @@ def migrate(as_json: bool) -> None:
     print_result(here.words("store migrated", **facts), facts, as_json=as_json)
 
 
-def _stores(here: Place, given: str) -> PlacedStores:
-    """The sessions of a database, of a folder with logs, or of a project."""
+def _stores(here: Place, given: str, *, is_target: bool = False) -> PlacedStores:
+    """The sessions of a database, of a folder with logs, or of a project. An empty folder gets logs."""
     from sightline.agent.code.database import CODE
     from sightline.agent.code.store import INDEX
     from sightline.log.stores.session_folder import Folder
@@ -162,5 +162,6 @@ def _stores(here: Place, given: str) -> PlacedStores:
     folder = Path(given)
     if folder.is_file():
         raise BadInput(f"{given} is a file; name the folder that it is in")
-    is_kept = not folder.exists() or any(folder.glob("*.jsonl")) or (folder / CODE / INDEX).exists()
+    is_kept = not folder.exists() or any(folder.glob("*.jsonl*")) or (is_target and not any(folder.iterdir()))
+    is_kept = is_kept or (folder / CODE / INDEX).exists()
     return Folder.at(folder) if is_kept else here._replace(project=given, store="").folder

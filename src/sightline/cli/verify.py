@@ -23,23 +23,27 @@ _UNHARMED: dict[str, list[Any]] = {"damaged": [], "changed": [], "missing": []}
 @click.command(short_help="Check that every payload of a session can be made again from the log.")
 @session_argument
 @click.option("--all", "every", is_flag=True, help="Verify every session of the project.")
+@click.option(
+    "--folder", type=click.Path(file_okay=False), metavar="DIR",
+    help="A folder with logs instead, such as `sightline store copy` makes.",
+)  # fmt: skip
 @with_json
-def verify(session_id: str | None, every: bool, as_json: bool) -> None:
+def verify(session_id: str | None, every: bool, folder: str | None, as_json: bool) -> None:
     """Compose again every payload that a session ever sent, from the log alone, and compare the hashes.
 
     Without an id it is the newest session.
 
     The command lists the lines of the log that cannot be read or have changed since they were written, where entries
     are missing, and then the payloads that differ. With --all it also lists the sessions that cannot be opened, and
-    goes on with the others. If there are any of these, the exit code is 1.
+    goes on with the others. If there are any of these, or no session at all, the exit code is 1.
 
     \b
     Examples:
-      sightline verify
       sightline verify V1StGXR8
       sightline verify --all --json
+      sightline verify --all --folder copy-of-today
     """
-    here = place()
+    here = place()._replace(logs=folder) if folder else place()
     ids = here.stores.sessions() if every else [here.find(session_id)]
     out = console()
     check = _try_verify if every else _verify
@@ -49,9 +53,11 @@ def verify(session_id: str | None, every: bool, as_json: bool) -> None:
     unread = sum(bool(session["error"]) for session in sessions)
     damaged = sum(len(session[key]) for session in sessions for key in _UNHARMED)
     if as_json:
-        print_json({"good": not (bad or unread or damaged), "payloads": payloads, "sessions": sessions})
+        print_json({"good": bool(ids) and not (bad or unread or damaged), "payloads": payloads, "sessions": sessions})
     else:
-        if bad:
+        if not ids:
+            out.print(here.words("store nothing", where=here.described(here.stores)), style="red", soft_wrap=True)
+        elif bad:
             out.print(here.words("verified bad", bad=bad, payloads=payloads), style="red", soft_wrap=True)
         elif not payloads and not (unread or damaged):
             out.print(here.words("nothing sent", sessions=len(ids)), soft_wrap=True)
@@ -60,7 +66,7 @@ def verify(session_id: str | None, every: bool, as_json: bool) -> None:
             out.print(here.words("verified", payloads=payloads, sessions=read), style="green", soft_wrap=True)
         if unread:
             out.print(here.words("not verified", unread=unread, sessions=len(ids)), style="red", soft_wrap=True)
-    if bad or unread or damaged:
+    if bad or unread or damaged or not ids:
         click.get_current_context().exit(1)
 
 

@@ -38,6 +38,10 @@ _NO_TOKEN = Refusal(
     "send it as X-Sightline-Token, or begin the path with /token/TOKEN; below /api also as Authorization: Bearer TOKEN "
     "(whoever runs the server makes one with `sightline token create`)",
 )  # fmt: skip
+_UNKNOWN = Refusal(
+    401, "no_token", "this token is not known, has expired or was revoked",
+    "ask whoever runs the server for a new one (`sightline token create`)",
+)  # fmt: skip
 _OPERATORS = Refusal(
     401, "no_token", "this path needs the operator's token",
     "send what the server has in SIGHTLINE_TOKEN as X-Sightline-Token or Authorization: Bearer TOKEN",
@@ -119,7 +123,7 @@ class TenantCallers:
                 if (caller := await self.find(hashed)) is not None
             ]
             if not found:
-                return _NO_TOKEN
+                return _UNKNOWN if shown else _NO_TOKEN
             if len({each.caller.tenant for each in found}) > 1:
                 return _SEVERAL
             scope[CALLER] = found[0]

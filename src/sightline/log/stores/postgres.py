@@ -118,7 +118,7 @@ class PostgresStore:
 
     def _write(self, first: int, lines: list[bytes], tips: Tips) -> bool:
         """Write lines after the first so many. False: there are others already. Raises Unwritable, Unconfirmed."""
-        is_unknown, end = False, time.monotonic() + self._database.patience
+        is_unknown, end = False, self._database.end_of_patience()
         while True:
             try:
                 done = self._send(first, lines, tips)

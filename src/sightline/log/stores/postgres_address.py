@@ -34,7 +34,7 @@ class Address(NamedTuple):
         if self.told:
             return self.told
         usual = (("schema", self.schema, "sightline"), ("tenant", self.tenant, "default"))
-        ours = {name: value for name, value, default in usual if value != default}
+        ours = {name: value for name, value, default in usual if value not in (default, "")}
         return f"{self.place}?{urlencode(ours)}" if ours else self.place
 
 

@@ -122,7 +122,7 @@ class Database:
         Raises StoreError.
         """
         try:
-            return self.with_patience(lambda: self.run(statement, values), self.patience if wait else 0.0)
+            return self.with_patience(lambda: self.run(statement, values), None if wait else 0.0)
         except (Lost, Failed) as error:
             raise StoreError(f"cannot read {self.address.shown}: {error}") from error
 
@@ -137,7 +137,7 @@ class Database:
 
         Raises Lost, Failed.
         """
-        end = time.monotonic() + (self.patience if seconds is None else seconds)
+        end = self.end_of_patience() if seconds is None else time.monotonic() + seconds
         while True:
             try:
                 return act()
@@ -145,6 +145,10 @@ class Database:
                 if time.monotonic() >= end:
                     raise
                 self.pause()
+
+    def end_of_patience(self) -> float:
+        """Until when a database that is lost is waited for: `patience` seconds after it was lost."""
+        return self._shared.end_of_patience(self.patience)
 
     def again_if_undone(self, act: Callable[[], T]) -> T:
         """Do something, a few times if others were in its way. Raises Lost, Failed."""
@@ -200,12 +204,14 @@ class Database:
         except PoolClosed as error:
             raise Failed("it was closed") from error
         except (PoolTimeout, psycopg.OperationalError) as error:
+            self._shared.note_lost()
             raise Lost(self._why(error), sent=False) from error
         is_entered, is_new = False, connection not in self._shared.settings
         try:
             self._enter(connection)
             is_entered = True
             yield connection
+            self._shared.note_found()
         except psycopg.Error as error:
             if isinstance(error, psycopg.errors.SerializationFailure | psycopg.errors.DeadlockDetected):
                 raise Undone(_said(error)) from error
@@ -214,7 +220,9 @@ class Database:
                 raise (Failed(_said(error)) if is_new else Lost(_said(error), sent=False)) from error
             if connection.closed or not is_entered or isinstance(error, _gone()):
                 connection.close()
+                self._shared.note_lost()
                 raise Lost(self._why(error), sent=is_entered) from error
+            self._shared.note_found()
             is_taken = isinstance(error, psycopg.errors.UniqueViolation)
             raise (Taken if is_taken else Failed)(self._why(error)) from error
         finally:
@@ -289,7 +297,10 @@ class Database:
                 check_own(connection, self.address.conninfo)
                 migrate(connection, self.address.schema)
             except psycopg.Error as error:
-                raise StoreError(f"cannot make our tables in {self.address.shown}: {self._why(error)}") from error
+                raise StoreError(
+                    f"cannot make or use our tables in {self.address.shown}: {self._why(error)}; run `sightline store "
+                    "migrate` as the role that owns them, and grant this one the rights that docs/tenants.md lists"
+                ) from error
             if self._shared.check is not None:
                 self._shared.check(connection)
             if work_schema.is_installed():

@@ -1,6 +1,7 @@
 """What all views of one database share in a process: its connections, and who has how many of them."""
 
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg_pool import ConnectionPool
+
+_FRESH = 10.0  # seconds after which it is no longer known that the database is away
 
 
 class Pool:
@@ -20,6 +23,7 @@ class Pool:
         self.closer: weakref.finalize[..., Any] | None = None
         self.check: Callable[[Connection[Any]], None] | None = None  # raises StoreError if it may not be used
         self.unreachable: tuple[float, BaseException] | None = None  # when it was not reached, and what libpq said
+        self._lost: tuple[float, float] | None = None  # when the database was lost, and when that was seen last
         self.settings: weakref.WeakKeyDictionary[Connection[Any], tuple[str, str]] = weakref.WeakKeyDictionary()
         self.shares: weakref.WeakValueDictionary[str, threading.Semaphore] = weakref.WeakValueDictionary()
 
@@ -27,3 +31,17 @@ class Pool:
         """What counts the connections that a tenant has now, in all views for it."""
         with self.lock:
             return self.shares.setdefault(tenant, threading.Semaphore(most))
+
+    def note_lost(self) -> None:
+        """Remember that the database is away now."""
+        now, known = time.monotonic(), self._lost
+        self._lost = known[0] if known is not None and now - known[1] < _FRESH else now, now
+
+    def note_found(self) -> None:
+        """Remember that the database is there."""
+        self._lost = None
+
+    def end_of_patience(self, seconds: float) -> float:
+        """Until when it is waited for. That begins when the database was lost, so that not everybody waits for it."""
+        now, known = time.monotonic(), self._lost
+        return now + seconds if known is None or now - known[1] >= _FRESH else known[0] + seconds
