@@ -297,7 +297,7 @@ class Unwritable(StoreError):
         self.path, self.why = path, why
         kept = "nothing of this append was kept, what was stored before is intact: "
         todo = "make room or allow this user to write there, then try again"
-        if why.endswith(DELETED):
+        if str(why).endswith(DELETED):
             kept, todo = (
                 "nothing of this append was kept: ",
                 "resume the session, if there is one of its id, or begin it anew",
