@@ -73,7 +73,8 @@ class PostgresServer:
 
     def connect(self) -> "psycopg.Connection[tuple[object, ...]]":
         """A connection of the superuser, for a test that looks at the tables, or damages them."""
-        return psycopg.connect(f"postgresql://admin@/postgres?host={self.folder}", autocommit=True)
+        port = self._settings.get("port", "5432")
+        return psycopg.connect(f"postgresql://admin@/postgres?host={self.folder}&port={port}", autocommit=True)
 
     def program(self, name: str) -> Path:
         """A program of PostgreSQL, such as `pg_dump`."""

@@ -1,5 +1,6 @@
 """A PostgreSQL of the tests that is durable, and what it counts: CPU, log, flushes, commits."""
 
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -74,12 +75,14 @@ class Watched:
 
     def program(self, name: str, *arguments: object, script: str = "") -> str:
         """Run a program of PostgreSQL as a client of this server. Return what it printed."""
-        command = [self.server.program(name), *map(str, arguments), "-h", self.server.folder, "-U", "tests"]
+        role = "tests" if name == "pgbench" else "admin"  # a dump needs one that sees the rows of all tenants
+        command = [self.server.program(name), *map(str, arguments), "-h", self.server.folder, "-U", role]
         if name == "pgbench":
             file = self.server.folder / "script.sql"
             file.write_text(script)
             command += ["-n", "-f", file]
-        done = subprocess.run([*map(str, command), "postgres"], capture_output=True, text=True, check=True)
+        tenant = {**os.environ, "PGOPTIONS": "-c sightline.tenant=default"}
+        done = subprocess.run([*map(str, command), "postgres"], capture_output=True, text=True, check=True, env=tenant)
         return done.stdout
 
     def size(self, schema: str, *tables: str) -> int:
