@@ -159,7 +159,7 @@ def test_background_work_that_may_not_run_is_told(
             while not work.refused:
                 time.sleep(0.05)
             assert b"sightline_jobs_refused 1.0" in metrics.text()
-            for command in (["doctor", "--offline"], ["worker"]):
+            for command in (["doctor", "--offline", "--json"], ["worker"]):
                 told = CliRunner().invoke(app, ["--store", url, *command], env={"HOME": str(tmp_path)})
                 assert (told.exit_code, "no rights on" in told.output) == (1, True), told.output
             database.run(f"GRANT INSERT ON {jobs.format('TO')}", "owner")
