@@ -124,6 +124,7 @@ class Balancer:
         self.servers: list[ServeProcess] = []
         self._ready: list[str] = []
         self._next = 0
+        self._connections: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[str]:
@@ -132,7 +133,9 @@ class Balancer:
         listening = await asyncio.start_server(self._connect, "127.0.0.1", 0)
         async with listening:
             yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-        looking.cancel()
+            for each in (looking, *self._connections):
+                each.cancel()
+            await asyncio.gather(looking, *self._connections, return_exceptions=True)
 
     async def _look(self) -> None:
         async with httpx2.AsyncClient(trust_env=False, timeout=10) as http:
@@ -151,7 +154,17 @@ class Balancer:
         self._next += 1
         port = int(self._ready[self._next % len(self._ready)].rpartition(":")[2])
         there, back = await asyncio.open_connection("127.0.0.1", port)
-        await asyncio.gather(self._flow(reader, back), self._flow(there, writer))
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        try:
+            await asyncio.gather(self._flow(reader, back), self._flow(there, writer))
+        finally:
+            self._connections.discard(task)
+            for each in (back, writer):
+                each.close()
+                with suppress(OSError):
+                    await each.wait_closed()
 
     async def _flow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
