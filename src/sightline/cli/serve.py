@@ -120,6 +120,8 @@ def serve(
         host, port = sockets[0].getsockname()[:2]
     token = _operator_token(host, here) if tenants else announce_token(here, host)
     config = _config(here, host, window, economy, upstreams, token.hashed)
+    from sightline.server.metrics import log_as_json
+
     log_as_json()
     work = make_work(here, jobs, find_summarizer(here, summary_model))
     config = replace(config, stores=here.awaited_database, work=work, summaries=summary_model is not None)
@@ -179,22 +181,6 @@ def wrap(window: int | None, economy: str, upstreams: tuple[str, ...], command: 
         status = _run_child(_told(command, address), _variables(address))
     _print_totals(here, totals)
     sys.exit(status)
-
-
-def log_as_json() -> None:
-    """Write the log of the server to standard error: a line for each request and for each thing that went wrong.
-
-    All libraries write there too: one that finds no handler would add its own, which does not take keys out.
-    """
-    import logging
-
-    from sightline.server.metrics import json_log_handler
-
-    logging.getLogger().addHandler(json_log_handler())
-    logging.getLogger("sightline").setLevel(logging.INFO)
-    logging.getLogger("psycopg.pool").setLevel(
-        logging.ERROR
-    )  # it tells each attempt; we tell when a server is not ready
 
 
 def _config(

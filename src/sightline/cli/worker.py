@@ -43,7 +43,7 @@ def worker(jobs: int, summary_model: str | None) -> None:
       sightline --store postgresql://user@host/name worker
       sightline worker --jobs 4 --summary-model openai/gpt-5-mini
     """
-    from sightline.cli.serve import log_as_json
+    from sightline.server.metrics import log_as_json
 
     here = place()
     if here.store is None:

@@ -205,3 +205,13 @@ def json_log_handler() -> logging.Handler:
     handler.setFormatter(JsonLines())
     handler.addFilter(NoSecrets())
     return handler
+
+
+def log_as_json() -> None:
+    """Write the log of the server to standard error: a line for each request and for each thing that went wrong.
+
+    All libraries write there too: one that finds no handler would add its own, which does not take keys out.
+    """
+    logging.getLogger().addHandler(json_log_handler())
+    logging.getLogger("sightline").setLevel(logging.INFO)
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it tells each attempt, we tell it once
