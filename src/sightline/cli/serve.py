@@ -110,6 +110,7 @@ def serve(
       sightline serve --upstream openai=http://127.0.0.1:11434/v1 --window 8000
       sightline --store postgresql://user@host/name serve --tenants --host 0.0.0.0
     """
+    from sightline.server.metrics import log_as_json
     from sightline.server.safety import PATH_PREFIX
     from sightline.server.systemd import given_sockets, notify
 
@@ -120,8 +121,6 @@ def serve(
         host, port = sockets[0].getsockname()[:2]
     token = _operator_token(host, here) if tenants else announce_token(here, host)
     config = _config(here, host, window, economy, upstreams, token.hashed)
-    from sightline.server.metrics import log_as_json
-
     log_as_json()
     work = make_work(here, jobs, find_summarizer(here, summary_model))
     config = replace(config, stores=here.awaited_database, work=work, summaries=summary_model is not None)
