@@ -117,6 +117,8 @@ class Reader(EntryReader):
     def _part_tokens(self, part: Part) -> int:
         count = self.counter.count
         match part:
+            case Text():
+                return count(part.text)
             case Call():
                 return count(part.name) + count(arguments(part))
             case Result():
