@@ -58,7 +58,7 @@ class Shaped:
 
         made = xllamacpp.CommonParams()
         made.model.path, made.n_ctx, made.n_parallel, made.warmup, made.ui = self._gguf, self._window, 1, False, False
-        made.cpuparams.n_threads, made.cpuparams_batch.n_threads = 1, 2
+        made.cpuparams.n_threads = made.cpuparams_batch.n_threads = 1
         made.sampling.temp, made.sampling.seed = 0.0, 7
         made.verbosity = -1
         self._model = xllamacpp.Server(made)
