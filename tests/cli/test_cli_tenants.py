@@ -9,19 +9,13 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from postgres_server import PostgresServer, make_old
+from postgres_server import make_old
 from sightline import PostgresStores
 from sightline.log.stores import tenants
 from sightline.log.stores.tenants import Tenants, token_hash
 from sightline.testing.stores import append, said
 
 Run = Callable[..., Result]
-
-
-@pytest.fixture
-def url(postgres: PostgresServer) -> str:
-    """A schema of its own."""
-    return postgres.url()
 
 
 @pytest.fixture
