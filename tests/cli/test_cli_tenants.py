@@ -109,11 +109,15 @@ def test_old_sessions_are_pruned(on: Run, url: str) -> None:
     assert on("tenant", "prune", "acme").stdout == "acme: sessions deleted: 0\n"
 
 
-def test_what_was_there_before_is_told(on: Run, url: str) -> None:
-    """A tenant that only an address named so far has sessions, which its tokens will show."""
-    with closing(PostgresStores(f"{url}&tenant=acme")) as stores, closing(stores.create("s")) as store:
-        append(store, said())
-    assert "There are sessions of acme in the database already" in on("tenant", "create", "acme").stderr
+def test_an_address_names_a_tenant_that_is_there(on: Run, run: Run, url: str) -> None:
+    """A name that no tenant has is refused, by commands that read and by those that write; `tenant` can add it."""
+    typo = f"{url}&tenant=typo"
+    on("tenant", "list")
+    for command in (("sessions",), ("verify", "--all"), ("serve", "--port", "0"), ("replay", "--sample", "--keep")):
+        refused = run("--store", typo, *command)
+        assert (refused.exit_code, "no tenant 'typo'; `sightline tenant list`" in refused.output) == (1, True), command
+    assert run("--store", typo, "tenant", "create", "typo").exit_code == 0
+    assert run("--store", typo, "sessions").exit_code == 0
 
 
 def test_what_cannot_be_done_is_told(on: Run, run: Run) -> None:
@@ -127,6 +131,7 @@ def test_what_cannot_be_done_is_told(on: Run, run: Run) -> None:
         (("tenant", "set", "nobody", "--keep-days", "1"), "no tenant 'nobody'"),
         (("tenant", "delete", "acme"), "add --yes"),
         (("tenant", "delete", "nobody", "--yes"), "no tenant 'nobody'"),
+        (("tenant", "delete", "default", "--yes"), "'default' is not deleted: commands and servers"),
         (("tenant", "prune", "nobody"), "no tenant 'nobody'"),
         (("token", "create", "nobody"), "no tenant 'nobody'"),
         (("token", "list", "nobody"), "no tenant 'nobody'"),

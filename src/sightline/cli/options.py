@@ -173,7 +173,7 @@ def _database(address: str) -> PlacedStores:
 
 @cache
 def _awaited(address: str) -> PlacedStores:
-    from sightline.log.stores.postgres_database import Unreachable
+    from sightline.log.stores.postgres_errors import Unreachable
 
     try:
         _database(address).sessions()

@@ -192,10 +192,6 @@ _PHRASES = {
         "being deleted: run `sightline tenant delete` again",
         "正在删除：请再次运行 `sightline tenant delete`",
     ),
-    "tenant had sessions": (
-        "There are sessions of {name} in the database already ({used}): its tokens show them.",
-        "数据库中已有 {name} 的会话（{used}）：其令牌可以看到它们。",
-    ),
     "tenant created": (
         "Tenant {name} is created. `sightline token create {name}` gives out a token.",
         "租户 {name} 已创建。`sightline token create {name}` 可为其发放令牌。",

@@ -16,7 +16,6 @@ from sightline.cli.render import (
     local_time,
     print_json,
     print_result,
-    print_stderr,
     print_table,
     print_text,
     progress,
@@ -101,10 +100,7 @@ def create(
     here = place()
     tenants = database_tenants(here)
     made = tenants.create(name, limits=Limits(requests_per_minute or 0, max_bytes or 0), keep_days=keep_days or 0)
-    used = tenants.bytes_used(name)
-    if used and not as_json:
-        print_stderr(here.words("tenant had sessions", name=name, used=human_size(used)), "yellow")
-    print_result(here.words("tenant created", name=name), _facts(made, used), as_json=as_json)
+    print_result(here.words("tenant created", name=name), _facts(made, 0), as_json=as_json)
 
 
 @tenant.command("list", short_help="List the tenants, their limits, and what they use.")

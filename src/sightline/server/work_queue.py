@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.errors import BadInput, StoreError
 from sightline.log.stores.postgres_database import Database
+from sightline.log.stores.postgres_errors import WorkRefused
 from sightline.log.stores.postgres_schema import quoted
-from sightline.log.stores.work_schema import WorkRefused
 from sightline.server.work import GRACE, KINDS, MOST_WAITING, PAUSES, RETENTION, Counts, Job, Runner, attempt, tell
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from sightline.errors import BadInput
 
+DEFAULT_TENANT = "default"  # of an address that names none; it is always there
 SCHEMES = ("postgresql://", "postgres://")
 _POOL = 10  # connections of one process at most; a thread that finds none waits
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -23,7 +24,7 @@ class Address(NamedTuple):
     place: str
     conninfo: str
     schema: str = "sightline"
-    tenant: str = "default"
+    tenant: str = DEFAULT_TENANT
     pool: int = _POOL
     told: str = ""  # what errors call the database, if their reader is not to know where it is
     since: datetime | None = None  # when the tenant was created; None: nobody looked
@@ -33,7 +34,7 @@ class Address(NamedTuple):
         """The address without secrets, with the schema and the tenant if they are not the usual ones."""
         if self.told:
             return self.told
-        usual = (("schema", self.schema, "sightline"), ("tenant", self.tenant, "default"))
+        usual = (("schema", self.schema, "sightline"), ("tenant", self.tenant, DEFAULT_TENANT))
         ours = {name: value for name, value, default in usual if value not in (default, "")}
         return f"{self.place}?{urlencode(ours)}" if ours else self.place
 
@@ -60,7 +61,7 @@ def read_address(url: str) -> Address:
         raise BadInput("this address cannot be read; it is postgresql://user@host:5432/name?pool=10") from None
     user, at, host = parts.netloc.rpartition("@")
     place = f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}"
-    schema, tenant = query.get("schema", "sightline"), query.get("tenant", "default")
+    schema, tenant = query.get("schema", "sightline"), query.get("tenant", DEFAULT_TENANT)
     if not _NAME.fullmatch(schema):
         raise BadInput(f"{schema!r} is no name for a schema: use small letters, digits and '_'")
     check_tenant(tenant)
