@@ -12,12 +12,13 @@ from sightline.cli.compact import compact, uncompact
 from sightline.cli.completion import completion
 from sightline.cli.context import context
 from sightline.cli.doctor import doctor
+from sightline.cli.error_phrases import error_text
 from sightline.cli.hook import hook
 from sightline.cli.import_command import import_
 from sightline.cli.inspect_command import inspect
 from sightline.cli.mcp_command import mcp
 from sightline.cli.model import model
-from sightline.cli.options import DEBUG, shared_options
+from sightline.cli.options import DEBUG, place, shared_options
 from sightline.cli.render import print_stderr
 from sightline.cli.replay import replay
 from sightline.cli.report import report
@@ -47,7 +48,7 @@ class App(click.Group):
         except (SightlineError, OSError) as error:
             if ctx.meta.get(DEBUG) or isinstance(error, BrokenPipeError):
                 raise
-            print_stderr(str(error), "red")
+            print_stderr(error_text(error, place().words.language), "red")
             ctx.exit(1)
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from sightline.errors import BadInput
+from sightline.log.stores import postgres_errors as errors
 
 DEFAULT_TENANT = "default"  # of an address that names none; it is always there
 SCHEMES = ("postgresql://", "postgres://")
@@ -52,21 +52,21 @@ def read_address(url: str) -> Address:
     Raises BadInput, without the address: it may hold a password.
     """
     if not is_address(url):
-        raise BadInput("the address of a database begins with postgresql://, such as postgresql://user@host/name")
+        raise errors.NoAddress
     try:
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         pool = int(query.get("pool", _POOL))
     except ValueError:
-        raise BadInput("this address cannot be read; it is postgresql://user@host:5432/name?pool=10") from None
+        raise errors.UnreadableAddress from None
     user, at, host = parts.netloc.rpartition("@")
     place = f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}"
     schema, tenant = query.get("schema", "sightline"), query.get("tenant", DEFAULT_TENANT)
     if not _NAME.fullmatch(schema):
-        raise BadInput(f"{schema!r} is no name for a schema: use small letters, digits and '_'")
+        raise errors.BadSchemaName(schema)
     check_tenant(tenant)
     if not 1 <= pool <= 1000:
-        raise BadInput(f"pool={pool} is refused: a process has 1 to 1000 connections")
+        raise errors.BadPool(pool)
     theirs = {**_USUAL, **{name: value for name, value in query.items() if name not in _OWN}}
     conninfo = f"{parts.scheme}://{parts.netloc}{parts.path}?{urlencode(theirs, quote_via=quote)}"
     return Address(place, conninfo, schema, tenant, pool)
@@ -75,5 +75,5 @@ def read_address(url: str) -> Address:
 def check_tenant(name: str) -> str:
     """Return the name of a tenant. Raises BadInput if it is none."""
     if not name or "\0" in name or name != name.encode("utf-8", "replace").decode():
-        raise BadInput("a tenant has a name of one character or more")
+        raise errors.NamelessTenant
     return name

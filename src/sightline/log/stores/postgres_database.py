@@ -17,10 +17,17 @@ from copy import copy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from sightline.errors import BadInput, StoreError
+from sightline.errors import StoreError
 from sightline.log.stores import work_schema
 from sightline.log.stores.postgres_address import check_tenant, read_address
-from sightline.log.stores.postgres_errors import LoginRefused, TablesRefused, UnknownTenant, Unreachable
+from sightline.log.stores.postgres_errors import (
+    LoginRefused,
+    NoDriver,
+    TablesRefused,
+    UnknownParameter,
+    UnknownTenant,
+    Unreachable,
+)
 from sightline.log.stores.postgres_pool import Pool
 from sightline.log.stores.postgres_reach import check_own, is_away
 from sightline.log.stores.postgres_schema import migrate, quoted
@@ -86,7 +93,7 @@ class Database:
         try:
             conninfo_to_dict(self.address.conninfo)
         except ProgrammingError:
-            raise BadInput(f"the address {self.address.shown} has a parameter that libpq does not know") from None
+            raise UnknownParameter(self.address.shown) from None
         self._shared, self._is_view, self._operator = Pool(), False, ""
         self._share: threading.Semaphore | None = None
 
@@ -362,5 +369,5 @@ def _check_installed() -> None:
         import psycopg
         import psycopg_pool
     except ImportError as error:
-        raise BadInput(f"sessions in PostgreSQL need an extra: pip install 'sightline[postgres]' ({error})") from error
+        raise NoDriver(str(error)) from error
     del psycopg, psycopg_pool

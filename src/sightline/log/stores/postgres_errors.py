@@ -154,3 +154,64 @@ class UnknownToken(BadInput):
     def __init__(self, token: str) -> None:
         self.token = token
         super().__init__(f"no token {token!r}; `sightline token list` shows their ids")
+
+
+class NoAddress(BadInput):
+    """This is no address of a database."""
+
+    def __init__(self) -> None:
+        super().__init__("the address of a database begins with postgresql://, such as postgresql://user@host/name")
+
+
+class UnreadableAddress(BadInput):
+    """This address cannot be read. It is not repeated: it may hold a password."""
+
+    def __init__(self) -> None:
+        super().__init__("this address cannot be read; it is postgresql://user@host:5432/name?pool=10")
+
+
+class BadSchemaName(BadInput):
+    """An address names a schema that cannot be one."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"{name!r} is no name for a schema: use small letters, digits and '_'")
+
+
+class NamelessTenant(BadInput):
+    """A tenant has a name that no database takes."""
+
+    def __init__(self) -> None:
+        super().__init__("a tenant has a name of one character or more")
+
+
+class BadPool(BadInput):
+    """An address names too few or too many connections."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        super().__init__(f"pool={count} is refused: a process has 1 to 1000 connections")
+
+
+class UnknownParameter(BadInput):
+    """An address has a parameter that nobody knows."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        super().__init__(f"the address {where} has a parameter that libpq does not know")
+
+
+class NoDriver(BadInput):
+    """The packages that a database needs are not installed."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"sessions in PostgreSQL need an extra: pip install 'sightline[postgres]' ({why})")
+
+
+class NoQueue(BadInput):
+    """The package that keeps the queue of background work is not installed."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"background work with PostgreSQL needs an extra: pip install 'sightline[postgres]' ({why})")
