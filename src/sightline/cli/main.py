@@ -7,7 +7,7 @@ import click
 
 from sightline import __version__
 from sightline.cli.error_phrases import error_text
-from sightline.cli.options import DEBUG, shared_options
+from sightline.cli.options import DEBUG, place, shared_options
 from sightline.cli.render import print_stderr
 from sightline.errors import SightlineError
 
