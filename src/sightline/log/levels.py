@@ -1,7 +1,7 @@
 """How an item looks at a level of detail, and how many tokens it has there."""
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,7 @@ class Reader(EntryReader):
         self._shorter: OrderedDict[int, Shorter] = OrderedDict()  # row → its shortened texts, none of which was sent
         self._constraint_tokens: dict[int, int] = {}
         self.described_calls: dict[int, tuple[object, str]] = {}  # row of a call → what an index line says, and when
+        self.quoted_constraints: dict[Hashable, Any] = {}  # see `EngineNotices`, which makes them
         self._cuts: set[int] = set()  # rows whose summary was made to measure
 
     def _is_described(self, entry: Entry, rows: range) -> bool:
