@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from postgres_server import PostgresServer
+from postgres_server import PostgresServer, add_tenants
 from sightline.agent.code.store import CodeStore
 from sightline.cli.main import app
 from sightline.log.stores.postgres_schema import MIGRATIONS
@@ -80,6 +80,7 @@ def test_sessions_come_back_into_files(run: Run, copied: str, folder: Folder, tm
 def test_who_finds_no_sessions_in_a_database_is_told_of_the_tenant(run: Run, copied: str) -> None:
     """Others may have some: a backup of one tenant is none of all."""
     other = f"{copied}&tenant=other" if "?" in copied else f"{copied}?tenant=other"
+    add_tenants(copied, "other")
     for command in (("sessions",), ("verify", "--all"), ("store", "copy", other, "nowhere")):
         assert "tenant other; ?tenant=NAME" in " ".join(run(*command, env={"SIGHTLINE_STORE": other}).output.split())
 

@@ -44,12 +44,23 @@ def ids(response: httpx2.Response) -> list[str]:
 
 
 def test_nothing_but_the_token_says_who_it_is(tenancy: Tenancy) -> None:
-    """Neither an address nor a header or a cookie names another tenant."""
+    """Neither an address nor a header or a cookie names another tenant. An address that does is refused, also if
+    there is no such tenant.
+    """
     bolt, stranger = tenancy.client("bolt"), tenancy.client("")
     forged = {"x-sightline-tenant": "acme", "x-tenant": "acme", "cookie": "tenant=acme", "sightline-tenant": "acme",
               "x-forwarded-user": "acme"}  # fmt: skip
-    for path in (LIST, f"{LIST}?tenant=acme", f"{LIST}?project=/tenants/acme", f"{LIST}?schema=public"):
+    for path in (LIST, f"{LIST}?tenant=bolt", f"{LIST}?project=/tenants/acme", f"{LIST}?schema=public"):
         assert set(ids(bolt.get(path, headers=forged))) <= {"of-bolt"}
+    told = {name: bolt.get(f"{LIST}?tenant={name}") for name in ("acme", "typo", "")}
+    assert {each.status_code for each in told.values()} == {404}
+    assert {each.text.replace(repr(name), "X") for name, each in told.items()} == {
+        told["acme"].text.replace("'acme'", "X")
+    }
+    assert told["typo"].json()["error"] == {
+        "type": "unknown_tenant", "message": "this token knows no tenant 'typo'",
+        "what_to_do": "leave tenant= out of the address: the token says whose sessions these are",
+    }  # fmt: skip
     for path in ("/token/acme/api/sessions", "/tenants/acme/api/sessions", "/acme/api/sessions"):
         assert stranger.get(path, headers=forged).status_code == 401
     for wrong in ("", "acme", "sl_acme", f"sl_{'0' * 10}_", OPERATOR, tenancy.tokens["acme"][:-1], "sl_\N{BULLET}",

@@ -14,7 +14,7 @@ from long_talk import SUMMARY as TEXT
 from long_talk import begin_long, summaries_of
 from test_work import Recorder, wait_for
 
-from postgres_server import PostgresServer, make_old
+from postgres_server import PostgresServer, add_tenants, make_old
 from sightline import PostgresStores, Session
 from sightline.errors import StoreError
 from sightline.log.stores import postgres_removal, tenant_statements
@@ -27,13 +27,6 @@ from sightline.server.work_queue import FleetWork
 
 BEAT = 0.3  # seconds: what takes half a minute in a server takes one here
 Start = Callable[..., FleetWork]
-
-
-@pytest.fixture
-def stores(postgres: PostgresServer) -> Iterator[PostgresStores]:
-    """Sessions in a schema of their own."""
-    with closing(PostgresStores(postgres.url())) as made:
-        yield made
 
 
 @pytest.fixture
@@ -223,6 +216,7 @@ def test_a_worker_without_a_model_leaves_summaries_to_others(
 
 def test_a_job_runs_as_its_tenant(tmp_path: Path, stores: PostgresStores, start: Start) -> None:
     """Two tenants have sessions of one name: the job of one does not touch the other's."""
+    add_tenants(stores, "red", "blue")
     for tenant in ("red", "blue"):
         begin_long("talk", stores=stores.for_tenant(tenant))
     worker = start(Tasks(tmp_path, stores=stores, model=lambda _: TEXT))

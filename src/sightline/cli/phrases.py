@@ -1,6 +1,6 @@
 """What people see, in English and Chinese: a table of phrases, longer than other files because it is only data.
 
-The library's errors stay English.
+Most of the library's errors stay English; those of a database and its tenants are in `error_phrases`.
 """
 
 from collections.abc import Mapping
@@ -192,9 +192,18 @@ _PHRASES = {
         "being deleted: run `sightline tenant delete` again",
         "正在删除：请再次运行 `sightline tenant delete`",
     ),
-    "tenant had sessions": (
-        "There are sessions of {name} in the database already ({used}): its tokens show them.",
-        "数据库中已有 {name} 的会话（{used}）：其令牌可以看到它们。",
+    "tenant size": (
+        "{value} is no size; write it like 500MB, 10GB, or 0 for no limit",
+        "{value} 不是大小；请写成 500MB、10GB，或 0 表示不限",
+    ),
+    "tenant no change": (
+        "name a limit to change: --requests-per-minute, --max-bytes or --keep-days",
+        "请指明要更改的限额：--requests-per-minute、--max-bytes 或 --keep-days",
+    ),
+    "nobody to ask": ("nobody can be asked here: add --yes", "此处无法询问确认：请加上 --yes"),
+    "store no database": (
+        "name the database: --store postgresql://user@host/name, or SIGHTLINE_STORE",
+        "请指明数据库：--store postgresql://user@host/name 或 SIGHTLINE_STORE",
     ),
     "tenant created": (
         "Tenant {name} is created. `sightline token create {name}` gives out a token.",

@@ -281,17 +281,17 @@ def _make_tenants_listener(config: "Config", port: int, **how: Any) -> "Listener
     from sightline.server.listener import Listener
     from sightline.server.tenant_server import create_tenants_app
 
-    app = create_tenants_app(config, make_mcp=_mcp_maker())
+    app = create_tenants_app(config, make_mcp=mcp_maker())
     return Listener(app, on_stop=app.state.end_streams, host=config.host, port=port, **how)
 
 
-def _mcp_maker() -> "MakeMcp | None":
+def mcp_maker() -> "MakeMcp | None":
     """Return what makes an MCP server over the sessions of a tenant; None if its library is not installed."""
     try:
-        from sightline.adapters.mcp import create_server, unguarded_app
+        from sightline.adapters.mcp import TENANT, create_server, unguarded_app
     except ImportError:
         return None
-    return lambda places: unguarded_app(create_server(places))
+    return lambda places: unguarded_app(create_server(places, TENANT))
 
 
 @contextmanager

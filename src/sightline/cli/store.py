@@ -143,7 +143,7 @@ def migrate(as_json: bool) -> None:
     here = place()
     stores = here.database  # which makes our own tables
     if not isinstance(stores, PostgresStores):
-        raise BadInput("name the database: --store postgresql://user@host/name, or SIGHTLINE_STORE")
+        raise BadInput(here.words("store no database"))
     stores.database.check_work()
     facts = {"where": stores.where, "version": len(MIGRATIONS)}
     print_result(here.words("store migrated", **facts), facts, as_json=as_json)

@@ -61,7 +61,8 @@ def _check_rights(here: Place) -> None:
     """Raise WorkRefused if the database's role may do nothing. A database that is away is waited for later."""
     from sightline.errors import StoreError
     from sightline.log.stores.postgres import PostgresStores
-    from sightline.log.stores.work_schema import WorkRefused, is_installed
+    from sightline.log.stores.postgres_errors import WorkRefused
+    from sightline.log.stores.work_schema import is_installed
 
     if not is_installed() or not isinstance(here.stores, PostgresStores):
         return

@@ -5,11 +5,10 @@ in that order.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from sightline.apps.host import Host
 from sightline.compose import inputs, recall_room, receipts
@@ -295,7 +294,7 @@ class Composer:
         timeline, path = self.journal.timeline, self.journal.path
         narrow = replace(
             view,
-            budget=structs.replace(view.budget, trigger=_QUESTION_SHARE, target=_QUESTION_SHARE),
+            budget=replace(view.budget, trigger=_QUESTION_SHARE, target=_QUESTION_SHARE),
             notices=EngineNotices(self.journal, view.limit, lists=False),  # all free tokens are for the answer
             command=receipts.QUESTION,
             last=None,
@@ -318,7 +317,7 @@ class Composer:
         """
         if note is None:
             return False
-        note = structs.replace(note, query="")  # because it is the message before this entry
+        note = replace(note, query="")  # because it is the message before this entry
         self.journal.append([self.journal.drafts.recall(note, leads=leads)], if_unchanged=True)
         return True
 

@@ -6,7 +6,6 @@ parent themselves. Readers skip what another version wrote and this one does not
 log is never rewritten.
 """
 
-import re
 from typing import Any, TypeVar
 from zlib import crc32
 
@@ -16,6 +15,7 @@ from msgspec import Raw, Struct, field
 from sightline.errors import BadInput
 from sightline.values.decoders import convert, decode_json, json_decoder
 from sightline.values.items import Call, Item, Kind, Opaque, Part, Result, Text, Usage
+from sightline.values.pattern import pattern
 
 BOUNDARY = "compact_boundary"
 HEAD_MOVED = "head"
@@ -143,7 +143,7 @@ _parts_decoder = json_decoder(list[Part])
 _any_decoder = msgspec.json.Decoder()
 
 
-_CHECKSUM = re.compile(rb',\s*"crc"\s*:\s*"[^"]*"\s*}\s*$')
+_CHECKSUM = pattern(rb',\s*"crc"\s*:\s*"[^"]*"\s*}\s*$')
 _LONGEST_CHECKSUM = 40  # bytes that it is looked for in: more than we write, because another tool may add spaces
 
 

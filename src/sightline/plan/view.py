@@ -1,9 +1,10 @@
 """What a strategy sees of a conversation: numbers, never text. Also the seam through which `notices` adds text."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct, field
 
 from sightline.log.branches import Compaction, Path
 from sightline.log.columns import HEAD, LABELLED, OPAQUE, Timeline
@@ -62,8 +63,7 @@ class Notices:
         return "", 0
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """The conversation and the budget as a strategy sees them. A row is an item, a unit is a number too."""
 
     timeline: Timeline

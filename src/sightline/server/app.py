@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sightline.server.sessions import OpenSessions
     from sightline.server.uploads import Uploads
 
+MCP_PATH = "/api/mcp"
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 
 
@@ -98,7 +99,15 @@ def guards(config: Config, metrics: "Metrics", callers: "Callers", *, open_model
         Guard, max_body=config.max_body, larger=LARGER, callers=callers, hosts=config.hosts, open_models=open_models,
         any_host=not is_loopback(config.host),
     )  # fmt: skip
-    return [Middleware(Measure, metrics=metrics), guard]
+    return [Middleware(Measure, metrics=metrics, patterns=path_patterns()), guard]
+
+
+def path_patterns() -> dict[str, str]:
+    """Return the paths that there are, and what each is counted as, for requests that are refused."""
+    from sightline.server.rest import OPERATIONS
+
+    own = [*FORMATS, *(operation.path for operation in OPERATIONS), MCP_PATH]
+    return {path: path for path in own} | {"/api/{rest:path}": "/api/*", PREFIX + "{file:path}": PREFIX}
 
 
 def unguarded_app(

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.errors import BadInput, StoreError
 from sightline.log.stores.postgres_database import Database
+from sightline.log.stores.postgres_errors import NoQueue, WorkRefused
 from sightline.log.stores.postgres_schema import quoted
-from sightline.log.stores.work_schema import WorkRefused
 from sightline.server.work import GRACE, KINDS, MOST_WAITING, PAUSES, RETENTION, Counts, Job, Runner, attempt, tell
 
 if TYPE_CHECKING:
@@ -302,7 +302,5 @@ def _check_installed() -> None:
     try:
         import procrastinate
     except ImportError as error:
-        raise BadInput(
-            f"background work with PostgreSQL needs an extra: pip install 'sightline[postgres]' ({error})"
-        ) from error
+        raise NoQueue(str(error)) from error
     del procrastinate

@@ -1,7 +1,6 @@
 """Saved code in PostgreSQL is what it is in files."""
 
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -9,20 +8,13 @@ from typing import Any
 
 import pytest
 
-from postgres_server import PostgresServer
+from postgres_server import PostgresServer, add_tenants
 from sightline import PostgresStores
 from sightline.agent.code.database import DatabaseCodeStore, code_store
 from sightline.agent.code.store import CodeStore
 from sightline.errors import SightlineError, UnknownCode
 from sightline.log.stores.session_folder import Folder
 from sightline.testing import Ticking
-
-
-@pytest.fixture
-def stores(postgres: PostgresServer) -> Iterator[PostgresStores]:
-    """A database of its own."""
-    with closing(PostgresStores(postgres.url())) as made:
-        yield made
 
 
 def outcome(store: CodeStore, what: str, *arguments: Any, **named: Any) -> Any:
@@ -86,6 +78,7 @@ def test_tenants_have_their_own_code(stores: PostgresStores, postgres: PostgresS
     """Nobody reads that of another."""
     schema = stores.database.address.schema
     code_store(stores, "unused", clock=Ticking()).store("code_mine", "x = 1\n")
+    add_tenants(stores, "other")
     with closing(PostgresStores(postgres.url(schema, tenant="other"))) as others:
         store = code_store(others, "unused", clock=Ticking())
         assert store.list() == []
