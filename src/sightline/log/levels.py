@@ -89,6 +89,8 @@ class Reader(EntryReader):
         item = self.item(row)
         if self.logged(row, lod) is not None:
             return {lod: self._short_tokens(item, self.rendition(row, lod))}
+        if self._is_small(item, full):
+            return {each: NONE for each in (Lod.SUMMARY, Lod.GIST) if self.logged(row, each) is None}
         shorter = self._shorten_row(row)
         summary, gist = self._short_tokens(item, shorter.summary), self._short_tokens(item, shorter.gist)
         if summary >= full:
@@ -97,6 +99,14 @@ class Reader(EntryReader):
             gist = NONE
         made = {Lod.SUMMARY: summary, Lod.GIST: gist}
         return {each: tokens for each, tokens in made.items() if self.logged(row, each) is None}
+
+    def _is_small(self, item: Item, full: int) -> bool:
+        """Whether an item has no lower levels because it is a short text, or a call with few arguments as they came."""
+        from sightline.shorten.levels import SMALLEST, SMALLEST_USER  # a sweep needs it
+
+        call = item.parts[0] if item.kind is Kind.CALL else None
+        tokens = full if isinstance(call, Call) and call.raw is not None else _text_tokens(item, full)
+        return tokens is not None and tokens < (SMALLEST_USER if item.kind is Kind.USER else SMALLEST)
 
     def _read_ahead(self, row: int) -> None:
         """Read the entries around a row at once, if most have no levels: the first sweep of a long log asks for all.

@@ -268,5 +268,8 @@ def chat_turns(timeline: Timeline, path: Path, units: Collection[int]) -> dict[i
 
 def complete_units(timeline: Timeline, path: Path, first_row: int = 0, end_row: int | None = None) -> list[int]:
     """The `said_units` that can be sent, because none of their calls waits for a result."""
+    units = said_units(timeline, path, first_row, end_row)
+    if not timeline.open_calls:
+        return units
     pending = {timeline.unit[row] for row in timeline.open_calls}
-    return [unit for unit in said_units(timeline, path, first_row, end_row) if unit not in pending]
+    return [unit for unit in units if unit not in pending]
