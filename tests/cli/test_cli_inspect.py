@@ -19,6 +19,7 @@ from sightline.cli.options import Place
 from sightline.cli.phrases import Phrases
 from sightline.cli.serve import PORT
 from sightline.server.access_token import Token
+from sightline.server.sign_in import SignIn
 
 
 @contextmanager
@@ -99,18 +100,25 @@ def test_a_chosen_token_is_not_printed(tmp_path: Path, monkeypatch: pytest.Monke
         assert sessions_at(f"{address}#token={chosen}")["total"] == 0
 
 
-def test_a_browser_gets_the_token_and_so_does_the_terminal(
+def test_a_browser_gets_a_code_and_the_terminal_the_token(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same address is printed and opened; a token that the user has chosen is only opened."""
+    """A token that the user has chosen is not printed. Without a token that is known here, the page asks for it."""
     opened: list[str] = []
     monkeypatch.setattr(inspect_command.webbrowser, "open", opened.append)
     here = Place(project=str(tmp_path), root=str(tmp_path), words=Phrases("en"))
-    inspect_command._announce(here, "::1", 99, Token("", "made-now", is_new=True), opens=True)
-    inspect_command._announce(here, "127.0.0.1", 99, Token("", "chosen"), opens=True)
-    assert opened == ["http://[::1]:99/inspector/#token=made-now", "http://127.0.0.1:99/inspector/#token=chosen"]
+    tokens = (Token("", "made-now", is_new=True), Token("", "chosen"), Token("hash"))
+    for token, host in zip(tokens, ("::1", "127.0.0.1", "127.0.0.1"), strict=True):
+        sign_in = SignIn(token.text)
+        inspect_command._announce(here, host, 99, token, True, sign_in if token.text else None)
+        address, _, code = opened[-1].partition("#code=")
+        assert sign_in.exchange(code) == token.text
+    assert [each.partition("code=")[0] for each in opened] == [
+        "http://[::1]:99/inspector/#", "http://127.0.0.1:99/inspector/#", "http://127.0.0.1:99/inspector/",
+    ]  # fmt: skip
+    assert "made-now" not in str(opened) + address
     printed = "".join(capsys.readouterr().err.split())  # lines are as wide as the terminal
-    assert opened[0] in printed
+    assert "http://[::1]:99/inspector/#token=made-now" in printed
     assert "chosen" not in printed
 
 

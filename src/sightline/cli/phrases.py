@@ -656,6 +656,12 @@ _PHRASES = {
         "Tell your agent: ANTHROPIC_BASE_URL={address} or OPENAI_BASE_URL={address}/v1",
         "告诉你的智能体：ANTHROPIC_BASE_URL={address} 或 OPENAI_BASE_URL={address}/v1",
     ),
+    "serve everywhere": (
+        "It listens at every address of this machine ({host}), here also at 127.0.0.1:{port}; agents behind a load "
+        "balancer or outside a container use that one's address",
+        "它在本机所有地址（{host}）上监听，本机也可用 127.0.0.1:{port}；"
+        "负载均衡器之后或容器之外的智能体请使用相应的外部地址",
+    ),
     "serve port taken": (
         "port {port} is in use; --port 0 takes a free one",
         "端口 {port} 已被占用；--port 0 使用空闲端口",

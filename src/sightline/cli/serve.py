@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
+from sightline.cli.addresses import is_every, outer_address, page_address
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
@@ -133,12 +134,16 @@ def serve(
     out = error_console()
 
     def announce(bound: int) -> None:
-        address = f"http://{host}:{bound}"
+        address = f"http://{outer_address(host)}:{bound}"
         agents = f"{address}{PATH_PREFIX}TOKEN" if tenants else _for_agents(address, config, token.shown or "TOKEN")
         print_text(out, here.words("serve at", address=address))
+        if is_every(host):
+            print_text(out, here.words("serve everywhere", host=host, port=bound), "dim")
         print_text(out, here.words("serve how", address=agents), "dim")
         shown = "TOKEN" if tenants else token.shown
-        print_text(out, here.words("serve inspector", address=page_address(host, bound, shown)), "dim")
+        print_text(
+            out, here.words("serve inspector", address=page_address(host, bound, shown and f"token={shown}")), "dim"
+        )
         if tenants:
             print_text(out, here.words("serve tenants"), "dim")
         notify("READY=1", os.environ)
@@ -209,18 +214,6 @@ def announce_token(here: Place, host: str) -> "Token":
     if token.shown and not is_loopback(host):
         print_text(error_console(), here.words("serve token", token=token.shown), "bold")
     return token
-
-
-def page_address(host: str, port: int, token: str = "") -> str:
-    """Return the address of the inspector. The token is behind the #, which a browser sends to nobody."""
-    return f"http://{in_address(host)}:{port}/inspector/{f'#token={token}' if token else ''}"
-
-
-def in_address(host: str) -> str:
-    """Return a host as an address has it; one that means every address is opened by this machine's own."""
-    if host in ("0.0.0.0", "::", ""):
-        return "127.0.0.1"
-    return f"[{host}]" if ":" in host.strip("[]") and not host.startswith("[") else host
 
 
 def _for_agents(address: str, config: "Config", token: str) -> str:

@@ -12,6 +12,7 @@ from sightline.server.event_relay import EventRelay, relay_of, tenant_of
 from sightline.server.model_request import FORMATS
 from sightline.server.proxy import Proxy
 from sightline.server.replies import provider_of
+from sightline.server.sign_in import SignIn, sign_in_route
 from sightline.server.totals import Totals
 from sightline.server.turns import Turns
 from sightline.server.upstream import Upstream
@@ -168,7 +169,7 @@ def unguarded_app(
             sessions, metrics=metrics, model=model, apps=apps, offered=config.offered, note=note, uploads=uploads
         ),
         *(Route(path, call_model, methods=["POST"]) for path in FORMATS),
-        page_route(),
+        *page_routes(config.sign_in),
         Route("/{path:path}", pass_on, methods=_METHODS),  # Claude Code begins with HEAD /
     ]
     app = Starlette(routes=routes, lifespan=lifespan)
@@ -177,8 +178,8 @@ def unguarded_app(
     return app
 
 
-def page_route() -> "Route":
-    """Return the route of the inspector's pages."""
+def page_routes(sign_in: SignIn | None = None) -> "list[Route]":
+    """Return the routes of the inspector's pages, and of the codes that they exchange; without any, none is right."""
     from starlette.routing import Route
 
     from sightline.server.metrics import PATH_PATTERN
@@ -187,4 +188,4 @@ def page_route() -> "Route":
         request.scope[PATH_PATTERN] = PREFIX
         return await give_page(request)
 
-    return Route(PREFIX + "{file:path}", show_page, methods=["GET"])
+    return [sign_in_route(sign_in or SignIn("")), Route(PREFIX + "{file:path}", show_page, methods=["GET"])]
