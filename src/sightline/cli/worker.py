@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ import click
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.render import error_console, print_text
 from sightline.errors import BadInput
+from sightline.log.stores import PlacedStores
 
 if TYPE_CHECKING:
     from sightline.compaction.compactor import Summarizer
@@ -106,6 +107,20 @@ def make_work(here: Place, jobs: int, summarizer: "Summarizer | None") -> "Work 
 
     assert isinstance(stores, PostgresStores)
     return FleetWork(stores.database, tasks, kinds=tasks.kinds, concurrency=jobs)
+
+
+def want_indexes(stores: PlacedStores, sessions: Sequence[str]) -> None:
+    """Have sessions that came into a database indexed by its servers and workers, before somebody uses them."""
+    from sightline.log.stores.postgres import PostgresStores
+    from sightline.log.stores.work_schema import is_installed
+
+    if not sessions or not isinstance(stores, PostgresStores) or not is_installed():
+        return
+    from sightline.server.work import INDEX, Job
+    from sightline.server.work_queue import put_jobs
+
+    tenant = stores.database.address.tenant
+    put_jobs(stores.database, [Job(INDEX, each, tenant) for each in sessions])
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from sightline.server.sign_in import SignIn, sign_in_route
 from sightline.server.totals import Totals
 from sightline.server.turns import Turns
 from sightline.server.upstream import Upstream
+from sightline.server.work import INDEX, Job
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -166,7 +167,14 @@ def unguarded_app(
     routes = [
         *more,
         *rest_routes(
-            sessions, metrics=metrics, model=model, apps=apps, offered=config.offered, note=note, uploads=uploads
+            sessions,
+            metrics=metrics,
+            model=model,
+            apps=apps,
+            offered=config.offered,
+            note=note,
+            uploads=uploads,
+            want_index=_index_wanter(config),
         ),
         *(Route(path, call_model, methods=["POST"]) for path in FORMATS),
         *page_routes(config.sign_in),
@@ -176,6 +184,14 @@ def unguarded_app(
     app.state.totals, app.state.hub, app.state.relay, app.state.sessions = totals, sessions.hub, relay, sessions
     app.state.end_streams, app.state.uploads = sessions.hub.close, uploads
     return app
+
+
+def _index_wanter(config: Config) -> "Callable[[str], None] | None":
+    """Return what has a session of the database indexed in the background. In files nobody else would find it."""
+    work, tenant = config.work, tenant_of(config.stores)
+    if work is None or not tenant:
+        return None
+    return lambda session_id: work.want(Job(INDEX, session_id, tenant))
 
 
 def page_routes(sign_in: SignIn | None = None) -> "list[Route]":

@@ -249,16 +249,18 @@ def rest_routes(
     note: Callable[[Request, str, str], Awaitable[None]] | None = None,
     operations: Sequence[Operation] = OPERATIONS,
     uploads: Uploads | None = None,
+    want_index: Callable[[str], None] | None = None,
 ) -> list[BaseRoute]:
     """Return the routes of the REST interface over these sessions. Events are those of `sessions.hub`.
 
     `model` answers `interact`; `apps` may run here for windows that a session has; recordings in the files and folders
     `offered` may be imported. `note` gets what was done, of operations that are to be `noted`, and the session or
     import. `operations`: those that there are. `uploads`: which files may be sent; the caller closes its room.
+    `want_index` is called with each session that was imported.
     """
     counts = metrics or Metrics(lambda: len(sessions.names()))
     listing = SessionList(sessions, offered)
-    imports = Imports(listing.catalog.imported, sessions.hub)
+    imports = Imports(listing.catalog.imported, sessions.hub, want_index)
     sessions.on_close(listing.close)
     if uploads is None:
         uploads = Uploads()
