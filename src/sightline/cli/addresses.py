@@ -1,5 +1,6 @@
 """The addresses of a server as people and agents are told them."""
 
+import errno
 import socket
 
 _EVERY = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1", "": "192.0.2.1"}  # hosts that mean every address, and a far one
@@ -35,3 +36,15 @@ def outer_address(host: str) -> str:
             return in_address(str(asked.getsockname()[0]))
         except OSError:
             return socket.gethostname()
+
+
+def is_free(host: str, port: int) -> bool:
+    """Whether a server can listen there. Another error than a port in use is the server's to tell."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((host.strip("[]"), port))
+        except OSError as error:
+            return error.errno != errno.EADDRINUSE
+    return True

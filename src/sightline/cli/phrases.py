@@ -692,6 +692,14 @@ _PHRASES = {
         "多个服务器的后台工作需要它们的数据库：--store postgresql://user@host/name，或 SIGHTLINE_STORE；"
         "使用文件的服务器自己完成",
     ),
+    "worker measured": (
+        "How it is: {address}/metrics, {address}/healthz and {address}/readyz",
+        "运行状况： {address}/metrics 、 {address}/healthz 和 {address}/readyz",
+    ),
+    "worker port taken": (
+        "port {port} is in use; --metrics-port 0 takes a free one",
+        "端口 {port} 已被占用；--metrics-port 0 可使用空闲端口",
+    ),
     "worker works": ("Doing background work of {where} (Ctrl-C ends it)", "正在处理 {where} 的后台工作（Ctrl-C 结束）"),
     "serve upstream": (
         "--upstream is anthropic=https://… or openai=https://…/v1, not {given!r}",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sightline.cli.addresses import in_address, is_free
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.render import error_console, print_text
 from sightline.errors import BadInput
@@ -18,7 +19,10 @@ from sightline.log.stores import PlacedStores
 
 if TYPE_CHECKING:
     from sightline.compaction.compactor import Summarizer
+    from sightline.server.access_token import Token
     from sightline.server.work import Work
+
+_LAST_SECONDS = 1.0  # that an answer about the worker has left when it stops
 
 summary_model_option = click.option(
     "--summary-model",
@@ -31,8 +35,19 @@ summary_model_option = click.option(
 @click.command(short_help="Do the background work of servers on one database.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1, 64), help="How many at a time.")
 @summary_model_option
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Answer /metrics, /healthz and /readyz at this port; 0: a free one.  [default: none]",
+)
+@click.option(
+    "--metrics-host",
+    default="127.0.0.1",
+    show_default=True,
+    help="At any other address /metrics needs the token in SIGHTLINE_TOKEN.",
+)
 @shared_options(hidden=True)
-def worker(jobs: int, summary_model: str | None) -> None:
+def worker(jobs: int, summary_model: str | None, metrics_port: int | None, metrics_host: str) -> None:
     """Do the background work of all servers on one database, in a process of its own.
 
     A server does such work itself. With workers, `sightline serve --jobs 0` leaves it to them, so that it takes no time
@@ -43,6 +58,7 @@ def worker(jobs: int, summary_model: str | None) -> None:
     Examples:
       sightline --store postgresql://user@host/name worker
       sightline worker --jobs 4 --summary-model openai/gpt-5-mini
+      sightline worker --metrics-port 9787
     """
     from sightline.server.metrics import log_as_json
 
@@ -52,10 +68,43 @@ def worker(jobs: int, summary_model: str | None) -> None:
     _check_rights(here)
     log_as_json()
     work = make_work(here, jobs, find_summarizer(here, summary_model))
-    with working(work):
+    with working(work), _measured(here, work, metrics_host, metrics_port):
         print_text(error_console(), here.words("worker works", where=here.stores.where))
         with suppress(KeyboardInterrupt):
             threading.Event().wait()
+
+
+@contextmanager
+def _measured(here: Place, work: "Work | None", host: str, port: int | None) -> Iterator[None]:
+    """Answer how the worker is, at this port, while the block runs; None: nobody is answered."""
+    if port is None:
+        yield
+        return
+    from sightline.cli.serve import running
+    from sightline.server.config import Config
+    from sightline.server.listener import Listener
+    from sightline.server.worker_app import create_worker_app
+
+    if port and not is_free(host, port):
+        raise BadInput(here.words("worker port taken", port=port))
+    config = Config(
+        folder=Path(here.project).resolve(), root=Path(here.root) if here.root else None, host=host,
+        stores=here.awaited_database, token_hash=operator_token(host, here).hashed, work=work,
+    )  # fmt: skip
+    listener = Listener(
+        create_worker_app(config), on_stop=lambda: None, host=host, port=port, stop_seconds=_LAST_SECONDS
+    )
+    with running(listener) as bound:
+        address = f"http://{in_address(host)}:{bound}"
+        print_text(error_console(), here.words("worker measured", address=address), "dim")
+        yield
+
+
+def operator_token(host: str, here: Place) -> "Token":
+    """Return the token for /metrics and /health: the one that the operator has chosen, or none."""
+    from sightline.server.access_token import TOKEN_VARIABLE, Token, find_token
+
+    return find_token(host, here.home, os.environ) if os.environ.get(TOKEN_VARIABLE, "").strip() else Token("")
 
 
 def _check_rights(here: Place) -> None:
