@@ -212,7 +212,8 @@ const PHRASES = {
   // tokens
   "where tokens are": ["Where the tokens are", "token 分布"],
   "divide by": ["Divide by", "划分"],
-  "what": ["Of", "范围"],
+  "what": ["Of call", "调用"],
+  "call of": ["A call from 1 to {calls}; empty: the whole session", "1 到 {calls} 的调用；留空：整个会话"],
   "by kind": ["kind", "种类"],
   "by tool": ["tool", "工具"],
   "by file": ["file", "文件"],

@@ -10,7 +10,8 @@ from sightline.agent.models.catalog import PRICES, price_of
     ("name", "known"),
     [
         ("claude-opus-4-1-20250805", "claude-opus-4-1"), ("claude-opus-4-20250514", "claude-opus-4"),
-        ("anthropic/claude-sonnet-4-5-20250929", "claude-sonnet-4-5"), ("claude-3-7-sonnet-latest", "claude-3-7-sonnet"),
+        ("anthropic/claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),
+        ("claude-3-7-sonnet-latest", "claude-3-7-sonnet"),
         ("claude-3-5-haiku-20241022", "claude-3-5-haiku"), ("gpt-4o-2024-08-06", "gpt-4o"), ("GPT-4.1", "gpt-4.1"),
     ],
 )  # fmt: skip
