@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
+from click.testing import CliRunner
 
 from sightline.cli import inspect_command
+from sightline.cli.main import app
 from sightline.cli.options import Place
 from sightline.cli.phrases import Phrases
 from sightline.cli.serve import PORT
@@ -64,6 +67,32 @@ def test_inspect_shows_the_samples_without_a_key(tmp_path: Path, monkeypatch: py
     with started(tmp_path, "inspect", "--samples", "--no-browser", "--port", "0"):
         pass
     assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "home").rglob("*.jsonl")) == written
+
+
+def test_a_price_that_is_given_is_that_of_every_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samples name no model, so they have no price of their own. One that is no price is told."""
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+
+    def costs(*options: str) -> tuple[object, object, object]:
+        with started(tmp_path, "inspect", "--samples", "--no-browser", "--port", "0", *options) as (address, _):
+            server, _, token = address.partition("inspector/#token=")
+            [row] = [each for each in sessions_at(address)["sessions"] if each["name"] == "login-bug"]
+            below = f"{server}api/sessions/{quote(row['id'])}"
+
+            def ask(path: str) -> Any:
+                return httpx2.get(
+                    f"{below}/{path}", headers={"x-sightline-token": token}, timeout=60, trust_env=False
+                ).json()
+
+            call = ask("calls/3")
+            return ask("timeline")["calls"][2]["cost"], call["call"]["cost"], ask("report")["report"]["spent"]["money"]
+
+    assert costs() == (None, None, None)
+    given = costs("--price", "2/10/0.2")
+    assert given[0] == given[1]
+    assert [isinstance(each, float) and 0 < each < 10 for each in given] == [True] * 3
+    wrong = CliRunner().invoke(app, ["inspect", "--no-browser", "--price", "cheap"])
+    assert (wrong.exit_code, "three numbers such as 2/10/0.2" in wrong.output) == (2, True)
 
 
 def test_a_named_file_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from sightline.cli.addresses import page_address
 from sightline.cli.options import STORE, Place, place, shared_options
 from sightline.cli.render import error_console, print_text
+from sightline.cli.replay_source import given_price
 from sightline.cli.serve import PORT, announce_token, make_listener, running
 from sightline.errors import BadInput, SightlineError
 
@@ -38,6 +39,8 @@ SAMPLE_WINDOW, SAMPLE_OUTPUT = 16_000, 1_000  # tokens: small enough that the sa
 @click.option("--port", type=click.IntRange(0, 65535), help=f"0: a free one.  [default: {PORT}, or a free one]")
 @click.option("--no-browser", is_flag=True, help="Print the address only.")
 @click.option("--model", "model_name", metavar="NAME", help="The model of the chat.  [default: that of sightline chat]")
+@click.option("--price", metavar="IN/OUT/CACHED", help="Prices of a million tokens, or a model's name, for all "
+              "sessions.  [default: those that are known]")  # fmt: skip
 @click.option("--samples", is_flag=True, help="Also show the sample sessions that come with Sightline.")
 @click.option("--chat", "with_chat", is_flag=True, help="Chat in this terminal meanwhile; leaving the chat ends both.")
 @shared_options(hidden=True)
@@ -47,6 +50,7 @@ def inspect(
     port: int | None,
     no_browser: bool,
     model_name: str | None,
+    price: str | None,
     samples: bool,
     with_chat: bool,
 ) -> None:
@@ -69,6 +73,9 @@ def inspect(
     token = announce_token(here, host)
     sign_in = SignIn(token.text) if token.text else None
     config = replace(_config(here, host, files, token.hashed), sign_in=sign_in)
+    if price is not None:
+        given = given_price(price, "")
+        config = replace(config, price_of=lambda _model: given)
     chosen = port if port is not None else _free_port(host)
     model = _find_model(here, model_name)
     opens = not no_browser and _has_browser()

@@ -120,8 +120,7 @@ def _counted(talk: Talk, profile: Profile, price_of: PriceOf, kinds: tuple[Share
     """Return what sending everything would use, without a replay: each text is new once, and then in the cache."""
     sent, new = sum(kind.sent for kind in kinds), sum(min(kind.tokens, kind.sent) for kind in kinds)
     output = sum(kind.tokens for kind in kinds if kind.name in ("assistant", "call"))
-    price = price_of(talk.recording.model) if talk.recording.model else None
-    return spent_by(Usage(sent, output, sent - new, new), profile, price, len(talk.answers))
+    return spent_by(Usage(sent, output, sent - new, new), profile, price_of(talk.recording.model), len(talk.answers))
 
 
 def _elsewhere(talk: Talk, spent: Spent) -> int:

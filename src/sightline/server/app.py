@@ -175,6 +175,7 @@ def unguarded_app(
             note=note,
             uploads=uploads,
             want_index=_index_wanter(config),
+            price_of=config.price_of,
         ),
         *(Route(path, call_model, methods=["POST"]) for path in FORMATS),
         *page_routes(config.sign_in),
