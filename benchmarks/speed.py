@@ -3,10 +3,11 @@
 import gc
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import count
 from time import process_time
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from benchmarks.environment import Missing, Peers, fresh, python
 from benchmarks.histories import agent_stream

@@ -5,7 +5,8 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from postgres_server import PostgresServer
+    from sightline import PostgresStores
     from sightline.agent.models.endpoint import Endpoint
 
 ROOT = Path(__file__).parent.parent
@@ -45,10 +47,18 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
         settings.load_profile(f"{_PROFILE} laws" if "laws" in collector.path.parts else _PROFILE)
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A path for each test that has no folder of its own: to make one takes longer than most tests."""
+    return (tmp_path_factory.getbasetemp() / f"home{number}" for number in count())
+
+
 @pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _home(request: pytest.FixtureRequest, _homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """No test touches the user's own sessions."""
-    monkeypatch.setenv("SIGHTLINE_HOME", str(tmp_path / "home"))
+    has_folder = "tmp_path" in request.fixturenames
+    home = request.getfixturevalue("tmp_path") / "home" if has_folder else next(_homes)
+    monkeypatch.setenv("SIGHTLINE_HOME", str(home))
     monkeypatch.delenv("SIGHTLINE_STORE", raising=False)
 
 
@@ -58,6 +68,21 @@ def postgres() -> "PostgresServer":
     from postgres_server import running
 
     return running()
+
+
+@pytest.fixture
+def url(postgres: "PostgresServer") -> str:
+    """The address of a schema of its own, in which there is nothing yet."""
+    return postgres.url()
+
+
+@pytest.fixture
+def stores(url: str) -> "Iterator[PostgresStores]":
+    """Sessions in that schema."""
+    from sightline import PostgresStores
+
+    with closing(PostgresStores(url)) as made:
+        yield made
 
 
 def pytest_unconfigure() -> None:

@@ -12,6 +12,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+COMPOSED = """
+from sightline import Budget, MemoryStore, Session
+with Session(MemoryStore("any")) as session:
+    session.user("Please never write to the disk, and read app.py first.")
+    for number in range(8):
+        called = {"name": "read", "arguments": '{"path": "app.py"}'}
+        call = {"id": str(number), "type": "function", "function": called}
+        session.reply({"role": "assistant", "content": None, "tool_calls": [call]})
+        session.tool_result(str(number), "def total(rows): return sum(rows)\\n" * 40)
+        session.compose(Budget(2_000))
+    session.user("What was in app.py?")
+    session.compose(Budget(2_000))
+"""
+"""More to do with the imports: shorten a conversation once, which compiles patterns and loads a vocabulary."""
+
 _PROGRAM = """
 import atexit, fcntl, gc, json, os, runpy, sys, termios, threading, traceback
 exec(sys.argv[1], {})

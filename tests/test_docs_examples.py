@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from stub import Stub, answer
 
-from copied_process import copier
+from copied_process import COMPOSED, copier
 from docs_page import ROOT, blocks
 from postgres_server import running
 
@@ -53,7 +53,7 @@ def environment(folder: Path, server: str) -> dict[str, str]:
 
 def run(folder: Path, server: str, *command: str) -> str:
     """What a program prints in this folder; it must succeed."""
-    done = copier(FRAMEWORKS).run([*command], folder, environment(folder, server))
+    done = copier(FRAMEWORKS + COMPOSED).run([*command], folder, environment(folder, server))
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 

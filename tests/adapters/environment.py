@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from copied_process import COMPOSED
+
 ROOT = Path(__file__).parent.parent.parent
 _CORE: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
 _FOLDERS = ("tests", "tests/adapters", "tests/server", "tests/agent/models")  # where helpers of tests are
@@ -74,10 +76,11 @@ def run_tests(python: Path, *files: str, folder: Path, without: str = "") -> str
 
 _IMPORTS_ONCE = """
 import os, sys, traceback
-program, *runs = sys.argv[1:]
+composed, program, *runs = sys.argv[1:]
 imports, _, rest = program.strip().partition("\\n\\n")
 names = {}
 exec(imports, names)
+exec(composed, {})
 for number, run in enumerate(runs):
     folder, *arguments = run.split("|")
     if not (child := os.fork()):
@@ -101,13 +104,13 @@ def run_program(program: str, *runs: tuple[Path, *tuple[str, ...]]) -> list[str]
 
     A run is the folder that its home and its project are in, and the arguments. A program begins with its imports and
     an empty line. They are done once, because those of a framework take seconds: each process is a copy of one that has
-    done nothing else.
+    done nothing else, but for a small conversation in memory.
     """
     for folder, *_ in runs:
         (folder / "project").mkdir(parents=True, exist_ok=True)
     home = {"PYTHONPATH": ":".join(str(ROOT / each) for each in _FOLDERS), "HOME": str(runs[0][0])}
     given = ["|".join(map(str, run)) for run in runs]
-    command = [sys.executable, "-W", "ignore", "-c", _IMPORTS_ONCE, program, *given]
+    command = [sys.executable, "-W", "ignore", "-c", _IMPORTS_ONCE, COMPOSED, program, *given]
     done = subprocess.run(command, env=home, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return [(run[0] / f"printed-{number}").read_text(encoding="utf-8") for number, run in enumerate(runs)]

@@ -13,7 +13,7 @@ from time import sleep
 import pexpect
 from pexpect import fdpexpect
 
-from copied_process import copier
+from copied_process import COMPOSED, copier
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b[=>]|\r")
 WHERE = "\x1b[6n"  # a program asks where the cursor is
@@ -34,7 +34,7 @@ class Terminal:
         env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
         env |= {"TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"}
         command = ["-m", "sightline", "chat", *args]
-        self._copier = copier("" if starts_anew else IMPORTS)
+        self._copier = copier("" if starts_anew else IMPORTS + COMPOSED)
         master, slave = os.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", *SIZE, 0, 0))
         self._process = self._copier.start(command, project, env, [os.ttyname(slave)] * 3)

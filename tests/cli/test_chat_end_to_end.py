@@ -40,12 +40,12 @@ def said(request: dict[str, Any]) -> str:
 
 
 @pytest.mark.accepts(313, 351, 368)
-def test_a_person_talks_to_a_real_model_and_nothing_is_lost(tmp_path: Path, tiny_model: Endpoint) -> None:
+def test_a_person_talks_to_a_real_model_and_nothing_is_lost(tmp_path: Path, tiny_model: Endpoint, soak: bool) -> None:
     """What the machinery does is in the log, in the requests and on the screen; what the model says is its own."""
     project = tmp_path / "shop"
     refers = reports("See <code_ref>code_sum_sales</code_ref>", code="code_sum_sales")
     shapes = [reads("sales.py"), reports(), refers]
-    with Shaped(tiny_model.gguf, shapes) as model:
+    with Shaped(tiny_model.gguf, shapes, reads_all=soak) as model:
         configured(project, model.url)
         chat = Terminal(project, "--strategy", "rounds", starts_anew=True)
         chat.prompt("rounds")

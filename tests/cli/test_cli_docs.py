@@ -12,15 +12,15 @@ from sightline.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+CONTEXT = click.Context(app)
 
 
 def commands(group: click.Group, name: str = "sightline") -> Iterator[str]:
     """The full names of all commands."""
     yield name
-    for child in group.commands.values():
-        yield from (
-            commands(child, f"{name} {child.name}") if isinstance(child, click.Group) else [f"{name} {child.name}"]
-        )
+    for word in group.list_commands(CONTEXT):
+        child = group.get_command(CONTEXT, word)
+        yield from commands(child, f"{name} {word}") if isinstance(child, click.Group) else [f"{name} {word}"]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,9 @@ def test_every_help_teaches_by_examples(command: str) -> None:
     found: click.Command = app
     for name in command.split()[1:]:
         assert isinstance(found, click.Group)
-        found = found.commands[name]
+        child = found.get_command(CONTEXT, name)
+        assert child is not None
+        found = child
     assert found.help is not None
     examples = found.help.partition("Examples:")[2]
     assert 2 <= examples.count("sightline ") <= 3

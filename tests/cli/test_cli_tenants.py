@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from postgres_server import PostgresServer, make_old
+from postgres_server import make_old
 from sightline import PostgresStores
 from sightline.log.stores import tenants
 from sightline.log.stores.tenants import Tenants, token_hash
@@ -18,12 +18,6 @@ from sightline.testing.stores import append, said
 
 Run = Callable[..., Result]
 CHINESE = re.compile(r"[\u4e00-\u9fff]{4}")  # four characters in a row
-
-
-@pytest.fixture
-def url(postgres: PostgresServer) -> str:
-    """A schema of its own."""
-    return postgres.url()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from random import Random
 
@@ -22,18 +21,11 @@ KILLS, SOAK_KILLS = 3, 60
 
 
 @pytest.fixture
-def url(postgres: PostgresServer) -> str:
-    """A schema of its own."""
-    return postgres.url()
-
-
-@pytest.fixture
-def stores(url: str) -> Iterator[PostgresStores]:
+def stores(stores: PostgresStores) -> PostgresStores:
     """A session in it that has begun."""
-    with closing(PostgresStores(url)) as made:
-        with Session.new(stores=made, session_id="shared", token_counter=WordCounter()) as session:
-            session.user("Begin.")
-        yield made
+    with Session.new(stores=stores, session_id="shared", token_counter=WordCounter()) as session:
+        session.user("Begin.")
+    return stores
 
 
 def check(stores: PostgresStores, acks: Acks) -> None:

@@ -20,7 +20,7 @@ from sightline.session.session import Session
 from sightline.testing import WordCounter
 from sightline.values.clock import nanoid, wall_clock
 
-SEEDS = [*range(30), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(30, 1000))]
+SEEDS = [*range(15), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(15, 1000))]
 
 
 # ---------------------------------------------------------------------- the disk itself

@@ -34,19 +34,6 @@ SHOWN = {"x-sightline-token": TOKEN}
 JSON = {"content-type": "application/json", "authorization": "Bearer any"}
 
 
-@pytest.fixture
-def url(postgres: PostgresServer) -> str:
-    """A schema of its own."""
-    return postgres.url()
-
-
-@pytest.fixture
-def stores(url: str) -> Iterator[PostgresStores]:
-    """What the servers write to."""
-    with closing(PostgresStores(url)) as made:
-        yield made
-
-
 @contextmanager
 def processes(folder: Path, upstream: Upstream, url: str, count: int = 2) -> Iterator[list[ServeProcess]]:
     """So many servers, each a process with a folder of its own."""

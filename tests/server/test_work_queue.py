@@ -30,13 +30,6 @@ Start = Callable[..., FleetWork]
 
 
 @pytest.fixture
-def stores(postgres: PostgresServer) -> Iterator[PostgresStores]:
-    """Sessions in a schema of their own."""
-    with closing(PostgresStores(postgres.url())) as made:
-        yield made
-
-
-@pytest.fixture
 def start(stores: PostgresStores, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Start a server's background work. It ends with the test. What is done every hour is not done meanwhile."""
     monkeypatch.setattr(work_queue, "_HOURLY", "0 0 29 2 *")

@@ -1,9 +1,12 @@
 """AsyncSession: the surface of Session, awaited; in order, finished when cancelled, and nothing slow on the loop."""
 
 import asyncio
+import gc
 import inspect
 import os
 import threading
+import weakref
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -195,6 +198,39 @@ def test_a_session_outlives_its_loop() -> None:
     assert not left.done()
     left._log_destroy_pending = False  # type: ignore[attr-defined]
     assert len(session.session.items) == 15
+
+
+def test_what_a_call_returned_is_freed_with_its_last_holder() -> None:
+    """No call leaves a cycle: neither its result nor its error waits for a collection, which would stop the loop."""
+
+    class Kept:
+        """What a call returns, or what an error holds."""
+
+    session, seen = AsyncSession(Session(MemoryStore("s"))), []
+
+    def work(fails: bool) -> Kept:
+        kept = Kept()
+        seen.append(weakref.ref(kept))
+        if fails:
+            raise ValueError(kept)
+        return kept
+
+    async def call() -> None:
+        assert isinstance(await session._worker.run(partial(work, False)), Kept)
+        with pytest.raises(ValueError, match="Kept"):
+            await session._worker.run(partial(work, True))
+        for _ in range(100):  # the thread lets go of a job after it has told the loop
+            if not any(each() for each in seen):
+                return
+            await asyncio.sleep(0.01)
+
+    gc.collect()
+    gc.disable()
+    try:
+        asyncio.run(call())
+    finally:
+        gc.enable()
+    assert [each() for each in seen] == [None, None]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

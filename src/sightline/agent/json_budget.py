@@ -4,10 +4,10 @@ The text has more tokens than the payload that was composed, and it must fit the
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from sightline.errors import PinnedOverflow
 from sightline.plan.budget import Budget
@@ -73,7 +73,7 @@ def compose(session: Session, budget: Budget, write: Callable[[Payload], Payload
 
 def less(budget: Budget, reserve: int) -> Budget:
     """Return a budget with so many tokens less, but at least one."""
-    return msgspec.structs.replace(budget, window=max(budget.window - reserve, budget.output + 1))
+    return replace(budget, window=max(budget.window - reserve, budget.output + 1))
 
 
 def tokens_of(payload: Payload, session: Session) -> int:

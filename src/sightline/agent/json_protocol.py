@@ -6,11 +6,10 @@ A payload is written as text, and the calls of a structured response are read fr
 import json
 import re
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import replace
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace as set_fields
+from msgspec.structs import replace
 
 from sightline.agent.code.phrases import one_line
 from sightline.agent.code.versions import is_code_id
@@ -55,8 +54,8 @@ def as_text(payload: Payload, locale: str, *, form: bool = True, stores: bool = 
         if not any(_says(asked, message) for message in (*system, *body)):
             system = (*system, Message(Role.SYSTEM, (Text(asked),)))
         full = (Text(prompt(locale, payload.tools)),)
-        system = tuple(set_fields(each, parts=full) if _says(asked, each) else each for each in system)
-        body = [set_fields(each, parts=full) if _says(asked, each) else each for each in body]
+        system = tuple(replace(each, parts=full) if _says(asked, each) else each for each in system)
+        body = [replace(each, parts=full) if _says(asked, each) else each for each in body]
     return replace(payload, system=system, tools=(), body=body)
 
 
@@ -95,9 +94,9 @@ def _without_code(message: Message, ways: Set[str], locale: str) -> Message:
     blocks = tuple(_without_long_code(block, message.id, ways, locale) for block in response.action.code_blocks)
     if blocks == response.action.code_blocks:
         return message
-    response = set_fields(response, action=set_fields(response.action, code_blocks=blocks))
+    response = replace(response, action=replace(response.action, code_blocks=blocks))
     others = tuple(part for part in message.parts if not isinstance(part, Text))
-    return set_fields(message, parts=(Text(msgspec.json.encode(response).decode()), *others))
+    return replace(message, parts=(Text(msgspec.json.encode(response).decode()), *others))
 
 
 def _without_long_code(block: CodeBlock, item: str, ways: Set[str], locale: str) -> CodeBlock:
@@ -106,7 +105,7 @@ def _without_long_code(block: CodeBlock, item: str, ways: Set[str], locale: str)
     if len(block.code) <= SHORT_CODE or not tools:
         return block
     joined = _say("or", locale).join(tools)
-    return set_fields(block, code=_say("long code", locale, lines=block.code.count("\n") + 1, ways=joined))
+    return replace(block, code=_say("long code", locale, lines=block.code.count("\n") + 1, ways=joined))
 
 
 def _result_as_text(result: Part, names: dict[str, str], locale: str) -> Iterator[Part]:

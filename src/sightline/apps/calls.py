@@ -1,6 +1,5 @@
 """How a model acts on windows: with two tools, or with `<tool_call>` in its text. Both make the same calls."""
 
-import logging
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,9 +8,9 @@ import msgspec
 
 from sightline.values.escape import MARGIN
 from sightline.values.items import Call, ToolDefinition
+from sightline.values.logger import log_warning
 from sightline.values.pattern import pattern
 
-_LOG = logging.getLogger("sightline")
 # A code fence, also in a list or a quotation. The line of a fence of backticks has no further backtick.
 _FENCE = pattern(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(`{3,}(?![^\n]*`)|~{3,})")
 # Whichever begins first, because a call may have backticks in its arguments and code may show a call.
@@ -107,7 +106,7 @@ def read_calls(text: str) -> Iterator[Call | None]:
     quoted = _are_quoted("".join([*prose, text[at:]]))
     meant = [each for each, is_quoted in zip(calls, quoted, strict=True) if each[2] and not is_quoted]
     if shown := written - sum(tags for _, tags, _ in meant):
-        _LOG.warning("%d <tool_call> in code or in a quotation: not carried out", shown)
+        log_warning("%d <tool_call> in code or in a quotation: not carried out", shown)
     return (call for call, _, _ in meant)
 
 

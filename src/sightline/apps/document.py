@@ -3,7 +3,6 @@
 Building is pure: the same three give the same bytes. A document rebuilds each part only when it was invalidated.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -20,12 +19,11 @@ from sightline.apps.guard import log_failure, valid_text
 from sightline.errors import AnchorConflict, BadInput, ContextTooLarge, VersionMismatch
 from sightline.values.clock import Clock
 from sightline.values.items import Lod
+from sightline.values.logger import log_warning
 from sightline.values.phrases import say
 
 HIDDEN = "…"  # shown instead of a text whose redaction failed
 ROUNDS = 20  # the most in a context's history; the oldest are dropped first
-
-logger = logging.getLogger("sightline")
 
 
 class SourceData(Struct, frozen=True):
@@ -144,7 +142,7 @@ class Builder:
         found: dict[str, Anchor] = {}
         for key, anchor in pairs:
             if key in found:
-                logger.warning("%s", AnchorConflict(key))
+                log_warning("%s", AnchorConflict(key))
             else:
                 found[key] = anchor
         return found
@@ -305,7 +303,7 @@ class Document:
         if not grammar.NAME.fullmatch(key):
             raise BadInput(f"anchor {key!r}: use letters, digits, '_', '-', '.' and ':'")
         if key in self.context().anchors:
-            logger.warning("%s", AnchorConflict(key))
+            log_warning("%s", AnchorConflict(key))
             return
         self._registered[key], self._context = anchor, None
 

@@ -1,12 +1,11 @@
 """Events about windows, and who subscribes to them."""
 
-import logging
 from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
 
-logger = logging.getLogger("sightline")
+from sightline.apps.guard import log_failure
 
 
 class Event(Struct, frozen=True, omit_defaults=True):
@@ -42,5 +41,5 @@ class Events:
         for subscriber in list(self._subscribers):
             try:
                 subscriber(event)
-            except Exception:  # somebody else's code; the other subscribers still get the event
-                logger.exception("a subscriber failed on %s", event)
+            except Exception as error:  # somebody else's code; the other subscribers still get the event
+                log_failure(f"a subscriber failed on {event}", error)

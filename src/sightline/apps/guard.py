@@ -1,19 +1,19 @@
 """Protection against failures in an app's own code: they are logged, and the session goes on."""
 
-import logging
-import traceback
 from collections.abc import Callable
 from typing import TypeVar
 
-T = TypeVar("T")
+from sightline.values.logger import log_warning
 
-logger = logging.getLogger("sightline")
+T = TypeVar("T")
 
 
 def log_failure(what: str, error: Exception) -> None:
     """Log what failed, with the traceback, as text that can be written to any stream."""
+    import traceback  # only where something failed
+
     trace = "".join(traceback.format_exception(error))
-    logger.warning("%s", f"{what}\n{trace}".encode("utf-8", "backslashreplace").decode())
+    log_warning("%s", f"{what}\n{trace}".encode("utf-8", "backslashreplace").decode())
 
 
 def attempt(step: Callable[[], T], what: str = "an app failed") -> T | None:

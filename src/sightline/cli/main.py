@@ -1,43 +1,61 @@
 """The program `sightline`: all commands, and how their errors look."""
 
+from importlib import import_module
 from typing import Any
 
 import click
 
 from sightline import __version__
-from sightline.cli.apps import apps
-from sightline.cli.audit import audit
-from sightline.cli.chat.command import chat
-from sightline.cli.compact import compact, uncompact
-from sightline.cli.completion import completion
-from sightline.cli.context import context
-from sightline.cli.doctor import doctor
 from sightline.cli.error_phrases import error_text
-from sightline.cli.hook import hook
-from sightline.cli.import_command import import_
-from sightline.cli.inspect_command import inspect
-from sightline.cli.mcp_command import mcp
-from sightline.cli.model import model
 from sightline.cli.options import DEBUG, place, shared_options
 from sightline.cli.render import print_stderr
-from sightline.cli.replay import replay
-from sightline.cli.report import report
-from sightline.cli.serve import serve, wrap
-from sightline.cli.sessions import sessions
-from sightline.cli.store import store
-from sightline.cli.strategies import strategies
-from sightline.cli.tenant import tenant
-from sightline.cli.token import token
-from sightline.cli.trust import trust
-from sightline.cli.verify import verify
-from sightline.cli.worker import worker
 from sightline.errors import SightlineError
+
+COMMANDS = {
+    "apps": "apps:apps",
+    "audit": "audit:audit",
+    "chat": "chat.command:chat",
+    "compact": "compact:compact",
+    "completion": "completion:completion",
+    "context": "context:context",
+    "doctor": "doctor:doctor",
+    "hook": "hook:hook",
+    "import": "import_command:import_",
+    "inspect": "inspect_command:inspect",
+    "mcp": "mcp_command:mcp",
+    "model": "model:model",
+    "replay": "replay:replay",
+    "report": "report:report",
+    "serve": "serve:serve",
+    "sessions": "sessions:sessions",
+    "store": "store:store",
+    "strategies": "strategies:strategies",
+    "tenant": "tenant:tenant",
+    "token": "token:token",
+    "trust": "trust:trust",
+    "uncompact": "compact:uncompact",
+    "verify": "verify:verify",
+    "worker": "worker:worker",
+    "wrap": "serve:wrap",
+}
+"""The commands: the module of each and its name there. It is imported when the command is run or described."""
 
 INTERRUPTED = 130  # the exit code that a shell expects of a program stopped by Ctrl-C
 
 
 class App(click.Group):
     """The commands. An error of the library is printed as its message in red, Ctrl-C ends without one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Name them all."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; None if there is none of this name."""
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            module, _, name = COMMANDS[cmd_name].partition(":")
+            self.add_command(getattr(import_module(f"sightline.cli.{module}"), name))
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. With `--debug` errors are shown with their traceback."""
@@ -71,33 +89,3 @@ def app() -> None:
       sightline replay --sample        watch a sample session, call by call
       sightline inspect                see in a browser what the model saw
     """
-
-
-for command in (
-    chat,
-    model,
-    sessions,
-    context,
-    inspect,
-    import_,
-    replay,
-    report,
-    strategies,
-    apps,
-    verify,
-    compact,
-    uncompact,
-    trust,
-    doctor,
-    serve,
-    wrap,
-    worker,
-    hook,
-    mcp,
-    store,
-    tenant,
-    token,
-    audit,
-    completion,
-):
-    app.add_command(command)

@@ -12,15 +12,6 @@ import click
 import msgspec
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.text import Text
 
 from sightline.values import screen_text
@@ -87,11 +78,14 @@ def progress(
     With a total: how much is done, and a bar of `width` columns, as wide as the terminal if that is None. Else: since
     when.
     """
-    label = TextColumn("{task.description}", markup=False)
-    columns: tuple[ProgressColumn, ...] = (label, BarColumn(bar_width=width), MofNCompleteColumn())
+    from rich import progress as columns  # few commands let anybody wait
+
+    label = columns.TextColumn("{task.description}", markup=False)
+    shape: tuple[columns.ProgressColumn, ...] = (label, columns.BarColumn(width), columns.MofNCompleteColumn())
     if total is None:
-        columns = (SpinnerColumn("line" if screen.options.ascii_only else "dots"), label, TimeElapsedColumn())
-    with Progress(*columns, console=screen, transient=True, disable=hidden or not screen.is_terminal) as shown:
+        spinner = columns.SpinnerColumn("line" if screen.options.ascii_only else "dots")
+        shape = (spinner, label, columns.TimeElapsedColumn())
+    with columns.Progress(*shape, console=screen, transient=True, disable=hidden or not screen.is_terminal) as shown:
         task = shown.add_task(text, total=total)
         yield lambda: shown.advance(task)
 

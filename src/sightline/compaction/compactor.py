@@ -2,10 +2,10 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace as with_changes
 from typing import Any, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sightline import wire
 from sightline.compaction.loss import Loss, loss, outputs, readable_text
@@ -137,7 +137,7 @@ class Compactor:
         programs = [plain_text(message.parts) for message in seen.body if self._is_by_program(message)]
         text, paths = instruction(shown, max_tokens=free_tokens, count=count, locale=reader.locale, programs=programs)
         tokens = seen.tokens + count(text) + reader.profile.message_tokens
-        request = with_changes(seen, tail=(Message(Role.USER, (Text(text),)),), tokens=tokens)
+        request = replace(seen, tail=(Message(Role.USER, (Text(text),)),), tokens=tokens)
         replaced = self._replaced(before, budget, self._range(first, last))
         return Job(before, budget, request, tuple(paths), first, last, trigger, replaced)
 

@@ -1,9 +1,8 @@
 """A payload with only the oldest part of a conversation, for a model that summarises it and need not see the rest."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from msgspec.structs import replace as with_fields
+from msgspec.structs import replace
 
 from sightline.compaction.unit_range import UnitRange
 from sightline.compose.render import ComposeInputs, layout, render
@@ -27,7 +26,7 @@ def oldest_part(reader: Reader, view: View, around: Payload, first: int, last: i
     for end in _possible_ends(view, first, last):
         inside = [each for each in view.compactions if first <= each.first and each.last <= end]
         part = replace(  # the conversation as if it had only these units
-            view, budget=with_fields(view.budget, trigger=_SHARE, target=_SHARE), last=None,
+            view, budget=replace(view.budget, trigger=_SHARE, target=_SHARE), last=None,
             new=_units(view, first, end), compactions=inside, pinned=frozenset(), asked=-1, wanted={}, back=(),
             command="passage", notices=Notices(),
         )  # fmt: skip

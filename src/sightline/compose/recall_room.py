@@ -1,8 +1,6 @@
 """How many tokens what is recalled for a user message may take, from where they come, and the plan with it."""
 
-from dataclasses import replace
-
-from msgspec import structs
+from msgspec.structs import replace
 
 from sightline.log.annotations import Source
 from sightline.log.journal import Journal
@@ -36,7 +34,7 @@ def deeper_budget(view: View, needed: int) -> Budget:
     """Return the budget with which a sweep leaves so many more tokens free, or as many as it may."""
     budget = view.budget
     less = min(needed / view.body_limit, _DEEPER * budget.target)
-    return structs.replace(budget, trigger=budget.trigger - less, target=budget.target - less)
+    return replace(budget, trigger=budget.trigger - less, target=budget.target - less)
 
 
 def sources_shown(journal: Journal, plan: Plan) -> set[Source]:

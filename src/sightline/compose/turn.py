@@ -4,12 +4,11 @@
 in that order.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from sightline.apps.host import Host
 from sightline.compose import inputs, recall_room, receipts
@@ -236,7 +235,7 @@ class Composer:
             self._marks_key, self._marks = key, inputs.read_marks(self.journal.timeline, self.journal.path)
         return self._marks
 
-    def _new_command(self, pinned: Iterable[int], gathered: ComposeInputs, command: str) -> str:
+    def _new_command(self, pinned: Collection[int], gathered: ComposeInputs, command: str) -> str:
         """Return the command that the last payload does not obey: this one, or one that settings, pins or tools give.
 
         A pin counts whoever set it and when. Tools count where a notice names ours and they came or went.
@@ -245,7 +244,7 @@ class Composer:
             return command
         if self._sent_settings != self.journal.settings:
             return "settings changed"
-        if any(map(reduced(sent.plan), pinned)):
+        if pinned and any(map(reduced(sent.plan), pinned)):
             return "command: pin"
         named = sent.plan.marker and offered(sent.tools) != offered(gathered.tools)
         return command or ("tools or system changed" if named else "")
@@ -295,7 +294,7 @@ class Composer:
         timeline, path = self.journal.timeline, self.journal.path
         narrow = replace(
             view,
-            budget=structs.replace(view.budget, trigger=_QUESTION_SHARE, target=_QUESTION_SHARE),
+            budget=replace(view.budget, trigger=_QUESTION_SHARE, target=_QUESTION_SHARE),
             notices=EngineNotices(self.journal, view.limit, lists=False),  # all free tokens are for the answer
             command=receipts.QUESTION,
             last=None,
@@ -318,7 +317,7 @@ class Composer:
         """
         if note is None:
             return False
-        note = structs.replace(note, query="")  # because it is the message before this entry
+        note = replace(note, query="")  # because it is the message before this entry
         self.journal.append([self.journal.drafts.recall(note, leads=leads)], if_unchanged=True)
         return True
 

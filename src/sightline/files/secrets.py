@@ -159,7 +159,7 @@ _TOKENS: tuple[tuple[tuple[bytes, ...], bytes], ...] = (
     ((b"dckr_pat_",), _B + rb"dckr_pat_[A-Za-z0-9_-]{27}"),
     ((b"hvs.",), _B + rb"hvs\.[A-Za-z0-9_-]{90,300}"),
 )  # fmt: skip
-_EXAMPLE = re.compile(rb"(?i)example|sample|placeholder|dummy|fake|test|your|redact|change|x{4}|0{4}|12345|abcd|\.\.\.")
+_EXAMPLE = pattern(rb"(?i)example|sample|placeholder|dummy|fake|test|your|redact|change|x{4}|0{4}|12345|abcd|\.\.\.")
 _FEWEST = 8  # different characters in what somebody drew by lot
 _COMPILED: dict[bytes, "re.Pattern[bytes]"] = {}
 

@@ -1,6 +1,5 @@
 """Folds lines that may be damaged. What cannot be read is passed over, what has changed is kept; both are reported."""
 
-import logging
 from contextlib import suppress
 
 from sightline.errors import BadInput
@@ -8,10 +7,9 @@ from sightline.log import entries
 from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Line, Span
+from sightline.values.logger import log_warning
 
 CHANGED_LINE = "has changed since it was written, and is used as it is now"
-
-logger = logging.getLogger("sightline")
 
 
 def fold_line(timeline: GrowingTimeline, line: Line, session_id: str) -> None:
@@ -46,4 +44,4 @@ def _report(found: list[int], span: Span, session_id: str, what: str) -> None:
 
 def warn(session_id: str, span: Span, what: str) -> None:
     """Tell whoever runs this of a line."""
-    logger.warning("%s: the line at %d %s", session_id, span.offset, what)
+    log_warning("%s: the line at %d %s", session_id, span.offset, what)

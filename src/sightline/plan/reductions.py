@@ -3,8 +3,9 @@
 from array import array
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import replace
 from typing import NamedTuple, cast
+
+from msgspec.structs import replace
 
 from sightline.log.branches import NONE
 from sightline.plan.plan import Plan

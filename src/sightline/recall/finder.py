@@ -7,11 +7,10 @@ from sightline.log.column_cache import line_hash
 from sightline.log.columns import WHOLE
 from sightline.log.journal import Journal
 from sightline.log.stores import Span
-from sightline.recall.overview import SHOWN_KINDS
+from sightline.recall.overview import SHOWN_KINDS, SPEECH
 from sightline.recall.search import TIME_MARK, Breadth, SearchIndex, SearchResult, SearchScope
 from sightline.values.items import Kind
 
-SPEECH = (Kind.USER, Kind.ASSISTANT)
 _NEAR_BEST = 0.4  # of the best row's own match: rows that match less are noise
 _REPEATING = (Kind.RECALL, Kind.WINDOW)  # they show what stands elsewhere, and are not searched
 _LONG = 200  # tokens: a longer result is no further away from what was said before and after it
@@ -24,7 +23,7 @@ T = TypeVar("T")
 
 
 _NARROW = Breadth(8, 16, 0.3)  # for the few pieces that a turn brings back
-WIDE = Breadth(20, 32, 1.0)  # for a user message: what is said around a match may answer it
+_WIDE = Breadth(20, 32, 1.0)  # for a user message: what is said around a match may answer it
 
 
 class Finder:
@@ -52,13 +51,13 @@ class Finder:
         limit: int,
         ignored: Collection[int] = (),
         *,
-        breadth: Breadth = _NARROW,
+        wide: bool = False,
         least_share: float = 0.0,
     ) -> SearchResult:
         """Return the rows of the branch that match a query or stand near a row that does, best first.
 
-        `ignored` units count as if they were not there. Where surely no row has the least
-        share of a full match, there are no hits. What is not indexed yet is indexed first.
+        `ignored` units count as if they were not there. `wide`: look further around a match. Where surely no row has
+        the least share of a full match, there are no hits. What is not indexed yet is indexed first.
         """
         timeline, path = self._journal.timeline, self._journal.path
         branch, full, unit, rows = timeline.branch, timeline.full, timeline.unit, len(timeline)
@@ -73,7 +72,7 @@ class Finder:
             repeats = timeline.kind[row] in _REPEATING or (answer >= 0 and timeline.state[answer] & WHOLE)
             return full[row] > 0 and not repeats
 
-        scope = SearchScope(size, can_be_found, breadth)
+        scope = SearchScope(size, can_be_found, _WIDE if wide else _NARROW)
         return self._asked(lambda index: index.answers(query, limit, scope, least_share))
 
     def newest(self, among: RowFilter, ignored: Collection[int], kinds: Collection[Kind] = SPEECH) -> Iterator[int]:

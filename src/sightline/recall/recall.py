@@ -1,22 +1,25 @@
 """What to bring back of a conversation: for the engine before a call, for callers, and for the model's own tools."""
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from functools import cached_property
 from itertools import takewhile
 from math import log2
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.journal import Journal
 from sightline.plan.plan import Plan
 from sightline.plan.view import View
-from sightline.recall.finder import SPEECH, WIDE, Finder, RowFilter
-from sightline.recall.overview import SHOWN_KINDS, overview
+from sightline.recall.overview import SHOWN_KINDS, SPEECH, overview
 from sightline.recall.pieces import LINE_TOKENS, Pieces
-from sightline.recall.search import Hit, merge_ranges, passages
 from sightline.values.items import Call, File, Image, Kind, Lod, Text
 from sightline.values.pattern import pattern
 from sightline.values.phrases import say
 from sightline.values.recall_tools import offered
+
+if TYPE_CHECKING:
+    from sightline.recall.finder import Finder, RowFilter
+    from sightline.recall.search import Hit
 
 PAGE_TOKENS = 2000  # of one page that the model asks for
 _MAX_HITS = 6  # items of one recall: more would be a search result, not an answer
@@ -30,6 +33,7 @@ _SHORT_CALL = 25  # tokens: the label of its result shows all of such a call
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
 _LEAST_TOKENS = 60  # of a part of an item: with fewer nobody can tell what it is about
 _SPACES = pattern(r"[\W_]+")
+_CALL, _SYSTEM = int(Kind.CALL), int(Kind.SYSTEM)  # columns have plain numbers, which compare faster
 _LABEL_TOKENS = 40  # for the line that says which part of an item a page shows
 
 
@@ -68,10 +72,16 @@ class Recall:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._finder = Finder(journal)
+
+    @cached_property
+    def _finder(self) -> "Finder":
+        from sightline.recall.finder import Finder  # nothing is searched while everything is shown
+
+        return Finder(self._journal)
 
     def close(self) -> None:
-        self._finder.close()
+        if "_finder" in vars(self):
+            self._finder.close()
 
     def index(self) -> None:
         """Index the rows that are new, and have the store keep the index."""
@@ -92,7 +102,7 @@ class Recall:
         return pieces.note(query)
 
     def note_for_question(
-        self, query: str, max_tokens: int, among: RowFilter, known: Container[Source] = (), *, asked: bool = True
+        self, query: str, max_tokens: int, among: "RowFilter", known: Container[Source] = (), *, asked: bool = True
     ) -> RecallNote | None:
         """Return what may answer a user message `among` these rows and is not `known`, as far as it fits and matters.
 
@@ -113,8 +123,9 @@ class Recall:
             for row in takewhile(lambda _: pieces.fits(), newest):
                 self._add_row(row, (), pieces)
             return pieces.note(query)
-        found = self._finder.rank(query, _MAX_ROWS, asking, breadth=WIDE, least_share=0.0 if asked else _CLEAR)
-        hits = [self._answer(hit) for hit in found.hits]
+        found = self._finder.rank(query, _MAX_ROWS, asking, wide=True, least_share=0.0 if asked else _CLEAR)
+        kind = self._journal.timeline.kind
+        hits = [self._answer(hit) if kind[hit.row] == _CALL else hit for hit in found.hits]
         hidden = [hit for hit in hits if among(hit.row) and not self._repeats(query, hit)]
         best = max(hits, key=lambda hit: hit.score, default=None)
         if best and not asked and not among(best.row):
@@ -124,7 +135,7 @@ class Recall:
             self._add_answers(hidden, found.terms, best.score if best else 0.0, pieces)
         return pieces.note(query)
 
-    def _add_answers(self, hits: Sequence[Hit], terms: Sequence[str], best: float, pieces: Pieces) -> None:
+    def _add_answers(self, hits: "Sequence[Hit]", terms: Sequence[str], best: float, pieces: Pieces) -> None:
         """Add the rows that match well compared with the best, while tokens are left.
 
         The more is there already, the better a row must match: what matches less makes answers worse. In what is left
@@ -166,20 +177,22 @@ class Recall:
         whole = max(_WHOLE_TOKENS, pieces.tokens_left // 2) if timeline.kind[row] in SPEECH else _WHOLE_TOKENS
         return pieces.add(self._sources(row, terms, pieces.tokens_left, whole))
 
-    def _answer(self, hit: Hit) -> Hit:
-        """Return the result of a short call, which stands before it in any case; else the row itself."""
+    def _answer(self, hit: "Hit") -> "Hit":
+        """Return the result of a short call, which stands before it in any case; else the call itself."""
         timeline, row = self._journal.timeline, hit.row
-        is_short = timeline.kind[row] == Kind.CALL and timeline.full[row] <= _SHORT_CALL
-        return hit._replace(row=timeline.partner[row]) if is_short and timeline.partner[row] >= 0 else hit
+        is_answered = timeline.full[row] <= _SHORT_CALL and timeline.partner[row] >= 0
+        return hit._replace(row=timeline.partner[row]) if is_answered else hit
 
-    def _repeats(self, query: str, hit: Hit) -> bool:
+    def _repeats(self, query: str, hit: "Hit") -> bool:
         """Return whether a row only asks the same: that is no answer."""
-        if self._journal.timeline.kind[hit.row] != Kind.USER or hit.share < _CLEAR:
+        if hit.share < _CLEAR or self._journal.timeline.kind[hit.row] != Kind.USER:
             return False
         return _SPACES.sub("", self._journal.reader.text(hit.row)).casefold() == _SPACES.sub("", query).casefold()
 
     def _sources(self, row: int, terms: Sequence[str], max_tokens: int, whole: int = _WHOLE_TOKENS) -> Iterator[Source]:
         """Yield an item of at most `whole` tokens whole, of a larger one its passages that match."""
+        from sightline.recall.search import passages
+
         timeline, reader = self._journal.timeline, self._journal.reader
         item_id = timeline.id(row)
         if timeline.full[row] <= min(max_tokens, whole):
@@ -231,6 +244,8 @@ class Recall:
 
         All of them, if the whole item fits in what is free.
         """
+        from sightline.recall.search import merge_ranges
+
         fits = self._journal.timeline.full[row] + _LABEL_TOKENS <= room.free and grep is None
         item_id, locale = self._journal.timeline.id(row), self._journal.reader.locale
         numbered = list(enumerate(self._journal.reader.lines(row), start=1))
@@ -266,10 +281,10 @@ def shows_all(view: View, plan: Plan) -> bool:
 
 def reduced(plan: Plan) -> Callable[[int], bool]:
     """Return a function that says whether this plan shows a row below FULL, or not at all."""
-    timeline, known = plan.timeline, plan.rows
+    kind, unit, units, lods, known = plan.timeline.kind, plan.timeline.unit, {*plan}, plan.lods, plan.rows
 
     def is_reduced(row: int) -> bool:
-        shown = timeline.kind[row] == Kind.SYSTEM or (timeline.unit[row] in plan and plan.lod(row) is Lod.FULL)
+        shown = kind[row] == _SYSTEM or (unit[row] in units and (row not in lods or plan.lod(row) is Lod.FULL))
         return row < known and not shown
 
     return is_reduced

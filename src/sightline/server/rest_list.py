@@ -93,7 +93,7 @@ async def upload(asked: Asked) -> ImportFacts:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         received.give_back()
         if isinstance(error, Busy | TooLarge | QuotaExceeded):  # so that clients that send all first read the answer
-            await throw_body_away(asked.request.receive)
+            await throw_body_away(received.pieces)
         raise
 
 
@@ -102,6 +102,7 @@ class _Received:
 
     def __init__(self, uploads: Uploads, request: Request) -> None:
         self._uploads, self._request, self._size = uploads, request, 0
+        self.pieces = request.stream()
 
     async def write_to(self, file: BinaryIO) -> None:
         """Receive all of it. Raises BadInput, TooLarge, Busy, QuotaExceeded."""
@@ -109,7 +110,7 @@ class _Received:
         self._uploads.check(int(declared[:20]) if declared.isdigit() else 0)
         checked = 0
         try:
-            async for piece in self._request.stream():
+            async for piece in self.pieces:
                 if self._size + len(piece) > self._uploads.most:
                     raise self._uploads.too_large()
                 self._uploads.take(len(piece))

@@ -28,7 +28,7 @@ gets an error of the provider's shape.
 
 import asyncio
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -286,7 +286,9 @@ async def refuse(scope: "Scope", receive: "Receive", send: "Send", refusal: Refu
     """Answer a request that is not let in. `has_more`: not all of its body was read."""
     headers = _Headers(scope)
     if has_more and not headers.first(b"expect"):  # who expects to be told sends no body before
-        await throw_body_away(receive)
+        from starlette.requests import Request
+
+        await throw_body_away(Request(scope, receive).stream())
     body = msgspec.json.encode(_told(scope["path"], headers, refusal))
     told = [
         (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), (b"connection", b"close"),
@@ -300,13 +302,15 @@ async def refuse(scope: "Scope", receive: "Receive", send: "Send", refusal: Refu
     await send({"type": "http.response.body", "body": body})
 
 
-async def throw_body_away(receive: "Receive") -> None:
+async def throw_body_away(rest: AsyncIterator[bytes]) -> None:
     """Read the rest of a body, unless it is very long or comes slowly."""
+    from starlette.requests import ClientDisconnect
+
     left = _MOST_THROWN_AWAY
-    with suppress(TimeoutError):
+    with suppress(TimeoutError, ClientDisconnect):
         async with asyncio.timeout(_THROWING_SECONDS):
-            while left > 0 and (message := await receive()).get("more_body"):
-                left -= len(message["body"])
+            while left > 0 and (piece := await anext(rest, None)) is not None:
+                left -= len(piece)
 
 
 def _told(path: str, headers: _Headers, refusal: Refusal) -> Mapping[str, object]:

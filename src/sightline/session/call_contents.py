@@ -1,9 +1,10 @@
 """One call item by item, as the model got it; and what differs between two calls."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from sightline.compose.render import first_change
 from sightline.log.branches import NONE

@@ -5,8 +5,10 @@ Each function holds the session's lock while it reads, and writes nothing to the
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
+
+from msgspec.structs import replace
 
 from sightline.compose.inputs import units_to_weigh
 from sightline.compose.receipts import as_sent, last_budget, sent_plan

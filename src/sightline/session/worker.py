@@ -4,16 +4,60 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache, partial
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sightline.values.finish import finish
 
 _WORKERS = min(32, (os.cpu_count() or 1) + 4)  # threads for all sessions together: their work is short
 
 R = TypeVar("R")
+
+
+class _Job(Generic[R]):
+    """A call: its work, what comes of it, and who waits for it. Has no cycle, so that it needs no collection."""
+
+    __slots__ = ("drop", "error", "has_ended", "loop", "result", "waiter", "work")
+
+    def __init__(
+        self, work: Callable[[], R], drop: Callable[[R], object] | None, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.work, self.drop, self.loop = work, drop, loop
+        self.waiter = loop.create_future()
+        self.has_ended = False  # known on the loop's thread
+        self.result: R
+        self.error: BaseException | None = None
+
+    def do(self) -> None:
+        """Do the work, in a thread, and tell the loop."""
+        try:
+            self.result = self.work()
+        except BaseException as error:  # for whoever waits
+            self.error = error
+        try:
+            self.loop.call_soon_threadsafe(self._end)
+        except RuntimeError:  # the loop is closed, and nobody can hear it
+            if self.drop is not None and self.error is None:
+                with suppress(Exception):
+                    self.drop(self.result)
+
+    def _end(self) -> None:
+        self.has_ended = True
+        if not self.waiter.done():
+            self.waiter.set_result(None)
+
+    def outcome(self) -> R:
+        """Return the result, or raise the error."""
+        if self.error is None:
+            return self.result
+        error, self.error = self.error, None  # its traceback will hold whoever holds this job
+        try:
+            raise error
+        finally:
+            del error
 
 
 class Worker:
@@ -24,7 +68,7 @@ class Worker:
 
     def _begin(self) -> None:
         self._process, self._lock, self._busy = os.getpid(), Lock(), False
-        self._jobs: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._jobs: deque[_Job[Any]] = deque()
 
     async def run(self, work: Callable[[], R], drop: Callable[[R], object] | None = None) -> R:
         """Run this in a thread, after all that was begun before.
@@ -32,38 +76,36 @@ class Worker:
         If this is cancelled, work that has begun is finished, and other work is not begun. `drop` then gets the result,
         which nobody else receives.
         """
-        loop, cancelled, job = asyncio.get_running_loop(), None, Future[R]()
-        ended = loop.create_future()
-        job.add_done_callback(lambda _: _tell(loop, ended) or self._drop(job, drop))
-        self._put(job, work)
-        while not ended.done():
+        job, cancelled = _Job(work, drop, asyncio.get_running_loop()), None
+        self._put(job)
+        while not job.has_ended:
             try:
-                await asyncio.wait([ended])
+                await job.waiter
             except asyncio.CancelledError as error:
-                cancelled = error
-                job.cancel()
+                if self._withdraw(job):
+                    raise
+                cancelled, job.waiter = error, job.loop.create_future()
         if cancelled is None:
-            return job.result()
-        if dropped := self._drop(job, drop):
-            await finish(asyncio.wrap_future(dropped))
+            return job.outcome()
+        if drop is not None and job.error is None:
+            await finish(self.run(partial(drop, job.result)))
         raise cancelled
 
-    def _drop(self, job: "Future[R]", drop: Callable[[R], object] | None) -> "Future[object] | None":
-        """Begin to drop the result of a job, if there is any."""
-        if drop is None or job.cancelled() or job.exception() is not None:
-            return None
-        dropped = Future[object]()
-        self._put(dropped, partial(drop, job.result()))
-        return dropped
-
-    def _put(self, job: "Future[Any]", work: Callable[[], Any]) -> None:
+    def _put(self, job: _Job[Any]) -> None:
         if self._process != os.getpid():  # the threads of the process that this one was forked from are not here
             self._begin()
         with self._lock:
-            self._jobs.append((job, work))
+            self._jobs.append(job)
             if not self._busy:
                 _pool().submit(self._work)
                 self._busy = True
+
+    def _withdraw(self, job: _Job[Any]) -> bool:
+        """Take a job back. Return whether it had not begun."""
+        with self._lock, suppress(ValueError):
+            self._jobs.remove(job)
+            return True
+        return False
 
     def _work(self) -> None:
         while True:
@@ -71,25 +113,9 @@ class Worker:
                 if not self._jobs:
                     self._busy = False
                     return
-                job, work = self._jobs.popleft()
-            if not job.set_running_or_notify_cancel():
-                continue
-            try:
-                result = work()
-            except BaseException as error:  # for whoever waits
-                job.set_exception(error)
-            else:
-                job.set_result(result)
-            del job, work  # nothing is held while the thread waits
-
-
-def _tell(loop: asyncio.AbstractEventLoop, ended: "asyncio.Future[None]") -> bool:
-    """Tell whoever waits on this loop that the work has ended. Return whether anybody can still hear it."""
-    try:
-        loop.call_soon_threadsafe(lambda: None if ended.done() else ended.set_result(None))
-    except RuntimeError:  # the loop is closed
-        return False
-    return True
+                job = self._jobs.popleft()
+            job.do()
+            del job  # nothing is held while the thread waits
 
 
 @cache

@@ -1,10 +1,10 @@
 """Requests for the checks of wires: a payload of these messages, and what a wire writes of it in one go."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from sightline.values.items import Message, Result, Role, Text, ToolDefinition
 from sightline.wire.call_ids import pair, result_of

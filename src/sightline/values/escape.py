@@ -6,6 +6,7 @@ as it came, so whoever asks for it by its handle gets its own bytes.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from unicodedata import category, normalize
 
 from sightline.values.items import Blob, Part, Text, shown
@@ -61,8 +62,15 @@ def _rule(beginning: str) -> str:
 
 
 _OPENED = pattern(r"(?:\[ ?)++")
-# A tag that goes on in the next line is known where it ends with its name: lines are also escaped one by one.
-_OURS = pattern("|".join([r"\[# ?\d", r"< ?window(?: id ?=| ?>| ?\Z)", *sorted({*map(_rule, ENGINE_BEGINNINGS)})]))
+
+
+@cache
+def _ours() -> re.Pattern[str]:
+    """Return what matches a line of ours. A tag that goes on in the next line is known where it ends with its name,
+    because lines are also escaped one by one.
+    """
+    rules = sorted({*map(_rule, ENGINE_BEGINNINGS)})
+    return re.compile("|".join([r"\[# ?\d", r"< ?window(?: id ?=| ?>| ?\Z)", *rules]))
 
 
 def escape(text: str) -> str:
@@ -99,7 +107,7 @@ def _is_ours(text: str, at: int) -> bool:
             found = _END.search(text, end)
             end = found.end() if found else len(text)
         line = _unbracketed(_plain(_END.sub(" ", text[at:end])))
-    return _OURS.match(line) is not None
+    return _ours().match(line) is not None
 
 
 def _unbracketed(line: str) -> str:

@@ -1,7 +1,8 @@
 """Code of other packages that fails: one warning names it, and the work goes on without it."""
 
-import logging
 import warnings
+
+from sightline.values.logger import log_warning
 
 _warned: set[tuple[str, str]] = set()  # kind and name of what a warning was about
 
@@ -19,7 +20,7 @@ def warn_once(kind: str, code: object, what: str, error: BaseException | None = 
     try:
         warnings.warn(text, RuntimeWarning, stacklevel=3)
     except Warning:
-        logging.getLogger("sightline").warning(text)
+        log_warning(text)
 
 
 def name_of(code: object) -> str:

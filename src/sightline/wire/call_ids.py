@@ -20,8 +20,8 @@ class IdRule(NamedTuple):
     longest: int
 
 
-STRICT = IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), 64)  # Anthropic and Responses refuse all other characters
-SHORT = IdRule(re.compile(r"(?s).{1,40}"), 40)  # chat completions limit only the length
+STRICT = IdRule(pattern(r"[a-zA-Z0-9_-]{1,64}"), 64)  # Anthropic and Responses refuse all other characters
+SHORT = IdRule(pattern(r"(?s).{1,40}"), 40)  # chat completions limit only the length
 
 _ILLEGAL = pattern(r"[^a-zA-Z0-9_-]")
 

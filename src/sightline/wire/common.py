@@ -35,6 +35,9 @@ from sightline.wire.depth import is_deep
 Json = dict[str, Any]
 ReadBlock = Callable[[Json], tuple[Part, ...]]
 
+_ATOMS = frozenset({str, int, float, bool, type(None)})  # types of values that cannot be changed
+_IN_RESULTS = Text | Blob | Image | File | Opaque  # named once, because a union is made anew wherever it is written
+
 EMPTY = "[empty]"  # the text of a message that would have none, because providers refuse that
 
 STOPS = {
@@ -61,7 +64,7 @@ def describe(value: object) -> str:
 # ------------------------------------------------------------------ plain values
 
 
-def plain(value: object, where: str) -> Any:
+def plain(value: Any, where: str) -> Any:
     """Copy a value as plain JSON values, so that later changes by the caller do not reach them.
 
     SDK objects are dumped as they came from the server; mappings and iterables are copied; bytes stay bytes.
@@ -69,20 +72,33 @@ def plain(value: object, where: str) -> Any:
     Raises:
         BadInput: something in it is no JSON value (an open file, a path).
     """
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is dict or kind is list:  # nearly everything is one of these: the others take longer to tell apart
+        return _plain_dict(value, where) if kind is dict else _plain_list(value, where)
     if isinstance(value, str):
-        return value if type(value) is str else str.__str__(value)  # LangChain's texts are of a class of their own
-    if value is None or isinstance(value, bool | int | float):
+        return str.__str__(value)  # LangChain's texts are of a class of their own
+    if isinstance(value, int | float):
         return value
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(inner, where) for key, inner in value.items()}
+        return _plain_dict(value, where)
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
         return plain(_dump_object(dump), where)
     if isinstance(value, Iterable) and not hasattr(value, "read"):
-        return [plain(inner, where) for inner in value]
+        return _plain_list(value, where)
     raise bad_input(where, describe(value), "JSON values, SDK objects, and base64 text for what is in a file")
+
+
+def _plain_dict(values: Mapping[Any, object], where: str) -> Json:
+    return {str(key): inner if type(inner) in _ATOMS else plain(inner, where) for key, inner in values.items()}
+
+
+def _plain_list(values: Iterable[object], where: str) -> list[Any]:
+    return [inner if type(inner) in _ATOMS else plain(inner, where) for inner in values]
 
 
 def _dump_object(dump: Callable[..., object]) -> object:
@@ -170,7 +186,7 @@ def parts_of(content: object, read_block: ReadBlock, where: str) -> tuple[Part, 
     Raises:
         BadInput: it is neither, or a block has no type.
     """
-    if isinstance(content, str | bytes):
+    if isinstance(content, (str, bytes)):
         return (text_part(content),) if content else ()
     if not isinstance(content, list):
         raise bad_input(where, describe(content), "text or a list of content blocks")
@@ -188,7 +204,7 @@ def parts_of(content: object, read_block: ReadBlock, where: str) -> tuple[Part, 
 def result_parts(content: object, read_block: ReadBlock, where: str) -> tuple[Text | Blob | Image | File | Opaque, ...]:
     """The parts of a result's content. Calls and results cannot be among them. Raises BadInput as `parts_of` does."""
     every = parts_of(content, read_block, where)
-    return tuple(part for part in every if isinstance(part, Text | Blob | Image | File | Opaque))
+    return tuple(part for part in every if isinstance(part, _IN_RESULTS))
 
 
 def is_empty(parts: Iterable[Part]) -> bool:
@@ -226,6 +242,8 @@ def read_counts(counts: object, *names: str) -> list[int]:
 
 def other_fields(block: Json, *known: str) -> Json:
     """The fields of a block that neutral values have no place for, without nulls, empty lists and cache markers."""
+    if block.keys() <= {*known}:  # nearly always
+        return {}
     return {
         key: valid(value)
         for key, value in block.items()
@@ -235,7 +253,7 @@ def other_fields(block: Json, *known: str) -> Json:
 
 def with_fields(part: Part, provider: str, fields: Json) -> tuple[Part, ...]:
     """The part, and after it the further fields that its provider gave it."""
-    return (part, *fields_part(provider, _fields_kind(part), fields))
+    return (part, *fields_part(provider, _fields_kind(part), fields)) if fields else (part,)
 
 
 def fields_part(provider: str, kind: str, fields: Json) -> tuple[Opaque, ...]:

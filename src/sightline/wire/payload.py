@@ -1,10 +1,11 @@
 """The payload of one model call: head, body and tail as neutral messages, written to a provider format on demand."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sightline.values.items import Message, ToolDefinition
 
@@ -74,8 +75,7 @@ class PrefixList(Sequence[T]):
         return PrefixList([*self._list[:length], *more], derived)
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(Struct, frozen=True):
     """The neutral messages of one model call. `json` writes them for a provider; `openai`, `responses` and `anthropic`
     give the same as keyword arguments for an SDK.
 

@@ -1,7 +1,6 @@
 """Saved code in PostgreSQL is what it is in files."""
 
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -16,13 +15,6 @@ from sightline.agent.code.store import CodeStore
 from sightline.errors import SightlineError, UnknownCode
 from sightline.log.stores.session_folder import Folder
 from sightline.testing import Ticking
-
-
-@pytest.fixture
-def stores(postgres: PostgresServer) -> Iterator[PostgresStores]:
-    """A database of its own."""
-    with closing(PostgresStores(postgres.url())) as made:
-        yield made
 
 
 def outcome(store: CodeStore, what: str, *arguments: Any, **named: Any) -> Any:

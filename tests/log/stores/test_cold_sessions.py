@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +10,6 @@ from types import ModuleType
 
 import pytest
 
-from postgres_server import PostgresServer
 from sightline.log.stores.postgres import PostgresStores
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
@@ -22,22 +20,15 @@ DAY = 86_400
 
 
 @pytest.fixture
-def url(postgres: PostgresServer) -> str:
-    """A schema of its own."""
-    return postgres.url()
-
-
-@pytest.fixture
-def stores(url: str) -> Iterator[PostgresStores]:
+def stores(stores: PostgresStores) -> PostgresStores:
     """Three sessions, of which two are old."""
-    with closing(PostgresStores(url)) as made:
-        for days, name in ((200, "oldest"), (100, "old"), (0, "new")):
-            with Session.new(stores=made, session_id=name, token_counter=WordCounter()) as session:
-                session.user(f"What is in the {name} tank? " * 20)
-                session.compose(Budget(window=2_000))
-                session.reply("Water.")
-            made.date(name, time.time() - days * DAY)
-        yield made
+    for days, name in ((200, "oldest"), (100, "old"), (0, "new")):
+        with Session.new(stores=stores, session_id=name, token_counter=WordCounter()) as session:
+            session.user(f"What is in the {name} tank? " * 20)
+            session.compose(Budget(window=2_000))
+            session.reply("Water.")
+        stores.date(name, time.time() - days * DAY)
+    return stores
 
 
 @pytest.fixture

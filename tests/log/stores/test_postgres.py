@@ -22,19 +22,6 @@ from sightline.testing.stores import append, noted, said, uuids
 BUDGET = Budget(window=4_000)
 
 
-@pytest.fixture
-def url(postgres: PostgresServer) -> str:
-    """A schema of its own."""
-    return postgres.url()
-
-
-@pytest.fixture
-def stores(url: str) -> Iterator[PostgresStores]:
-    """Stores in it."""
-    with closing(PostgresStores(url)) as made:
-        yield made
-
-
 class Unreliable(Database):
     """A database whose connection is lost at some statements that write: before they are done, or after."""
 

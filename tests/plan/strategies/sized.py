@@ -1,7 +1,8 @@
 """A conversation whose items have the sizes that a test says, so that two of them can be equal in all else."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan

@@ -1,10 +1,10 @@
 """What a sweep protects, and how far it goes. Each limit is tried on both sides, with all else equal."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sized import FRAMING, Sized
 
 from sightline.log.columns import OPAQUE

@@ -3,10 +3,10 @@
 One word is one token here. Texts of up to 75 words have no lower level, so only leaving the unit out makes it smaller.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sized import Sized
 
 from sightline.log.columns import OBSOLETE

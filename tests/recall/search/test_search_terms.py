@@ -1,13 +1,13 @@
 """What a text can be found by."""
 
-from collections import Counter
+from array import array
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sightline.recall.search.postings import RecentRows
-from sightline.recall.search.terms import count_words, terms, word_terms
+from sightline.recall.search.postings import COUNT_STARTS, RecentRows, unpack
+from sightline.recall.search.terms import terms, word_terms, words
 
 MIXED = st.text(st.one_of(st.sampled_from("aBsz09 _-./\\@',’:\n\0数据ー１é"), st.characters()))
 
@@ -81,23 +81,24 @@ class TestWords:
     @example("1,200 1,2000 a,b 'tis, it's. src/app//main.py, .5 -x- __init__ SO-17. ②③ ﬁne 中文,a.b文 \ud800x")
     @example("getUserCount " * 3 + "x" * 70 + "数据" * 40)
     def test_words_have_the_terms_of_their_text(self, text: str) -> None:
-        """The terms of its words, as often as these occur, are those of a text, in the order of their first places."""
-        counts: dict[str, int] = {}
-        for word, n in count_words(text).items():
-            for term in word_terms(word):
-                counts[term] = counts.get(term, 0) + n
-        assert list(counts.items()) == list(Counter(terms(text)).items())
+        """The terms of its words are those of a text, in their order."""
+        assert [term for word in words(text) for term in word_terms(word)] == terms(text)
 
     @given(st.lists(MIXED, max_size=4))
     def test_rows_have_the_postings_of_their_terms(self, texts: list[str]) -> None:
         """Each term has the rows of the texts that contain it, and each row as many terms as its text has."""
         recent = RecentRows()
         for row, text in enumerate(texts):
-            recent.add(row, count_words(text))
+            recent.add(row, words(text))
         for term in {term for text in texts for term in terms(text)}:
             postings = recent.postings(term)
             assert postings is not None
-            assert list(postings.rows) == [row for row, text in enumerate(texts) if term in terms(text)]
+            counts = {row: n for row, text in enumerate(texts) if (n := terms(text).count(term))}
+            assert list(postings.rows) == list(counts)
+            assert [each >> 5 for each in postings.classes] == [
+                max(at for at, least in enumerate(COUNT_STARTS) if n >= least) for n in counts.values()
+            ]
+            assert unpack(postings.pack(7)) == (array("H", [row + 7 for row in counts]), postings.classes)
         assert list(recent.lengths.values()) == [len(terms(text)) for text in texts]
         assert recent.count == sum(len(set(terms(text))) for text in texts)
 
@@ -105,6 +106,6 @@ class TestWords:
     def test_long_words_are_not_kept(self, length: int, kept: bool) -> None:
         """A log of long lines without spaces would be in memory twice."""
         recent = RecentRows()
-        recent.add(0, count_words("数" * length))
+        recent.add(0, words("数" * length))
         assert bool(recent._words) is kept
         assert recent.count == 2

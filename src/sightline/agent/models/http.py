@@ -6,12 +6,12 @@ It is the same for every protocol, except for what is sent and how the chunks of
 from asyncio import timeout, to_thread
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
-from dataclasses import replace
 from importlib import import_module
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from sightline import wire
 from sightline.agent.models import Reply, Request, TextDelta, errors

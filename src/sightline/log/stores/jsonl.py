@@ -1,8 +1,6 @@
 """A log in a file of JSON lines: append-only, batches all or nothing, safe between processes, repaired when opened."""
 
-import logging
 import os
-import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -19,15 +17,15 @@ from sightline.log.stores.disk import Disk, DiskFile, OsDisk
 from sightline.log.stores.recency import Recency
 from sightline.log.stores.sequence import advance, number
 from sightline.log.stores.side_files import PartFile, TextFile, read_stamped, replace_stamped
+from sightline.values.logger import log_warning
+from sightline.values.pattern import pattern
 
 Fsync = Literal["always", "turn", "never"]
 COLUMNS = "columns"  # a part of derived data that is large and replaced as a whole, so it has a file of its own
 _CHUNK = 1 << 20
 _READ_WAIT = 1.0  # seconds for which a reader waits while somebody writes
-_JOINED = re.compile(rb'"crc":"[0-9a-f]{8}"\}[^\n]\{"')  # where two lines have become one by a damaged newline
+_JOINED = pattern(rb'"crc":"[0-9a-f]{8}"\}[^\n]\{"')  # where two lines have become one by a damaged newline
 _GAP = 1 << 12  # bytes between two lines that are rather read than skipped
-
-logger = logging.getLogger("sightline")
 
 
 class JsonlStore:
@@ -100,11 +98,11 @@ class JsonlStore:
                     self._read_on(file)
             except Locked as error:  # everything up to the last complete batch can be read
                 who = error.holder or "another process"
-                logger.warning("%s holds the lock of %s, which is read as it was last written", who, self.path)
+                log_warning("%s holds the lock of %s, which is read as it was last written", who, self.path)
                 self._read_on(file, repair=False)
             except Unwritable as error:  # a torn end on a read-only disk: everything before it can be read
                 self.repairs.torn_bytes = file.size() - self.tips.size
-                logger.warning("%s", error)
+                log_warning("%s", error)
 
     def cache(self, names: Iterable[str]) -> dict[str, bytes]:
         wanted = set(names)
@@ -272,7 +270,7 @@ class JsonlStore:
         self.repairs.damaged[:] = [offset for offset in self.repairs.damaged if offset < good]
         self.repairs.torn_bytes += size - good
         self.repairs.torn_file = str(torn)
-        logger.warning("%s: an interrupted write of %d bytes was cut off and kept in %s", self.path, size - good, torn)
+        log_warning("%s: an interrupted write of %d bytes was cut off and kept in %s", self.path, size - good, torn)
 
 
 class _Progress:
@@ -309,7 +307,7 @@ class _Progress:
             is_object = _is_json_object(line.data)
             if not line.data.isspace() and not is_object:
                 self._damaged.append(line.span.offset)
-                logger.warning("the line at byte %d is no JSON and is passed over", line.span.offset)
+                log_warning("the line at byte %d is no JSON and is passed over", line.span.offset)
             if not line.data.isspace() and not (is_object and is_intact(line.data)):
                 self._missing -= 1 + len(_JOINED.findall(line.data))
             return None

@@ -6,10 +6,8 @@ none goes to the project that is opened first. But if the former name of a proje
 what names the project is moved.
 """
 
-import filecmp
 import os
 import re
-import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
@@ -87,6 +85,8 @@ def _move(logs: Iterable[Path], own: Path, suffixes: Sequence[str], *, alone: bo
 
     What is not of one session is copied. If nothing of others is left then, the original of an exact copy is deleted.
     """
+    from shutil import copy2, copytree  # as in `_delete_original`: they take long to import, and folders move once
+
     before = next(iter(logs)).parent
     if alone and not own.exists():
         before.rename(own)  # everything at once
@@ -96,9 +96,9 @@ def _move(logs: Iterable[Path], own: Path, suffixes: Sequence[str], *, alone: bo
     copied = [name for name in _SHARED if not os.path.lexists(own / name)]
     for name in copied:
         if (before / name).is_dir():
-            shutil.copytree(before / name, own / name)
+            copytree(before / name, own / name)
         elif (before / name).is_file():
-            shutil.copy2(before / name, own / name)
+            copy2(before / name, own / name)
     for log in logs:
         if os.path.lexists(own / log.name):
             continue
@@ -116,15 +116,18 @@ def _move(logs: Iterable[Path], own: Path, suffixes: Sequence[str], *, alone: bo
 
 def _delete_original(original: Path, copy: Path) -> None:
     """Delete a file or folder whose copy is the same, byte for byte. Whatever else it is stays."""
+    from filecmp import cmp
+    from shutil import rmtree
+
     if original.is_symlink():
         return
     if original.is_file():
-        if filecmp.cmp(original, copy, shallow=False):
+        if cmp(original, copy, shallow=False):
             original.unlink()
     elif original.is_dir() and _contents(original) == (found := _contents(copy)):
         files = [name for name, kind in found.items() if kind == "file"]
-        if all(filecmp.cmp(original / name, copy / name, shallow=False) for name in files):
-            shutil.rmtree(original)
+        if all(cmp(original / name, copy / name, shallow=False) for name in files):
+            rmtree(original)
 
 
 def _contents(folder: Path) -> dict[str, str]:

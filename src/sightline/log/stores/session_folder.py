@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from hashlib import blake2b
@@ -188,4 +187,6 @@ class Folder:
             for left in self.path.iterdir():
                 if left.name.startswith(path.stem) and LEFT.fullmatch(left.name, len(path.stem)):
                     left.unlink(missing_ok=True)
-            shutil.rmtree(self.runs(session_id), ignore_errors=True)
+            from shutil import rmtree
+
+            rmtree(self.runs(session_id), ignore_errors=True)

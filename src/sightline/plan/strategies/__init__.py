@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import is_dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -83,11 +82,11 @@ def kind_of(name: str) -> Any:
 
 def _has_typed_config(kind: Any) -> bool:
     """Whether the configuration's fields and their types are known, so that they can be checked."""
-    return isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or is_dataclass(kind))
+    return isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or hasattr(kind, "__dataclass_fields__"))
 
 
 def _fields(kind: Any) -> list[str]:
-    return [field.name for field in msgspec.inspect.type_info(kind).fields]  # type: ignore[attr-defined]
+    return [*(kind.__struct_fields__ if issubclass(kind, msgspec.Struct) else kind.__dataclass_fields__)]
 
 
 def _in_snake_case(config: dict[str, Any], kind: Any) -> dict[str, Any]:

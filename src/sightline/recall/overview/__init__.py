@@ -10,7 +10,8 @@ from sightline.log.journal import Journal
 from sightline.values.items import Kind
 from sightline.values.phrases import say
 
-SHOWN_KINDS = (Kind.USER, Kind.ASSISTANT, Kind.CALL, Kind.RESULT)
+SPEECH = (Kind.USER, Kind.ASSISTANT)
+SHOWN_KINDS = (*SPEECH, Kind.CALL, Kind.RESULT)
 _DIGEST_ROWS = 4_000  # that a digest is made of: takes a second
 _READ_TOKENS = 30_000  # that quotes are chosen from: takes a second
 _STRETCHES = 10  # of a longer conversation, of which each is read as much

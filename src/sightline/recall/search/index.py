@@ -24,18 +24,18 @@ from sightline.recall.search.postings import RecentRows
 from sightline.recall.search.segments import NOTHING, Head, Mark, StoredSegments
 from sightline.recall.search.terms import (
     INDEXED_CHARS,
-    count_words,
     cues,
     exact_terms,
     query_cues,
     query_terms,
     text_to_index,
+    words,
 )
 
 MIN_SEEDS = 12  # matching rows around which a search looks, at least
 MAX_SEEDS = 100  # rows beyond these match far less than the best: with 60 or 500 of them as much is found
 MAX_RECENT = 1 << 15  # postings in memory before they become a segment: 0.2 s to make again after a crash
-MAX_BULK = 1 << 18  # the same while many rows are added at once: few large segments need no merging
+MAX_BULK = 1 << 20  # the same while many rows are added at once: few large segments need no merging
 _ATTEMPTS = 3  # at reading segments that another process may be merging
 
 
@@ -146,9 +146,7 @@ class SearchIndex:
         if self._recent.count >= MAX_BULK or not self._recent.can_add(row):
             self._flush()
         if row >= self.upto:  # else it is known; the flush may have found it written by another process
-            words = count_words(text_to_index(text))
-            words.update(cues(text[:INDEXED_CHARS]))
-            self._recent.add(row, words)
+            self._recent.add(row, words(text_to_index(text)) + cues(text[:INDEXED_CHARS]))
             self.upto = row + 1
 
     def _look_up(self, wanted: Sequence[str]) -> list[SegmentPostings]:

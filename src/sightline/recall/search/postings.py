@@ -1,11 +1,13 @@
 """Postings: the rows that contain a term, how often each does, and how long these rows are."""
 
 import math
+import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from operator import add, mul
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable
+from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from sightline.recall.search.terms import CUE, MAX_TERM_CHARS, word_terms
@@ -18,10 +20,10 @@ COUNT_STARTS = (1, 2, 3, 4, 5, 8, 14, 28)  # the least count of each class
 COUNTS = (1, 2, 3, 4, 6, 10, 18, 40)  # what each class counts as
 LENGTHS = tuple(2 ** ((i + 0.5) / 2) for i in range(32))
 
-# While postings are collected, each is one number: its row, the class of the row's length, and the exact count.
-ROW, LENGTH = 25, 20  # how far they are shifted
-COUNT = (1 << LENGTH) - 1  # a mask; no row has a million terms
-_COUNT_CLASSES = bytes(max(bisect_right(COUNT_STARTS, n) - 1, 0) << 5 for n in range(COUNT_STARTS[-1] + 1))
+# While postings are collected, each is one number of 32 bits: its row, and its class. An array of them is taken apart
+# as bytes, without a step of Python for each posting.
+ROW = 16  # how far the row is shifted
+_ROW_HALF, _CLASS_BYTE = (1, 0) if sys.byteorder == "little" else (0, 3)  # where they stand in a number
 
 
 class Postings(NamedTuple):
@@ -30,33 +32,25 @@ class Postings(NamedTuple):
     rows: "array[int]"
     classes: bytes
 
-    def pack(self, shift: int) -> list[int]:
-        """Return each posting as one number, its row counted from a base that is `shift` lower.
-
-        Of its count only the class is known, and stays the same.
-        """
-        return [
-            row + shift << ROW | (class_ & 31) << LENGTH | COUNT_STARTS[class_ >> 5]
-            for row, class_ in zip(self.rows, self.classes, strict=True)
-        ]
+    def pack(self, shift: int) -> "array[int]":
+        """Return each posting as one number, its row counted from a base that is `shift` lower."""
+        return array("I", [row + shift << ROW | class_ for row, class_ in zip(self.rows, self.classes, strict=True)])
 
 
-def unpack(packed: Sequence[int]) -> Postings:
+def unpack(packed: "bytes | array[int]") -> Postings:
     """Return the postings that these numbers are."""
-    most = COUNT_STARTS[-1]
-    classes = [each >> LENGTH & 31 | _COUNT_CLASSES[n if (n := each & COUNT) < most else most] for each in packed]
-    return Postings(array("H", [each >> ROW for each in packed]), bytes(classes))
+    data = bytes(packed)
+    return Postings(array("H", data)[_ROW_HALF::2], data[_CLASS_BYTE::4])
 
 
 class RecentRows:
     """The newest rows, in memory until there are enough for a segment."""
 
     def __init__(self) -> None:
-        self.packed: defaultdict[str, list[int]] = defaultdict(list)  # the postings of each term
+        self.packed: defaultdict[str, _Collected] = defaultdict(partial(_Collected, "I"))  # the postings of each term
         self.lengths: dict[int, int] = {}  # by row, ascending
         self.count = 0  # of postings
         self._words = _Words(self.packed)
-        self._unpacked: dict[str, Postings] = {}  # of terms that were asked for, as far as there were postings then
 
     @property
     def base(self) -> int:
@@ -66,32 +60,21 @@ class RecentRows:
         """Return whether this row's number fits into 16 bits, counted from the first row here."""
         return not self.lengths or row - self.base < MAX_SPAN
 
-    def add(self, row: int, words: Mapping[str, int]) -> None:
-        """Add a row, which must be later than all others, and how often it has each of its words and cues."""
-        found = [*map(self._words.__getitem__, words)]
-        length = self.lengths[row] = sum(map(mul, map(len, found), words.values()))
-        first = row - self.base << ROW | min(31, int(2 * math.log2(max(length, 1)))) << LENGTH
-        once, added = first + 1, 0
-        for lists, n in zip(found, words.values(), strict=True):
-            posting = once if n == 1 else first + n  # one number for many lists
-            for packed in lists:
-                if packed and packed[-1] >= first:  # another word of this row has the same term
-                    packed[-1] += n
-                else:
-                    packed.append(posting)
-                    added += 1
-        self.count += added
+    def add(self, row: int, words: Iterable[str]) -> None:
+        """Add a row, which must be later than all others, with its words and cues.
+
+        Most of the time to make an index is spent here, so each step is one call for all words.
+        """
+        counts = Counter(chain.from_iterable(map(self._words.__getitem__, words)))
+        length = self.lengths[row] = sum(counts.values())
+        first = row - self.base << ROW | min(31, int(2 * math.log2(max(length, 1))))
+        postings = map(first.__add__, map(_COUNT_CLASSES.__getitem__, counts.values()))
+        deque(map(_Collected.append, counts, postings), maxlen=0)
+        self.count += len(counts)
 
     def postings(self, term: str) -> Postings | None:
-        """Return the rows that contain a term; None if none does. Only those since the last question are unpacked."""
-        if not (packed := self.packed.get(term)):
-            return None
-        known = self._unpacked.get(term)
-        if known is None:
-            known = self._unpacked[term] = unpack(packed)
-        elif new := packed[len(known.rows) :]:
-            known = self._unpacked[term] = Postings(*map(add, known, unpack(new)))
-        return known
+        """Return the rows that contain a term; None if none does."""
+        return unpack(packed) if (packed := self.packed.get(term)) else None
 
     def since(self, row: int) -> "RecentRows":
         """Return a copy without the rows before this one."""
@@ -100,24 +83,41 @@ class RecentRows:
         skipped = later.base - self.base << ROW
         for term, packed in self.packed.items() if later.lengths else ():
             if rest := [each - skipped for each in packed[bisect_left(packed, skipped) :]]:
-                later.packed[term] = rest
+                later.packed[term] = _Collected("I", rest)
                 later.count += len(rest)
         return later
 
 
-class _Words(dict[str, tuple[list[int], ...]]):
+class _Collected(array):  # type: ignore[type-arg]
+    """The postings of one term. They are a key of the terms that are counted in a row, whatever they contain."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+class _Words(dict[str, tuple[_Collected, ...]]):
     """The postings of the terms of each word or cue, so that a row is added with one look-up for each of its words.
 
     What is longer than a term, such as a line of Chinese, hardly comes again, and is not kept.
     """
 
-    def __init__(self, packed: defaultdict[str, list[int]]) -> None:
+    def __init__(self, packed: defaultdict[str, _Collected]) -> None:
         super().__init__()
         self._packed = packed
 
-    def __missing__(self, word: str) -> tuple[list[int], ...]:
+    def __missing__(self, word: str) -> tuple[_Collected, ...]:
         terms = (word,) if word.startswith(CUE) else word_terms(word)
         found = tuple([self._packed[term] for term in terms])
         if len(word) <= MAX_TERM_CHARS:
             self[word] = found
         return found
+
+
+class _CountClasses(dict[int, int]):
+    """The bits of a posting's class that say how often the term is in the row."""
+
+    def __missing__(self, count: int) -> int:
+        return bisect_right(COUNT_STARTS, count) - 1 << 5
+
+
+_COUNT_CLASSES = _CountClasses({n: bisect_right(COUNT_STARTS, n) - 1 << 5 for n in range(1, COUNT_STARTS[-1])})

@@ -9,6 +9,7 @@ import sys
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate, chain
 from typing import NamedTuple
 from zlib import crc32
@@ -109,7 +110,7 @@ class StoredSegments:
             postings=size,
             mark=self._mark(last) or "",
         )
-        merged: defaultdict[str, list[int]] = defaultdict(list)
+        merged: defaultdict[str, array[int]] = defaultdict(partial(array, "I"))
         for segment in older:
             data = self._read(_part_names(segment))
             if data is None:
@@ -117,7 +118,7 @@ class StoredSegments:
             for term, postings in chain.from_iterable(map(_decode, map(data.__getitem__, _part_names(segment)))):
                 merged[term] += postings.pack(segment.base - new.base)
         for term, packed in recent.packed.items() if older else ():
-            merged[term] += [each + (recent.base - new.base << ROW) for each in packed]
+            merged[term] += array("I", [each + (recent.base - new.base << ROW) for each in packed])
         stored = Head(upto, (*kept, new), self._mark(upto - 1) or "")
         dropped = dict.fromkeys((name for segment in older for name in _part_names(segment)), b"")
         parts = self._encode(new, merged or recent.packed)
@@ -135,8 +136,8 @@ class StoredSegments:
         names = (name for segment in head.segments for name in _part_names(segment))
         self._derived.keep(dict.fromkeys((_HEAD, *names), b""))
 
-    def _encode(self, segment: Segment, postings: Mapping[str, list[int]]) -> dict[str, bytes]:
-        parts: list[dict[bytes, list[int]]] = [{} for _ in range(segment.parts)]
+    def _encode(self, segment: Segment, postings: "Mapping[str, array[int]]") -> dict[str, bytes]:
+        parts: list[dict[bytes, array[int]]] = [{} for _ in range(segment.parts)]
         mask = segment.parts - 1
         for term, packed in postings.items():
             name = term.encode()
@@ -164,10 +165,10 @@ class StoredSegments:
 # decoding the others.
 
 
-def _encode(terms: Mapping[bytes, list[int]]) -> bytes:
+def _encode(terms: "Mapping[bytes, array[int]]") -> bytes:
     names = b"\n".join((b"", *terms, b""))  # no term has a newline
     ends = struct.pack(f"<{len(terms)}I", *accumulate(map(len, terms.values())))
-    rows, classes = unpack(list(chain.from_iterable(terms.values())))
+    rows, classes = unpack(b"".join(terms.values()))
     return b"".join((_SIZES.pack(len(names), len(terms)), names, ends, rows.tobytes(), classes))
 
 

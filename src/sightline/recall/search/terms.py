@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
@@ -23,8 +22,6 @@ GROUPED = r"\d{1,3}(?:,\d{3})+(?!\d)"  # 1,200 is 1200
 CHUNK = pattern(rf"{CJK_RUN.pattern}|{GROUPED}|[^\W{CJK}]+(?:[-./\\@'][^\W{CJK}]+)*")
 JOINTS = "-./\\@',"  # they stand within a chunk, never at its ends
 APART = bytes(byte if byte >= 128 or chr(byte).isalnum() or chr(byte) in f"{JOINTS}_" else 32 for byte in range(256))
-PATH = pattern(r"[/\\]")
-JOINT = pattern(r"[-.@_]+")
 IDENTIFIES = pattern(r"\d|\w[-./\\@_]\w|[^\W\d_][A-Z]")  # 4711, A-17, main.py, getName, NASA
 NAME_INSIDE = pattern(r"(?<=[a-z,] )[A-Z][^\W\d_]+")
 HUMP = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -96,13 +93,13 @@ def terms(text: str) -> list[str]:
     return list(chain.from_iterable(map(_known_terms, CHUNK.findall(_normalize(text)))))
 
 
-def count_words(text: str) -> Counter[str]:
-    """Return how often a text has each of its words: runs of characters, of which each gives terms by itself.
+def words(text: str) -> list[str]:
+    """Return the words of a text: runs of characters, of which each gives terms by itself.
 
     The terms of all words are those of the text. A long text repeats its words, so it is cheaper to take apart each
     distinct one. A word ends at an ASCII character that no chunk contains.
     """
-    return Counter(_normalize(text).encode(errors="replace").translate(APART).decode().split())
+    return _normalize(text).encode(errors="replace").translate(APART).decode().split()
 
 
 def word_terms(word: str) -> tuple[str, ...]:
@@ -151,9 +148,10 @@ def _chunk_terms(chunk: str) -> Iterable[str]:
     if not chunk.isascii() and CJK_RUN.match(chunk):
         return (*chunk, *(chunk[i : i + 2] for i in range(len(chunk) - 1)))
     chunk = chunk.replace(",", "")
-    if "/" not in chunk and "\\" not in chunk:
+    parts = chunk.replace("\\", "/").split("/")
+    if len(parts) == 1:
         return dict.fromkeys(_name_terms(chunk))
-    return dict.fromkeys([_term(chunk), *chain.from_iterable(map(_part_terms, PATH.split(chunk)))])
+    return dict.fromkeys([_term(chunk), *chain.from_iterable(map(_part_terms, parts))])
 
 
 @lru_cache(maxsize=1 << 12)  # a folder has many files
@@ -164,9 +162,12 @@ def _part_terms(part: str) -> list[str]:
 def _name_terms(name: str) -> list[str]:
     """Return the terms of a name or a part of a path: itself, its words, and the camel-case humps of a word."""
     found = [_term(name)]
-    for word in filter(None, JOINT.split(name)):
-        found.append(word[:MAX_TERM_CHARS] if word.isdecimal() else _word_term(word))
-        if not (word.islower() or word.isdecimal()) and word.isascii():  # only capitals split a word: sha256 stays one
+    for word in name.replace("_", " ").replace(".", " ").replace("-", " ").replace("@", " ").split():
+        if word.isdecimal():
+            found.append(word[:MAX_TERM_CHARS])
+            continue
+        found.append(_word_term(word))
+        if not word.islower() and word.isascii():  # only capitals split a word: sha256 stays one
             humps = HUMP.findall(word)
             found += map(_word_term, humps) if len(humps) <= MAX_HUMPS else ()
     return found
