@@ -12,9 +12,11 @@ from sightline.server.event_relay import EventRelay, relay_of, tenant_of
 from sightline.server.model_request import FORMATS
 from sightline.server.proxy import Proxy
 from sightline.server.replies import provider_of
+from sightline.server.sign_in import SignIn, sign_in_route
 from sightline.server.totals import Totals
 from sightline.server.turns import Turns
 from sightline.server.upstream import Upstream
+from sightline.server.work import INDEX, Job
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -165,10 +167,18 @@ def unguarded_app(
     routes = [
         *more,
         *rest_routes(
-            sessions, metrics=metrics, model=model, apps=apps, offered=config.offered, note=note, uploads=uploads
+            sessions,
+            metrics=metrics,
+            model=model,
+            apps=apps,
+            offered=config.offered,
+            note=note,
+            uploads=uploads,
+            want_index=_index_wanter(config),
+            price_of=config.price_of,
         ),
         *(Route(path, call_model, methods=["POST"]) for path in FORMATS),
-        page_route(),
+        *page_routes(config.sign_in),
         Route("/{path:path}", pass_on, methods=_METHODS),  # Claude Code begins with HEAD /
     ]
     app = Starlette(routes=routes, lifespan=lifespan)
@@ -177,8 +187,16 @@ def unguarded_app(
     return app
 
 
-def page_route() -> "Route":
-    """Return the route of the inspector's pages."""
+def _index_wanter(config: Config) -> "Callable[[str], None] | None":
+    """Return what has a session of the database indexed in the background. In files nobody else would find it."""
+    work, tenant = config.work, tenant_of(config.stores)
+    if work is None or not tenant:
+        return None
+    return lambda session_id: work.want(Job(INDEX, session_id, tenant))
+
+
+def page_routes(sign_in: SignIn | None = None) -> "list[Route]":
+    """Return the routes of the inspector's pages, and of the codes that they exchange; without any, none is right."""
     from starlette.routing import Route
 
     from sightline.server.metrics import PATH_PATTERN
@@ -187,4 +205,4 @@ def page_route() -> "Route":
         request.scope[PATH_PATTERN] = PREFIX
         return await give_page(request)
 
-    return Route(PREFIX + "{file:path}", show_page, methods=["GET"])
+    return [sign_in_route(sign_in or SignIn("")), Route(PREFIX + "{file:path}", show_page, methods=["GET"])]

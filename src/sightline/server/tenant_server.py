@@ -24,7 +24,7 @@ from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.session_folder import sightline_home
 from sightline.log.stores.tenants import Tenants
 from sightline.replay.places import Places
-from sightline.server.app import MCP_PATH, guards, open_sessions, page_route, unguarded_app
+from sightline.server.app import MCP_PATH, guards, open_sessions, page_routes, unguarded_app
 from sightline.server.applications import Applications, TooManyApplications
 from sightline.server.callers import Refusal
 from sightline.server.config import Config
@@ -93,7 +93,7 @@ class _TenantServer:
 
         own = [operation for operation in OPERATIONS if not operation.path.startswith(_API)]
         sessions = open_sessions(replace(self._config, everywhere=False))
-        routes = [*rest_routes(sessions, metrics=self._metrics, operations=own), page_route()]
+        routes = [*rest_routes(sessions, metrics=self._metrics, operations=own), *page_routes()]
         middleware = guards(self._config, self._metrics, self._callers, open_models=False)
         app = Starlette(routes=routes, lifespan=self._lifespan, middleware=middleware)
         app.router.redirect_slashes = False
