@@ -318,7 +318,7 @@ MUTANTS = (
            "if piece not in shown}", ("replay/test_rereads.py",)),
     Mutant("replay: read again at every call", "replay/rereads.py", ">= _FRESH]", ">= 0]", ("replay/test_rereads.py",)),
     # tenants of a database
-    Mutant("tenant-not-forced", SCHEMA, " FORCE ROW LEVEL SECURITY;", " NO FORCE ROW LEVEL SECURITY;", GUARDED),
+    Mutant("tenant-not-forced", SCHEMA, "{table} FORCE ROW", "{table} NO FORCE ROW", GUARDED),
     Mutant("tenant-kept-at-checkout", DATABASE, ".get(connection) != wanted", ".get(connection) is None", GUARDED),
     Mutant("tenant-set-for-a-transaction", DATABASE, "%s, false), set_config", "%s, true), set_config", GUARDED),
     Mutant("tenant-operator-sees-data", SCHEMA, 'in ("tenant", "token", "pace")', "in _GUARDED[:-1]", GUARDED),

@@ -14,6 +14,7 @@ import msgspec
 
 from sightline.inspector.pages import PREFIX
 from sightline.server.access_token import hash_token
+from sightline.values.decoders import decode_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -65,7 +66,7 @@ def sign_in_route(sign_in: SignIn) -> "Route":
         async for piece in request.stream():
             body = (body + piece)[:_MOST_BYTES]
         try:
-            token = sign_in.exchange(msgspec.json.decode(body, type=_Code).code)
+            token = sign_in.exchange(decode_json(body, _Code).code)
         except msgspec.DecodeError:
             token = ""
         if not token:
