@@ -1,4 +1,4 @@
-"""What the formats share: plain values, text, call arguments, media, tools, and the further fields of a provider.
+"""What the formats share: plain values, text, call arguments, media, and the further fields of a provider.
 
 A provider says more about a part than the neutral values have room for: citations of a text, the item id of a call.
 Such fields follow their part as an Opaque whose kind is "+" and the name of the part ("+text", "+call", "+image",
@@ -26,7 +26,6 @@ from sightline.values.items import (
     Result,
     Role,
     Text,
-    ToolDefinition,
     Usage,
     shown,
 )
@@ -378,39 +377,3 @@ def without_media(parts: Iterable[Part]) -> list[Part]:
 def usable_id(part: Image | File, vendor: str) -> str:
     """The file id of a part, if it may be valid at this vendor: its `extra` names the one that gave it."""
     return part.file_id if part.extra.get("vendor", vendor) == vendor else ""
-
-
-# ------------------------------------------------------------------ tools
-
-
-def tool_from(provider: str, tool: Json, function: Json, schema: object, fields: Json) -> ToolDefinition:
-    """A tool that the client runs. `raw` is kept only if the neutral fields would not give the definition back."""
-    name, description = str(function["name"]), str(function.get("description") or "")
-    known = valid(schema) if isinstance(schema, dict) and schema else {"type": "object", "properties": {}}
-    raw = opaque(provider, tool)[0].raw if fields else {}
-    return ToolDefinition(name, description, known, provider if raw else "", raw)
-
-
-def tool_raw(provider: str, tool: Json) -> ToolDefinition:
-    """A tool that the provider runs, or one of an unknown type."""
-    return ToolDefinition(str(tool.get("name") or tool["type"]), provider=provider, raw=opaque(provider, tool)[0].raw)
-
-
-def write_tools(tools: Iterable[ToolDefinition], provider: str, write: Callable[[ToolDefinition], Json]) -> Json:
-    """The argument `tools` with the definitions that this provider accepts: its own as they came, others by `write`.
-
-    A tool with a schema is for every provider. One that is only raw is left out for all but its own. Nothing if there
-    are no such tools.
-    """
-    written: list[Json] = []
-    for tool in tools:
-        if tool.raw and tool.provider == provider:
-            written.append(copy_json(tool.raw))
-        elif tool.schema or not tool.raw:
-            written.append(write(tool))
-    return {"tools": written} if written else {}
-
-
-def name_and_description(tool: ToolDefinition) -> Json:
-    """The first fields of a definition, which all formats have."""
-    return {"name": tool.name, "description": tool.description} if tool.description else {"name": tool.name}
