@@ -64,13 +64,13 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. Between sweeps it looks only at new units."""
-        shortens = self.economy != "off"
-        if shortens and _certainly_over(view):
+        shortens, tokens = self.economy != "off", view.tokens_with_new()
+        if shortens and _is_certainly_over(view, tokens):
             reason = view.command or "sweep: forced"
             return Sweep(view, {}, {}, partial(_entry_levels, view)).reduce(self.keep, reason)
         lods = _entry_levels(view, view.new) if shortens else {}
         why = dict.fromkeys(lods, ENTERED)
-        tokens = view.tokens_with_new(lods)
+        tokens -= view.saved(lods)
         is_forced, is_cold = tokens > _forced_above(view), view.cold and bool(view.last and len(view.last))
         if is_forced or view.command:
             tidy = is_forced or self.economy != "off"
@@ -98,14 +98,16 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
         return oldest(view, view.candidates(), _RETAINED)
 
 
-def _certainly_over(view: View) -> bool:
-    """Whether the payload is over the limit however short new items first appear, so that most units are left out.
+def _is_certainly_over(view: View, tokens: int) -> bool:
+    """Whether a payload of these tokens is over the limit however short new items first appear.
 
-    Then a sweep asks for the levels of the few that stay, because it takes long to make those of a long history.
+    Then most units are left out, and a sweep asks for the levels of the few that stay, because it takes long to make
+    those of a long history.
     """
+    if tokens <= view.limit or not view.trims:
+        return False
     unit_full = view.timeline.unit_full
-    larger = sum([unit_full[unit] for unit in view.new if unit_full[unit] > _LEAST_OUTPUT])
-    return view.trims and view.tokens_with_new() - larger > view.limit
+    return tokens - sum([unit_full[unit] for unit in view.new if unit_full[unit] > _LEAST_OUTPUT]) > view.limit
 
 
 def _entry_levels(view: View, units: Iterable[int]) -> dict[int, Lod]:
