@@ -37,6 +37,7 @@ from sightline.values.items import (
 from sightline.wire import common
 from sightline.wire.call_ids import STRICT, joins, result_of
 from sightline.wire.common import Json
+from sightline.wire.tools import name_and_description, tool_from, write_tools
 from sightline.wire.wire import Head
 
 NAME = "gemini"
@@ -125,7 +126,7 @@ def _read_function(function: Any, where: str) -> ToolDefinition:
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
         raise common.bad_input(where, common.describe(function), "a function declaration with a name")
     fields = common.other_fields(function, "name", "description", "parameters")
-    return common.tool_from(NAME, function, function, function.get("parameters"), fields)
+    return tool_from(NAME, function, function, function.get("parameters"), fields)
 
 
 def _read_content(content: Any, where: str) -> list[Message]:
@@ -187,7 +188,7 @@ def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], *, ou
     """Write `systemInstruction` and `tools`, each if there are any, and the token limit of the reply if it is said."""
     parts = [part for message in system for part in _parts(common.without_media(message.parts))]
     arguments: Json = {"systemInstruction": {"parts": parts}} if parts else {}
-    written = common.write_tools(tools, NAME, _function).get("tools", [])
+    written = write_tools(tools, NAME, _function).get("tools", [])
     functions = [tool for tool in written if "name" in tool]
     own = [tool for tool in written if "name" not in tool]
     if written:
@@ -280,4 +281,4 @@ def _media(result: Result) -> list[Json]:
 
 def _function(tool: ToolDefinition) -> Json:
     schema = {"parameters": common.copy_object(tool.schema)} if tool.schema else {}
-    return {**common.name_and_description(tool), **schema}
+    return {**name_and_description(tool), **schema}

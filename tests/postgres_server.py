@@ -19,6 +19,7 @@ from pathlib import Path
 import psycopg
 
 from sightline import PostgresStores
+from sightline.log.stores.tenants import Tenants
 
 NOBODY = 65534
 _SETTINGS = {  # what a test needs no durability for is quick
@@ -180,3 +181,12 @@ def make_old(stores: PostgresStores, session_id: str, days: float = 10_000) -> N
     age = "now() - %s * interval '1 day'"
     sql = f"UPDATE {{s}}.session SET written = {age}, stored = {age} WHERE tenant = %s AND name = %s"
     stores.database.run(stores.database.sql(sql), (days, days, stores.database.address.tenant, session_id))
+
+
+def add_tenants(at: PostgresStores | str, *names: str) -> None:
+    """Add tenants to a database, which stores have or an address names."""
+    stores = PostgresStores(at) if isinstance(at, str) else at
+    for name in names:
+        Tenants(stores.database).create(name)
+    if stores is not at:
+        stores.close()

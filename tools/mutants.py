@@ -83,7 +83,7 @@ MUTANTS = (
     Mutant("worth: a superseded read is worth as much", WORTHS, "_SUPERSEDED = 0.05", "_SUPERSEDED = 1.0", WORTH),
     Mutant("worth: an obsolete item is worth as much", WORTHS, "_OBSOLETE = 0.05", "_OBSOLETE = 1.0", WORTH),
     Mutant("worth: an error is worth no more", WORTHS, "_FAILED = 1.5", "_FAILED = 1.0", WORTH),
-    Mutant("worth: units are left out before gists", WORTHS, "None: 50.0", "None: 0.1", WORTH),
+    Mutant("worth: units are left out before gists", WORTHS, "LEFT_OUT = 50.0", "LEFT_OUT = 0.1", WORTH),
     Mutant("worth: pins do not count", WORTHS, "if self._view.never_reduced(row):", "if False:", WORTH),
     Mutant("worth: files are in use for one unit", WORTHS, "_IN_USE = 4", "_IN_USE = 1", WORTH),
     Mutant("worth: what was read is in use as long", WORTHS, "_TO_EDIT = 8", "_TO_EDIT = 4", WORTH),
@@ -120,6 +120,7 @@ MUTANTS = (
     Mutant("sweep: no tokens for the index", PLAN, "INDEX = 0.15", "INDEX = 0.0", SWEPT),
     # plan: when a sweep comes, and what is shortened at once
     Mutant("focus: forced too early", FOCUS, "tokens > _forced_above(view)", "tokens >= _forced_above(view)", LIMITS),
+    Mutant("focus: all output is shortened at once", FOCUS, "shortens and _certainly_over(view)", "False", LIMITS),
     Mutant("focus: cold is no reason", FOCUS, "view.cold and bool(", "False and bool(", LIMITS),
     Mutant("focus: cold at half", FOCUS, "_COLD = 0.75", "_COLD = 0.5", LIMITS),
     Mutant("focus: off is safe", FOCUS, 'if self.economy == "off":', "if False:", LIMITS),
@@ -317,7 +318,7 @@ MUTANTS = (
            "if piece not in shown}", ("replay/test_rereads.py",)),
     Mutant("replay: read again at every call", "replay/rereads.py", ">= _FRESH]", ">= 0]", ("replay/test_rereads.py",)),
     # tenants of a database
-    Mutant("tenant-not-forced", SCHEMA, " FORCE ROW LEVEL SECURITY;", " NO FORCE ROW LEVEL SECURITY;", GUARDED),
+    Mutant("tenant-not-forced", SCHEMA, "{table} FORCE ROW", "{table} NO FORCE ROW", GUARDED),
     Mutant("tenant-kept-at-checkout", DATABASE, ".get(connection) != wanted", ".get(connection) is None", GUARDED),
     Mutant("tenant-set-for-a-transaction", DATABASE, "%s, false), set_config", "%s, true), set_config", GUARDED),
     Mutant("tenant-operator-sees-data", SCHEMA, 'in ("tenant", "token", "pace")', "in _GUARDED[:-1]", GUARDED),

@@ -92,8 +92,8 @@ def _tables(database: Watched, schema: str, sessions: int) -> str:
     """Make our tables, with so many sessions. Return the schema."""
     with closing(PostgresStores(database.server.url(schema))) as stores:
         stores.sessions()
-    names = f"SELECT 'default', 's' || n FROM generate_series(1, {sessions}) n"
-    database.ask(f"INSERT INTO {schema}.session (tenant, name) {names}")
+    names = f"SELECT tenant, created, 's' || n FROM {schema}.tenant, generate_series(1, {sessions}) n"
+    database.ask(f"INSERT INTO {schema}.session (tenant, since, name) {names}")
     return schema
 
 

@@ -13,6 +13,7 @@ export class ApiError extends Error {
 }
 
 const KEPT = "sightline-token"; // for this tab only; never in a query, never in a cookie
+const CODE = /^#code=([\w-]+)$/; // of a page that the server has opened
 const IN_ADDRESS = /#token=([\w-]+)(\/.*)?$/; // as the server prints it; a place in the inspector may follow
 
 let onTokenNeeded: () => void = () => undefined;
@@ -40,6 +41,26 @@ export function takeToken(): boolean {
   history.replaceState(null, "", `${location.pathname}#${found[2] ?? "/"}`);
   return true;
 }
+
+/**
+ * Exchange the code in the page's address for the token. A code works once: a tab that is restored finds its token kept,
+ * and if somebody else has used the code, the page asks for the token and says why.
+ */
+export async function takeCode(): Promise<boolean> {
+  const found = CODE.exec(location.hash);
+  if (!found) return false;
+  history.replaceState(null, "", `${location.pathname}#/`);
+  try {
+    const { token } = await post<{ token: string }>("/inspector/sign-in", { code: found[1] });
+    setToken(token);
+  } catch {
+    codeWasUsed = !hasToken();
+  }
+  return true;
+}
+
+/** Whether the code in the page's address was of no use. */
+export let codeWasUsed = false;
 
 let proven = ""; // the token with which the server has answered
 const TABS = new BroadcastChannel(KEPT); // only pages of this server hear it

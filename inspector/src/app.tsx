@@ -1,6 +1,6 @@
 // The frame of all pages: what is chosen above, the view below.
 import { useEffect, useState } from "preact/hooks";
-import { hasToken, setToken, whenTokenNeeded } from "./api";
+import { codeWasUsed, hasToken, setToken, whenTokenNeeded } from "./api";
 import { CallView } from "./call";
 import { ChangesView } from "./changes";
 import { ChatView } from "./chat";
@@ -216,6 +216,7 @@ function TokenDialog() {
     <Dialog title={say("token title")}>
       <form onSubmit={use}>
         {hasToken() ? <p role="alert">{say("token wrong")}</p> : null}
+        {codeWasUsed ? <p role="alert">{say("code used")}</p> : null}
         <p>{say("token why")}</p>
         <label class="field">
           <span>{say("token")}</span>

@@ -27,6 +27,7 @@ const PHRASES = {
   "unreachable advice": ["Start it again with `sightline inspect`, then try again.", "请用 `sightline inspect` 重新启动，然后重试。"],
   "token title": ["This server needs its token", "此服务器需要令牌"],
   "token wrong": ["The token of this tab is not the server's. Each start of a server on this machine makes a new one.", "此标签页的令牌与服务器不符。本机服务器每次启动都会生成新令牌。"],
+  "code used": ["The address that opened this page works once and for a minute, and was used before. If that was not you, another account of this machine may have done it: end the server, and start it again.", "打开此页面的地址仅在一分钟内有效且只能使用一次，它已被使用过。如果不是你本人使用的，可能是本机的其他账户：请结束服务器并重新启动。"],
   "token why": ["Paste the address that `sightline inspect` or `sightline serve` printed in its terminal: it ends in #token=… and can also be opened itself. The token stays in this tab only. That of a server on another machine was shown at its first start: ask who runs it.", "请粘贴 `sightline inspect` 或 `sightline serve` 在终端中显示的地址：它以 #token=… 结尾，也可以直接打开。令牌只保存在当前标签页中。另一台机器上的服务器在首次启动时显示令牌，请询问其管理者。"],
   "token": ["Address or token", "地址或令牌"],
   "token use": ["Use it", "使用"],
@@ -211,7 +212,8 @@ const PHRASES = {
   // tokens
   "where tokens are": ["Where the tokens are", "token 分布"],
   "divide by": ["Divide by", "划分"],
-  "what": ["Of", "范围"],
+  "what": ["Of call", "调用"],
+  "call of": ["A call from 1 to {calls}; empty: the whole session", "1 到 {calls} 的调用；留空：整个会话"],
   "by kind": ["kind", "种类"],
   "by tool": ["tool", "工具"],
   "by file": ["file", "文件"],

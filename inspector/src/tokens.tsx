@@ -38,14 +38,19 @@ export function TokensView({ session, branch, details }: Place) {
       {calls ? (
         <label class="choice">
           <span>{say("what")}</span>
-          <select value={call} onChange={(event) => setCall((event.currentTarget as HTMLSelectElement).value)}>
-            <option value="">{say("whole session")}</option>
-            {lastCalls(calls).map((number) => (
-              <option key={number} value={number}>
-                {say("call n", { number })}
-              </option>
-            ))}
-          </select>
+          <input
+            type="number"
+            min={1}
+            max={calls}
+            value={call}
+            placeholder={say("whole session")}
+            title={say("call of", { calls: whole(calls) })}
+            onChange={(event) => {
+              const box = event.currentTarget as HTMLInputElement;
+              box.value = callIn(box.value, calls);
+              setCall(box.value);
+            }}
+          />
         </label>
       ) : null}
     </div>
@@ -63,12 +68,10 @@ export function TokensView({ session, branch, details }: Place) {
   );
 }
 
-/** The newest calls, and of many the older ones in even steps: a list of thousands helps nobody. */
-function lastCalls(total: number): number[] {
-  const step = Math.max(1, Math.ceil((total - 20) / 80));
-  return Array.from({ length: total }, (_, index) => total - index).filter(
-    (number) => number > total - 20 || (total - number) % step === 0,
-  );
+/** The number of a call that somebody typed, the nearest that there is; nothing for the whole session. */
+function callIn(typed: string, calls: number): string {
+  const number = Math.round(Number(typed));
+  return typed.trim() && Number.isFinite(number) ? String(Math.min(Math.max(number, 1), calls)) : "";
 }
 
 function nodeName(node: TokenNode): string {

@@ -10,15 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
+from click.testing import CliRunner
 
 from sightline.cli import inspect_command
+from sightline.cli.main import app
 from sightline.cli.options import Place
 from sightline.cli.phrases import Phrases
 from sightline.cli.serve import PORT
 from sightline.server.access_token import Token
+from sightline.server.sign_in import SignIn
 
 
 @contextmanager
@@ -65,6 +69,32 @@ def test_inspect_shows_the_samples_without_a_key(tmp_path: Path, monkeypatch: py
     assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "home").rglob("*.jsonl")) == written
 
 
+def test_a_price_that_is_given_is_that_of_every_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samples name no model, so they have no price of their own. One that is no price is told."""
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+
+    def costs(*options: str) -> tuple[object, object, object]:
+        with started(tmp_path, "inspect", "--samples", "--no-browser", "--port", "0", *options) as (address, _):
+            server, _, token = address.partition("inspector/#token=")
+            [row] = [each for each in sessions_at(address)["sessions"] if each["name"] == "login-bug"]
+            below = f"{server}api/sessions/{quote(row['id'])}"
+
+            def ask(path: str) -> Any:
+                return httpx2.get(
+                    f"{below}/{path}", headers={"x-sightline-token": token}, timeout=60, trust_env=False
+                ).json()
+
+            call = ask("calls/3")
+            return ask("timeline")["calls"][2]["cost"], call["call"]["cost"], ask("report")["report"]["spent"]["money"]
+
+    assert costs() == (None, None, None)
+    given = costs("--price", "2/10/0.2")
+    assert given[0] == given[1]
+    assert [isinstance(each, float) and 0 < each < 10 for each in given] == [True] * 3
+    wrong = CliRunner().invoke(app, ["inspect", "--no-browser", "--price", "cheap"])
+    assert (wrong.exit_code, "three numbers such as 2/10/0.2" in wrong.output) == (2, True)
+
+
 def test_a_named_file_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A log at any place is in the list, to be imported when it is opened."""
     for name in ("HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
@@ -99,18 +129,25 @@ def test_a_chosen_token_is_not_printed(tmp_path: Path, monkeypatch: pytest.Monke
         assert sessions_at(f"{address}#token={chosen}")["total"] == 0
 
 
-def test_a_browser_gets_the_token_and_so_does_the_terminal(
+def test_a_browser_gets_a_code_and_the_terminal_the_token(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same address is printed and opened; a token that the user has chosen is only opened."""
+    """A token that the user has chosen is not printed. Without a token that is known here, the page asks for it."""
     opened: list[str] = []
     monkeypatch.setattr(inspect_command.webbrowser, "open", opened.append)
     here = Place(project=str(tmp_path), root=str(tmp_path), words=Phrases("en"))
-    inspect_command._announce(here, "::1", 99, Token("", "made-now", is_new=True), opens=True)
-    inspect_command._announce(here, "127.0.0.1", 99, Token("", "chosen"), opens=True)
-    assert opened == ["http://[::1]:99/inspector/#token=made-now", "http://127.0.0.1:99/inspector/#token=chosen"]
+    tokens = (Token("", "made-now", is_new=True), Token("", "chosen"), Token("hash"))
+    for token, host in zip(tokens, ("::1", "127.0.0.1", "127.0.0.1"), strict=True):
+        sign_in = SignIn(token.text)
+        inspect_command._announce(here, host, 99, token, True, sign_in if token.text else None)
+        address, _, code = opened[-1].partition("#code=")
+        assert sign_in.exchange(code) == token.text
+    assert [each.partition("code=")[0] for each in opened] == [
+        "http://[::1]:99/inspector/#", "http://127.0.0.1:99/inspector/#", "http://127.0.0.1:99/inspector/",
+    ]  # fmt: skip
+    assert "made-now" not in str(opened) + address
     printed = "".join(capsys.readouterr().err.split())  # lines are as wide as the terminal
-    assert opened[0] in printed
+    assert "http://[::1]:99/inspector/#token=made-now" in printed
     assert "chosen" not in printed
 
 

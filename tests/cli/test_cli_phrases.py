@@ -1,5 +1,7 @@
 """The words people see: complete in both languages, and how numbers and bars look."""
 
+import re
+from inspect import signature
 from string import Formatter
 
 import pytest
@@ -8,8 +10,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from sightline.cli import phrases
+from sightline.cli.error_phrases import CHINESE, error_text
 from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.cli.render import bar, first_words, human_size, printable, truncate
+from sightline.log.stores import postgres_errors
 
 
 def fields(text: str) -> set[str]:
@@ -22,6 +26,23 @@ def test_both_languages_say_the_same_things() -> None:
         assert len(said) == len(LANGUAGES), key
         assert all(said), key
         assert len({frozenset(fields(text)) for text in said}) == 1, key
+
+
+@pytest.mark.parametrize("kind", sorted(CHINESE, key=lambda each: each.__name__))
+def test_errors_of_a_database_are_said_in_both_languages(kind: type[Exception]) -> None:
+    """With the facts of the error. Those of its module are all there."""
+    names = [name for name in signature(kind.__init__).parameters if name != "self"]
+    made = kind(**{name: f"the-{name}" for name in names})
+    said = {language: error_text(made, language) for language in LANGUAGES}
+    assert said["en"] == str(made)
+    assert re.search("[\u4e00-\u9fff]{2}", said["zh"])
+    assert [f"the-{name}" in said["zh"] for name in names] == [True] * len(names)
+    own = {
+        each
+        for each in vars(postgres_errors).values()
+        if isinstance(each, type) and each.__module__ == postgres_errors.__name__
+    }
+    assert own == set(CHINESE)
 
 
 def test_a_reason_the_table_does_not_know_is_shown_as_it_is() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from postgres_server import PostgresServer
+from postgres_server import PostgresServer, add_tenants
 from sightline.agent.code.store import CodeStore
 from sightline.cli.main import app
+from sightline.log.stores.postgres_address import read_address
 from sightline.log.stores.postgres_schema import MIGRATIONS
 from sightline.log.stores.session_folder import Folder
 from sightline.values.clock import wall_clock
@@ -54,6 +55,27 @@ def test_commands_say_the_same_of_a_session_in_a_database(run: Run, copied: str,
     assert written.read_bytes() == folder.file("login-bug").read_bytes()
 
 
+def test_what_came_into_a_database_is_indexed_in_the_background(
+    run: Run, copied: str, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """Copied and imported sessions wait in the queue, for any worker; what was there already does not."""
+    waiting = "SELECT args FROM procrastinate_jobs ORDER BY id"
+    with postgres.connect() as admin:
+        admin.execute(f"SET search_path TO {read_address(copied).schema}".encode())
+        job = {"kind": "index", "session": "login-bug", "tenant": "default"}
+        assert admin.execute(waiting).fetchall() == [(job,)]
+        admin.execute("DELETE FROM procrastinate_jobs")
+        assert run("store", "copy", copied, str(tmp_path / "files")).exit_code == 0  # which nobody indexes
+        assert "is there already" in run("store", "copy", str(tmp_path / "files"), copied).output
+        log = tmp_path / "talk.json"
+        log.write_text(json.dumps([{"role": "user", "content": "Fix the cart"}]))
+        for _ in range(2):
+            assert run("--store", copied, "import", str(log)).exit_code == 0
+        [(made,)] = admin.execute(waiting).fetchall()
+        assert made == job | {"session": made["session"]}
+        assert made["session"] in run("--store", copied, "sessions").output
+
+
 def test_the_variable_names_a_database_too(run: Run, copied: str) -> None:
     """`SIGHTLINE_STORE` is heard by every command; --store goes before it."""
     listed = run("sessions", "--json", env={"SIGHTLINE_STORE": copied})
@@ -80,6 +102,7 @@ def test_sessions_come_back_into_files(run: Run, copied: str, folder: Folder, tm
 def test_who_finds_no_sessions_in_a_database_is_told_of_the_tenant(run: Run, copied: str) -> None:
     """Others may have some: a backup of one tenant is none of all."""
     other = f"{copied}&tenant=other" if "?" in copied else f"{copied}?tenant=other"
+    add_tenants(copied, "other")
     for command in (("sessions",), ("verify", "--all"), ("store", "copy", other, "nowhere")):
         assert "tenant other; ?tenant=NAME" in " ".join(run(*command, env={"SIGHTLINE_STORE": other}).output.split())
 

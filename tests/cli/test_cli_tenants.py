@@ -1,6 +1,7 @@
 """`sightline tenant`, `token` and `audit`: what they do and print, in both languages, and what they refuse."""
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
@@ -16,6 +17,7 @@ from sightline.log.stores.tenants import Tenants, token_hash
 from sightline.testing.stores import append, said
 
 Run = Callable[..., Result]
+CHINESE = re.compile(r"[\u4e00-\u9fff]{4}")  # four characters in a row
 
 
 @pytest.fixture
@@ -103,11 +105,15 @@ def test_old_sessions_are_pruned(on: Run, url: str) -> None:
     assert on("tenant", "prune", "acme").stdout == "acme: sessions deleted: 0\n"
 
 
-def test_what_was_there_before_is_told(on: Run, url: str) -> None:
-    """A tenant that only an address named so far has sessions, which its tokens will show."""
-    with closing(PostgresStores(f"{url}&tenant=acme")) as stores, closing(stores.create("s")) as store:
-        append(store, said())
-    assert "There are sessions of acme in the database already" in on("tenant", "create", "acme").stderr
+def test_an_address_names_a_tenant_that_is_there(on: Run, run: Run, url: str) -> None:
+    """A name that no tenant has is refused, by commands that read and by those that write; `tenant` can add it."""
+    typo = f"{url}&tenant=typo"
+    on("tenant", "list")
+    for command in (("sessions",), ("verify", "--all"), ("serve", "--port", "0"), ("replay", "--sample", "--keep")):
+        refused = run("--store", typo, *command)
+        assert (refused.exit_code, "no tenant 'typo'; `sightline tenant list`" in refused.output) == (1, True), command
+    assert run("--store", typo, "tenant", "create", "typo").exit_code == 0
+    assert run("--store", typo, "sessions").exit_code == 0
 
 
 def test_what_cannot_be_done_is_told(on: Run, run: Run) -> None:
@@ -121,16 +127,26 @@ def test_what_cannot_be_done_is_told(on: Run, run: Run) -> None:
         (("tenant", "set", "nobody", "--keep-days", "1"), "no tenant 'nobody'"),
         (("tenant", "delete", "acme"), "add --yes"),
         (("tenant", "delete", "nobody", "--yes"), "no tenant 'nobody'"),
+        (("tenant", "delete", "default", "--yes"), "'default' is not deleted: commands and servers"),
         (("tenant", "prune", "nobody"), "no tenant 'nobody'"),
         (("token", "create", "nobody"), "no tenant 'nobody'"),
         (("token", "list", "nobody"), "no tenant 'nobody'"),
         (("token", "revoke", "sl_nothing_x"), "no token 'nothing'"),
     ):  # fmt: skip
-        done = on(*command)
-        assert done.exit_code != 0, command
+        done, in_chinese = on(*command), on("--lang", "zh", *command)
+        assert done.exit_code == in_chinese.exit_code != 0, command
         assert told in done.output, command
-    without = run("tenant", "list")
-    assert (without.exit_code, "--store postgresql://" in without.output) == (1, True)
+        assert told not in in_chinese.output, command
+        assert CHINESE.search(in_chinese.output.splitlines()[-1]), in_chinese.output
+    for command in (("tenant", "list"), ("token", "list"), ("audit",), ("worker",), ("store", "migrate")):
+        without, in_chinese = run(*command), run(*command, "--lang", "zh")
+        assert (without.exit_code, "--store postgresql://" in without.output) == (1, True)
+        assert CHINESE.search(in_chinese.output), command
+        if command == ("worker",):  # which waits for a database that is away
+            continue
+        away = run("--store", "postgresql://me@127.0.0.1:1/name?connect_timeout=1", *command, "--lang", "zh")
+        assert "无法连接 postgresql://me@127.0.0.1:1/name" in away.output, command
+    assert "数据库地址以 postgresql:// 开头" in run("tenant", "list", "--store", "mysql://x", "--lang", "zh").output
 
 
 def test_everything_is_said_in_chinese_too(on: Run) -> None:

@@ -6,17 +6,20 @@ import shutil
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from click.testing import CliRunner, Result
 from rest_server import RestServer
+from rich.console import Console
 from stub import Stub, error
 
 from sightline import Session, __version__
-from sightline.cli import doctor_checks
+from sightline.cli import doctor, doctor_checks
 from sightline.cli.main import app
+from sightline.cli.phrases import Phrases
 from sightline.log.stores.session_folder import Folder
 from sightline.server.access_token import load_or_create_token
 
@@ -74,6 +77,29 @@ def test_a_healthy_place_has_nothing_broken(shop: Shop) -> None:
     assert "故障 " not in zh
     assert {each["state"] for each in shop.checks().values()} <= {"good", "note"}
     assert sorted(shop.root.rglob("*")) == before
+
+
+def test_nothing_that_is_said_is_cut_off(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program gets a finding and its advice in a line each. A terminal gets them wrapped, below their title."""
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("unexpected " * 60)
+
+    monkeypatch.setattr(doctor_checks, "chosen", fails)
+    lines = shop.run("--offline").stdout.splitlines()
+    for each in shop.checks(broken=True).values():
+        assert any(line.endswith(each["found"].strip()) for line in lines), each
+        assert any(line.endswith(each["what_to_do"]) for line in lines), each
+    assert max(map(len, lines)) > 600
+    printed = StringIO()
+    out = Console(width=60, force_terminal=True, color_system=None, file=printed)
+    facts = {"folder": " ".join(f"folder{n}" for n in range(20)), "free": "1 kB"}
+    broken = doctor_checks.Check("store", "broken", "store full", "make space", facts)
+    doctor._print(out, Phrases("en", doctor._PHRASES), [broken], 1)
+    shown = printed.getvalue().splitlines()
+    assert max(map(len, shown)) <= 60
+    assert f"{facts['folder']}: only 1 kB free" in " ".join(" ".join(shown).split())
+    assert all(line.startswith(" " * 24) for line in shown[2:-1])
 
 
 def test_a_bad_configuration_is_shown_with_its_place(shop: Shop) -> None:

@@ -54,8 +54,9 @@ def test_the_compose_file_is_one() -> None:
 
 def test_the_manifest_is_one() -> None:
     """By the schemas of Kubernetes, without a field that they do not know."""
-    said = lint("kubernetes-validate", "--strict", "deploy/kubernetes.yaml")
-    assert said.count("passed") == len(documents("kubernetes.yaml"))
+    for name in ("kubernetes.yaml", "kubernetes-worker.yaml"):
+        said = lint("kubernetes-validate", "--strict", f"deploy/{name}")
+        assert said.count("passed") == len(documents(name))
 
 
 def test_yaml_files_are_tidy() -> None:
@@ -79,11 +80,19 @@ def test_units_are_some() -> None:
 # ---------------------------------------------------------------------- what a linter does not know
 
 
+def worker_container() -> dict[str, Any]:
+    """The container of a worker in Kubernetes."""
+    found: dict[str, Any] = documents("kubernetes-worker.yaml")[0]["spec"]["template"]["spec"]["containers"][0]
+    return found
+
+
 def written_commands() -> Iterator[tuple[str, list[str]]]:
     """Every command of ours in deploy/ and on the pages, and where it is."""
     compose, manifest = documents("compose.yaml")[0], documents("kubernetes.yaml")[0]
     yield "compose.yaml", compose["services"]["server"]["command"]
     yield "kubernetes.yaml", manifest["spec"]["template"]["spec"]["containers"][0]["args"]
+    yield "compose.yaml, worker", compose["services"]["worker"]["command"]
+    yield "kubernetes-worker.yaml", worker_container()["args"]
     image = (DEPLOY / "Dockerfile").read_text()
     yield "Dockerfile", json.loads(re.findall(r"^CMD (\[.*\])$", image, re.MULTILINE)[0])
     for unit in DEPLOY.glob("*.service"):
@@ -166,6 +175,22 @@ def test_the_manifest_replaces_servers_without_downtime() -> None:
     assert chosen["NetworkPolicy"]["podSelector"]["matchLabels"] == labels
     secrets = {each["valueFrom"]["secretKeyRef"]["name"] for each in container["env"]}
     assert secrets == {"sightline"}
+
+
+def test_a_worker_is_asked_whether_it_is_well() -> None:
+    """Where its command says that it answers: by Compose itself, by Kubernetes from another address."""
+    commands = dict(COMMANDS)
+    port = option(commands["compose.yaml, worker"], "--metrics-port")
+    worker = documents("compose.yaml")[0]["services"]["worker"]
+    assert f"127.0.0.1:{port}/healthz" in worker["healthcheck"]["test"][-1]
+    container = worker_container()
+    assert "0.0.0.0" in container["args"]
+    [named] = container["ports"]
+    assert named["containerPort"] == option(container["args"], "--metrics-port")
+    probes = [container[f"{name}Probe"]["httpGet"] for name in ("startup", "readiness", "liveness")]
+    assert [each["path"] for each in probes] == ["/healthz", "/readyz", "/healthz"]
+    assert {each["port"] for each in probes} == {named["name"]}
+    assert "SIGHTLINE_TOKEN" in [each["name"] for each in container["env"]]
 
 
 def test_the_load_balancer_asks_who_is_ready() -> None:

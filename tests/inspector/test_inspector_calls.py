@@ -117,6 +117,22 @@ def test_a_line_is_chosen_with_the_keyboard(page: InspectedPage) -> None:
     expect(shown.locator(".detail .item-head")).to_be_visible()
 
 
+def test_the_tokens_of_any_call_can_be_looked_at(page: InspectedPage) -> None:
+    """Its number is typed, so that none is left out of a list. One that there is not becomes the nearest."""
+    shown = page.open("#/s/work/tokens")
+    box = shown.get_by_label("Of call")
+    most = int(box.get_attribute("max") or 0)
+    assert most > 3
+    for typed, asked in (("2", 2), (str(most - 1), most - 1), ("99999", most), ("0", 1)):
+        with shown.expect_request(re.compile(rf"/tokens\?.*call={asked}(&|$)")):
+            box.fill(typed)
+            box.press("Enter")
+        expect(box).to_have_value(str(asked))
+    with shown.expect_request(re.compile(r"/tokens\?(?!.*call=)")):
+        box.fill("")
+        box.press("Enter")
+
+
 def test_where_the_tokens_are(page: InspectedPage) -> None:
     """The treemap is drawn and also a table; what was read twice is listed with its items."""
     shown = page.open("#/s/work/tokens")

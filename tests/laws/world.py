@@ -38,7 +38,7 @@ from histories import (
 from hypothesis import strategies as st
 from sqlite_store import SqliteStores
 
-from postgres_server import running
+from postgres_server import add_tenants, running
 from sightline.apps import App, Element, action
 from sightline.compaction.compactor import Compacted
 from sightline.compose.calibration import TokenFactor
@@ -484,11 +484,18 @@ def suppressed_overflow() -> Iterator[None]:
         yield
 
 
+def new_tenant(name: str) -> PostgresStores:
+    """Sessions in PostgreSQL that nobody else has."""
+    stores = PostgresStores(running().url("laws", tenant=name))
+    add_tenants(stores, name)
+    return stores
+
+
 STORES: dict[str, Callable[[Path], Stores]] = {
     "memory": lambda root: MemoryStores(),
     "jsonl": lambda root: Folder("/laws", root, fsync="never"),
     "sqlite": lambda root: SqliteStores(root / "laws.db"),
-    "postgres": lambda root: PostgresStores(running().url("laws", tenant=root.name)),  # a schema for each takes longer
+    "postgres": lambda root: new_tenant(root.name),  # a schema for each takes longer
 }
 kinds = st.sampled_from([*["memory"] * 8, *sorted(STORES)])
 """Mostly memory: what differs between stores shows in hundreds of histories, and they cost several times the time."""

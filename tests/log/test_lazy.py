@@ -1,6 +1,6 @@
 """What only a sweep needs is made when a sweep first needs it, never when something is appended."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from sightline import Budget, MemoryStore, Session
 from sightline.compose.verify import verify
 from sightline.log import mentions
-from sightline.log.stores import Tips
+from sightline.log.stores import Span, Tips
 from sightline.shorten import levels, rules
 from sightline.values.items import Call, Lod
 
@@ -131,6 +131,28 @@ def test_what_the_log_has_is_not_kept_in_memory_too() -> None:
     assert sent
     assert sent <= weighed
     assert {*reader._shorter} == weighed - sent
+
+
+class WatchedStore(MemoryStore):
+    """Knows how many bytes were read back."""
+
+    read = 0
+
+    def read_many(self, spans: Sequence[Span]) -> list[bytes]:
+        self.read += sum(span.length for span in spans)
+        return super().read_many(spans)
+
+
+def test_a_large_result_is_not_read_back_to_be_shortened() -> None:
+    """It was in memory when it was written, and decoding it again takes longer than all else that a compose does."""
+    store = WatchedStore("s")
+    session = Session(store)
+    session.user("Show me everything.")
+    session.assistant([Call("all", "get_all", {})])
+    session.tool_result("all", "\n".join(f"order {at} of the harbour: confirmed" for at in range(30_000)))
+    store.read = 0
+    assert session.compose(TIGHT).tokens < TIGHT.window
+    assert store.read < 1_000
 
 
 def test_names_are_kept_for_the_next_sweep_and_no_longer(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,12 +82,14 @@ def test_a_pause_costs_in_the_forecast_too() -> None:
     assert full(after=400) > 1.5 * full(after=10)
 
 
-def test_without_usage_everything_is_a_forecast() -> None:
-    """What was spent is that of sending everything, and says that it was not reported."""
-    made = report_of(talk().conversation, economies=("safe",))
-    assert not made.is_reported
-    assert made.spent == made.forecasts[0].full
-    assert report_of(talk().conversation, economies=()).forecasts == ()
+def test_without_usage_what_was_spent_is_counted() -> None:
+    """And says that it was not reported. Figures and advice are the same before a forecast is asked for and after."""
+    made, before = (report_of(talk().conversation, economies=each) for each in (("safe",), ()))
+    assert (made.is_reported, before.forecasts) == (False, ())
+    assert made.spent == before.spent
+    assert made.spent.cost > 0
+    after = [each for each in made.advice if not each.is_forecast]
+    assert [each for each in after if each not in before.advice] == []
 
 
 def edited(window: int) -> tuple[SessionReport, Forecast]:

@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from sightline import Budget, Session
 from sightline.log.stores.session_folder import Folder
 from sightline.server.access_token import hash_token
+from sightline.server.app import path_patterns
 from sightline.server.callers import OneToken
 from sightline.server.events import Hub
 from sightline.server.listener import Listener
@@ -52,7 +53,7 @@ class RestServer:
         self.metrics = Metrics(lambda: len(self.sessions.names()))
         routes = Starlette(routes=rest_routes(self.sessions, metrics=self.metrics, **self._options))
         guard = Guard(routes, larger=LARGER, callers=OneToken(hash_token(TOKEN)), **self._guard)
-        app = Measure(guard, self.metrics)
+        app = Measure(guard, self.metrics, path_patterns())
         self.listener = Listener(app, on_stop=self.hub.close)
         serving = asyncio.create_task(self.listener._serve())  # without signals, which are the main thread's
         while not self.listener.started and not serving.done():

@@ -95,6 +95,8 @@ class Tenancy:
 
 def make_mcp(places: Any) -> Any:
     """As the command line makes it."""
-    from sightline.adapters.mcp import create_server, unguarded_app
+    from sightline.cli.serve import mcp_maker
 
-    return unguarded_app(create_server(places))
+    make = mcp_maker()
+    assert make is not None
+    return make(places)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from postgres_server import PostgresServer
+from postgres_server import PostgresServer, add_tenants
 from sightline import Budget, PostgresStores, Session
 from sightline.cli.main import app
 from sightline.log.entries import decode
@@ -25,6 +25,7 @@ class Written:
         self.schema = self.url.partition("schema=")[2]
         self.role = f"backup_{self.schema}"  # roles belong to all databases of a server
         self.logs: dict[tuple[str, str], list[bytes]] = {}
+        add_tenants(self.url, "acme")
         for tenant in ("default", "acme"):
             with closing(self.stores(tenant)) as stores:
                 for number in range(2):

@@ -17,6 +17,7 @@ from sightline.log.stores.postgres import PostgresStore
 from sightline.server.access_token import hash_token
 from sightline.server.app import create_app
 from sightline.server.config import Config
+from sightline.server.work import INDEX, Job, LocalWork
 
 SHOWN = {"x-sightline-token": TOKEN}
 
@@ -38,6 +39,13 @@ def claude_log(file: Path, *questions: str) -> Path:
     return file
 
 
+class Wanted(LocalWork):
+    """Notes what is wanted, and does nothing."""
+
+    def want(self, job: Job) -> None:
+        self.jobs = [*getattr(self, "jobs", []), job]
+
+
 class Machine:
     """A server on a machine of its own, with files of its own."""
 
@@ -45,9 +53,10 @@ class Machine:
         self.folder, self.log = folder, folder / "logs" / "6b0c.jsonl"
         (folder / "logs").mkdir(parents=True)
         self.stores = stack.enter_context(closing(PostgresStores(url)))
+        self.work = Wanted(lambda _job, _stop: None)
         config = Config(
             folder=folder, root=folder / "home", stores=self.stores, offered=(folder / "logs",), upstreams={},
-            token_hash=hash_token(TOKEN),
+            token_hash=hash_token(TOKEN), work=self.work,
         )  # fmt: skip
         self.app = create_app(config)
         self._server = Server(self.app)
@@ -93,6 +102,7 @@ def test_an_imported_session_is_one_of_the_database(machines: list[Machine]) -> 
     assert one.rows() == [("", "file")]
     [made] = one.finished(one.ask("POST", "imports", 202, json={"path": str(one.log)}))["sessions"]
     assert (made["id"], made["state"]) == ("claude-6b0c", "new")
+    assert one.work.jobs == [Job(INDEX, "claude-6b0c", "default")]  # it is indexed before somebody uses it
     assert (one.rows(), two.rows()) == ([("claude-6b0c", "session")],) * 2
     items = two.ask("GET", "sessions/claude-6b0c/items")["items"]
     assert [item["text"] for item in items] == ["Fix the cart", "Yes."]

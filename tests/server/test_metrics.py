@@ -17,19 +17,21 @@ def value(text: str, series: str) -> float:
 
 
 def test_requests_are_counted_by_pattern_and_status(server: RestServer) -> None:
-    """Many ids make one series; what is unknown makes one, too."""
+    """Many ids make one series; what is unknown makes one, too. What is refused counts as the path that was wanted."""
     for number in range(5):
         server.get(f"/api/sessions/none{number}", 404)
     server.get("/api/sessions/talk")
     server.client.get("/nowhere/at/all")
     server.client.request("BREW", "/api/sessions")
-    server.client.get("/api/sessions", headers={"host": "evil.example"})
+    for path in ("/api/sessions", "/api/sessions/x/items", "/api/none", "/v1/messages", "/inspector/x.js", "/x"):
+        server.client.get(path, headers={"host": "evil.example"})
     text = server.client.get("/metrics").text
     requests = 'sightline_requests_total{method="GET",path="/api/sessions/{id}",status="%d"}'
     assert value(text, requests % 404) == 5
     assert value(text, requests % 200) == 1
     assert value(text, 'sightline_requests_total{method="GET",path="other",status="404"}') == 1
-    assert value(text, 'sightline_requests_total{method="GET",path="other",status="403"}') == 1
+    for path in ("/api/sessions", "/api/sessions/{id}/items", "/api/*", "/v1/messages", "/inspector/", "other"):
+        assert value(text, f'sightline_requests_total{{method="GET",path="{path}",status="403"}}') == 1
     assert "BREW" not in text
     assert value(text, "sightline_open_sessions") == 1
     assert value(text, 'sightline_request_seconds_count{path="/api/sessions/{id}"}') == 6

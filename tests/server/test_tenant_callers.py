@@ -20,7 +20,7 @@ from sightline.server.access_token import hash_token
 from sightline.server.callers import Refusal
 from sightline.server.rest import OPERATIONS
 from sightline.server.tenant_callers import CALLER, TenantCallers
-from sightline.server.tenant_limits import stores_something
+from sightline.server.tenant_limits import TenantLimits, stores_something
 
 LIST = "/api/sessions"
 
@@ -44,12 +44,23 @@ def ids(response: httpx2.Response) -> list[str]:
 
 
 def test_nothing_but_the_token_says_who_it_is(tenancy: Tenancy) -> None:
-    """Neither an address nor a header or a cookie names another tenant."""
+    """Neither an address nor a header or a cookie names another tenant. An address that does is refused, also if
+    there is no such tenant.
+    """
     bolt, stranger = tenancy.client("bolt"), tenancy.client("")
     forged = {"x-sightline-tenant": "acme", "x-tenant": "acme", "cookie": "tenant=acme", "sightline-tenant": "acme",
               "x-forwarded-user": "acme"}  # fmt: skip
-    for path in (LIST, f"{LIST}?tenant=acme", f"{LIST}?project=/tenants/acme", f"{LIST}?schema=public"):
+    for path in (LIST, f"{LIST}?tenant=bolt", f"{LIST}?project=/tenants/acme", f"{LIST}?schema=public"):
         assert set(ids(bolt.get(path, headers=forged))) <= {"of-bolt"}
+    told = {name: bolt.get(f"{LIST}?tenant={name}") for name in ("acme", "typo", "")}
+    assert {each.status_code for each in told.values()} == {404}
+    assert {each.text.replace(repr(name), "X") for name, each in told.items()} == {
+        told["acme"].text.replace("'acme'", "X")
+    }
+    assert told["typo"].json()["error"] == {
+        "type": "unknown_tenant", "message": "this token knows no tenant 'typo'",
+        "what_to_do": "leave tenant= out of the address: the token says whose sessions these are",
+    }  # fmt: skip
     for path in ("/token/acme/api/sessions", "/tenants/acme/api/sessions", "/acme/api/sessions"):
         assert stranger.get(path, headers=forged).status_code == 401
     for wrong in ("", "acme", "sl_acme", f"sl_{'0' * 10}_", OPERATOR, tenancy.tokens["acme"][:-1], "sl_\N{BULLET}",
@@ -252,6 +263,39 @@ def test_too_many_requests_in_a_minute(tenancy: Tenancy) -> None:
     assert tenancy.client("acme").get(LIST).status_code == 200
     trail = [each for each in tenancy.tenants.audit("small") if each.action.startswith("quota")]
     assert [(each.action, each.detail["requests_per_minute"]) for each in trail] == [("quota.requests", 3)]
+
+
+def test_every_refusal_is_in_the_audit_trail(tenancy: Tenancy) -> None:
+    """The first of each token at once, the others by their number, after a time and when the server ends."""
+    tenancy.tenant("small", requests_per_minute=1)
+    texts = [tenancy.tokens["small"], tenancy.tenants.create_token("small")[1]]
+    callers = [found for text in texts if (found := tenancy.tenants.find(token_hash(text)))]
+
+    async def ask(limits: TenantLimits, *counts: int) -> None:
+        for caller, count in zip(callers, counts, strict=True):
+            for _ in range(count):
+                await limits.check(caller, "GET", LIST)
+
+    async def use(seconds: float) -> None:
+        limits = TenantLimits(tenancy.tenants, noted_seconds=seconds)
+        await ask(limits, 1, 0)  # is let in, the first time
+        await ask(limits, 5, 3)
+        if not seconds:
+            while limits._noted:
+                await asyncio.sleep(0)
+        limits.close()
+        limits._threads.shutdown(wait=True)
+
+    for seconds in (3600, 0):
+        asyncio.run(use(seconds))
+    trail = [each for each in tenancy.tenants.audit("small", most=1000) if each.action == "quota.requests"]
+    counted = {
+        caller.token_id: sum(each.detail["refused"] for each in trail if each.token == caller.token_id)
+        for caller in callers
+    }
+    assert list(counted.values()) == [11, 6]
+    kept = [each.detail["refused"] for each in trail if each.token == callers[0].token_id]
+    assert kept[-2:] == [4, 1]  # the newest is first
 
 
 def test_a_tenant_that_is_full(tenancy: Tenancy) -> None:

@@ -224,6 +224,10 @@ async def mcp_answers(url: str, token: str, calls: list[tuple[str, dict[str, Any
             result = await client.call_tool(name, given)
             answers.append("".join(each.text for each in result.content if isinstance(each, TextContent)))
         resources = await client.list_resources()
+        told = [client.instructions or "", *(each.description or "" for each in (await client.list_tools()).tools)]
+        told += [each.title or "" for each in resources.resources]
+        assert "this machine" not in " ".join(told)  # the client's is another one
+        assert "sessions of your team" in told[0]
         return [*answers, " ".join(str(each.uri) for each in resources.resources)]
 
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from tenant_servers import Tenancy
 from test_tenant_isolation import transcript
 
-from postgres_server import PostgresServer
+from postgres_server import PostgresServer, add_tenants
 from sightline import PostgresStores
 from sightline.cli.main import app
 from sightline.errors import BadInput, SessionNotFound, StoreError, Unwritable
@@ -58,6 +58,7 @@ def test_a_name_that_is_given_again_shows_nothing_of_before(tmp_path: Path, post
 def test_a_store_with_the_key_of_another_tenants_session_reads_nothing(postgres: PostgresServer) -> None:
     """Whatever object is mixed up: the key of a session is worth nothing without its tenant."""
     with closing(PostgresStores(postgres.url())) as stores:
+        add_tenants(stores, "one", "two")
         one, two = stores.for_tenant("one"), stores.for_tenant("two")
         with closing(one.create("s")) as store:
             append(store, said("a secret"))

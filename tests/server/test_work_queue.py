@@ -14,7 +14,7 @@ from long_talk import SUMMARY as TEXT
 from long_talk import begin_long, summaries_of
 from test_work import Recorder, wait_for
 
-from postgres_server import PostgresServer, make_old
+from postgres_server import PostgresServer, add_tenants, make_old
 from sightline import PostgresStores, Session
 from sightline.errors import StoreError
 from sightline.log.stores import postgres_removal, tenant_statements
@@ -216,6 +216,7 @@ def test_a_worker_without_a_model_leaves_summaries_to_others(
 
 def test_a_job_runs_as_its_tenant(tmp_path: Path, stores: PostgresStores, start: Start) -> None:
     """Two tenants have sessions of one name: the job of one does not touch the other's."""
+    add_tenants(stores, "red", "blue")
     for tenant in ("red", "blue"):
         begin_long("talk", stores=stores.for_tenant(tenant))
     worker = start(Tasks(tmp_path, stores=stores, model=lambda _: TEXT))

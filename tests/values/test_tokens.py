@@ -1,5 +1,8 @@
 """Counting: exact where the vocabulary is public, the documents' estimate elsewhere, never an error."""
 
+from functools import cache
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +11,8 @@ from sightline.errors import BadInput
 from sightline.values.items import File, Image
 from sightline.values.profiles import PROFILES, call_cost, media_tokens, profile
 from sightline.values.tokens import DEFAULT_ENCODING, ENCODINGS, HUGE, Estimate, counter, encoding_for, estimate_tokens
+
+PIECES = ("<|endoftext|>", "<|im_start|>", "<|", "|>", "<think>", "</s>", "[INST]", "[gMASK]", " word", "\n\n", "中文")
 
 
 @pytest.mark.parametrize(
@@ -33,6 +38,21 @@ def test_no_text_makes_a_counter_fail(text: str) -> None:
     """Any string has a count, surrogates included, and only the empty one has none at all."""
     for counting in (counter(), counter("estimate")):
         assert (counting.count(text) > 0) == bool(text)
+
+
+@cache
+def tokenizer(encoding: str) -> Any:
+    from splintr import Tokenizer
+
+    return Tokenizer.from_pretrained(encoding)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@given(pieces=st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=12))
+def test_nothing_in_a_text_counts_as_a_special_token(encoding: str, pieces: list[str]) -> None:
+    """The count is that of the text as ordinary text, whatever looks like a special token in it."""
+    text = "".join(pieces).encode("utf-8", "replace").decode()
+    assert counter(encoding).count(text) == len(tokenizer(encoding).encode_ordinary(text))
 
 
 def test_a_huge_text_is_sampled_and_rounded_up() -> None:

@@ -47,10 +47,11 @@ _MOST_FOUND, _RESOURCES = 20, 20  # sessions in an answer, and as resources of t
 _MAX_BODY = 4 << 20  # bytes of a request
 _HOW = "search_sessions gives the ids of sessions and items"
 _INSTRUCTIONS = (
-    "Sightline remembers earlier sessions on this machine: Claude Code, Codex and Sightline. When the user speaks of "
-    "earlier work, decisions or errors that are not in this conversation, call search_sessions, then recall or expand "
-    f"on what it finds. {answers.QUOTED}"
+    "Sightline remembers earlier sessions {where}. When the user speaks of earlier work, decisions or errors that are "
+    "not in this conversation, call search_sessions, then recall or expand on what it finds. {quoted}"
 )
+MACHINE = "on this machine (Claude Code, Codex, Sightline)"
+TENANT = "of your team, kept on the server that you are connected to"
 _READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 T = TypeVar("T")
@@ -60,11 +61,11 @@ _Session = Annotated[str, Field(description="the session's id, as search_session
 class _Server(MCPServer[None]):
     """The server. Its list of resources has the newest sessions."""
 
-    def __init__(self, memory: SessionMemory) -> None:
+    def __init__(self, memory: SessionMemory, where: str) -> None:
         self.memory, self._threads = memory, CapacityLimiter(4)
         super().__init__(
-            "sightline", title="Sightline", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING",
-            lifespan=lambda _: self._index_meanwhile(),
+            "sightline", title="Sightline", instructions=_INSTRUCTIONS.format(where=where, quoted=answers.QUOTED),
+            version=__version__, log_level="WARNING", lifespan=lambda _: self._index_meanwhile(),
         )  # fmt: skip
 
     async def call(self, work: Callable[[], T]) -> T:
@@ -102,9 +103,9 @@ class _Server(MCPServer[None]):
             await asyncio.wait([task])
 
 
-def create_server(places: Places) -> MCPServer[Any]:
-    """Return the server over the sessions of these places."""
-    server = _Server(SessionMemory(places))
+def create_server(places: Places, where: str = MACHINE) -> MCPServer[Any]:
+    """Return the server over the sessions of these places. `where` tells the model which sessions these are."""
+    server = _Server(SessionMemory(places), where)
     memory = server.memory
 
     async def answer(work: Callable[[], str], nothing: str = "") -> str:
@@ -121,7 +122,7 @@ def create_server(places: Places) -> MCPServer[Any]:
         return server.tool(description=description, annotations=_READ_ONLY, structured_output=False)
 
     @tool(
-        "Search all earlier sessions on this machine (Claude Code, Codex, Sightline), also those of other projects. "
+        f"Search all earlier sessions {where}, also those of other projects. "
         "Gives the best matching sessions with quoted passages, dates, session ids and item ids. Without words it "
         "lists the newest sessions. What was said in the last ten minutes is not searched."
     )
@@ -169,7 +170,7 @@ def create_server(places: Places) -> MCPServer[Any]:
     async def context_report(session: _Session) -> str:
         return await answer(partial(memory.report, session))
 
-    @server.resource("sightline://sessions", mime_type="application/json", title="Sessions of this machine",
+    @server.resource("sightline://sessions", mime_type="application/json", title="Sessions",
                      description="The newest sessions: id, source, title, project, day")  # fmt: skip
     async def sessions() -> str:
         rows = await server.call(lambda: memory.listed(Wanted(limit=MOST_LISTED)))

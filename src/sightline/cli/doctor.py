@@ -190,11 +190,12 @@ def _facts(check: Check, words: Phrases) -> dict[str, object]:
 
 
 def _print(out: Console, words: Phrases, found: Sequence[Check], broken: int) -> None:
-    columns = (Column(words("state"), 6), Column(words("checked"), 14), Column(words("finding")))
+    columns = (Column(words("state"), 6), Column(words("checked"), 14), Column(words("finding"), whole=True))
     rows: list[tuple[Text | str, ...]] = []
     for check in found:
         style = _STYLES[check.state]
-        said = first_words(words(check.found, **check.facts), 400)
+        found_text = words(check.found, **check.facts)
+        said = first_words(found_text, len(found_text))
         rows.append((Text(words(check.state), style=style), words(f"check {check.name}"), said))
         if check.advice:
             advice = printable(words(check.advice, **check.facts))

@@ -20,6 +20,7 @@ from sightline.cli.render import (
     printable,
     progress,
 )
+from sightline.cli.worker import want_indexes
 from sightline.errors import BadInput
 from sightline.imports.conversation import Use
 from sightline.imports.detection import AUTO, conversations
@@ -73,6 +74,7 @@ def import_(
         if not as_json:
             for each in done[before:]:
                 _print_imported(here.words, each)
+    want_indexes(here.stores, [each.session for each in done if each.state != "unchanged"])
     if as_json:
         print_json({
             "imported": [each._asdict() for each in done],

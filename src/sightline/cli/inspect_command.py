@@ -13,16 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
+from sightline.cli.addresses import page_address
 from sightline.cli.options import STORE, Place, place, shared_options
 from sightline.cli.render import error_console, print_text
-from sightline.cli.serve import PORT, announce_token, make_listener, page_address, running
+from sightline.cli.replay_source import given_price
+from sightline.cli.serve import PORT, announce_token, make_listener, running
 from sightline.errors import BadInput, SightlineError
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
     from sightline.server.access_token import Token
     from sightline.server.config import Config
+    from sightline.server.sign_in import SignIn
 
 SAMPLE_WINDOW, SAMPLE_OUTPUT = 16_000, 1_000  # tokens: small enough that the samples have something to shorten
 
@@ -35,6 +39,8 @@ SAMPLE_WINDOW, SAMPLE_OUTPUT = 16_000, 1_000  # tokens: small enough that the sa
 @click.option("--port", type=click.IntRange(0, 65535), help=f"0: a free one.  [default: {PORT}, or a free one]")
 @click.option("--no-browser", is_flag=True, help="Print the address only.")
 @click.option("--model", "model_name", metavar="NAME", help="The model of the chat.  [default: that of sightline chat]")
+@click.option("--price", metavar="IN/OUT/CACHED", help="Prices of a million tokens, or a model's name, for all "
+              "sessions.  [default: those that are known]")  # fmt: skip
 @click.option("--samples", is_flag=True, help="Also show the sample sessions that come with Sightline.")
 @click.option("--chat", "with_chat", is_flag=True, help="Chat in this terminal meanwhile; leaving the chat ends both.")
 @shared_options(hidden=True)
@@ -44,6 +50,7 @@ def inspect(
     port: int | None,
     no_browser: bool,
     model_name: str | None,
+    price: str | None,
     samples: bool,
     with_chat: bool,
 ) -> None:
@@ -58,23 +65,29 @@ def inspect(
       sightline inspect ~/Downloads/session.jsonl
       sightline inspect --samples --no-browser
     """
+    from sightline.server.sign_in import SignIn
+
     here = place()
     if samples:
         keep_samples(here)
     token = announce_token(here, host)
-    config = _config(here, host, files, token.hashed)
+    sign_in = SignIn(token.text) if token.text else None
+    config = replace(_config(here, host, files, token.hashed), sign_in=sign_in)
+    if price is not None:
+        given = given_price(price, "")
+        config = replace(config, price_of=lambda _model: given)
     chosen = port if port is not None else _free_port(host)
     model = _find_model(here, model_name)
     opens = not no_browser and _has_browser()
     listener, _ = make_listener(config, chosen, model)
     if with_chat:
         with running(listener) as bound:
-            _announce(here, host, bound, token, opens=opens)
+            _announce(here, host, bound, token, opens, sign_in)
             _chat(here)
         return
 
     def announce(bound: int) -> None:
-        _announce(here, host, bound, token, opens=opens)
+        _announce(here, host, bound, token, opens, sign_in)
         if model is None:
             print_text(error_console(), here.words("inspect no model"), "dim")
 
@@ -94,11 +107,15 @@ def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> "
     )  # fmt: skip
 
 
-def _announce(here: Place, host: str, port: int, token: "Token", *, opens: bool) -> None:
-    """Print the address, with the token unless the user has chosen it, and open it if there is a browser."""
-    print_text(error_console(), here.words("inspect at", address=page_address(host, port, token.shown)), "bold")
+def _announce(here: Place, host: str, port: int, token: "Token", opens: bool, sign_in: "SignIn | None") -> None:
+    """Print the address, with the token unless the user has chosen it, and open it if there is a browser.
+
+    The browser is told a code instead, because other accounts can read its command line.
+    """
+    shown = token.shown and f"token={token.shown}"
+    print_text(error_console(), here.words("inspect at", address=page_address(host, port, shown)), "bold")
     if opens:
-        webbrowser.open(page_address(host, port, token.text))
+        webbrowser.open(page_address(host, port, f"code={sign_in.make_code()}" if sign_in is not None else ""))
 
 
 def _free_port(host: str) -> int:

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from sightline import __version__
-from sightline.cli.options import DEBUG, shared_options
+from sightline.cli.error_phrases import error_text
+from sightline.cli.options import DEBUG, place, shared_options
 from sightline.cli.render import print_stderr
 from sightline.errors import SightlineError
 
@@ -65,7 +66,7 @@ class App(click.Group):
         except (SightlineError, OSError) as error:
             if ctx.meta.get(DEBUG) or isinstance(error, BrokenPipeError):
                 raise
-            print_stderr(str(error), "red")
+            print_stderr(error_text(error, place().words.language), "red")
             ctx.exit(1)
 
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sightline.cli.addresses import outer_address
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
-from sightline.cli.serve import announce_token, in_address
+from sightline.cli.serve import announce_token
 from sightline.errors import BadInput
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _serve(here: Place, words: Phrases, host: str, port: int) -> None:
     )
 
     def told(bound: int) -> None:
-        address = f"http://{in_address(host)}:{bound}{HTTP_PATH}"
+        address = f"http://{outer_address(host)}:{bound}{HTTP_PATH}"
         print_text(error_console(), words("at", address=address))
         if token.shown:
             print_text(error_console(), words("token", address=address, token=token.shown))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from sightline.cli.error_phrases import error_text
 from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import BadInput, BadSessionId
 from sightline.files.folders import Folders
@@ -64,7 +65,7 @@ class DatabaseAddress(click.ParamType):  # type: ignore[type-arg]
         try:
             read_address(str(value))
         except BadInput as error:
-            self.fail(str(error), param, ctx)
+            self.fail(error_text(error, place().words.language), param, ctx)
         return value
 
 
@@ -173,7 +174,7 @@ def _database(address: str) -> PlacedStores:
 
 @cache
 def _awaited(address: str) -> PlacedStores:
-    from sightline.log.stores.postgres_database import Unreachable
+    from sightline.log.stores.postgres_errors import Unreachable
 
     try:
         _database(address).sessions()
@@ -241,7 +242,8 @@ _SHARED: dict[str, dict[str, Any]] = {
         "metavar": "URL",
         "type": DatabaseAddress(),
     },
-    "--lang": {"help": "The language of the output.", "type": click.Choice(LANGUAGES)},
+    # Eager: what is wrong with the other options is said in it.
+    "--lang": {"help": "The language of the output.", "type": click.Choice(LANGUAGES), "is_eager": True},
     "--debug": {"help": "Show the traceback of errors.", "is_flag": True},
 }
 

@@ -1,6 +1,6 @@
 """What people see, in English and Chinese: a table of phrases, longer than other files because it is only data.
 
-The library's errors stay English.
+Most of the library's errors stay English; those of a database and its tenants are in `error_phrases`.
 """
 
 from collections.abc import Mapping
@@ -192,9 +192,18 @@ _PHRASES = {
         "being deleted: run `sightline tenant delete` again",
         "正在删除：请再次运行 `sightline tenant delete`",
     ),
-    "tenant had sessions": (
-        "There are sessions of {name} in the database already ({used}): its tokens show them.",
-        "数据库中已有 {name} 的会话（{used}）：其令牌可以看到它们。",
+    "tenant size": (
+        "{value} is no size; write it like 500MB, 10GB, or 0 for no limit",
+        "{value} 不是大小；请写成 500MB、10GB，或 0 表示不限",
+    ),
+    "tenant no change": (
+        "name a limit to change: --requests-per-minute, --max-bytes or --keep-days",
+        "请指明要更改的限额：--requests-per-minute、--max-bytes 或 --keep-days",
+    ),
+    "nobody to ask": ("nobody can be asked here: add --yes", "此处无法询问确认：请加上 --yes"),
+    "store no database": (
+        "name the database: --store postgresql://user@host/name, or SIGHTLINE_STORE",
+        "请指明数据库：--store postgresql://user@host/name 或 SIGHTLINE_STORE",
     ),
     "tenant created": (
         "Tenant {name} is created. `sightline token create {name}` gives out a token.",
@@ -647,6 +656,12 @@ _PHRASES = {
         "Tell your agent: ANTHROPIC_BASE_URL={address} or OPENAI_BASE_URL={address}/v1",
         "告诉你的智能体：ANTHROPIC_BASE_URL={address} 或 OPENAI_BASE_URL={address}/v1",
     ),
+    "serve everywhere": (
+        "It listens at every address of this machine ({host}), here also at 127.0.0.1:{port}; agents behind a load "
+        "balancer or outside a container use that one's address",
+        "它在本机所有地址（{host}）上监听，本机也可用 127.0.0.1:{port}；"
+        "负载均衡器之后或容器之外的智能体请使用相应的外部地址",
+    ),
     "serve port taken": (
         "port {port} is in use; --port 0 takes a free one",
         "端口 {port} 已被占用；--port 0 使用空闲端口",
@@ -676,6 +691,14 @@ _PHRASES = {
         "SIGHTLINE_STORE; a server over files does its own",
         "多个服务器的后台工作需要它们的数据库：--store postgresql://user@host/name，或 SIGHTLINE_STORE；"
         "使用文件的服务器自己完成",
+    ),
+    "worker measured": (
+        "How it is: {address}/metrics, {address}/healthz and {address}/readyz",
+        "运行状况： {address}/metrics 、 {address}/healthz 和 {address}/readyz",
+    ),
+    "worker port taken": (
+        "port {port} is in use; --metrics-port 0 takes a free one",
+        "端口 {port} 已被占用；--metrics-port 0 可使用空闲端口",
     ),
     "worker works": ("Doing background work of {where} (Ctrl-C ends it)", "正在处理 {where} 的后台工作（Ctrl-C 结束）"),
     "serve upstream": (

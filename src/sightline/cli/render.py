@@ -143,6 +143,9 @@ class Column(NamedTuple):
     right: bool = False
     spare: int = 0  # above 0: left out on a narrow screen, the highest first
     style: str = ""
+    whole: bool = (
+        False  # of the last one: nothing is cut off. It goes on below on a terminal, and in the line elsewhere
+    )
 
 
 class Rows:
@@ -160,13 +163,16 @@ class Rows:
 
     def print(self, *cells: str | Text, style: str = "") -> None:
         """Print one row: a cell for every column, also for those that were left out."""
-        line = Text(style=style)
+        line, below = Text(style=style), []
         for cell, column in zip(cells, self._columns, strict=True):
             if column not in self._kept:
                 continue
             text = cell if isinstance(cell, Text) else Text(cell, style=column.style)
             width = column.width or self._last_width
-            fitted = Text(truncate(text.plain, width), style=text.style)
+            shown = truncate(text.plain, width)
+            if column.whole:
+                shown, *below = self._pieces(text.plain, width)
+            fitted = Text(shown, style=text.style)
             blanks = " " * (width - fitted.cell_len)
             line.append(" " * _GAP if line else "")
             line.append(blanks if column.right else "")
@@ -174,6 +180,11 @@ class Rows:
             line.append("" if column.right else blanks)
         line.rstrip()
         self._console.print(line, no_wrap=True, crop=False, overflow="ignore")
+        for piece in below:
+            self.print(*([""] * (len(cells) - 1)), Text(piece, style=text.style), style=style)
+
+    def _pieces(self, text: str, width: int) -> list[str]:
+        return wrap_text(text, width).splitlines() or [""] if self._console.is_terminal else [text]
 
     def print_titles(self) -> None:
         self.print(*(Text(column.title, style="dim") for column in self._columns))

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
+from sightline.cli.addresses import is_every, is_free, outer_address, page_address
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
-from sightline.cli.worker import find_summarizer, make_work, summary_model_option, working
+from sightline.cli.worker import find_summarizer, make_work, operator_token, summary_model_option, working
 from sightline.errors import BadInput
 
 if TYPE_CHECKING:
@@ -119,26 +120,30 @@ def serve(
         raise BadInput(here.words("serve tenants store"))
     if sockets := given_sockets(os.environ):  # opened by systemd: it knows the address
         host, port = sockets[0].getsockname()[:2]
-    token = _operator_token(host, here) if tenants else announce_token(here, host)
+    token = operator_token(host, here) if tenants else announce_token(here, host)
     config = _config(here, host, window, economy, upstreams, token.hashed)
     log_as_json()
     work = make_work(here, jobs, find_summarizer(here, summary_model))
     config = replace(config, stores=here.awaited_database, work=work, summaries=summary_model is not None)
     if port and (own := [each for each in config.upstreams.values() if _is_here(each, port)]):
         raise BadInput(here.words("serve own upstream", address=own[0]))
-    if port and not sockets and not _is_free(host, port):
+    if port and not sockets and not is_free(host, port):
         raise BadInput(here.words("serve port taken", port=port))
     how: dict[str, Any] = {"stop_seconds": finish, "drain_seconds": drain, "sockets": sockets}
     listener = _make_tenants_listener(config, port, **how) if tenants else make_listener(config, port, **how)[0]
     out = error_console()
 
     def announce(bound: int) -> None:
-        address = f"http://{host}:{bound}"
+        address = f"http://{outer_address(host)}:{bound}"
         agents = f"{address}{PATH_PREFIX}TOKEN" if tenants else _for_agents(address, config, token.shown or "TOKEN")
         print_text(out, here.words("serve at", address=address))
+        if is_every(host):
+            print_text(out, here.words("serve everywhere", host=host, port=bound), "dim")
         print_text(out, here.words("serve how", address=agents), "dim")
         shown = "TOKEN" if tenants else token.shown
-        print_text(out, here.words("serve inspector", address=page_address(host, bound, shown)), "dim")
+        print_text(
+            out, here.words("serve inspector", address=page_address(host, bound, shown and f"token={shown}")), "dim"
+        )
         if tenants:
             print_text(out, here.words("serve tenants"), "dim")
         notify("READY=1", os.environ)
@@ -211,38 +216,11 @@ def announce_token(here: Place, host: str) -> "Token":
     return token
 
 
-def page_address(host: str, port: int, token: str = "") -> str:
-    """Return the address of the inspector. The token is behind the #, which a browser sends to nobody."""
-    return f"http://{in_address(host)}:{port}/inspector/{f'#token={token}' if token else ''}"
-
-
-def in_address(host: str) -> str:
-    """Return a host as an address has it; one that means every address is opened by this machine's own."""
-    if host in ("0.0.0.0", "::", ""):
-        return "127.0.0.1"
-    return f"[{host}]" if ":" in host.strip("[]") and not host.startswith("[") else host
-
-
 def _for_agents(address: str, config: "Config", token: str) -> str:
     """Return the address that agents are told: with the token in it, where they need one."""
     from sightline.server.safety import PATH_PREFIX, opens_models
 
     return address if opens_models(config.host, config.upstreams.values()) else f"{address}{PATH_PREFIX}{token}"
-
-
-def _is_free(host: str, port: int) -> bool:
-    """Whether a server can listen there. Another error than a port in use is the server's to tell."""
-    import errno
-    import socket
-
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            tried.bind((host.strip("[]"), port))
-        except OSError as error:
-            return error.errno != errno.EADDRINUSE
-    return True
 
 
 def _is_here(address: str, port: int) -> bool:
@@ -269,29 +247,22 @@ def make_listener(
     return Listener(app, on_stop=app.state.hub.close, host=config.host, port=port, **how), app.state.totals
 
 
-def _operator_token(host: str, here: Place) -> "Token":
-    """Return the token for /metrics and /health: the one that the operator has chosen, or none."""
-    from sightline.server.access_token import TOKEN_VARIABLE, Token, find_token
-
-    return find_token(host, here.home, os.environ) if os.environ.get(TOKEN_VARIABLE, "").strip() else Token("")
-
-
 def _make_tenants_listener(config: "Config", port: int, **how: Any) -> "Listener":
     """Return a server for all tenants of a database, which is not started yet."""
     from sightline.server.listener import Listener
     from sightline.server.tenant_server import create_tenants_app
 
-    app = create_tenants_app(config, make_mcp=_mcp_maker())
+    app = create_tenants_app(config, make_mcp=mcp_maker())
     return Listener(app, on_stop=app.state.end_streams, host=config.host, port=port, **how)
 
 
-def _mcp_maker() -> "MakeMcp | None":
+def mcp_maker() -> "MakeMcp | None":
     """Return what makes an MCP server over the sessions of a tenant; None if its library is not installed."""
     try:
-        from sightline.adapters.mcp import create_server, unguarded_app
+        from sightline.adapters.mcp import TENANT, create_server, unguarded_app
     except ImportError:
         return None
-    return lambda places: unguarded_app(create_server(places))
+    return lambda places: unguarded_app(create_server(places, TENANT))
 
 
 @contextmanager

@@ -344,7 +344,7 @@ def delete(session_id: str, yes: bool, as_json: bool) -> None:
     found = here.find(session_id)
     if not yes:
         if as_json or not sys.stdin.isatty():
-            raise click.UsageError("nobody can be asked here: add --yes")
+            raise click.UsageError(here.words("nobody to ask"))
         if not click.confirm(here.words("really delete", id=found)):
             click.get_current_context().exit(1)
     try:

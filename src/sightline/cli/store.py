@@ -8,6 +8,7 @@ import click
 
 from sightline.cli.options import Place, place, shared_options, with_json
 from sightline.cli.render import console, print_json, print_result, print_text, printable
+from sightline.cli.worker import want_indexes
 from sightline.errors import BadInput, SightlineError
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.postgres_address import is_address
@@ -63,6 +64,7 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
     told = _Told(here, as_json)
     ids = list(wanted) or ours.sessions()
     sessions = [_copy_session(told, ours, theirs, each) for each in reversed(ids)]  # the newest is the newest there too
+    want_indexes(theirs, [str(each["id"]) for each in sessions if each["state"] in ("copied", "grown")])
     code = _copy_code(here, told, ours, theirs, wanted)
     if as_json:
         print_json({"from": ours.where, "to": theirs.where, "sessions": sessions, "code": code})
@@ -143,7 +145,7 @@ def migrate(as_json: bool) -> None:
     here = place()
     stores = here.database  # which makes our own tables
     if not isinstance(stores, PostgresStores):
-        raise BadInput("name the database: --store postgresql://user@host/name, or SIGHTLINE_STORE")
+        raise BadInput(here.words("store no database"))
     stores.database.check_work()
     facts = {"where": stores.where, "version": len(MIGRATIONS)}
     print_result(here.words("store migrated", **facts), facts, as_json=as_json)

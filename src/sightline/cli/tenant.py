@@ -16,7 +16,6 @@ from sightline.cli.render import (
     local_time,
     print_json,
     print_result,
-    print_stderr,
     print_table,
     print_text,
     progress,
@@ -38,7 +37,7 @@ class Size(click.ParamType):  # type: ignore[type-arg]
         if isinstance(value, int):
             return value
         if not (found := _SIZE.fullmatch(str(value).strip())):
-            self.fail(f"{value} is no size; write it like 500MB, 10GB, or 0 for no limit", param, ctx)
+            self.fail(place().words("tenant size", value=value), param, ctx)
         return round(float(found[1]) * _UNITS[found[2].lower()])
 
 
@@ -48,7 +47,7 @@ def database_tenants(here: Place) -> Tenants:
 
     stores = here.stores
     if not isinstance(stores, PostgresStores):
-        raise BadInput("tenants are in a database: name it with --store postgresql://user@host/name or SIGHTLINE_STORE")
+        raise BadInput(here.words("serve tenants store"))
     return Tenants(stores.database)
 
 
@@ -101,10 +100,7 @@ def create(
     here = place()
     tenants = database_tenants(here)
     made = tenants.create(name, limits=Limits(requests_per_minute or 0, max_bytes or 0), keep_days=keep_days or 0)
-    used = tenants.bytes_used(name)
-    if used and not as_json:
-        print_stderr(here.words("tenant had sessions", name=name, used=human_size(used)), "yellow")
-    print_result(here.words("tenant created", name=name), _facts(made, used), as_json=as_json)
+    print_result(here.words("tenant created", name=name), _facts(made, 0), as_json=as_json)
 
 
 @tenant.command("list", short_help="List the tenants, their limits, and what they use.")
@@ -158,7 +154,7 @@ def set_limits(
     here = place()
     tenants = database_tenants(here)
     if requests_per_minute is None and max_bytes is None and keep_days is None:
-        raise click.UsageError("name a limit to change: --requests-per-minute, --max-bytes or --keep-days")
+        raise click.UsageError(here.words("tenant no change"))
     before = tenants.get(name).limits
     limits = Limits(
         before.requests_per_minute if requests_per_minute is None else requests_per_minute,
@@ -188,7 +184,7 @@ def delete(name: str, yes: bool, as_json: bool) -> None:
     tenants = database_tenants(here)
     if not yes:
         if as_json or not sys.stdin.isatty():
-            raise click.UsageError("nobody can be asked here: add --yes")
+            raise click.UsageError(here.words("nobody to ask"))
         used = human_size(tenants.bytes_used(name))
         if not click.confirm(here.words("really delete tenant", name=name, used=used)):
             click.get_current_context().exit(1)

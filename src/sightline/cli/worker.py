@@ -4,20 +4,25 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from sightline.cli.addresses import in_address, is_free
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.render import error_console, print_text
 from sightline.errors import BadInput
+from sightline.log.stores import PlacedStores
 
 if TYPE_CHECKING:
     from sightline.compaction.compactor import Summarizer
+    from sightline.server.access_token import Token
     from sightline.server.work import Work
+
+_LAST_SECONDS = 1.0  # that an answer about the worker has left when it stops
 
 summary_model_option = click.option(
     "--summary-model",
@@ -30,8 +35,19 @@ summary_model_option = click.option(
 @click.command(short_help="Do the background work of servers on one database.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1, 64), help="How many at a time.")
 @summary_model_option
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Answer /metrics, /healthz and /readyz at this port; 0: a free one.  [default: none]",
+)
+@click.option(
+    "--metrics-host",
+    default="127.0.0.1",
+    show_default=True,
+    help="At any other address /metrics needs the token in SIGHTLINE_TOKEN.",
+)
 @shared_options(hidden=True)
-def worker(jobs: int, summary_model: str | None) -> None:
+def worker(jobs: int, summary_model: str | None, metrics_port: int | None, metrics_host: str) -> None:
     """Do the background work of all servers on one database, in a process of its own.
 
     A server does such work itself. With workers, `sightline serve --jobs 0` leaves it to them, so that it takes no time
@@ -42,6 +58,7 @@ def worker(jobs: int, summary_model: str | None) -> None:
     Examples:
       sightline --store postgresql://user@host/name worker
       sightline worker --jobs 4 --summary-model openai/gpt-5-mini
+      sightline worker --metrics-port 9787
     """
     from sightline.server.metrics import log_as_json
 
@@ -51,17 +68,51 @@ def worker(jobs: int, summary_model: str | None) -> None:
     _check_rights(here)
     log_as_json()
     work = make_work(here, jobs, find_summarizer(here, summary_model))
-    with working(work):
+    with working(work), _measured(here, work, metrics_host, metrics_port):
         print_text(error_console(), here.words("worker works", where=here.stores.where))
         with suppress(KeyboardInterrupt):
             threading.Event().wait()
+
+
+@contextmanager
+def _measured(here: Place, work: "Work | None", host: str, port: int | None) -> Iterator[None]:
+    """Answer how the worker is, at this port, while the block runs; None: nobody is answered."""
+    if port is None:
+        yield
+        return
+    from sightline.cli.serve import running
+    from sightline.server.config import Config
+    from sightline.server.listener import Listener
+    from sightline.server.worker_app import create_worker_app
+
+    if port and not is_free(host, port):
+        raise BadInput(here.words("worker port taken", port=port))
+    config = Config(
+        folder=Path(here.project).resolve(), root=Path(here.root) if here.root else None, host=host,
+        stores=here.awaited_database, token_hash=operator_token(host, here).hashed, work=work,
+    )  # fmt: skip
+    listener = Listener(
+        create_worker_app(config), on_stop=lambda: None, host=host, port=port, stop_seconds=_LAST_SECONDS
+    )
+    with running(listener) as bound:
+        address = f"http://{in_address(host)}:{bound}"
+        print_text(error_console(), here.words("worker measured", address=address), "dim")
+        yield
+
+
+def operator_token(host: str, here: Place) -> "Token":
+    """Return the token for /metrics and /health: the one that the operator has chosen, or none."""
+    from sightline.server.access_token import TOKEN_VARIABLE, Token, find_token
+
+    return find_token(host, here.home, os.environ) if os.environ.get(TOKEN_VARIABLE, "").strip() else Token("")
 
 
 def _check_rights(here: Place) -> None:
     """Raise WorkRefused if the database's role may do nothing. A database that is away is waited for later."""
     from sightline.errors import StoreError
     from sightline.log.stores.postgres import PostgresStores
-    from sightline.log.stores.work_schema import WorkRefused, is_installed
+    from sightline.log.stores.postgres_errors import WorkRefused
+    from sightline.log.stores.work_schema import is_installed
 
     if not is_installed() or not isinstance(here.stores, PostgresStores):
         return
@@ -105,6 +156,20 @@ def make_work(here: Place, jobs: int, summarizer: "Summarizer | None") -> "Work 
 
     assert isinstance(stores, PostgresStores)
     return FleetWork(stores.database, tasks, kinds=tasks.kinds, concurrency=jobs)
+
+
+def want_indexes(stores: PlacedStores, sessions: Sequence[str]) -> None:
+    """Have sessions that came into a database indexed by its servers and workers, before somebody uses them."""
+    from sightline.log.stores.postgres import PostgresStores
+    from sightline.log.stores.work_schema import is_installed
+
+    if not sessions or not isinstance(stores, PostgresStores) or not is_installed():
+        return
+    from sightline.server.work import INDEX, Job
+    from sightline.server.work_queue import put_jobs
+
+    tenant = stores.database.address.tenant
+    put_jobs(stores.database, [Job(INDEX, each, tenant) for each in sessions])
 
 
 @contextmanager

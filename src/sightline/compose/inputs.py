@@ -63,6 +63,8 @@ def read_compactions(
     if "summaries" not in reductions:
         return [], [], ""
     timeline, path = journal.timeline, journal.path
+    if not timeline.compactions:
+        return [], [], ""
     active = timeline.compacted(path)
     found = [
         each

@@ -103,6 +103,8 @@ def _ends(timeline: Timeline, left_out: LeftOut) -> tuple[int, int]:
 def renditions_to_log(journal: Journal, plan: Plan, before: Plan | None) -> Iterator[list[RenditionNote]]:
     """Yield the shortened texts that this plan sends for the first time, some for each entry."""
     timeline, reader = journal.timeline, journal.reader
+    if not plan.lods:
+        return
     if plan.extends(before):
         rows = [row for unit in plan.since(before) for row in timeline.rows_of(unit) if row in plan.lods]
     else:
@@ -124,7 +126,7 @@ def renditions_to_log(journal: Journal, plan: Plan, before: Plan | None) -> Iter
 def added_lods(plan: Plan, before: Plan | None) -> dict[str, int]:
     """Return the levels below FULL, by item id, of the units that a plan adds to the one it extends."""
     timeline = plan.timeline
-    rows = [row for unit in plan.since(before) for row in timeline.rows_of(unit)]
+    rows = [row for unit in plan.since(before) for row in timeline.rows_of(unit)] if plan.lods else []
     return {timeline.id(row): int(plan.lods[row]) for row in rows if row in plan.lods}
 
 

@@ -192,11 +192,11 @@ def _assistant_parts(
     reader: Reader, plan: Plan, first: int, calls: Sequence[int], tools: Collection[str]
 ) -> tuple[Part, ...]:
     """Return the parts of an assistant message: its text and its calls in order, each at its own level."""
+    if all(plan.lod(row) is Lod.FULL for row in (first, *calls)):  # opaque blocks all stay or all go
+        return entries.parts_of(reader.entry(first))
     spoken = reader.parts(first, plan.lod(first), tools)
     called = [part for row in calls for part in reader.parts(row, plan.lod(row), tools)]
-    if any(plan.lod(row) is not Lod.FULL for row in (first, *calls)):  # opaque blocks all stay or all go
-        return (*(part for part in spoken if not isinstance(part, Opaque)), *called)
-    return entries.parts_of(reader.entry(first))
+    return (*(part for part in spoken if not isinstance(part, Opaque)), *called)
 
 
 def _window(inputs: ComposeInputs, row: int, reader: Reader) -> Message:

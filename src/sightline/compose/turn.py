@@ -4,7 +4,7 @@
 in that order.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -235,7 +235,7 @@ class Composer:
             self._marks_key, self._marks = key, inputs.read_marks(self.journal.timeline, self.journal.path)
         return self._marks
 
-    def _new_command(self, pinned: Iterable[int], gathered: ComposeInputs, command: str) -> str:
+    def _new_command(self, pinned: Collection[int], gathered: ComposeInputs, command: str) -> str:
         """Return the command that the last payload does not obey: this one, or one that settings, pins or tools give.
 
         A pin counts whoever set it and when. Tools count where a notice names ours and they came or went.
@@ -244,7 +244,7 @@ class Composer:
             return command
         if self._sent_settings != self.journal.settings:
             return "settings changed"
-        if any(map(reduced(sent.plan), pinned)):
+        if pinned and any(map(reduced(sent.plan), pinned)):
             return "command: pin"
         named = sent.plan.marker and offered(sent.tools) != offered(gathered.tools)
         return command or ("tools or system changed" if named else "")

@@ -234,11 +234,11 @@ class Timeline(State, eq=False):
             return [first]
         if self.unit_rows[unit] == 3 and self.partner[first + 1] != NONE:  # one call and its result: the usual case
             return [first, first + 1, self.partner[first + 1]]
-        end, row = len(kind), first + 1
-        while row < end and kind[row] == _CALL and self.unit[row] == unit:
+        end, row, units = len(kind), first + 1, self.unit
+        while row < end and kind[row] == _CALL and units[row] == unit:
             row += 1
-        results = (self.partner[call] for call in range(first + 1, row))
-        return [*range(first, row), *(result for result in results if result != NONE)]
+        results = self.partner[first + 1 : row]
+        return [*range(first, row), *([each for each in results if each != NONE] if NONE in results else results)]
 
     def calls_of(self, row: int) -> range:
         """The rows of the calls that the message of this row makes: they follow it."""

@@ -35,13 +35,16 @@ class Drafts:
 
     def __init__(self, session_id: str, clock: Clock, ids: Ids, where: Place) -> None:
         self._session_id, self._clock, self._ids, self._where = session_id, clock, ids, where
+        self._now = (0, iso(0))  # many entries are made in the same millisecond
 
     def _entry(self, type_: str, message: Body, **fields: Any) -> Entry:
+        if (now := self._clock()) != self._now[0]:
+            self._now = (now, iso(now))
         return Entry(
             uuid=self._ids(),
             parent_uuid=None,
             session_id=self._session_id,
-            timestamp=iso(self._clock()),
+            timestamp=self._now[1],
             type=type_,
             cwd=self._where.cwd,
             git_branch=self._where.git_branch,
@@ -104,7 +107,7 @@ class Drafts:
                 continue
             result = message.parts[0]
             assert isinstance(result, Result)
-            call = _take(pending, by_id.get(result.id, []))
+            call = pending.pop(_take(by_id, result.id), None)
             if call is None and result.id not in answered:
                 call = waiting(result.id)
                 answered.add(result.id)
@@ -144,11 +147,19 @@ class Drafts:
         )
 
 
-def _take(pending: dict[int, PendingCall], made: list[deque[int]]) -> PendingCall | None:
-    """Remove and return a pending call of those of one id: the first one in the newest message that has any."""
-    while made and not made[-1]:
+def _take(by_id: dict[str, list[deque[int]]], call_id: str) -> int:
+    """Remove and return a pending call of this id: the first one in the newest message that has any; 0: there is none.
+
+    Nothing empty stays, because a long list has many calls.
+    """
+    if (made := by_id.get(call_id)) is None:
+        return 0
+    taken = made[-1].popleft()
+    if not made[-1]:
         made.pop()
-    return pending.pop(made[-1].popleft()) if made else None
+    if not made:
+        del by_id[call_id]
+    return taken
 
 
 def _only_call(parts: tuple[Part, ...]) -> Call | None:

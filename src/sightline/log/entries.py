@@ -6,7 +6,7 @@ parent themselves. Readers skip what another version wrote and this one does not
 log is never rewritten.
 """
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -38,21 +38,28 @@ CONVERSATION = frozenset({"user", "assistant", "tool_use", "tool_result"})
 CHAINED = frozenset({"", "recall", BOUNDARY})  # subtypes of `system` that are part of the conversation
 
 
-def _nothing() -> Raw:
+def _nothing() -> str:
     """Return an empty text. As a factory it is written out: the document requires these fields, also where empty."""
-    return Raw(b'""')
+    return ""
 
 
-class Body(Struct, frozen=True, omit_defaults=True):
-    """The message inside an entry. `content` is a JSON string or a list of parts, decoded when it is read."""
+if TYPE_CHECKING:
+    Content: TypeAlias = Raw | str
+else:
+    Content = Raw  # what is read from a log is decoded when it is needed
+"""Parts as an entry has them: JSON, a string or a list of parts. Of an entry that was just made, one text is itself."""
+
+
+class Body(Struct, frozen=True, omit_defaults=True, gc=False):
+    """The message inside an entry."""
 
     role: str
-    content: Raw = field(default_factory=_nothing)
+    content: Content = field(default_factory=_nothing)
     model: str = ""
     usage: Usage | None = None
 
 
-class ToolUse(Struct, frozen=True, omit_defaults=True):
+class ToolUse(Struct, frozen=True, omit_defaults=True, gc=False):
     """A message that is one call, in the form of the ClawdCode document."""
 
     id: str
@@ -61,16 +68,16 @@ class ToolUse(Struct, frozen=True, omit_defaults=True):
     raw: str | None = None
 
 
-class ToolResult(Struct, frozen=True, omit_defaults=True):
+class ToolResult(Struct, frozen=True, omit_defaults=True, gc=False):
     """A tool result in the form of the ClawdCode document."""
 
     id: str
-    output: Raw = field(default_factory=_nothing)
+    output: Content = field(default_factory=_nothing)
     error: str = ""
     name: str = ""
 
 
-class CompactMetadata(Struct, frozen=True, omit_defaults=True, rename="camel"):
+class CompactMetadata(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
     """What a compaction did."""
 
     trigger: str
@@ -79,7 +86,7 @@ class CompactMetadata(Struct, frozen=True, omit_defaults=True, rename="camel"):
     files_included: list[str] | None = None
 
 
-class Entry(Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True):
+class Entry(Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True, gc=False):
     """One line. The fields before `seq` are those of the ClawdCode document; the others are ours."""
 
     uuid: str
@@ -112,7 +119,7 @@ class Entry(Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=Tru
         return _in_conversation(self.type, self.subtype)
 
 
-class Tip(Struct, omit_defaults=True, rename="camel"):
+class Tip(Struct, omit_defaults=True, rename="camel", gc=False):
     """The part of an entry that a writer needs to append after it. Decoding only this is three times as fast."""
 
     uuid: str
@@ -176,17 +183,23 @@ def decode_tip(line: bytes) -> Tip:
     return _tip_decoder.decode(line)
 
 
-def encode_parts(parts: tuple[Part, ...]) -> Raw:
-    """Encode parts for an entry: as a JSON string if they are one text or nothing, otherwise as a list."""
+def encode_parts(parts: tuple[Part, ...]) -> Content:
+    """Encode parts for an entry: one text or nothing is a string, anything else a list in JSON.
+
+    The string is encoded with its line, because the texts of a long list would otherwise be in memory twice.
+    """
     if not parts:
-        return _nothing()
-    value = parts[0].text if len(parts) == 1 and isinstance(parts[0], Text) else parts
-    return Raw(bytes(memoryview(_encoder.encode(value))))  # a copy, because the encoder's bytes have spare room
+        return ""
+    if len(parts) == 1 and isinstance(parts[0], Text):
+        return parts[0].text
+    return Raw(bytes(memoryview(_encoder.encode(parts))))  # a copy, because the encoder's bytes have spare room
 
 
-def decode_parts(raw: Raw) -> tuple[Part, ...]:
+def decode_parts(content: Content) -> tuple[Part, ...]:
     """The inverse of `encode_parts`. Blocks that this version does not know become opaque parts."""
-    data = memoryview(raw)
+    if isinstance(content, str):
+        return (Text(content),) if content else ()
+    data = memoryview(content)
     if not data:
         return ()
     try:

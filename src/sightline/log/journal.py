@@ -233,31 +233,31 @@ class Journal:
         if not (drafts := [*self._pending, *drafts]):
             return []
         end, caught_up = self.store.tips.ends.get(self.branch_name), self._folded == self.store.tips.size
-        measured = [self._measured(draft) for draft in drafts]  # outside the store's lock, because it takes a moment
+        tokens = [self._tokens(draft) for draft in drafts]  # outside the store's lock, because it takes a moment
 
         def make(first: int) -> list[Entry]:
             if if_unchanged and not (caught_up and self.store.tips.ends.get(self.branch_name) == end):
                 raise Conflict(self.branch_name, self.head, self.store.tips.heads.get(self.branch_name))
-            return self._chained(measured, first)
+            return self._chained(drafts, tokens, first)
 
         expected = self.timeline.heads.get(self.branch)
-        placements = self.store.append(make, branch=self.branch_name, expected_head=expected)
+        rows = self._fold_written(self.store.append(make, branch=self.branch_name, expected_head=expected))
         skip = len(self._pending)
         self._pending.clear()
-        return self._fold_written(placements)[skip:]
+        self._cache_if_behind()
+        return rows[skip:]
 
-    def _measured(self, draft: Entry) -> Entry:
-        """The entry with the tokens of its items in full. Everything else is made when it is first needed."""
-        if not draft.in_conversation or draft.subtype == log.BOUNDARY:
-            return draft
-        return replace(draft, tokens=tuple(self.reader.measure(draft)))
+    def _tokens(self, draft: Entry) -> tuple[int, ...]:
+        """The tokens of a draft's items in full. Everything else is made when it is first needed."""
+        is_measured = draft.in_conversation and draft.subtype != log.BOUNDARY
+        return tuple(self.reader.measure(draft)) if is_measured else ()
 
-    def _chained(self, drafts: Sequence[Entry], first: int) -> list[Entry]:
-        """The entries with their parents and seqs, if the first has this seq."""
+    def _chained(self, drafts: Sequence[Entry], tokens: Sequence[tuple[int, ...]], first: int) -> list[Entry]:
+        """The entries with their tokens, parents and seqs, if the first has this seq."""
         entries: list[Entry] = []
-        parent = self.head
-        for seq, draft in enumerate(drafts, start=first):
-            entries.append(replace(draft, parent_uuid=parent, seq=seq, branch=self.branch_name))
+        parent, branch = self.head, self.branch_name
+        for seq, (draft, sizes) in enumerate(zip(drafts, tokens, strict=True), start=first):
+            entries.append(replace(draft, parent_uuid=parent, seq=seq, branch=branch, tokens=sizes or draft.tokens))
             parent = draft.uuid if draft.in_conversation else parent
         return entries
 
@@ -273,7 +273,6 @@ class Journal:
             self._last = span
             self._uncached += span.length
         self._folded = self.store.tips.size
-        self._cache_if_behind()
         return rows
 
     # ------------------------------------------------------------------ branches

@@ -1,7 +1,7 @@
 """How an item looks at a level of detail, and how many tokens it has there."""
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,7 @@ class Reader(EntryReader):
         self._shorter: OrderedDict[int, Shorter] = OrderedDict()  # row → its shortened texts, none of which was sent
         self._constraint_tokens: dict[int, int] = {}
         self.described_calls: dict[int, tuple[object, str]] = {}  # row of a call → what an index line says, and when
+        self.quoted_constraints: dict[Hashable, Any] = {}  # see `EngineNotices`, which makes them
         self._cuts: set[int] = set()  # rows whose summary was made to measure
 
     def _is_described(self, entry: Entry, rows: range) -> bool:
@@ -88,6 +89,8 @@ class Reader(EntryReader):
         item = self.item(row)
         if self.logged(row, lod) is not None:
             return {lod: self._short_tokens(item, self.rendition(row, lod))}
+        if self._is_small(item, full):
+            return {each: NONE for each in (Lod.SUMMARY, Lod.GIST) if self.logged(row, each) is None}
         shorter = self._shorten_row(row)
         summary, gist = self._short_tokens(item, shorter.summary), self._short_tokens(item, shorter.gist)
         if summary >= full:
@@ -96,6 +99,14 @@ class Reader(EntryReader):
             gist = NONE
         made = {Lod.SUMMARY: summary, Lod.GIST: gist}
         return {each: tokens for each, tokens in made.items() if self.logged(row, each) is None}
+
+    def _is_small(self, item: Item, full: int) -> bool:
+        """Whether an item has no lower levels because it is a short text, or a call with few arguments as they came."""
+        from sightline.shorten.levels import SMALLEST, SMALLEST_USER  # a sweep needs it
+
+        call = item.parts[0] if item.kind is Kind.CALL else None
+        tokens = full if isinstance(call, Call) and call.raw is not None else _text_tokens(item, full)
+        return tokens is not None and tokens < (SMALLEST_USER if item.kind is Kind.USER else SMALLEST)
 
     def _read_ahead(self, row: int) -> None:
         """Read the entries around a row at once, if most have no levels: the first sweep of a long log asks for all.
@@ -117,6 +128,8 @@ class Reader(EntryReader):
     def _part_tokens(self, part: Part) -> int:
         count = self.counter.count
         match part:
+            case Text():
+                return count(part.text)
             case Call():
                 return count(part.name) + count(arguments(part))
             case Result():

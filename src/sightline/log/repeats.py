@@ -45,7 +45,7 @@ class Repeats:
                 if lines and again >= _NEARLY_ALL * lines.total():
                     superseded.add(row)
                 else:  # what is superseded itself is no longer shown, so its lines do not count
-                    newer = {**newer, **lines, **{line: max(lines[line], newer[line]) for line in both}}
+                    newer.update({line: n for line, n in lines.items() if n > newer.get(line, 0)})
         return superseded
 
     def _shows_its_subject(self, row: int) -> bool:

@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import count
 from typing import NamedTuple
 
 from sightline.log.columns import BY_RULE
 from sightline.log.journal import Journal
-from sightline.log.laid_down import laid_down
+from sightline.log.laid_down import LaidDown, laid_down
 from sightline.log.recall_frame import speaker, speaks_for_another
 from sightline.plan.view import LeftOut, Notices
 from sightline.shorten import subject_of
@@ -23,6 +24,7 @@ _DASH_TOKENS, _HANDLE_TOKENS = 3, 8  # of a line besides its sentence: without a
 _MARK_TOKENS = 6  # that say that a constraint was revoked
 _SPOKEN = (Kind.USER, Kind.ASSISTANT)
 _LINE = 120  # characters of an index line that say what the unit was about
+_MOST_QUOTED = 4096  # constraints whose lines stay in memory
 _NAMED = 3  # how many items one line names whose constraints do not fit
 
 
@@ -49,7 +51,17 @@ class EngineNotices(Notices):
 
     def __init__(self, journal: Journal, limit: int, *, lists: bool = True) -> None:
         self._journal, self.locale, self._lists, self._limit = journal, journal.reader.locale, lists, limit
-        self._laid_down, self._revoked = laid_down(journal), set[tuple[int, str]]()
+        self._unread, self._read = laid_down(journal), list[LaidDown]()
+        self._searched, self._revoked = self._laid_down(), set[tuple[int, str]]()
+
+    def _laid_down(self) -> Iterator[LaidDown]:
+        """The constraints of the branch, the newest first. However often they are gone through, each is read once."""
+        for at in count():
+            if at == len(self._read) and (more := next(self._unread, None)) is not None:
+                self._read.append(more)
+            if at == len(self._read):
+                return
+            yield self._read[at]
 
     @cached_property
     def preface_limit(self) -> int:  # type: ignore[override]
@@ -57,7 +69,7 @@ class EngineNotices(Notices):
         most = max(int(_PREFACE_SHARE * self._limit), _PREFACE_LEAST)
         beside = _HANDLE_TOKENS if self._expands else _DASH_TOKENS
         needed, last = 0, -1
-        for row, _, revoked in laid_down(self._journal):
+        for row, _, revoked in self._laid_down():
             needed += self._journal.reader.constraint_tokens(row) if row != last else 0
             needed, last = needed + beside + _MARK_TOKENS * revoked, row
             if needed >= most:
@@ -144,7 +156,7 @@ class EngineNotices(Notices):
 
     def _is_revoked(self, row: int, sentence: str) -> bool:
         """Whether a constraint was revoked. Only newer messages are searched for what revokes it."""
-        for each in self._laid_down:  # goes on where it stopped
+        for each in self._searched:  # goes on where it stopped
             if each.revoked:
                 self._revoked.add((each.row, each.sentence))
             if each.row < row:
@@ -184,10 +196,13 @@ class EngineNotices(Notices):
             limit = min(limit, most - (self._with_tokens(says)[1] if says else 0))
         limit -= self._journal.reader.profile.message_tokens
         lines = self._fit_lines(self._hidden_constraints(units, lods), limit) if limit > 0 else []
-        while len(lines) > 1 and self._count("\n".join(lines)) > limit:  # counted together they may be more
-            del lines[1]
-        texts = [text for text in (says, "\n".join(lines)) if text]
-        return self._with_tokens("\n\n".join(texts)) if texts else ("", 0)
+        text, tokens = self._with_tokens("\n".join(lines)) if lines else ("", 0)
+        while len(lines) > 1 and tokens - self._journal.reader.profile.message_tokens > limit:
+            del lines[1]  # counted together they may be more
+            text, tokens = self._with_tokens("\n".join(lines))
+        if not says:
+            return text, tokens
+        return self._with_tokens("\n\n".join(filter(None, (says, text))))
 
     def _hidden_constraints(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[Hidden]:
         """The constraints that these units do not show, each once, the newest first."""
@@ -197,14 +212,16 @@ class EngineNotices(Notices):
         seen = {sentence for row in whole for sentence in reader.constraints(row)}
         shortened = "\n".join(self._shown_text(row, lods) for row in shown if row not in whole)
         digests, by_models = self._summaries(units, lods)
-        for row, sentence, revoked in laid_down(self._journal):
-            digested = say("revoked", self.locale, text=sentence) if revoked else sentence
-            quoted = stands_alone(sentence, shortened) or (
-                stands_alone(digested, digests) and not stands_alone(sentence, by_models)
-            )
-            if sentence not in seen and not quoted:
-                yield Hidden(timeline.id(row), sentence, revoked)
+        for row, sentence, revoked in self._laid_down():
+            if sentence in seen:
+                continue
             seen.add(sentence)
+            digested = say("revoked", self.locale, text=sentence) if revoked else sentence
+            quoted = (bool(shortened) and stands_alone(sentence, shortened)) or (
+                bool(digests) and stands_alone(digested, digests) and not stands_alone(sentence, by_models)
+            )
+            if not quoted:
+                yield Hidden(timeline.id(row), sentence, revoked)
 
     def _summaries(self, units: Collection[int], lods: Mapping[int, Lod]) -> tuple[str, str]:
         """The text of the shown digests, which quote the user, and of all summaries by models, which may misquote.
@@ -246,6 +263,16 @@ class EngineNotices(Notices):
         return self._shortened([line for line in quoted if not line.hidden.revoked], beyond, free)
 
     def _quote(self, hidden: Hidden) -> Quoted:
+        """The lines for a constraint. Kept for the next sweep, which most likely hides the same ones."""
+        made, key = self._journal.reader.quoted_constraints, (hidden, self._expands, self.locale)
+        if key not in made:
+            if len(made) >= _MOST_QUOTED:
+                made.clear()
+            made[key] = self._make_quote(hidden)
+        quoted: Quoted = made[key]
+        return quoted
+
+    def _make_quote(self, hidden: Hidden) -> Quoted:
         from sightline.shorten.rules.short_form import short_form  # a sweep needs it
 
         text = say("revoked", self.locale, text=hidden.sentence) if hidden.revoked else hidden.sentence

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from sightline.plan.plan import Plan
 
 
-_USER = int(Kind.USER)  # columns have plain numbers, which compare faster
+_LOWER = {Lod.FULL: (Lod.SUMMARY, Lod.GIST), Lod.SUMMARY: (Lod.GIST,)}
+_USER, _RECALL = int(Kind.USER), int(Kind.RECALL)  # columns have plain numbers, which compare faster
 
 
 class LeftOut(NamedTuple):
@@ -110,11 +111,11 @@ class View(Struct, frozen=True):
 
     def full_tokens(self, units: Iterable[int]) -> int:
         """Tokens of whole units in full, framing included. Fast, because it does not look at their rows."""
-        full, rows, units = self.timeline.unit_full, self.timeline.unit_rows, [*units]
-        halves = sum([rows[unit] // 2 for unit in units])  # see `framing`
-        messages = sum([rows[unit] for unit in units]) - halves
-        framing = self.profile.message_tokens * messages + self.profile.call_tokens * halves
-        return sum([full[unit] for unit in units]) + framing
+        units = [*units]
+        rows = [*map(self.timeline.unit_rows.__getitem__, units)]
+        halves = sum([count // 2 for count in rows])  # see `framing`
+        framing = self.profile.message_tokens * (sum(rows) - halves) + self.profile.call_tokens * halves
+        return sum(map(self.timeline.unit_full.__getitem__, units)) + framing
 
     def framing(self, unit: int) -> int:
         """Tokens that frame a whole unit. Half of the rows after the first are calls, half are their results."""
@@ -171,6 +172,11 @@ class View(Struct, frozen=True):
         """Whether this item must be shown in full, because it is a system prompt or a caller pinned it."""
         is_note = self.timeline.state[row] & LABELLED  # of the program, at its place in the conversation
         return (self.timeline.kind[row] == Kind.SYSTEM and not is_note) or row in self.pinned
+
+    def lower_levels(self, row: int, lod: Lod) -> list[Lod]:
+        """The levels below this one that an item has and may be shown at, the richest first."""
+        lower = _LOWER[lod] if lod and self.may_shorten(row) else ()
+        return [level for level in lower if self.timeline.short_size(row, level) >= 0]
 
     def may_shorten(self, row: int) -> bool:
         """Whether an item may be shown shortened. A provider wants its own blocks back while their turn is open."""
@@ -241,11 +247,15 @@ def chat_turns(timeline: Timeline, path: Path, units: Collection[int]) -> dict[i
     Where the assistant worked with tools before it answered, the message is a task and no such question.
     """
 
-    def next_unit(unit: int) -> int:
-        later = body_units(timeline, path, timeline.unit_row[unit] + 1)
-        return next((unit for unit in later if timeline.unit_kind(unit) is not Kind.RECALL), -1)
+    kind, branch, first_row = timeline.kind, timeline.branch, timeline.unit_row
 
-    kind, first_row = timeline.kind, timeline.unit_row
+    def next_unit(unit: int) -> int:
+        for later in range(unit + 1, len(first_row)):
+            row = first_row[later]
+            if kind[row] != _RECALL and path.holds(branch[row], row) and body_unit(timeline, later):
+                return later
+        return -1
+
     by_user = [unit for unit in units if kind[first_row[unit]] == _USER]
     turns: dict[int, int] = {}
     for unit in by_user:
@@ -258,5 +268,8 @@ def chat_turns(timeline: Timeline, path: Path, units: Collection[int]) -> dict[i
 
 def complete_units(timeline: Timeline, path: Path, first_row: int = 0, end_row: int | None = None) -> list[int]:
     """The `said_units` that can be sent, because none of their calls waits for a result."""
+    units = said_units(timeline, path, first_row, end_row)
+    if not timeline.open_calls:
+        return units
     pending = {timeline.unit[row] for row in timeline.open_calls}
-    return [unit for unit in said_units(timeline, path, first_row, end_row) if unit not in pending]
+    return [unit for unit in units if unit not in pending]

@@ -33,6 +33,7 @@ _SHORT_CALL = 25  # tokens: the label of its result shows all of such a call
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
 _LEAST_TOKENS = 60  # of a part of an item: with fewer nobody can tell what it is about
 _SPACES = pattern(r"[\W_]+")
+_CALL, _SYSTEM = int(Kind.CALL), int(Kind.SYSTEM)  # columns have plain numbers, which compare faster
 _LABEL_TOKENS = 40  # for the line that says which part of an item a page shows
 
 
@@ -123,7 +124,8 @@ class Recall:
                 self._add_row(row, (), pieces)
             return pieces.note(query)
         found = self._finder.rank(query, _MAX_ROWS, asking, wide=True, least_share=0.0 if asked else _CLEAR)
-        hits = [self._answer(hit) for hit in found.hits]
+        kind = self._journal.timeline.kind
+        hits = [self._answer(hit) if kind[hit.row] == _CALL else hit for hit in found.hits]
         hidden = [hit for hit in hits if among(hit.row) and not self._repeats(query, hit)]
         best = max(hits, key=lambda hit: hit.score, default=None)
         if best and not asked and not among(best.row):
@@ -176,14 +178,14 @@ class Recall:
         return pieces.add(self._sources(row, terms, pieces.tokens_left, whole))
 
     def _answer(self, hit: "Hit") -> "Hit":
-        """Return the result of a short call, which stands before it in any case; else the row itself."""
+        """Return the result of a short call, which stands before it in any case; else the call itself."""
         timeline, row = self._journal.timeline, hit.row
-        is_short = timeline.kind[row] == Kind.CALL and timeline.full[row] <= _SHORT_CALL
-        return hit._replace(row=timeline.partner[row]) if is_short and timeline.partner[row] >= 0 else hit
+        is_answered = timeline.full[row] <= _SHORT_CALL and timeline.partner[row] >= 0
+        return hit._replace(row=timeline.partner[row]) if is_answered else hit
 
     def _repeats(self, query: str, hit: "Hit") -> bool:
         """Return whether a row only asks the same: that is no answer."""
-        if self._journal.timeline.kind[hit.row] != Kind.USER or hit.share < _CLEAR:
+        if hit.share < _CLEAR or self._journal.timeline.kind[hit.row] != Kind.USER:
             return False
         return _SPACES.sub("", self._journal.reader.text(hit.row)).casefold() == _SPACES.sub("", query).casefold()
 
@@ -279,10 +281,10 @@ def shows_all(view: View, plan: Plan) -> bool:
 
 def reduced(plan: Plan) -> Callable[[int], bool]:
     """Return a function that says whether this plan shows a row below FULL, or not at all."""
-    timeline, known = plan.timeline, plan.rows
+    kind, unit, units, lods, known = plan.timeline.kind, plan.timeline.unit, {*plan}, plan.lods, plan.rows
 
     def is_reduced(row: int) -> bool:
-        shown = timeline.kind[row] == Kind.SYSTEM or (timeline.unit[row] in plan and plan.lod(row) is Lod.FULL)
+        shown = kind[row] == _SYSTEM or (unit[row] in units and (row not in lods or plan.lod(row) is Lod.FULL))
         return row < known and not shown
 
     return is_reduced

@@ -14,7 +14,7 @@ from sightline.report.contents import pieces_of, read_again, shares_of
 from sightline.report.forecast import ECONOMIES, forecast, scale_of
 from sightline.report.losses import losses_of
 from sightline.report.talk import Talk
-from sightline.report.values import Forecast, SessionReport, Share, Spent
+from sightline.report.values import SessionReport, Share, Spent
 from sightline.values.items import Role, Usage
 from sightline.values.profiles import PROFILES, Profile
 from sightline.values.settings import Settings
@@ -65,7 +65,7 @@ def _report(
         made = forecast(talk, profile, economy, room, scale, misses, price_of)
         forecasts += [made] if made is not None else []
         tick()
-    spent, is_reported = _spent(talk, profile, price_of, forecasts, shares.kinds)
+    spent, is_reported = _spent(talk, profile, price_of, shares.kinds)
     write = profile.prices.write if spent.written or not is_reported else 1.0
     again = [*read_again(talk, pieces, profile.prices.read, write)]
     lost = [*losses_of(talk, count)]
@@ -105,21 +105,22 @@ def _long_pauses(talk: Talk, profile: Profile) -> dict[int, float]:
     }  # fmt: skip
 
 
-def _spent(
-    talk: Talk, profile: Profile, price_of: PriceOf, forecasts: list[Forecast], kinds: tuple[Share, ...]
-) -> tuple[Spent, bool]:
-    """Return what the calls used: as reported, else the forecast of sending everything; and whether it is reported."""
+def _spent(talk: Talk, profile: Profile, price_of: PriceOf, kinds: tuple[Share, ...]) -> tuple[Spent, bool]:
+    """Return what the calls used: as reported, else as it is counted; and whether it is reported.
+
+    A forecast does not change it: the same advice would have other figures before and after somebody asks for one.
+    """
     reported = spent_on(talk, profile, price_of)
     if reported.calls:
         return reported, True
-    return (forecasts[0].full if forecasts else _counted(talk, profile, kinds)), False
+    return _counted(talk, profile, price_of, kinds), False
 
 
-def _counted(talk: Talk, profile: Profile, kinds: tuple[Share, ...]) -> Spent:
+def _counted(talk: Talk, profile: Profile, price_of: PriceOf, kinds: tuple[Share, ...]) -> Spent:
     """Return what sending everything would use, without a replay: each text is new once, and then in the cache."""
     sent, new = sum(kind.sent for kind in kinds), sum(min(kind.tokens, kind.sent) for kind in kinds)
     output = sum(kind.tokens for kind in kinds if kind.name in ("assistant", "call"))
-    return spent_by(Usage(sent, output, sent - new, new), profile, None, len(talk.answers))
+    return spent_by(Usage(sent, output, sent - new, new), profile, price_of(talk.recording.model), len(talk.answers))
 
 
 def _elsewhere(talk: Talk, spent: Spent) -> int:

@@ -12,9 +12,11 @@ from sightline.server.event_relay import EventRelay, relay_of, tenant_of
 from sightline.server.model_request import FORMATS
 from sightline.server.proxy import Proxy
 from sightline.server.replies import provider_of
+from sightline.server.sign_in import SignIn, sign_in_route
 from sightline.server.totals import Totals
 from sightline.server.turns import Turns
 from sightline.server.upstream import Upstream
+from sightline.server.work import INDEX, Job
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from sightline.server.sessions import OpenSessions
     from sightline.server.uploads import Uploads
 
+MCP_PATH = "/api/mcp"
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 
 
@@ -98,7 +101,15 @@ def guards(config: Config, metrics: "Metrics", callers: "Callers", *, open_model
         Guard, max_body=config.max_body, larger=LARGER, callers=callers, hosts=config.hosts, open_models=open_models,
         any_host=not is_loopback(config.host),
     )  # fmt: skip
-    return [Middleware(Measure, metrics=metrics), guard]
+    return [Middleware(Measure, metrics=metrics, patterns=path_patterns()), guard]
+
+
+def path_patterns() -> dict[str, str]:
+    """Return the paths that there are, and what each is counted as, for requests that are refused."""
+    from sightline.server.rest import OPERATIONS
+
+    own = [*FORMATS, *(operation.path for operation in OPERATIONS), MCP_PATH]
+    return {path: path for path in own} | {"/api/{rest:path}": "/api/*", PREFIX + "{file:path}": PREFIX}
 
 
 def unguarded_app(
@@ -156,10 +167,18 @@ def unguarded_app(
     routes = [
         *more,
         *rest_routes(
-            sessions, metrics=metrics, model=model, apps=apps, offered=config.offered, note=note, uploads=uploads
+            sessions,
+            metrics=metrics,
+            model=model,
+            apps=apps,
+            offered=config.offered,
+            note=note,
+            uploads=uploads,
+            want_index=_index_wanter(config),
+            price_of=config.price_of,
         ),
         *(Route(path, call_model, methods=["POST"]) for path in FORMATS),
-        page_route(),
+        *page_routes(config.sign_in),
         Route("/{path:path}", pass_on, methods=_METHODS),  # Claude Code begins with HEAD /
     ]
     app = Starlette(routes=routes, lifespan=lifespan)
@@ -168,8 +187,16 @@ def unguarded_app(
     return app
 
 
-def page_route() -> "Route":
-    """Return the route of the inspector's pages."""
+def _index_wanter(config: Config) -> "Callable[[str], None] | None":
+    """Return what has a session of the database indexed in the background. In files nobody else would find it."""
+    work, tenant = config.work, tenant_of(config.stores)
+    if work is None or not tenant:
+        return None
+    return lambda session_id: work.want(Job(INDEX, session_id, tenant))
+
+
+def page_routes(sign_in: SignIn | None = None) -> "list[Route]":
+    """Return the routes of the inspector's pages, and of the codes that they exchange; without any, none is right."""
     from starlette.routing import Route
 
     from sightline.server.metrics import PATH_PATTERN
@@ -178,4 +205,4 @@ def page_route() -> "Route":
         request.scope[PATH_PATTERN] = PREFIX
         return await give_page(request)
 
-    return Route(PREFIX + "{file:path}", show_page, methods=["GET"])
+    return [sign_in_route(sign_in or SignIn("")), Route(PREFIX + "{file:path}", show_page, methods=["GET"])]

@@ -6,7 +6,10 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from sightline.agent.models.catalog import PLACES
+from sightline.agent.models.catalog import price_of as known_price
 from sightline.log.stores import PlacedStores
+from sightline.report.cache import PriceOf
+from sightline.server.sign_in import SignIn
 from sightline.server.work import Work
 
 MAX_BODY = 64 * 1024 * 1024  # bytes: providers take 32 MB
@@ -39,6 +42,8 @@ class Config(Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()  # names of this server besides loopback's
     token_hash: str = ""  # of the token that callers must show (see `safety`); empty: nothing below /api is answered.
     # Where callers are tenants: of the operator's token, for /metrics and /health
+    sign_in: SignIn | None = None  # gives the token to a browser that we open
+    price_of: PriceOf = known_price  # what a model costs, for those who look at sessions
     everywhere: bool = False  # sessions of all projects are shown, and recordings of other agents are offered
     offered: tuple[Path, ...] = ()  # files and folders whose recordings are offered
     max_body: int = MAX_BODY

@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from sightline.agent.models import Price
 from sightline.agent.models.catalog import price_of
-from sightline.report.cache import money_of
+from sightline.report.cache import PriceOf, money_of
 from sightline.values.items import Usage
 from sightline.values.profiles import Prices, Profile, divided_cost
 
 _NEARLY = 1e-6  # tokens: sums of shares are not exact
 
 
-def cost_of(usages: Mapping[str, Usage]) -> float | None:
+def cost_of(usages: Mapping[str, Usage], price_of: PriceOf = price_of) -> float | None:
     """Return what was used, by model, in dollars; None if nothing was, or a price is not known."""
     total = 0.0
     for model, used in usages.items():

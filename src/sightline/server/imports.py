@@ -41,8 +41,9 @@ class _Upload(NamedTuple):
 class Imports:
     """The imports of a server. For one event loop."""
 
-    def __init__(self, files: ImportedFiles, hub: Hub) -> None:
-        self._files, self._hub = files, hub
+    def __init__(self, files: ImportedFiles, hub: Hub, want_index: Callable[[str], None] | None = None) -> None:
+        """`want_index` is called with each session that got something, so that it is indexed before it is used."""
+        self._files, self._hub, self._want_index = files, hub, want_index
         self._known: dict[str, ImportFacts] = {}  # in the order in which they were begun
         self._is_closed = False
         self._turn = asyncio.Lock()  # one at a time: each reads and writes much
@@ -116,6 +117,10 @@ class Imports:
                 )
             sessions = [self._described(each) for each in done.imported]
             self._change(import_id, "done", 1.0, sessions, done.refused)
+            if self._want_index is not None:
+                for imported in done.imported:
+                    if imported.state != "unchanged":
+                        self._want_index(imported.session)
             for each in sessions:
                 if each.state == "new":  # other servers of the database list it, too
                     self._hub.publish(Event("session_created", each.id))

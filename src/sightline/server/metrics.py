@@ -7,8 +7,9 @@ id would be a time series of its own.
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -133,11 +134,15 @@ class _WorkCollector(Collector):
 class Measure:
     """An ASGI middleware that counts and logs each request, once its answer has ended.
 
-    It goes around the `Guard`, so that refusals are counted too.
+    It goes around the `Guard`, so that refusals are counted too. No handler says which pattern these have, so they are
+    looked for among `patterns`: paths as routes have them, and what each is counted as.
     """
 
-    def __init__(self, app: "ASGIApp", metrics: Metrics) -> None:
+    def __init__(self, app: "ASGIApp", metrics: Metrics, patterns: Mapping[str, str] = MappingProxyType({})) -> None:
+        from starlette.routing import compile_path
+
         self._app, self._metrics = app, metrics
+        self._patterns = [(compile_path(path)[0], counted) for path, counted in patterns.items()]
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Pass a request on, and note how it ended."""
@@ -155,11 +160,15 @@ class Measure:
         try:
             await self._app(scope, receive, noted)
         finally:
-            seconds, path = time.perf_counter() - begun, scope.get(PATH_PATTERN, "other")
+            seconds, path = time.perf_counter() - begun, scope.get(PATH_PATTERN) or self._pattern(scope["path"])
             self._metrics.request(scope["method"], path, status, seconds)
             facts = {"method": scope["method"], "path": path, "status": status, "seconds": round(seconds, 4)}
             is_probe = path in _PROBES and status == 200  # every second or so, from several sides
             logger.log(logging.DEBUG if is_probe else logging.INFO, "request", extra=facts)
+
+    def _pattern(self, path: str) -> str:
+        """Return what a path is counted as that no handler has seen. However many are tried, there are few of these."""
+        return next((counted for regex, counted in self._patterns if regex.match(path)), "other")
 
 
 # ---------------------------------------------------------------------- logs

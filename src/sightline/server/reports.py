@@ -6,9 +6,11 @@ from contextlib import closing
 from functools import partial
 from hashlib import blake2b, file_digest
 
+from sightline.agent.models.catalog import price_of as known_price
 from sightline.log.stores import Stores
 from sightline.log.stores.session_folder import Folder
 from sightline.replay.places import Place
+from sightline.report.cache import PriceOf
 from sightline.report.forecast import ECONOMIES
 from sightline.report.session_report import report_of
 from sightline.report.talk import conversation_of
@@ -27,7 +29,8 @@ class _Stopped(Exception):
 class Reports:
     """Reports by session, branch and content. For one event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, price_of: PriceOf = known_price) -> None:
+        self._price_of = price_of
         self._made: dict[Hashable, SessionReport] = {}
         self._tasks: dict[Hashable, asyncio.Task[SessionReport]] = {}
         self._room = asyncio.Semaphore(_AT_ONCE)
@@ -60,7 +63,9 @@ class Reports:
         try:
             async with self._room:
                 self._check()
-                made = await asyncio.to_thread(_read, place.stores, session_id, branch, forecast, self._check)
+                made = await asyncio.to_thread(
+                    _read, place.stores, session_id, branch, forecast, self._check, self._price_of
+                )
             while len(self._made) >= _KEPT:
                 del self._made[next(iter(self._made))]
             self._made[key] = made
@@ -76,11 +81,11 @@ class Reports:
 
 
 def _read(
-    stores: Stores, session_id: str, branch: str, forecast: bool, tick: Callable[[], None]
+    stores: Stores, session_id: str, branch: str, forecast: bool, tick: Callable[[], None], price_of: PriceOf
 ) -> SessionReport:  # fmt: skip
     with closing(stores.open(session_id)) as store:
         found = conversation_of(store, branch)
-        return report_of(found, economies=ECONOMIES if forecast else (), tick=tick)
+        return report_of(found, economies=ECONOMIES if forecast else (), tick=tick, price_of=price_of)
 
 
 def content_of(stores: Stores, session_id: str) -> str:

@@ -11,7 +11,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from sightline import __version__
+from sightline.agent.models.catalog import price_of as known_price
 from sightline.apps.registry import SHIPPED
+from sightline.report.cache import PriceOf
 from sightline.server import rest_call_values as calls
 from sightline.server import rest_calls, rest_chat, rest_items, rest_list, rest_report, rest_sessions, rest_timeline
 from sightline.server import rest_list_values as lists
@@ -249,26 +251,29 @@ def rest_routes(
     note: Callable[[Request, str, str], Awaitable[None]] | None = None,
     operations: Sequence[Operation] = OPERATIONS,
     uploads: Uploads | None = None,
+    want_index: Callable[[str], None] | None = None,
+    price_of: PriceOf = known_price,
 ) -> list[BaseRoute]:
     """Return the routes of the REST interface over these sessions. Events are those of `sessions.hub`.
 
     `model` answers `interact`; `apps` may run here for windows that a session has; recordings in the files and folders
     `offered` may be imported. `note` gets what was done, of operations that are to be `noted`, and the session or
     import. `operations`: those that there are. `uploads`: which files may be sent; the caller closes its room.
+    `want_index` is called with each session that was imported. `price_of` says what models cost.
     """
     counts = metrics or Metrics(lambda: len(sessions.names()))
-    listing = SessionList(sessions, offered)
-    imports = Imports(listing.catalog.imported, sessions.hub)
+    listing = SessionList(sessions, offered, price_of)
+    imports = Imports(listing.catalog.imported, sessions.hub, want_index)
     sessions.on_close(listing.close)
     if uploads is None:
         uploads = Uploads()
         sessions.on_close(partial(asyncio.to_thread, uploads.room.close))
     sessions.on_close(imports.close)
-    reports = Reports()
+    reports = Reports(price_of)
     sessions.on_close(reports.close)
     server = Served(
         sessions, sessions.hub, counts, model, frozenset(apps), set(), listing, imports, reports,
-        Readiness(sessions.stores), uploads, note,
+        Readiness(sessions.stores), uploads, price_of, note,
     )  # fmt: skip
     by_path: dict[str, list[Operation]] = {}
     for operation in operations:

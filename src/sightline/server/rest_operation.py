@@ -23,6 +23,7 @@ from sightline.values.decoders import convert, decode_json
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
+    from sightline.report.cache import PriceOf
     from sightline.server.imports import Imports
     from sightline.server.readiness import Readiness
     from sightline.server.reports import Reports
@@ -70,6 +71,7 @@ class Served(NamedTuple):
     reports: "Reports"
     readiness: "Readiness"
     uploads: "Uploads"
+    price_of: "PriceOf"  # of a model
     note: "Callable[[Request, str, str], Awaitable[None]] | None" = None  # is told what was done, and to what
 
 

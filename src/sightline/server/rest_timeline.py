@@ -3,11 +3,12 @@
 import asyncio
 from typing import Any
 
-from sightline.agent.models.catalog import price_of, window_of
+from sightline.agent.models import Price
+from sightline.agent.models.catalog import window_of
 from sightline.agent.usage import price_input
 from sightline.replay.replay import OUTPUT
 from sightline.replay.token_tree import token_tree
-from sightline.report.cache import money_of, new_prices
+from sightline.report.cache import PriceOf, money_of, new_prices
 from sightline.server.costs import PartCost, PromptCost
 from sightline.server.rest_call_values import (
     CallDetails,
@@ -49,7 +50,8 @@ async def get_timeline(asked: Asked) -> Timeline:
         def read() -> Timeline:
             rows, total = call_rows(session.session, query.start, query.limit, query.every)
             end = query.start + len(rows) * query.every
-            return Timeline(list(map(timeline_call, rows)), total, end if rows and end < total else None)
+            calls = [timeline_call(row, asked.server.price_of) for row in rows]
+            return Timeline(calls, total, end if rows and end < total else None)
 
         return await asyncio.to_thread(read)
 
@@ -63,7 +65,7 @@ async def list_calls(asked: Asked) -> CallPage:
         return CallPage(list(map(call_facts, rows)), total, end if rows and end < total else None)
 
 
-def timeline_call(row: CallRow) -> TimelineCall:
+def timeline_call(row: CallRow, price_of: PriceOf) -> TimelineCall:
     """Describe a call by what its context held."""
     limit, limit_from = row.limit, "budget" if row.limit is not None else ""
     if limit is None and (window := window_of(row.model)):
@@ -127,10 +129,10 @@ async def get_call(asked: Asked) -> CallDetails:
     """Return one call, item by item, made again from the log."""
     query: CallQuery = asked.query
     async with asked.session() as session:
-        return await asyncio.to_thread(_read_call, session.session, asked.path["call"], query)
+        return await asyncio.to_thread(_read_call, session.session, asked.path["call"], query, asked.server.price_of)
 
 
-def _read_call(session: Session, name: str, query: CallQuery) -> CallDetails:
+def _read_call(session: Session, name: str, query: CallQuery, price_of: PriceOf) -> CallDetails:
     _, calls = call_rows(session, 0, 0)
     if name == LAST and not calls:
         return CallDetails(wire=_wire(session))
@@ -139,15 +141,15 @@ def _read_call(session: Session, name: str, query: CallQuery) -> CallDetails:
     row = _row(session, number)
     change = None
     if number > 1:
-        change = _change(session, _contents(session, number - 1), found, row)
+        change = _change(session, _contents(session, number - 1), found, row, price_of(row.model))
     end = query.start + query.limit
-    costs = _costs(session, found, row)
+    costs = _costs(session, found, row, price_of(row.model))
     picked = zip(found.lines[query.start : end], costs.lines[query.start : end], strict=True)
     lines = [_line(found, line, cost, whole=query.text == "full") for line, cost in picked]
     receipt = call_facts(row)
     sent = found.payload if row.composed else None  # of others no more is read than is shown
     return CallDetails(
-        call=timeline_call(row),
+        call=timeline_call(row, price_of),
         calls=calls,
         receipt=receipt,
         same=sent.hash == receipt.hash if sent is not None else None,
@@ -157,7 +159,7 @@ def _read_call(session: Session, name: str, query: CallQuery) -> CallDetails:
         preface=sent.plan.preface if sent is not None else "",
         marker=sent.plan.marker if sent is not None else "",
         change=change,
-        costs=_cost_parts(row, costs),
+        costs=_cost_parts(row, costs, price_of(row.model)),
         lines=lines,
         total=len(found.lines),
         next=end if end < len(found.lines) else None,
@@ -168,10 +170,10 @@ async def compare_calls(asked: Asked) -> CallDifference:
     """Return what differs between two calls."""
     one, other = call_number(asked.path["call"]), call_number(asked.path["other"])
     async with asked.session() as session:
-        return await asyncio.to_thread(_compare, session.session, one, other)
+        return await asyncio.to_thread(_compare, session.session, one, other, asked.server.price_of)
 
 
-def _compare(session: Session, one: int, other: int) -> CallDifference:
+def _compare(session: Session, one: int, other: int, price_of: PriceOf) -> CallDifference:
     a, b = _contents(session, one), _contents(session, other)
     row_a, row_b = _row(session, one), _row(session, other)
     found = contents.compare(a, b)
@@ -180,11 +182,11 @@ def _compare(session: Session, one: int, other: int) -> CallDifference:
         for x, y in found.changed[:_MOST]
     ]
     return CallDifference(
-        a=timeline_call(row_a),
-        b=timeline_call(row_b),
-        first=_change(session, a, b, row_b),
-        added=_some_lines(session, b, row_b, found.added),
-        removed=_some_lines(session, a, row_a, found.removed),
+        a=timeline_call(row_a, price_of),
+        b=timeline_call(row_b, price_of),
+        first=_change(session, a, b, row_b, price_of(row_b.model)),
+        added=_some_lines(_costs(session, b, row_b, price_of(row_b.model)), b, found.added),
+        removed=_some_lines(_costs(session, a, row_a, price_of(row_a.model)), a, found.removed),
         changed=changed,
         same=found.same,
         added_total=len(found.added),
@@ -217,13 +219,13 @@ def _wire(session: Session) -> str:
 
 
 def _change(
-    session: Session, one: contents.CallContents, other: contents.CallContents, row: CallRow
+    session: Session, one: contents.CallContents, other: contents.CallContents, row: CallRow, price: Price | None
 ) -> ChangeFacts | None:
     found = other.change_since(one, _wire(session))
     if found is None:
         return None
     writes = row.usage is None or bool(row.usage.written_tokens)
-    relative, money = new_prices(profile(session.settings.profile), price_of(row.model), writes=writes)
+    relative, money = new_prices(profile(session.settings.profile), price, writes=writes)
     return ChangeFacts(
         block=found.block,
         byte=found.byte,
@@ -239,23 +241,23 @@ def _change(
     )
 
 
-def _costs(session: Session, found: contents.CallContents, row: CallRow) -> PromptCost:
+def _costs(session: Session, found: contents.CallContents, row: CallRow, price: Price | None) -> PromptCost:
     sizes = [line.framed for line in found.lines]
-    return PromptCost(_used(row), sizes, profile(session.settings.profile), price_of(row.model))
+    return PromptCost(_used(row), sizes, profile(session.settings.profile), price)
 
 
-def _cost_parts(row: CallRow, costs: PromptCost) -> list[CostPart]:
-    price, relative = price_of(row.model), float(row.output * OUTPUT)
+def _cost_parts(row: CallRow, costs: PromptCost, price: Price | None) -> list[CostPart]:
+    relative = float(row.output * OUTPUT)
     answer = PartCost(row.output, False, relative, None if price is None else row.output * price.output / 1_000_000)
     parts = {"items": costs.logged, "unlogged": costs.unlogged, "answer": answer}
     return [CostPart(name, part.tokens, round(part.relative, 3), part.money) for name, part in parts.items()]
 
 
 def _some_lines(
-    session: Session, found: contents.CallContents, row: CallRow, wanted: list[contents.ContentLine]
+    costs: PromptCost, found: contents.CallContents, wanted: list[contents.ContentLine]
 ) -> list[ContentLine]:
     keys = {line.key for line in wanted[:_MOST]}
-    every = zip(found.lines, _costs(session, found, row).lines, strict=True)
+    every = zip(found.lines, costs.lines, strict=True)
     return [_line(found, line, cost, whole=False) for line, cost in every if line.key in keys]
 
 

@@ -20,7 +20,8 @@ On a loopback address a token is made at each start, and the paths of the proxy 
 own key, and the server adds none. Where it would add one, because an upstream's address has a user or a password in it,
 and at any other address, the paths of the proxy need the token too.
 
-`/healthz`, `/readyz` and the inspector's pages need no token: they say nothing about sessions. Bodies have a limit,
+`/healthz`, `/readyz` and the inspector's pages need no token: they say nothing about sessions. Neither does the path
+where a page that we opened exchanges a code for it (see `sign_in`). Bodies have a limit,
 also those that do not say how long they are, and may not stop coming. Who sends a model's request and is not let in
 gets an error of the provider's shape.
 """
@@ -40,6 +41,7 @@ from sightline.inspector.pages import PREFIX
 from sightline.server.access_token import is_loopback
 from sightline.server.callers import OWN_PATHS, Callers, Refusal
 from sightline.server.replies import error_body, provider_of
+from sightline.server.sign_in import SIGN_IN
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -165,7 +167,7 @@ class Guard:
         """Whether a request needs no token."""
         if scope["path"].startswith(_API):
             return False
-        return self._opens_models or scope["path"] in OPEN_PATHS or _is_page(scope)
+        return self._opens_models or scope["path"] in (*OPEN_PATHS, SIGN_IN) or _is_page(scope)
 
     def _limit(self, scope: "Scope") -> int:
         return self._larger.get(scope["path"], self._max_body)

@@ -2,11 +2,14 @@
 
 import asyncio
 import time
+from functools import partial
 from pathlib import Path
 
+from sightline.agent.models.catalog import price_of as known_price
 from sightline.log.branches import branch_label
 from sightline.replay.listed_sessions import Listed, Wanted
 from sightline.replay.session_catalog import SessionCatalog
+from sightline.report.cache import PriceOf
 from sightline.server.costs import cost_of
 from sightline.server.events import Event
 from sightline.server.rest_list_values import SessionFacts, SessionPage, SessionsQuery
@@ -27,9 +30,9 @@ def _changed(file: str) -> float | None:
 class SessionList:
     """Lists sessions and files. For one event loop."""
 
-    def __init__(self, sessions: OpenSessions, offered: tuple[Path, ...] = ()) -> None:
+    def __init__(self, sessions: OpenSessions, offered: tuple[Path, ...] = (), price_of: PriceOf = known_price) -> None:
         self._sessions = sessions
-        self.catalog = SessionCatalog(sessions.places, offered, cost_of)
+        self.catalog = SessionCatalog(sessions.places, offered, partial(cost_of, price_of=price_of))
         self._counting: asyncio.Task[None] | None = None
         self._begun = time.time()
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import parse_qs
 
 from sightline.errors import StoreError
 from sightline.log.stores.tenants import NOTICE_SECONDS, Caller, Tenants, token_hash
@@ -32,6 +33,7 @@ _MOST_WAITING = 500  # wrong tokens that wait for the database
 _MOST_SHOWN = 3  # tokens in one request
 _BEGINNING, _LONGEST = "sl_", 200  # of every token that `Tenants.create_token` makes; characters at most
 _RETRY_SECONDS = 2
+_API = "/api/"
 
 _NO_TOKEN = Refusal(
     401, "no_token", "this server needs a token of a tenant",
@@ -66,6 +68,23 @@ def _declared(scope: "Scope") -> int:
     """Return how many bytes a request says that its body has; 0: it does not say."""
     lengths = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
     return int(lengths[0][:20]) if lengths and lengths[0].isdigit() else 0
+
+
+def _check_named(scope: "Scope", caller: Caller) -> Refusal | None:
+    """Refuse a request to us that names another tenant than its token's: it would be answered with the wrong sessions.
+
+    The answer is the same whether there is such a tenant or not.
+    """
+    if not scope["path"].startswith(_API):  # else it is a provider's, which is told what the client says
+        return None
+    named = parse_qs(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True).get("tenant", [])
+    for name in named:
+        if name != caller.tenant:
+            return Refusal(
+                404, "unknown_tenant", f"this token knows no tenant {name[:_LONGEST]!r}",
+                "leave tenant= out of the address: the token says whose sessions these are",
+            )  # fmt: skip
+    return None
 
 
 class TenantKey(NamedTuple):
@@ -127,6 +146,8 @@ class TenantCallers:
             if len({each.caller.tenant for each in found}) > 1:
                 return _SEVERAL
             scope[CALLER] = found[0]
+            if (refusal := _check_named(scope, found[0].caller)) is not None:
+                return refusal
             return await self.limits.check(found[0].caller, scope["method"], scope["path"], _declared(scope))
         except _TooMany:
             return _BUSY

@@ -1,11 +1,15 @@
-"""What a tenant may use: requests in a minute, and bytes that are stored. Who is refused is in the audit trail."""
+"""What a tenant may use: requests in a minute, and bytes that are stored. Who is refused is in the audit trail.
+
+A client that is refused often tries again at once, thousands of times. So the first refusal of a token is noted at
+once, and those after it are counted for ten minutes, or until the server ends, and noted in one line.
+"""
 
 import asyncio
 import math
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -19,8 +23,8 @@ from sightline.server.rest_operation import DELETE_SOME
 _THREADS = 4  # that ask the database about limits
 _COUNTED_SECONDS = 30.0  # for which what a tenant stores is not counted anew, in the whole fleet
 _FULL_SECONDS = 2.0  # the same for one that is full, so that whoever deletes something can go on soon
-_NOTED_SECONDS = 600.0  # after which a refusal is noted again: one line for many
-_MOST_NOTED = 1_000  # tenants and reasons
+_NOTED_SECONDS = 600.0  # for which refusals are counted, and then noted in one line
+_MOST_NOTED = 1_000  # tokens and reasons
 UPLOAD = "/api/imports/upload"
 _READ_ONLY = ("/api/mcp",)
 _PREVIEW = "/preview"
@@ -28,9 +32,16 @@ _PREVIEW = "/preview"
 T = TypeVar("T")
 
 
-class _Noted(NamedTuple):
-    at: float
-    refused: int  # requests since
+class _Key(NamedTuple):
+    tenant: str
+    token: str
+    action: str
+
+
+class _Counted(NamedTuple):
+    caller: Caller
+    limit: dict[str, int]
+    refused: int = 0  # requests since the last line
 
 
 def stores_something(method: str, path: str) -> bool:
@@ -43,9 +54,9 @@ def stores_something(method: str, path: str) -> bool:
 class TenantLimits:
     """Refuses what is above a tenant's limits. For one event loop."""
 
-    def __init__(self, tenants: Tenants, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._tenants, self._clock = tenants, clock
-        self._noted: OrderedDict[tuple[str, str], _Noted] = OrderedDict()
+    def __init__(self, tenants: Tenants, *, noted_seconds: float = _NOTED_SECONDS) -> None:
+        self._tenants, self._noted_seconds = tenants, noted_seconds
+        self._noted: OrderedDict[_Key, _Counted] = OrderedDict()
         self._threads = ThreadPoolExecutor(_THREADS, "sightline limits")
 
     async def check(self, caller: Caller, method: str, path: str, size: int = 0) -> Refusal | None:
@@ -79,10 +90,12 @@ class TenantLimits:
 
     async def note(self, caller: Caller, action: str, subject: str = "") -> None:
         """Add a line to the audit trail. If the database does not take it, the server's log has it."""
-        await self._add(caller, action, subject, {})
+        await self._run(self._add, caller, action, subject, {})
 
     def close(self) -> None:
-        """End the threads."""
+        """Note what was counted, and end the threads."""
+        for key in [*self._noted]:
+            self._note_rest(key)
         self._threads.shutdown(wait=False)
 
     async def _is_full(self, caller: Caller, more: int, anew: bool) -> bool:
@@ -93,21 +106,28 @@ class TenantLimits:
         return True
 
     async def _note(self, caller: Caller, action: str, **limit: int) -> None:
-        """Note a refusal, unless one was noted of late: then it is counted, and the next note says how many."""
-        key, now = (caller.tenant, action), self._clock()
-        before = self._noted.get(key, _Noted(-math.inf, 0))
-        if now < before.at + _NOTED_SECONDS:
-            self._noted[key] = before._replace(refused=before.refused + 1)
+        """Note a refusal, unless one was noted of late: then it is counted, and a later line says how many."""
+        key = _Key(caller.tenant, caller.token_id, action)
+        if (counted := self._noted.get(key)) is not None:
+            self._noted[key] = counted._replace(refused=counted.refused + 1)
             return
-        self._noted[key] = _Noted(now, 0)
-        while len(self._noted) > _MOST_NOTED:
-            self._noted.popitem(last=False)
-        await self._add(caller, action, "", limit | {"refused_before": before.refused})
+        self._noted[key] = _Counted(caller, limit)
+        asyncio.get_running_loop().call_later(self._noted_seconds, self._note_rest, key)
+        if len(self._noted) > _MOST_NOTED:
+            self._note_rest(next(iter(self._noted)))
+        await self._run(self._add, caller, action, "", limit | {"refused": 1})
 
-    async def _add(self, caller: Caller, action: str, subject: str, detail: dict[str, int]) -> None:
-        note = partial(self._tenants.note, caller.tenant, action, token=caller.token_id, subject=subject, detail=detail)
+    def _note_rest(self, key: _Key) -> None:
+        """Note how many were refused since the last line, if there were any, and count anew."""
+        counted = self._noted.pop(key, None)
+        if counted is not None and counted.refused:
+            detail = counted.limit | {"refused": counted.refused}
+            with suppress(RuntimeError):  # the server has ended, and has noted it
+                self._threads.submit(self._add, counted.caller, key.action, "", detail)
+
+    def _add(self, caller: Caller, action: str, subject: str, detail: dict[str, int]) -> None:
         try:
-            await self._run(note)
+            self._tenants.note(caller.tenant, action, token=caller.token_id, subject=subject, detail=detail)
         except StoreError as error:
             facts = {"kind": action, "session": subject, "reason": str(error)}
             logger.error("not in the audit trail", extra=facts)

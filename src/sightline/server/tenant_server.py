@@ -24,7 +24,7 @@ from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.session_folder import sightline_home
 from sightline.log.stores.tenants import Tenants
 from sightline.replay.places import Places
-from sightline.server.app import guards, open_sessions, page_route, unguarded_app
+from sightline.server.app import MCP_PATH, guards, open_sessions, page_routes, unguarded_app
 from sightline.server.applications import Applications, TooManyApplications
 from sightline.server.callers import Refusal
 from sightline.server.config import Config
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 MakeMcp = Callable[[Places], "Starlette"]
 """Makes what answers at /api/mcp for the sessions of some places."""
 
-MCP_PATH = "/api/mcp"
 TOLD = "this server"  # what errors call the database: its address is no tenant's business
 _FOLDER = "tenants"  # below the folder of all sessions: what is made from a tenant's sessions, and can be made again
 _PROJECTS = Path("/tenants")  # there need be no such folder: the project of a tenant is a name
@@ -94,7 +93,7 @@ class _TenantServer:
 
         own = [operation for operation in OPERATIONS if not operation.path.startswith(_API)]
         sessions = open_sessions(replace(self._config, everywhere=False))
-        routes = [*rest_routes(sessions, metrics=self._metrics, operations=own), page_route()]
+        routes = [*rest_routes(sessions, metrics=self._metrics, operations=own), *page_routes()]
         middleware = guards(self._config, self._metrics, self._callers, open_models=False)
         app = Starlette(routes=routes, lifespan=self._lifespan, middleware=middleware)
         app.router.redirect_slashes = False

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.errors import BadInput, StoreError
 from sightline.log.stores.postgres_database import Database
+from sightline.log.stores.postgres_errors import NoQueue, WorkRefused
 from sightline.log.stores.postgres_schema import quoted
-from sightline.log.stores.work_schema import WorkRefused
 from sightline.server.work import GRACE, KINDS, MOST_WAITING, PAUSES, RETENTION, Counts, Job, Runner, attempt, tell
 
 if TYPE_CHECKING:
@@ -154,14 +154,10 @@ class FleetWork:
 
     async def _send(self, app: "App") -> None:
         """Put into the queue what is wanted here."""
-        from procrastinate.exceptions import AlreadyEnqueued
-
         while True:
             self._new.clear()
             while job := next(iter(self._wanted.values()), None):
-                with suppress(AlreadyEnqueued):
-                    named = app.configure_task(_TASK, queue=_QUEUE + job.kind, lock=job.key, queueing_lock=job.key)
-                    await named.defer_async(kind=job.kind, session=job.session, tenant=job.tenant)
+                await _defer(app, job)
                 with self._lock:
                     self._wanted.pop(job.key, None)
             await self._new.wait()
@@ -236,6 +232,46 @@ class FleetWork:
             assert error is not None
             raise error
 
+    async def put(self, jobs: Sequence[Job]) -> None:
+        """Put jobs into the queue, and return when they are in it. Raises StoreError, and what a driver raises."""
+        await asyncio.to_thread(self._database.check_work)
+        app = self._make_app()
+        async with app.open_async():
+            for job in jobs:
+                await _defer(app, job)
+
+
+def put_jobs(database: Database, jobs: Sequence[Job]) -> bool:
+    """Put jobs into the queue of a database, for its servers and workers. Whether that was done.
+
+    Without the library, or where the role may not, they are left out: what they make is made when it is needed.
+    """
+    try:
+        work = FleetWork(database, _do_nothing, concurrency=0)
+    except BadInput:
+        return False
+    try:
+        asyncio.run(work.put(jobs))
+    except Exception as error:  # of a driver, of a library
+        _log.info("nothing is done in the background: %s", _why(error))
+        return False
+    finally:
+        work.close()
+    return True
+
+
+def _do_nothing(job: Job, stop: threading.Event) -> None:
+    """Is never called: jobs are only put into the queue."""
+
+
+async def _defer(app: "App", job: Job) -> None:
+    """Put a job into the queue, unless it waits there already."""
+    from procrastinate.exceptions import AlreadyEnqueued
+
+    with suppress(AlreadyEnqueued):
+        named = app.configure_task(_TASK, queue=_QUEUE + job.kind, lock=job.key, queueing_lock=job.key)
+        await named.defer_async(kind=job.kind, session=job.session, tenant=job.tenant)
+
 
 def _job_of(arguments: dict[str, Any]) -> Job:
     return Job(*(str(arguments.get(name, "")) for name in Job._fields))
@@ -302,7 +338,5 @@ def _check_installed() -> None:
     try:
         import procrastinate
     except ImportError as error:
-        raise BadInput(
-            f"background work with PostgreSQL needs an extra: pip install 'sightline[postgres]' ({error})"
-        ) from error
+        raise NoQueue(str(error)) from error
     del procrastinate

@@ -34,23 +34,47 @@ _OWN_ANNOTATIONS = frozenset((
     entries.RENDITION, entries.SETTINGS, entries.SOURCE, entries.STATE, entries.TOOLS, entries.UNCOMPACT,
     entries.WINDOW,
 ))  # fmt: skip
+_ALIEN = frozenset((Call, Result))  # parts that a message may not have
+_ALIEN_TO_ASSISTANTS = frozenset((Result,))
 
 
 def check_message(message: Message) -> Message:
     """Return the message as it will be read back from the log. Raises BadInput if it cannot be."""
-    try:
-        read = decode_json(msgspec.json.encode(message), Message)
-    except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
-        raise BadInput(
-            f"a message that cannot be kept: {error}; ids and names are valid text, parts Sightline's"
-        ) from error
+    read = message if _is_text(message) else _read_back(message)
     kinds = [type(part) for part in read.parts]
-    alien = {Role.ASSISTANT: {Result}}.get(read.role, {Call, Result})
+    alien = _ALIEN_TO_ASSISTANTS if read.role is Role.ASSISTANT else _ALIEN
     if kinds != [Result] if read.role is Role.TOOL else not alien.isdisjoint(kinds):
         raise BadInput(
             f"parts that a {read.role} message may not have; a tool's is one result, calls are an assistant's"
         )
     return read
+
+
+def _is_text(message: Message) -> bool:
+    """Whether a message has nothing but valid text: that is read back as it is, and needs no copy."""
+    if type(message) is not Message or type(message.role) is not Role or message.usage is not None:
+        return False
+    parts, named = message.parts, [message.id, message.model, message.when]
+    if type(parts) is tuple and len(parts) == 1 and type(parts[0]) is Result:
+        named += (parts[0].id, parts[0].error, parts[0].name)
+        parts = parts[0].parts
+    if type(parts) is not tuple or message.merge_into_previous is not False:
+        return False
+    texts = [part.text for part in parts if type(part) is Text]
+    return len(texts) == len(parts) and all(map(_is_valid, (*named, *texts)))
+
+
+def _is_valid(text: object) -> bool:
+    return type(text) is str and (text.isascii() or encodable(text) == text)
+
+
+def _read_back(message: Message) -> Message:
+    try:
+        return decode_json(msgspec.json.encode(message), Message)
+    except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
+        raise BadInput(
+            f"a message that cannot be kept: {error}; ids and names are valid text, parts Sightline's"
+        ) from error
 
 
 def read_with(reader: Callable[[Any], T], given: Any) -> T:

@@ -458,13 +458,14 @@ class Session:
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing of the list is added then.
         """
-        read = accept.read_list(messages)
-        before, drafts, places = self._calls.draft_list(read, LABELLED if in_place else 0, note)
+        flags = LABELLED if in_place else 0
+        before, drafts, places = self._calls.draft_list(accept.read_list(messages), flags, note)
+        said = drafts[0].message if is_reply and drafts else None
         if is_reply and drafts and self._composer.receipt is not None:
             drafts[0] = replace(drafts[0], receipt=self._composer.receipt.number)
         rows = self._journal.append([*before, *drafts])[len(before) :]
-        if is_reply and read and read[0].usage is not None:
-            self._composer.observe(read[0].usage)
+        if said is not None and said.usage is not None:
+            self._composer.observe(said.usage)
         return [self._journal.timeline.id(rows[at][0]) for at in places]
 
     @locked

@@ -8,7 +8,7 @@ from sightline.values.pattern import pattern
 
 _PATHS = ("file_path", "filePath", "notebook_path", "path", "filename", "file", "target_file")
 _COMMANDS = ("command", "cmd", "script")
-_SEARCHES = ("pattern", "query", "q", "glob", "regex")
+_SEARCHES = frozenset(("pattern", "query", "q", "glob", "regex"))
 KEYS = (
     # If several are given, the first one here is the subject: a path says more than the pattern that is searched in it.
     *_PATHS, "url", "uri", "command", "cmd", "pattern", "query", "q", "script", "code", "name", "id",
@@ -18,8 +18,10 @@ READERS = frozenset(("file_reader", "read_file"))  # tools that do
 LONGEST = 2000  # characters; a command may be a whole script, and its beginning says what it is
 
 # Arguments that hold all of a file's new text, or a part of it.
-_WHOLE_TEXTS = ("content", "contents", "file_text")
-_PART_TEXTS = ("old_string", "old_str", "old_text", "new_string", "new_str", "new_text", "insert_text", "edits", "diff")
+_WHOLE_TEXTS = frozenset(("content", "contents", "file_text"))
+_PART_TEXTS = frozenset((
+    "old_string", "old_str", "old_text", "new_string", "new_str", "new_text", "insert_text", "edits", "diff",
+))  # fmt: skip
 _LISTING = pattern(r"(?i)^(?:ls|dir|tree)$|list|glob|search|find|grep")  # in a tool's name
 _SHELL = pattern(r"(?i)shell|bash|terminal|stdin|exec|console")
 _OTHER_AGENT = pattern(r"(?i)^task$|agent$|delegate$")
@@ -54,12 +56,12 @@ class Purpose(IntEnum):
 def purpose_of(call: Call) -> Purpose:
     """Return what a call does, by its arguments and by the name of its tool or command."""
     given = call.input if isinstance(call.input, dict) else {}
-    if any(text_of(given.get(key)) for key in _PATHS):
-        if any(key in given for key in _PART_TEXTS):
+    if any(key in _PATHS and text_of(value) for key, value in given.items()):
+        if not _PART_TEXTS.isdisjoint(given):
             return Purpose.CHANGE
-        if any(key in given for key in _WHOLE_TEXTS):
+        if not _WHOLE_TEXTS.isdisjoint(given):
             return Purpose.WRITE
-        if any(key in given for key in _SEARCHES) or _LISTING.search(call.name):
+        if not _SEARCHES.isdisjoint(given) or _LISTING.search(call.name):
             return Purpose.SEARCH
         words = {*map(str.lower, _WORD.findall(text_of(given.get("command")) or call.name))}  # one tool may do all
         return Purpose.WRITE if words & _WRITING else Purpose.CHANGE if words & _CHANGING else Purpose.READ
@@ -70,7 +72,7 @@ def purpose_of(call: Call) -> Purpose:
         return Purpose.COMMAND
     if _OTHER_AGENT.search(call.name):
         return Purpose.REPORT
-    is_search = any(key in given for key in _SEARCHES) or _LISTING.search(call.name)
+    is_search = not _SEARCHES.isdisjoint(given) or _LISTING.search(call.name)
     return Purpose.SEARCH if is_search else Purpose.OTHER
 
 
@@ -82,7 +84,7 @@ def is_file_read(call_id: str, tool: str) -> bool:
 def subject_of(call: Call) -> str:
     """Return the path, command, URL, pattern or query in the arguments of a call; "" if there is none."""
     given = call.input if isinstance(call.input, dict) else {}
-    return next(filter(None, (text_of(given.get(key)) for key in KEYS)), "")[:LONGEST]
+    return next((text for key in KEYS if key in given and (text := text_of(given[key]))), "")[:LONGEST]
 
 
 def text_of(value: Any) -> str:

@@ -171,6 +171,7 @@ def _name_weight(token: str) -> float:
 # How likely a later step needs a value: 0 for a plain word and for what is noise anywhere.
 WEIGHTS = Memo(_weight)
 _value_of_token = Memo(_value_in).__getitem__  # a look-up is all that most tokens cost
+_is_own = Memo(lambda value: bool(WEIGHTS[value]) and not everyday(value)).__getitem__  # it belongs to a project
 
 
 def identifiers(text: str, limit: int = 64) -> list[str]:
@@ -184,7 +185,7 @@ def identifiers(text: str, limit: int = 64) -> list[str]:
         lines = without_marks(part).split("\n")
         for start in range(0, len(lines), BLOCK):
             met = chain.from_iterable(values_of_lines(lines[start : start + BLOCK]))
-            found.update(dict.fromkeys(value for value in met if WEIGHTS[value] and not everyday(value)))
+            found.update(dict.fromkeys(filter(_is_own, met)))
             if len(found) >= limit:
                 return list(found)[:limit]
     return list(found)

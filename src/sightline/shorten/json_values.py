@@ -94,7 +94,8 @@ def _odd_members(value: Any, depth: int = 0) -> list[Piece]:
     if not isinstance(value, (dict, list)) or depth > DEEPEST:
         return []
     members = list(value.values() if isinstance(value, dict) else value)[:COMPARED]
-    inner = [piece for member in members for piece in _odd_members(member, depth + 1)]
+    nested = [member for member in members if isinstance(member, (dict, list))]
+    inner = [piece for member in nested for piece in _odd_members(member, depth + 1)]
     rows = list(map(_scalars, members)) if _are_alike(members) else []
     if not any(rows):
         return inner
@@ -134,7 +135,7 @@ def compact(value: Any, chars: int = ROW, depth: int = 0) -> str:
         if chars <= 0 or depth > DEEPEST:
             parts.append("…")
             break
-        text = compact(member, chars, depth + 1)
+        text = compact(member, chars, depth + 1) if isinstance(member, (dict, list)) else scalar(member)
         parts.append(f"{key}: {text}" if isinstance(value, dict) else text)
         chars -= len(parts[-1]) + 2
     inner = ", ".join(parts)

@@ -37,20 +37,20 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
-class Text(Struct, frozen=True, tag="text"):
+class Text(Struct, frozen=True, tag="text", gc=False):
     """Valid Unicode."""
 
     text: str
 
 
-class Blob(Struct, frozen=True, tag="bytes"):
+class Blob(Struct, frozen=True, tag="bytes", gc=False):
     """Text that was not valid Unicode, kept byte for byte and shown with replacement characters."""
 
     data: str  # base64
     surrogates: bool = False  # it came as a str with lone surrogates, not as bytes
 
 
-class Image(Struct, frozen=True, tag="image", omit_defaults=True):
+class Image(Struct, frozen=True, tag="image", omit_defaults=True, gc=False):
     """An image, inline or by address. `extra` has fields of one provider, such as OpenAI's `detail`."""
 
     media_type: str = ""
@@ -62,7 +62,7 @@ class Image(Struct, frozen=True, tag="image", omit_defaults=True):
     extra: dict[str, Any] = {}
 
 
-class File(Struct, frozen=True, tag="file", omit_defaults=True):
+class File(Struct, frozen=True, tag="file", omit_defaults=True, gc=False):
     """A document, inline or by address."""
 
     media_type: str = ""
@@ -73,7 +73,7 @@ class File(Struct, frozen=True, tag="file", omit_defaults=True):
     extra: dict[str, Any] = {}
 
 
-class Call(Struct, frozen=True, tag="call", omit_defaults=True):
+class Call(Struct, frozen=True, tag="call", omit_defaults=True, gc=False):
     """One tool call of the model."""
 
     id: str
@@ -82,7 +82,7 @@ class Call(Struct, frozen=True, tag="call", omit_defaults=True):
     raw: str | None = None  # the argument text as the provider sent it, if dumping `input` would not give it back
 
 
-class Opaque(Struct, frozen=True, tag="opaque"):
+class Opaque(Struct, frozen=True, tag="opaque", gc=False):
     """A block that only its provider knows (thinking, reasoning, server tools). It is passed on, never edited."""
 
     provider: str
@@ -90,7 +90,7 @@ class Opaque(Struct, frozen=True, tag="opaque"):
     raw: dict[str, Any]
 
 
-class Result(Struct, frozen=True, tag="result", omit_defaults=True):
+class Result(Struct, frozen=True, tag="result", omit_defaults=True, gc=False):
     """The result of a tool call. `id` is that of the call."""
 
     id: str
@@ -102,7 +102,7 @@ class Result(Struct, frozen=True, tag="result", omit_defaults=True):
 Part = Text | Blob | Image | File | Call | Opaque | Result
 
 
-class Message(Struct, frozen=True, omit_defaults=True):
+class Message(Struct, frozen=True, omit_defaults=True, gc=False):
     """A neutral message, read from a provider's format or to be written to one.
 
     Roles and parts: SYSTEM, USER: Text, Blob, Image, File, Opaque. ASSISTANT: the same and Call, in the model's order.
@@ -118,7 +118,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
     when: str = ""  # when it was said, in any form; empty: now. Shown with the message when it is recalled
 
 
-class Usage(Struct, frozen=True, omit_defaults=True):
+class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
     """Tokens as the provider reports them. `input_tokens` includes those read from and written to its cache."""
 
     input_tokens: int
@@ -127,7 +127,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     written_tokens: int = 0
 
 
-class ToolDefinition(Struct, frozen=True, omit_defaults=True):
+class ToolDefinition(Struct, frozen=True, omit_defaults=True, gc=False):
     """A tool that the model may call. `raw` is the unchanged definition of a provider's own (server-side) tool."""
 
     name: str
@@ -137,7 +137,7 @@ class ToolDefinition(Struct, frozen=True, omit_defaults=True):
     raw: dict[str, Any] = {}
 
 
-class Item(Struct, frozen=True):
+class Item(Struct, frozen=True, gc=False):
     """One thing that the model may see, as the log has it."""
 
     id: str  # "412"; the second call of that message is "412.2"

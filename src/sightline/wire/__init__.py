@@ -160,7 +160,7 @@ def is_block(value: object) -> bool:
 def _wire_of(message: Any) -> Wire | None:
     """The wire of a message; None if more than one fits."""
     match message:
-        case {"role": str(), "content": str() | bytes() | None, **others} if not others:
+        case {"role": str(), "content": str() | bytes() | None} if len(message) == 2:
             return None
     if (wire := _find("recognises", message)) is not None:
         return wire

@@ -30,6 +30,7 @@ from sightline.values.items import (
 from sightline.wire import common
 from sightline.wire.call_ids import STRICT, joins, result_of
 from sightline.wire.common import Json
+from sightline.wire.tools import name_and_description, tool_from, tool_raw, write_tools
 from sightline.wire.wire import Head
 
 NAME = "anthropic"
@@ -238,11 +239,11 @@ def read_usage(usage: object) -> Usage | None:
 def _read_tool(tool: Any, where: str) -> ToolDefinition:
     match tool:
         case {"name": str(), "input_schema": schema} if tool.get("type") in (None, "custom"):
-            return common.tool_from(
+            return tool_from(
                 NAME, tool, tool, schema, common.other_fields(tool, "type", "name", "description", "input_schema")
             )
         case {"type": str()}:
-            return common.tool_raw(NAME, tool)
+            return tool_raw(NAME, tool)
         case _:
             raise common.bad_input(
                 where, common.describe(tool), '"name" and "input_schema", or a server tool\'s "type"'
@@ -257,7 +258,7 @@ def write_head(
 ) -> Head:
     """Write `system` and `tools`, each if there are any, `max_tokens`, and a user message before an assistant's."""
     blocks = [block for message in system for block in _blocks(common.without_media(message.parts))]
-    arguments: Json = ({"system": blocks} if blocks else {}) | common.write_tools(tools, NAME, _tool)
+    arguments: Json = ({"system": blocks} if blocks else {}) | write_tools(tools, NAME, _tool)
     if cached:
         # The prompt is tools, then system, then messages: the head ends with the system prompt if there is one.
         usable = (tool for tool in reversed(arguments.get("tools", [])) if not tool.get("defer_loading"))
@@ -370,7 +371,7 @@ def _source(part: Image | File) -> Json | None:
 
 def _tool(tool: ToolDefinition) -> Json:
     schema = common.copy_object(tool.schema) or {"properties": {}}
-    return {**common.name_and_description(tool), "input_schema": {"type": "object", **schema}}
+    return {**name_and_description(tool), "input_schema": {"type": "object", **schema}}
 
 
 # ------------------------------------------------------------------ cache breakpoints

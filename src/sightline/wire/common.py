@@ -1,4 +1,4 @@
-"""What the formats share: plain values, text, call arguments, media, tools, and the further fields of a provider.
+"""What the formats share: plain values, text, call arguments, media, and the further fields of a provider.
 
 A provider says more about a part than the neutral values have room for: citations of a text, the item id of a call.
 Such fields follow their part as an Opaque whose kind is "+" and the name of the part ("+text", "+call", "+image",
@@ -26,7 +26,6 @@ from sightline.values.items import (
     Result,
     Role,
     Text,
-    ToolDefinition,
     Usage,
     shown,
 )
@@ -34,6 +33,9 @@ from sightline.wire.depth import is_deep
 
 Json = dict[str, Any]
 ReadBlock = Callable[[Json], tuple[Part, ...]]
+
+_ATOMS = frozenset({str, int, float, bool, type(None)})  # types of values that cannot be changed
+_IN_RESULTS = Text | Blob | Image | File | Opaque  # named once, because a union is made anew wherever it is written
 
 EMPTY = "[empty]"  # the text of a message that would have none, because providers refuse that
 
@@ -61,7 +63,7 @@ def describe(value: object) -> str:
 # ------------------------------------------------------------------ plain values
 
 
-def plain(value: object, where: str) -> Any:
+def plain(value: Any, where: str) -> Any:
     """Copy a value as plain JSON values, so that later changes by the caller do not reach them.
 
     SDK objects are dumped as they came from the server; mappings and iterables are copied; bytes stay bytes.
@@ -69,20 +71,33 @@ def plain(value: object, where: str) -> Any:
     Raises:
         BadInput: something in it is no JSON value (an open file, a path).
     """
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is dict or kind is list:  # nearly everything is one of these: the others take longer to tell apart
+        return _plain_dict(value, where) if kind is dict else _plain_list(value, where)
     if isinstance(value, str):
-        return value if type(value) is str else str.__str__(value)  # LangChain's texts are of a class of their own
-    if value is None or isinstance(value, bool | int | float):
+        return str.__str__(value)  # LangChain's texts are of a class of their own
+    if isinstance(value, int | float):
         return value
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(inner, where) for key, inner in value.items()}
+        return _plain_dict(value, where)
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
         return plain(_dump_object(dump), where)
     if isinstance(value, Iterable) and not hasattr(value, "read"):
-        return [plain(inner, where) for inner in value]
+        return _plain_list(value, where)
     raise bad_input(where, describe(value), "JSON values, SDK objects, and base64 text for what is in a file")
+
+
+def _plain_dict(values: Mapping[Any, object], where: str) -> Json:
+    return {str(key): inner if type(inner) in _ATOMS else plain(inner, where) for key, inner in values.items()}
+
+
+def _plain_list(values: Iterable[object], where: str) -> list[Any]:
+    return [inner if type(inner) in _ATOMS else plain(inner, where) for inner in values]
 
 
 def _dump_object(dump: Callable[..., object]) -> object:
@@ -170,7 +185,7 @@ def parts_of(content: object, read_block: ReadBlock, where: str) -> tuple[Part, 
     Raises:
         BadInput: it is neither, or a block has no type.
     """
-    if isinstance(content, str | bytes):
+    if isinstance(content, (str, bytes)):
         return (text_part(content),) if content else ()
     if not isinstance(content, list):
         raise bad_input(where, describe(content), "text or a list of content blocks")
@@ -188,7 +203,7 @@ def parts_of(content: object, read_block: ReadBlock, where: str) -> tuple[Part, 
 def result_parts(content: object, read_block: ReadBlock, where: str) -> tuple[Text | Blob | Image | File | Opaque, ...]:
     """The parts of a result's content. Calls and results cannot be among them. Raises BadInput as `parts_of` does."""
     every = parts_of(content, read_block, where)
-    return tuple(part for part in every if isinstance(part, Text | Blob | Image | File | Opaque))
+    return tuple(part for part in every if isinstance(part, _IN_RESULTS))
 
 
 def is_empty(parts: Iterable[Part]) -> bool:
@@ -226,6 +241,8 @@ def read_counts(counts: object, *names: str) -> list[int]:
 
 def other_fields(block: Json, *known: str) -> Json:
     """The fields of a block that neutral values have no place for, without nulls, empty lists and cache markers."""
+    if block.keys() <= {*known}:  # nearly always
+        return {}
     return {
         key: valid(value)
         for key, value in block.items()
@@ -235,7 +252,7 @@ def other_fields(block: Json, *known: str) -> Json:
 
 def with_fields(part: Part, provider: str, fields: Json) -> tuple[Part, ...]:
     """The part, and after it the further fields that its provider gave it."""
-    return (part, *fields_part(provider, _fields_kind(part), fields))
+    return (part, *fields_part(provider, _fields_kind(part), fields)) if fields else (part,)
 
 
 def fields_part(provider: str, kind: str, fields: Json) -> tuple[Opaque, ...]:
@@ -360,39 +377,3 @@ def without_media(parts: Iterable[Part]) -> list[Part]:
 def usable_id(part: Image | File, vendor: str) -> str:
     """The file id of a part, if it may be valid at this vendor: its `extra` names the one that gave it."""
     return part.file_id if part.extra.get("vendor", vendor) == vendor else ""
-
-
-# ------------------------------------------------------------------ tools
-
-
-def tool_from(provider: str, tool: Json, function: Json, schema: object, fields: Json) -> ToolDefinition:
-    """A tool that the client runs. `raw` is kept only if the neutral fields would not give the definition back."""
-    name, description = str(function["name"]), str(function.get("description") or "")
-    known = valid(schema) if isinstance(schema, dict) and schema else {"type": "object", "properties": {}}
-    raw = opaque(provider, tool)[0].raw if fields else {}
-    return ToolDefinition(name, description, known, provider if raw else "", raw)
-
-
-def tool_raw(provider: str, tool: Json) -> ToolDefinition:
-    """A tool that the provider runs, or one of an unknown type."""
-    return ToolDefinition(str(tool.get("name") or tool["type"]), provider=provider, raw=opaque(provider, tool)[0].raw)
-
-
-def write_tools(tools: Iterable[ToolDefinition], provider: str, write: Callable[[ToolDefinition], Json]) -> Json:
-    """The argument `tools` with the definitions that this provider accepts: its own as they came, others by `write`.
-
-    A tool with a schema is for every provider. One that is only raw is left out for all but its own. Nothing if there
-    are no such tools.
-    """
-    written: list[Json] = []
-    for tool in tools:
-        if tool.raw and tool.provider == provider:
-            written.append(copy_json(tool.raw))
-        elif tool.schema or not tool.raw:
-            written.append(write(tool))
-    return {"tools": written} if written else {}
-
-
-def name_and_description(tool: ToolDefinition) -> Json:
-    """The first fields of a definition, which all formats have."""
-    return {"name": tool.name, "description": tool.description} if tool.description else {"name": tool.name}

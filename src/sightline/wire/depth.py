@@ -4,6 +4,8 @@ from typing import Any
 
 DEEPEST = 64  # levels of a call's arguments: no tool has as many, and copying needs two frames of about 1,000 for each
 
+_NESTED = (dict, list, tuple)
+
 
 def is_deep(value: Any) -> bool:
     """Whether values are nested more deeply than that. Does not recurse."""
@@ -12,9 +14,9 @@ def is_deep(value: Any) -> bool:
         level = [
             inner
             for each in level
-            if isinstance(each, dict | list | tuple)
+            if isinstance(each, _NESTED)
             for inner in (each.values() if isinstance(each, dict) else each)
         ]
         if not level:
             return False
-    return any(isinstance(each, dict | list | tuple) for each in level)
+    return any(isinstance(each, _NESTED) for each in level)

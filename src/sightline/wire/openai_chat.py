@@ -17,6 +17,7 @@ from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Par
 from sightline.wire import common, openai_common
 from sightline.wire.call_ids import SHORT, joins, result_of
 from sightline.wire.common import Json
+from sightline.wire.tools import tool_from, tool_raw, write_tools
 from sightline.wire.wire import Head
 
 NAME = "openai"
@@ -191,13 +192,13 @@ def _read_tool(tool: Any, where: str) -> ToolDefinition:
             fields = common.other_fields(tool, "type", "function") | common.other_fields(
                 function, "name", "description", "parameters"
             )
-            return common.tool_from(NAME, tool, function, function.get("parameters"), fields)
+            return tool_from(NAME, tool, function, function.get("parameters"), fields)
         case {"type": "custom", "custom": {"name": str()} as custom}:
-            return common.tool_from(NAME, tool, custom, openai_common.FREE_FORM, custom)
+            return tool_from(NAME, tool, custom, openai_common.FREE_FORM, custom)
         case {"type": str()}:
-            return common.tool_raw(NAME, tool)
+            return tool_raw(NAME, tool)
         case {"name": str()}:
-            return common.tool_from(NAME, tool, tool, tool.get("parameters"), {})
+            return tool_from(NAME, tool, tool, tool.get("parameters"), {})
         case _:
             raise common.bad_input(where, common.describe(tool), '"type": "function" and "function" with a "name"')
 
@@ -209,7 +210,7 @@ def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], *, ou
     """Write the system messages that have text, `tools` if there are any, and `max_completion_tokens` if it is said."""
     messages = [_in_final_form(head) for head in map(_system, system) if head["content"]]
     limit = {"max_completion_tokens": output} if output else {}
-    return Head(messages, limit | common.write_tools(tools, NAME, _tool))
+    return Head(messages, limit | write_tools(tools, NAME, _tool))
 
 
 def write_messages(messages: Sequence[Message], _: Collection[int] = ()) -> list[Json]:

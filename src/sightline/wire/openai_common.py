@@ -10,12 +10,12 @@ from sightline.wire.common import (
     copy_json,
     dumped,
     image_type,
-    name_and_description,
     other_fields,
     read_counts,
     text_of,
     text_part,
 )
+from sightline.wire.tools import name_and_description
 
 VENDOR = "openai"  # whose file ids these are
 

@@ -17,6 +17,7 @@ from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Par
 from sightline.wire import common, openai_common
 from sightline.wire.call_ids import STRICT, joins, result_of
 from sightline.wire.common import Json
+from sightline.wire.tools import tool_from, tool_raw, write_tools
 from sightline.wire.wire import Head
 
 NAME = "responses"
@@ -225,11 +226,11 @@ def _read_tool(tool: Any, where: str) -> ToolDefinition:
             fields = common.other_fields(tool, "type", "name", "description", "parameters")
             if tool.get("strict") is False:  # what we write anyway
                 del fields["strict"]
-            return common.tool_from(NAME, tool, tool, tool.get("parameters"), fields)
+            return tool_from(NAME, tool, tool, tool.get("parameters"), fields)
         case {"type": "custom", "name": str()}:
-            return common.tool_from(NAME, tool, tool, openai_common.FREE_FORM, tool)
+            return tool_from(NAME, tool, tool, openai_common.FREE_FORM, tool)
         case {"type": str()}:
-            return common.tool_raw(NAME, tool)
+            return tool_raw(NAME, tool)
         case _:
             raise common.bad_input(
                 where, common.describe(tool), 'a definition with a "type", and a "name" if a function'
@@ -243,7 +244,7 @@ def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], *, ou
     """Write the system messages that have text, `tools` if there are any, and `max_output_tokens` if it is said."""
     messages = [head for message in system if (head := _message("system", message.parts))["content"]]
     limit = {"max_output_tokens": output} if output else {}
-    return Head([_in_final_form(head) for head in messages], limit | common.write_tools(tools, NAME, _tool))
+    return Head([_in_final_form(head) for head in messages], limit | write_tools(tools, NAME, _tool))
 
 
 def write_messages(messages: Sequence[Message], _: Collection[int] = ()) -> list[Json]:

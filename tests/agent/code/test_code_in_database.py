@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from postgres_server import PostgresServer
+from postgres_server import PostgresServer, add_tenants
 from sightline import PostgresStores
 from sightline.agent.code.database import DatabaseCodeStore, code_store
 from sightline.agent.code.store import CodeStore
@@ -78,6 +78,7 @@ def test_tenants_have_their_own_code(stores: PostgresStores, postgres: PostgresS
     """Nobody reads that of another."""
     schema = stores.database.address.schema
     code_store(stores, "unused", clock=Ticking()).store("code_mine", "x = 1\n")
+    add_tenants(stores, "other")
     with closing(PostgresStores(postgres.url(schema, tenant="other"))) as others:
         store = code_store(others, "unused", clock=Ticking())
         assert store.list() == []

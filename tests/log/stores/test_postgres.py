@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from postgres_server import PostgresServer
+from postgres_server import PostgresServer, add_tenants
 from sightline import BadInput, Budget, Conflict, Session, StoreError, Unconfirmed, Unwritable
 from sightline.log.stores import Tips, postgres
 from sightline.log.stores.postgres import PostgresStore, PostgresStores
@@ -324,7 +324,7 @@ def test_a_schema_is_brought_forward_and_a_newer_one_refused(url: str) -> None:
             for _ in range(2):
                 migrate(connection, stores.database.address.schema, later)
         assert uuids(store) == [first.uuid]
-    with closing(PostgresStores(url)) as older, pytest.raises(StoreError, match=r"version 3, .* knows 2; nothing was"):
+    with closing(PostgresStores(url)) as older, pytest.raises(StoreError, match=r"version 4, .* knows 3; nothing was"):
         older.sessions()
 
 
@@ -352,6 +352,7 @@ def test_a_schema_may_have_any_plain_name(postgres: PostgresServer) -> None:
 
 def test_tenants_do_not_see_each_other(url: str) -> None:
     """Two tenants may have sessions of the same id."""
+    add_tenants(url, "one", "two")
     with closing(PostgresStores(f"{url}&tenant=one")) as one, closing(PostgresStores(f"{url}&tenant=two")) as two:
         for stores, entry in ((one, first := said()), (two, second := said())):
             with closing(stores.create("s")) as store:

@@ -1,5 +1,6 @@
 """Sessions and tenants that are deleted: in pieces, by whoever is there, and after the days that a tenant has."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -8,11 +9,12 @@ import pytest
 from tenant_place import TABLES, Place
 
 from postgres_server import PostgresServer, make_old
-from sightline import BadInput, SessionNotFound, Unwritable
+from sightline import BadInput, PostgresStores, SessionNotFound, StoreError, Unwritable
 from sightline.agent.code.database import DatabaseCodeStore
 from sightline.log.stores import postgres_removal, tenant_statements
 from sightline.log.stores.postgres import PostgresStore
-from sightline.log.stores.postgres_database import Database, Rows, Values
+from sightline.log.stores.postgres_begin import BEGIN, begin_values
+from sightline.log.stores.postgres_database import Bound, Database, Rows, Values
 from sightline.testing import Ticking
 from sightline.testing.stores import append, said, uuids
 
@@ -74,12 +76,61 @@ def test_a_deletion_that_was_stopped_goes_on(at: Place, monkeypatch: pytest.Monk
     assert at.rows("acme") == dict.fromkeys(TABLES, 0)
 
 
-def test_a_tenant_without_a_row_can_be_deleted(at: Place) -> None:
-    """One that only an address named, or to which a server still wrote when it was deleted."""
-    at.fill("acme", sessions=2)
-    assert at.tenants.delete("acme", wait=0).sessions == 2
+def test_the_tenant_of_servers_without_tenants_stays(at: Place) -> None:
+    """Else nobody who names no tenant could write any more. The error says why, and nothing is changed."""
+    at.fill("default")
+    with pytest.raises(BadInput, match="'default' is not deleted: commands and servers"):
+        at.tenants.delete("default", wait=0)
+    assert at.stores.sessions() == ["s0"]
+    assert at.tenants.audit() == []
+
+
+def test_a_slow_transaction_leaves_nothing_behind(at: Place) -> None:
+    """One that began before the deletion and ends long after it: the database has the deletion wait for it."""
+    at.tenants.create("acme")
+    stores, removed = at.fill("acme"), []
+    with closing(stores.database.connect()) as slow:
+        with slow.transaction():
+            begun = slow.execute(stores.database.sql(BEGIN), begin_values(stores.database, "late")).fetchall()
+            assert begun != [(None,)]
+            deleter = threading.Thread(target=lambda: removed.append(at.tenants.delete("acme", wait=0)))
+            deleter.start()
+            waits = (
+                "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'DELETE FROM %%.tenant%%'"
+            )
+            while deleter.is_alive() and not at.admin(waits):
+                pass
+            assert deleter.is_alive()
+        deleter.join()
+    assert removed == [(2, 1)]
     assert at.rows("acme") == dict.fromkeys(TABLES, 0)
-    assert [each.action for each in at.tenants.audit("acme")] == ["tenant.delete"]
+
+
+def test_nothing_slips_into_a_later_tenant_of_the_same_name(at: Place) -> None:
+    """The database compares the time at which the tenant was created, after everything else."""
+    since = at.tenants.create("acme").created
+    at.tenants.delete("acme", wait=0)
+    at.tenants.create("acme")
+    acme = at.stores.for_tenant("acme").database
+    for late in (
+        "INSERT INTO {s}.session (tenant, since, name) VALUES (%s, %s, 's')",
+        "INSERT INTO {s}.code (tenant, since, code, version, number, session, facts, data)"
+        " VALUES (%s, %s, 'code_a', 1, 1, 's', '', '')",
+    ):
+        with pytest.raises(Bound, match="'acme' was deleted"):
+            acme.run(acme.sql(late), ("acme", since))
+
+
+def test_a_name_that_no_tenant_has_is_refused(at: Place) -> None:
+    """In the address of a database: by whoever reads or writes there, with the name, and nothing is written."""
+    for _ in range(2):  # it is asked again each time
+        with closing(PostgresStores(f"{at.url}&tenant=typo")) as typo:
+            for act in (typo.sessions, lambda: typo.has("s"), lambda: typo.create("s")):
+                with pytest.raises(StoreError, match="no tenant 'typo'; `sightline tenant list`"):
+                    act()
+    with pytest.raises(Unwritable, match="'typo' was deleted or never created"):
+        append(at.stores.for_tenant("typo").create("s"), said())
+    assert at.rows("typo") == dict.fromkeys(TABLES, 0)
 
 
 def test_a_long_session_is_deleted_in_pieces(at: Place, monkeypatch: pytest.MonkeyPatch) -> None:

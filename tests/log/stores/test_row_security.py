@@ -8,7 +8,7 @@ from random import Random
 import psycopg
 import pytest
 
-from postgres_server import PostgresServer
+from postgres_server import PostgresServer, add_tenants
 from sightline import BadInput, PostgresStores, StoreError
 from sightline.agent.code.database import DatabaseCodeStore
 from sightline.log.stores import postgres as statements
@@ -169,7 +169,7 @@ def test_a_transaction_that_fails_leaves_no_other_tenant(stores: PostgresStores)
 def test_threads_of_many_tenants_share_a_pool(postgres: PostgresServer) -> None:
     """Whatever connection a thread gets, it sees its own tenant's log and nothing else, also after connections died."""
     with closing(PostgresStores(postgres.url() + "&pool=2")) as stores, postgres.connect() as admin:
-        stores.sessions()
+        add_tenants(stores, *(f"t{number}" for number in range(6)))
         errors: list[str] = []
 
         def work(name: str) -> None:
@@ -295,5 +295,6 @@ def test_a_database_of_the_version_before_is_brought_forward(postgres: PostgresS
         assert acme.database.run(acme.database.sql("SELECT stored > now() - interval '1 hour' FROM {s}.session")) == [
             (True,)
         ]
+        append(acme.create("new"), said())
         with closing(stores.database.connect()) as connection, pytest.raises(StoreError, match="knows 1; nothing was"):
             migrate(connection, stores.database.address.schema, MIGRATIONS[:1])

@@ -5,9 +5,10 @@ from typing import Literal
 import pytest
 from sized import FRAMING, Sized
 
+from sightline.log.columns import UNKNOWN, UNMADE
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.focus import Focus
-from sightline.plan.strategies.sweep import Sweep
+from sightline.plan.strategies.sweep import ENTERED, Sweep
 from sightline.shorten import Purpose
 from sightline.values.items import Lod
 
@@ -181,3 +182,47 @@ def test_a_fifth_of_the_messages_is_not_summarised() -> None:
     for _ in range(20):
         history.assistant(400)
     assert Focus().wants(history.view(LIMIT)) == (0, 15)
+
+
+# ------------------------------------------------------------------ what is not looked at
+
+
+def command_outputs(history: Sized, count: int) -> list[int]:
+    """Results of so many commands, each large enough to be shortened when it first appears."""
+    rows = [history.result(3_000, summary=800, gist=50) for _ in range(count)]
+    for row in rows:
+        history.timeline.purpose[row] = Purpose.COMMAND
+    return rows
+
+
+def test_entry_levels_asked_for_late_give_the_same_plan() -> None:
+    """Far over the limit, a sweep asks only for the levels of what may stay. That decides nothing else."""
+    history = Sized()
+    rows = command_outputs(history, 1_500)
+    history.user(200)
+    view = history.view(10_000, trigger=0.9, target=0.6)
+    at_once = dict.fromkeys(rows, Lod.SUMMARY)
+    expected = Sweep(view, at_once, dict.fromkeys(rows, ENTERED)).reduce(2, "sweep: forced")
+    plan = Focus().plan(view)
+    assert len(plan) < 300
+    assert [*plan.lines()] == [*expected.lines()]
+    assert (plan.body, plan.left_out, plan.reason) == (expected.body, expected.left_out, expected.reason)
+
+
+def test_no_levels_are_made_for_what_is_left_out_in_any_case() -> None:
+    """Of a long history that is far over the limit, only the newest part is shortened."""
+    history = Sized()
+    rows = command_outputs(history, 2_000)
+    made: list[int] = []
+
+    def make_levels(row: int, _: Lod) -> dict[Lod, int]:
+        made.append(row)
+        return {Lod.SUMMARY: 800, Lod.GIST: 50}
+
+    for row in rows:
+        history.timeline.summary[row] = history.timeline.gist[row] = UNMADE
+        history.timeline.unit_least[history.timeline.unit[row]] = UNKNOWN
+    history.timeline.make_levels = make_levels
+    Focus().plan(history.view(10_000))
+    assert 0 < len(made) < 400
+    assert min(made) > rows[1_500]

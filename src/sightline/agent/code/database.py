@@ -13,7 +13,7 @@ from sightline.errors import StoreError, UnknownCode, Unwritable
 from sightline.log.stores import Stores
 from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, tenant_deleted
-from sightline.log.stores.tenant_statements import MAY_BEGIN
+from sightline.log.stores.tenant_statements import LIVE
 from sightline.values.clock import Clock
 from sightline.values.decoders import decode_msgpack
 
@@ -28,10 +28,10 @@ _ALL = """SELECT facts FROM (
     ) AS found ORDER BY number, code"""
 _LAST = "SELECT coalesce(max(number), 0) FROM {s}.code WHERE tenant = %s"
 _READ = "SELECT data FROM {s}.code WHERE tenant = %s AND code = %s AND version = %s"
-_ADD = f"""WITH live AS ({MAY_BEGIN}), added AS (
-        INSERT INTO {{s}}.code (tenant, code, version, number, session, facts, data)
-        SELECT %s, %s, %s, %s, %s, %b, %b FROM live WHERE yes ON CONFLICT DO NOTHING RETURNING version
-    ) SELECT version FROM added UNION ALL SELECT NULL FROM live WHERE NOT yes"""
+_ADD = f"""WITH live AS ({LIVE}), added AS (
+        INSERT INTO {{s}}.code (tenant, since, code, version, number, session, facts, data)
+        SELECT tenant, created, %s, %s, %s, %s, %b, %b FROM live ON CONFLICT DO NOTHING RETURNING version
+    ) SELECT version FROM added UNION ALL SELECT NULL WHERE NOT EXISTS (SELECT FROM live)"""
 _DELETE = "DELETE FROM {s}.code WHERE tenant = %s AND code = %s RETURNING version"
 
 
@@ -95,8 +95,7 @@ class DatabaseCodeStore(CodeStore):
 
     def _add(self, *values: Any) -> bool:
         """Add a version. False: there is one of its number. Raises Unwritable."""
-        since = self._database.address.since
-        added = self._run(_ADD, (since, since, self._tenant, self._tenant, *values))
+        added = self._run(_ADD, (self._tenant, self._database.address.since, *values))
         if (None,) in added:
             raise Unwritable(self._database.address.shown, tenant_deleted(self._tenant))
         return bool(added)

@@ -5,8 +5,9 @@ from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from sightline.errors import BadInput
+from sightline.log.stores import postgres_errors as errors
 
+DEFAULT_TENANT = "default"  # of an address that names none; it is always there
 SCHEMES = ("postgresql://", "postgres://")
 _POOL = 10  # connections of one process at most; a thread that finds none waits
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -23,7 +24,7 @@ class Address(NamedTuple):
     place: str
     conninfo: str
     schema: str = "sightline"
-    tenant: str = "default"
+    tenant: str = DEFAULT_TENANT
     pool: int = _POOL
     told: str = ""  # what errors call the database, if their reader is not to know where it is
     since: datetime | None = None  # when the tenant was created; None: nobody looked
@@ -33,7 +34,7 @@ class Address(NamedTuple):
         """The address without secrets, with the schema and the tenant if they are not the usual ones."""
         if self.told:
             return self.told
-        usual = (("schema", self.schema, "sightline"), ("tenant", self.tenant, "default"))
+        usual = (("schema", self.schema, "sightline"), ("tenant", self.tenant, DEFAULT_TENANT))
         ours = {name: value for name, value, default in usual if value not in (default, "")}
         return f"{self.place}?{urlencode(ours)}" if ours else self.place
 
@@ -51,21 +52,21 @@ def read_address(url: str) -> Address:
     Raises BadInput, without the address: it may hold a password.
     """
     if not is_address(url):
-        raise BadInput("the address of a database begins with postgresql://, such as postgresql://user@host/name")
+        raise errors.NoAddress
     try:
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         pool = int(query.get("pool", _POOL))
     except ValueError:
-        raise BadInput("this address cannot be read; it is postgresql://user@host:5432/name?pool=10") from None
+        raise errors.UnreadableAddress from None
     user, at, host = parts.netloc.rpartition("@")
     place = f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}"
-    schema, tenant = query.get("schema", "sightline"), query.get("tenant", "default")
+    schema, tenant = query.get("schema", "sightline"), query.get("tenant", DEFAULT_TENANT)
     if not _NAME.fullmatch(schema):
-        raise BadInput(f"{schema!r} is no name for a schema: use small letters, digits and '_'")
+        raise errors.BadSchemaName(schema)
     check_tenant(tenant)
     if not 1 <= pool <= 1000:
-        raise BadInput(f"pool={pool} is refused: a process has 1 to 1000 connections")
+        raise errors.BadPool(pool)
     theirs = {**_USUAL, **{name: value for name, value in query.items() if name not in _OWN}}
     conninfo = f"{parts.scheme}://{parts.netloc}{parts.path}?{urlencode(theirs, quote_via=quote)}"
     return Address(place, conninfo, schema, tenant, pool)
@@ -74,5 +75,5 @@ def read_address(url: str) -> Address:
 def check_tenant(name: str) -> str:
     """Return the name of a tenant. Raises BadInput if it is none."""
     if not name or "\0" in name or name != name.encode("utf-8", "replace").decode():
-        raise BadInput("a tenant has a name of one character or more")
+        raise errors.NamelessTenant
     return name

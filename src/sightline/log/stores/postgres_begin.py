@@ -4,15 +4,15 @@ Whoever knows when its tenant was created (`Address.since`) finds and begins not
 """
 
 from sightline.log.stores.postgres_database import Database
-from sightline.log.stores.tenant_statements import MAY_BEGIN
+from sightline.log.stores.tenant_statements import LIVE
 
 FIND = """SELECT session FROM {s}.session WHERE tenant = %s AND name = %s AND (%s::timestamptz IS NULL OR EXISTS (
         SELECT FROM {s}.tenant WHERE tenant = %s AND created = %s AND ended IS NULL
     ))"""
-BEGIN = f"""WITH live AS ({MAY_BEGIN}), made AS (
-        INSERT INTO {{s}}.session (tenant, name) SELECT %s, %s FROM live WHERE yes
+BEGIN = f"""WITH live AS ({LIVE}), made AS (
+        INSERT INTO {{s}}.session (tenant, since, name) SELECT tenant, created, %s FROM live
         ON CONFLICT DO NOTHING RETURNING session
-    ) SELECT session FROM made UNION ALL {FIND} UNION ALL SELECT NULL FROM live WHERE NOT yes"""
+    ) SELECT session FROM made UNION ALL {FIND} UNION ALL SELECT NULL WHERE NOT EXISTS (SELECT FROM live)"""
 
 
 def find_values(database: Database, session_id: str) -> tuple[object, ...]:
@@ -24,4 +24,4 @@ def find_values(database: Database, session_id: str) -> tuple[object, ...]:
 def begin_values(database: Database, session_id: str) -> tuple[object, ...]:
     """The values of `BEGIN`. It returns None instead of a key if nothing may be begun, and no row to be asked again."""
     tenant, since = database.address.tenant, database.address.since
-    return since, since, tenant, tenant, session_id, *find_values(database, session_id)
+    return tenant, since, session_id, *find_values(database, session_id)

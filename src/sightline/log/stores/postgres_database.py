@@ -17,9 +17,17 @@ from copy import copy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from sightline.errors import BadInput, StoreError
+from sightline.errors import StoreError
 from sightline.log.stores import work_schema
 from sightline.log.stores.postgres_address import check_tenant, read_address
+from sightline.log.stores.postgres_errors import (
+    LoginRefused,
+    NoDriver,
+    TablesRefused,
+    UnknownParameter,
+    UnknownTenant,
+    Unreachable,
+)
 from sightline.log.stores.postgres_pool import Pool
 from sightline.log.stores.postgres_reach import check_own, is_away
 from sightline.log.stores.postgres_schema import migrate, quoted
@@ -45,10 +53,6 @@ Values = Sequence[Any] | Mapping[str, Any]  # of a statement's %s, or of its %(n
 T = TypeVar("T")
 
 
-class Unreachable(StoreError):
-    """The database does not answer, or none of several can be written: it may be there later."""
-
-
 class Lost(Exception):
     """The connection was lost. `sent`: the statement may have been done."""
 
@@ -72,6 +76,10 @@ class Taken(Failed):
     """It was refused because there is a row of this key."""
 
 
+class Bound(Failed):
+    """It was refused because of what belongs to a tenant: the tenant is gone, or still has something."""
+
+
 class Database:
     """One database with our tables in it. May be used by any number of threads. It connects when it is first used."""
 
@@ -85,7 +93,7 @@ class Database:
         try:
             conninfo_to_dict(self.address.conninfo)
         except ProgrammingError:
-            raise BadInput(f"the address {self.address.shown} has a parameter that libpq does not know") from None
+            raise UnknownParameter(self.address.shown) from None
         self._shared, self._is_view, self._operator = Pool(), False, ""
         self._share: threading.Semaphore | None = None
 
@@ -223,6 +231,8 @@ class Database:
                 self._shared.note_lost()
                 raise Lost(self._why(error), sent=is_entered) from error
             self._shared.note_found()
+            if isinstance(error, psycopg.errors.ForeignKeyViolation):
+                raise Bound(tenant_deleted(self.address.tenant)) from error
             is_taken = isinstance(error, psycopg.errors.UniqueViolation)
             raise (Taken if is_taken else Failed)(self._why(error)) from error
         finally:
@@ -237,8 +247,8 @@ class Database:
             _limit(connection)
             self._set(connection)
         except psycopg.Error as error:
-            kind = Unreachable if is_away(self.address.conninfo, error) else StoreError
-            raise self._unreached(error, kind) from error
+            kind = Unreachable if is_away(self.address.conninfo, error) else LoginRefused
+            raise kind(self.address.shown, self._why(error)) from error
         return connection
 
     def check_work(self) -> None:
@@ -259,9 +269,6 @@ class Database:
         """Have this asked when the database is first reached. If it raises StoreError, nothing is done with it."""
         self._shared.check = check
 
-    def _unreached(self, error: BaseException, kind: type[StoreError] = Unreachable) -> StoreError:
-        return kind(f"cannot reach {self.address.shown}: {self._why(error)}")
-
     def _why(self, error: BaseException) -> str:
         return type(error).__name__ if self.address.told else _said(error)
 
@@ -276,9 +283,8 @@ class Database:
         with shared.lock:
             if shared.opened is None or shared.owner != os.getpid():
                 if shared.unreachable is not None and time.monotonic() - shared.unreachable[0] < _WAIT:
-                    raise self._unreached(
-                        shared.unreachable[1]
-                    )  # who waited for the lock need not wait for the network
+                    # Who waited for the lock need not wait for the network.
+                    raise Unreachable(self.address.shown, self._why(shared.unreachable[1]))
                 try:
                     shared.opened = self._open()
                 except Unreachable as error:
@@ -297,10 +303,8 @@ class Database:
                 check_own(connection, self.address.conninfo)
                 migrate(connection, self.address.schema)
             except psycopg.Error as error:
-                raise StoreError(
-                    f"cannot make or use our tables in {self.address.shown}: {self._why(error)}; run `sightline store "
-                    "migrate` as the role that owns them, and grant this one the rights that docs/tenants.md lists"
-                ) from error
+                raise TablesRefused(self.address.shown, self._why(error)) from error
+            self._check_tenant(connection)
             if self._shared.check is not None:
                 self._shared.check(connection)
             if work_schema.is_installed():
@@ -310,6 +314,13 @@ class Database:
             self.address.conninfo, min_size=0, max_size=self.address.pool, kwargs={"autocommit": True},
             configure=_limit, name="sightline", num_workers=1, max_idle=60.0, reconnect_timeout=_WAIT, open=True,
         )  # fmt: skip
+
+    def _check_tenant(self, connection: "Connection[Any]") -> None:
+        """Raise UnknownTenant if the address names a tenant that is not there. The tenants of a server come later."""
+        name = self.address.tenant
+        known = self.sql("SELECT FROM {s}.tenant WHERE tenant = %s AND ended IS NULL")
+        if not self._is_view and not connection.execute(known, (name,)).fetchall():
+            raise UnknownTenant(name)
 
     def _enter(self, connection: "Connection[Any]") -> None:
         """Have a connection of the pool act for this tenant. Costs nothing if it did so already."""
@@ -328,7 +339,7 @@ class Database:
 
 def tenant_deleted(name: str) -> str:
     """Say why nothing can be begun for a tenant."""
-    return f"the tenant {name!r} was deleted"
+    return f"the tenant {name!r} was deleted or never created"
 
 
 def _limit(connection: "Connection[Any]") -> None:
@@ -358,5 +369,5 @@ def _check_installed() -> None:
         import psycopg
         import psycopg_pool
     except ImportError as error:
-        raise BadInput(f"sessions in PostgreSQL need an extra: pip install 'sightline[postgres]' ({error})") from error
+        raise NoDriver(str(error)) from error
     del psycopg, psycopg_pool

@@ -4,8 +4,9 @@ Everything is below one schema of the database. Every table has the tenant in it
 it with the setting `sightline.tenant`, which each connection has: a statement that forgets its WHERE sees no other
 tenant's rows. It guards against our own mistakes, not against somebody who can log in to the database, because whoever
 can do that can also change the setting. Every table that grows has the session in its key, so that it can be divided by
-a hash of the session. There are no foreign keys: a session is deleted under the lock of its row, and what is written
-beside it takes a share of that lock.
+a hash of the session. There are no foreign keys to a session: it is deleted under the lock of its row, and what is
+written beside it takes a share of that lock. Sessions and saved code have one to their tenant: while it has any, its
+row cannot be deleted, and without its row there can be none, whatever a slow transaction does.
 
 A later migration that changes rows must lift the security first (`NO FORCE ROW LEVEL SECURITY`) and put it back: it is
 forced on the owner of the tables too, who would otherwise change the rows of one tenant only.
@@ -13,7 +14,7 @@ forced on the owner of the tables too, who would otherwise change the rows of on
 
 from typing import TYPE_CHECKING, Any
 
-from sightline.errors import StoreError
+from sightline.log.stores.postgres_errors import NewerTables
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -145,13 +146,36 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX ON {schema}.audit (at);
     """
     + _POLICIES,
+    # 3. Nothing is without its tenant, see above. `since` is when the tenant was created: a later one of the same name
+    # is another. Security is lifted meanwhile, because the rows of all tenants are read and changed.
+    """
+    ALTER TABLE {schema}.tenant NO FORCE ROW LEVEL SECURITY;
+    ALTER TABLE {schema}.session NO FORCE ROW LEVEL SECURITY;
+    ALTER TABLE {schema}.code NO FORCE ROW LEVEL SECURITY;
+    INSERT INTO {schema}.tenant (tenant)
+        SELECT 'default' UNION SELECT tenant FROM {schema}.session UNION SELECT tenant FROM {schema}.code
+        ON CONFLICT DO NOTHING;
+    ALTER TABLE {schema}.tenant ADD UNIQUE (tenant, created);
+    ALTER TABLE {schema}.session ADD COLUMN since timestamptz;
+    ALTER TABLE {schema}.code ADD COLUMN since timestamptz;
+    UPDATE {schema}.session SET since = owner.created FROM {schema}.tenant AS owner
+        WHERE owner.tenant = session.tenant;
+    UPDATE {schema}.code SET since = owner.created FROM {schema}.tenant AS owner WHERE owner.tenant = code.tenant;
+    ALTER TABLE {schema}.session ALTER COLUMN since SET NOT NULL,
+        ADD FOREIGN KEY (tenant, since) REFERENCES {schema}.tenant (tenant, created);
+    ALTER TABLE {schema}.code ALTER COLUMN since SET NOT NULL,
+        ADD FOREIGN KEY (tenant, since) REFERENCES {schema}.tenant (tenant, created);
+    ALTER TABLE {schema}.tenant FORCE ROW LEVEL SECURITY;
+    ALTER TABLE {schema}.session FORCE ROW LEVEL SECURITY;
+    ALTER TABLE {schema}.code FORCE ROW LEVEL SECURITY;
+    """,
 )
 
 
 def migrate(connection: "Connection[Any]", schema: str, migrations: tuple[str, ...] = MIGRATIONS) -> None:
     """Make the tables, or bring them to this version. One process does it, others wait. Needs no rights if it is done.
 
-    Raises StoreError if a newer version of Sightline has changed them.
+    Raises NewerTables if a newer version of Sightline has changed them.
     """
     if _version(connection, schema) == len(migrations):
         return
@@ -160,10 +184,7 @@ def migrate(connection: "Connection[Any]", schema: str, migrations: tuple[str, .
         connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"sightline.{schema}",))
         done = _version(connection, schema)
         if done > len(migrations):
-            raise StoreError(
-                f"the tables in schema {schema!r} have version {done}, and this version of Sightline knows "
-                f"{len(migrations)}; nothing was changed: install the newest version to use them"
-            )
+            raise NewerTables(schema, done, len(migrations))
         if not done:
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}".encode())
             connection.execute(

@@ -15,21 +15,19 @@ def number(make: Make, branch: str, expected_head: str | None, tips: Tips) -> li
     Raises:
         Conflict: there is a conversation entry among them, and `expected_head` is no longer the last of the branch.
     """
-    entries = make(tips.seq + 1)
+    entries = list(make(tips.seq + 1))
     found = tips.heads.get(branch)
     if found != expected_head and any(entry.in_conversation for entry in entries):
         raise Conflict(branch, expected_head, found)
     count = len(entries)
-    numbered = []
-    for index, entry in enumerate(entries, start=1):
-        numbered.append(
-            replace(entry, seq=tips.seq + index, branch=branch, batch=(index, count) if count > 1 else None)
-        )
+    for at, entry in enumerate(entries):  # in place, because a long list would be in memory twice
+        batch = (at + 1, count) if count > 1 else None
+        entries[at] = replace(entry, seq=tips.seq + at + 1, branch=branch, batch=batch)
         if entry.in_conversation:
             tips.heads[branch] = entry.uuid
     tips.seq += count
     tips.ends[branch] = tips.seq
-    return numbered
+    return entries
 
 
 def advance(tips: Tips, tip: Tip) -> None:

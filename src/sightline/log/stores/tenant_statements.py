@@ -1,9 +1,9 @@
 """The statements that `tenants` runs, and what others ask about a tenant. `{s}` is the schema."""
 
-# Whether something may be begun for a tenant: it is not being deleted, and is the one that was created at that time.
-# Its values are the time twice, and the name. Without a time, a tenant that is in no list may begin something too.
-MAY_BEGIN = """SELECT coalesce(bool_and(ended IS NULL AND coalesce(created = %s, true)), %s::timestamptz IS NULL) AS yes
-    FROM {s}.tenant WHERE tenant = %s"""
+# A tenant for which something may be begun: it is not being deleted, and is the one that was created at that time. Its
+# values are the name, and the time or nothing. That time is part of what is begun, so that the database refuses it if
+# the tenant is deleted meanwhile (see `postgres_schema`).
+LIVE = "SELECT tenant, created FROM {s}.tenant WHERE tenant = %s AND ended IS NULL AND coalesce(created = %s, true)"
 
 _TENANT = "tenant, created, requests_per_minute, most_bytes, keep_days, ended"
 CREATE = f"""INSERT INTO {{s}}.tenant (tenant, requests_per_minute, most_bytes, keep_days) VALUES (%s, %s, %s, %s)
@@ -17,7 +17,7 @@ DROP_TOKENS = "DELETE FROM {s}.token WHERE tenant = %s"
 DROP_CODE = """DELETE FROM {s}.code WHERE (tenant, code, version) IN (
         SELECT tenant, code, version FROM {s}.code WHERE tenant = %s LIMIT %s
     ) RETURNING code"""
-DROP = "WITH dropped AS (DELETE FROM {s}.tenant WHERE tenant = %s) SELECT %s"  # a row also if it was in no list
+DROP = "DELETE FROM {s}.tenant WHERE tenant = %s RETURNING tenant"
 DROP_PACE = "DELETE FROM {s}.pace WHERE tenant = %s"
 _TOKEN = "token, tenant, name, created, expires, revoked, used"
 ADD_TOKEN = f"""INSERT INTO {{s}}.token (token, tenant, name, hash, expires)

@@ -12,10 +12,11 @@ from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from sightline.errors import BadInput, StoreError
+from sightline.errors import BadInput
+from sightline.log.stores import postgres_errors as errors
 from sightline.log.stores import tenant_statements as statements
-from sightline.log.stores.postgres_address import check_tenant
-from sightline.log.stores.postgres_database import Database, Failed, Lost, Rows, Unreachable, Values
+from sightline.log.stores.postgres_address import DEFAULT_TENANT, check_tenant
+from sightline.log.stores.postgres_database import Bound, Database, Failed, Lost, Rows, Values
 from sightline.log.stores.postgres_removal import remove_sessions, sweep
 from sightline.values.pattern import pattern
 
@@ -28,6 +29,7 @@ LEAST_AUDIT_DAYS = 30  # at least: the tables' policy refuses to delete what is 
 OPERATOR = "operator"  # in the audit trail instead of the id of a token: the command line
 _PREFIX = "sl_"  # of every token, so that programs that look for secrets in files can know them
 _MOST_TEXT = 200  # characters of one text in the audit trail
+_PAUSE = 0.2  # seconds before a tenant's row is tried again
 _PIECE = 100  # versions of saved code, or 10 times as many lines of the audit trail, that are deleted at once
 _NAME = pattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 T = TypeVar("T")
@@ -136,7 +138,7 @@ class Tenants:
             _check_active("" if is_active else str(role))
 
         self._database.require(check)
-        with suppress(Unreachable):
+        with suppress(errors.Unreachable):
             self.check_guarded()
 
     def check_guarded(self) -> None:
@@ -153,7 +155,7 @@ class Tenants:
                 statements.CREATE, values, lambda _: (name, "tenant.create", name, _limits(limits, keep_days))
             )
         ):
-            raise BadInput(f"there is a tenant {name!r} already, or it is being deleted; `sightline tenant list`")
+            raise errors.TenantExists(name)
         return _tenant(made[0])
 
     def list(self) -> list[Tenant]:
@@ -164,7 +166,7 @@ class Tenants:
         """One tenant."""
         for row in self._ask(self._operator, statements.GET, (check_tenant(name),)):
             return _tenant(row)
-        raise _unknown(name)
+        raise errors.UnknownTenant(name)
 
     def change(self, name: str, *, limits: Limits | None = None, keep_days: int | None = None) -> Tenant:
         """Set limits and days; None leaves them as they are. Servers follow within seconds."""
@@ -174,25 +176,39 @@ class Tenants:
         if not (
             made := self._do(statements.CHANGE, values, lambda _: (name, "tenant.change", name, _limits(limits, days)))
         ):
-            raise _unknown(name)
+            raise errors.UnknownTenant(name)
         return _tenant(made[0])
 
     def delete(self, name: str, *, wait: float = NOTICE_SECONDS) -> Removed:
         """Delete a tenant with its tokens, sessions and saved code, and return how much that was.
 
         Its tokens stop to work first. After `wait` seconds, when every server has noticed, the rest is deleted in small
-        pieces. If that is interrupted, another call goes on. The audit trail stays, until it is old.
+        pieces. If that is interrupted, another call goes on. The audit trail stays, until it is old. A transaction that
+        began before and still writes is waited for: the database deletes the tenant's row when nothing belongs to it.
+
+        Raises NeededTenant for the one that servers without tenants use.
         """
+        if name == DEFAULT_TENANT:
+            raise errors.NeededTenant(name)
         tenant = self._database.for_tenant(name)
         ended = (name, "tenant.end", name, dict[str, Any]())
-        is_known = self._do(statements.END, (name,), lambda _: ended, statements.DROP_TOKENS)
-        if is_known:
-            time.sleep(wait)
+        if not self._do(statements.END, (name,), lambda _: ended, statements.DROP_TOKENS):
+            raise errors.UnknownTenant(name)
+        time.sleep(wait)
         removed = self._remove_all(tenant)
-        if not (is_known or any(removed)):
-            raise _unknown(name)
-        self._do(statements.DROP, (name, name), lambda _: (name, "tenant.delete", name, removed._asdict()))
+        while not self._drop(name, removed):
+            sessions, codes = self._remove_all(tenant)
+            removed = Removed(removed.sessions + sessions, removed.codes + codes)
         return removed
+
+    def _drop(self, name: str, removed: Removed) -> bool:
+        """Delete the row of a tenant. False: something came that belongs to it, or somebody else deletes the rest."""
+        try:
+            self._do(statements.DROP, (name,), lambda _: (name, "tenant.delete", name, removed._asdict()))
+        except Bound:
+            time.sleep(_PAUSE)
+            return False
+        return True
 
     def _remove_all(self, database: Database) -> Removed:
         """Delete all that the tenant of a database has, but for its own row and the audit trail."""
@@ -210,7 +226,7 @@ class Tenants:
         """
         known = {tenant.name: tenant for tenant in self.list()}
         if name not in known:
-            raise _unknown(name)
+            raise errors.UnknownTenant(name)
         database, (*_, days, ended) = self._database.for_tenant(name), known[name]
         if ended:
             return self._remove_all(database).sessions
@@ -244,7 +260,7 @@ class Tenants:
         values = (made_id, _plain(name), token_hash(text), days, check_tenant(tenant))
         made = self._do(statements.ADD_TOKEN, values, lambda _: (tenant, "token.create", made_id, {"name": name}))
         if not made:
-            raise _unknown(tenant)
+            raise errors.UnknownTenant(tenant)
         return Token(*made[0]), text
 
     def list_tokens(self, tenant: str = "") -> Tokens:
@@ -255,7 +271,7 @@ class Tenants:
         """Have a token no longer work. Servers follow within seconds. A second call changes nothing."""
         made = self._do(statements.REVOKE, (token,), lambda row: (row[1], "token.revoke", token, {"name": row[2]}))
         if not made:
-            raise BadInput(f"no token {token!r}; `sightline token list` shows their ids")
+            raise errors.UnknownToken(token)
         return Token(*made[0])
 
     # ------------------------------------------------------------------ requests
@@ -328,35 +344,32 @@ class Tenants:
         try:
             return self._operator.again_if_undone(act)
         except Lost as error:
-            unknown = "; whether it was done is not known" if error.sent else ""
-            raise StoreError(f"{self._operator.address.place} was lost: {error}{unknown}") from error
+            raise (errors.LostAnswer if error.sent else errors.LostDatabase)(
+                self._operator.address.place, str(error)
+            ) from error
+        except Bound:
+            raise
         except Failed as error:
-            raise StoreError(f"{self._operator.address.place} refused: {error}") from error
+            raise errors.RefusedByDatabase(self._operator.address.place, str(error)) from error
 
 
 def _check_active(role: str) -> None:
     """Raise StoreError if there is a role that passes row-level security by."""
     if role:
-        raise StoreError(
-            f"the database's role {role!r} passes row-level security by, so a mistake could show one tenant's rows "
-            "to another; connect as an ordinary role (no superuser, no BYPASSRLS): docs/tenants.md has the commands"
-        )
+        raise errors.UnguardedRole(role)
 
 
 def check_name(name: str) -> str:
     """Return the name of a new tenant. Raises BadInput if it is none."""
     if not _NAME.fullmatch(name):
-        raise BadInput(
-            f"{name!r} is no name for a tenant: use up to 63 letters, digits, '.', '_' and '-', and begin "
-            "with a letter or digit"
-        )
+        raise errors.BadTenantName(name)
     return name
 
 
 def _checked(limits: Limits, keep_days: int) -> tuple[int, int, int]:
     requests, most_bytes = limits
     if not 0 <= requests <= 1_000_000 or not 0 <= most_bytes < 1 << 62 or not 0 <= keep_days <= 100_000:
-        raise BadInput("a limit is 0 (none) or more: at most 1,000,000 requests a minute and 100,000 days")
+        raise errors.BadLimits
     return requests, most_bytes, keep_days
 
 
@@ -369,12 +382,6 @@ def _limits(limits: Limits, keep_days: int) -> dict[str, int]:
 def _tenant(row: Sequence[Any]) -> Tenant:
     name, created, requests, most_bytes, keep_days, ended = row
     return Tenant(name, created, Limits(requests, most_bytes), keep_days, ended)
-
-
-def _unknown(name: str) -> BadInput:
-    return BadInput(
-        f"no tenant {name!r}; `sightline tenant list` shows those there are, `sightline tenant create` adds one"
-    )
 
 
 def _noted(tenant: str, token: str, action: str, subject: str, detail: Mapping[str, Any]) -> tuple[Any, ...]:

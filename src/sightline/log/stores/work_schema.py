@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightline.errors import StoreError
+from sightline.log.stores.postgres_errors import NewerQueue, WorkRefused
 from sightline.log.stores.postgres_schema import quoted
 
 if TYPE_CHECKING:
@@ -28,17 +28,6 @@ _FORBIDDEN = f"""SELECT current_user::text, array_agg(DISTINCT name ORDER BY nam
         UNION ALL SELECT proname::text FROM pg_proc WHERE pronamespace = to_regnamespace(%s)
         AND proname ^@ '{_LIBRARY}_' AND NOT has_function_privilege(oid, 'EXECUTE')
     ) AS forbidden"""
-
-
-class WorkRefused(StoreError):
-    """The role of this connection may not do background work."""
-
-    def __init__(self, why: str) -> None:
-        self.why = why
-        super().__init__(
-            f"the database does not let this role do background work ({why}): as the owner of the tables run "
-            "`sightline store migrate`, then the GRANTs of docs/tenants.md"
-        )
 
 
 def is_installed() -> bool:
@@ -61,7 +50,7 @@ def _files() -> list[Path]:
 def migrate(connection: "Connection[Any]", schema: str, migrations: dict[str, str] | None = None) -> None:
     """Make the tables of the queue, or bring them to the installed version. One process does it, others wait.
 
-    Raises StoreError if a newer version of the library has changed them, WorkRefused if this role may not do it.
+    Raises NewerQueue if a newer version of the library has changed them, WorkRefused if this role may not do it.
     """
     from psycopg.errors import InsufficientPrivilege
 
@@ -81,10 +70,7 @@ def _migrate(connection: "Connection[Any]", schema: str, migrations: dict[str, s
         connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"sightline.work.{schema}",))
         done = _last_done(connection, schema)
         if done > newest:
-            raise StoreError(
-                f"the queue of background work in schema {schema!r} is of a newer version of procrastinate ({done}), "
-                "and nothing was changed: pip install -U 'sightline[postgres]'"
-            )
+            raise NewerQueue(schema, done)
         connection.execute(f"SET LOCAL search_path TO {quoted(schema)}".encode())
         if not done:
             from procrastinate.schema import SchemaManager

@@ -13,13 +13,15 @@ A forced sweep may reduce anything, and so may a cold one if the payload is larg
 again is shortened.
 """
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.strategies.sweep import Sweep
+from sightline.plan.strategies.sweep import ENTERED, Sweep
 from sightline.plan.strategy import Hooks
 from sightline.plan.view import View, oldest
 from sightline.shorten import Purpose
@@ -62,8 +64,12 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. Between sweeps it looks only at new units."""
-        lods = {} if self.economy == "off" else _entry_levels(view)
-        why = dict.fromkeys(lods, "command output")
+        shortens = self.economy != "off"
+        if shortens and _certainly_over(view):
+            reason = view.command or "sweep: forced"
+            return Sweep(view, {}, {}, partial(_entry_levels, view)).reduce(self.keep, reason)
+        lods = _entry_levels(view, view.new) if shortens else {}
+        why = dict.fromkeys(lods, ENTERED)
         tokens = view.tokens_with_new(lods)
         is_forced, is_cold = tokens > _forced_above(view), view.cold and bool(view.last and len(view.last))
         if is_forced or view.command:
@@ -92,11 +98,24 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
         return oldest(view, view.candidates(), _RETAINED)
 
 
-def _entry_levels(view: View) -> dict[int, Lod]:
-    """The levels of the new items that first appear below FULL: large output of commands, unless fetched again."""
+def _certainly_over(view: View) -> bool:
+    """Whether the payload is over the limit however short new items first appear, so that most units are left out.
+
+    Then a sweep asks for the levels of the few that stay, because it takes long to make those of a long history.
+    """
+    unit_full = view.timeline.unit_full
+    larger = sum([unit_full[unit] for unit in view.new if unit_full[unit] > _LEAST_OUTPUT])
+    return view.trims and view.tokens_with_new() - larger > view.limit
+
+
+def _entry_levels(view: View, units: Iterable[int]) -> dict[int, Lod]:
+    """The levels of the items of new units that first appear below FULL: large output of commands.
+
+    What was fetched again is shown in full.
+    """
     timeline, full, unit_full = view.timeline, view.timeline.full, view.timeline.unit_full
     most = min(_COMMAND_OUTPUT, max(_LEAST_OUTPUT, _COMMAND_SHARE * view.body_limit))
-    large = [unit for unit in view.new if unit_full[unit] > most]
+    large = [unit for unit in units if unit_full[unit] > most]
     rows = [row for unit in large for row in timeline.rows_of(unit) if full[row] > most]
     return {
         row: Lod.SUMMARY

@@ -16,14 +16,14 @@ that the next one is far away. `Sweep.reduce` takes these steps in this order:
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
 from math import inf
 
 from sightline.plan.plan import INDEX, MARKER, Plan
 from sightline.plan.strategies.left_out import count_left_out
 from sightline.plan.strategies.steps import Step, Taken
-from sightline.plan.strategies.worth import USER_KINDS, Worth
+from sightline.plan.strategies.worth import LEFT_OUT, USER_KINDS, Worth
 from sightline.plan.view import View, chat_turns
 from sightline.values.items import Kind, Lod
 
@@ -40,17 +40,22 @@ _LEAST_SAVING = 200  # tokens: below, a sweep that is not needed is not worth it
 _LEAST_MORE, _PAGE = 100, 16_000  # tokens: how much longer a new result is shown at least, and how long at most
 _PAGED = (Kind.RESULT, Kind.USER)
 _RECALL = int(Kind.RECALL)  # columns have plain numbers, which compare faster
+EntryLevels = Callable[[Collection[int]], Mapping[int, Lod]]
+ENTERED = "command output"  # why an item is shortened when it first appears
 _INDEX_LINE = 25  # tokens of the line that replaces a unit
 
 
 class Sweep:
     """One sweep over the units of a view. Call `reduce` or `economise`, once.
 
-    `lods` are the levels at which the new units would appear, `why` the reasons for them. `keep` is how many of the
+    `lods` are the levels at which the new units would appear, `why` the reasons for them. `entry_levels` gives such
+    levels for those of these units that may stay, if the body is over its limit in any case. `keep` is how many of the
     newest units are protected.
     """
 
-    def __init__(self, view: View, lods: dict[int, Lod], why: dict[int, str]) -> None:
+    def __init__(
+        self, view: View, lods: dict[int, Lod], why: dict[int, str], entry_levels: EntryLevels = lambda _units: {}
+    ) -> None:
         view.uncut()
         last, unit = view.last, view.timeline.unit
         self.view, self.timeline = view, view.timeline
@@ -64,10 +69,13 @@ class Sweep:
         self.body = view.full_tokens(self.units) - view.saved(self.lods)  # tokens, with the changes made so far
         self.out: set[int] = set()  # units that are left out
         self.index_limit = int(INDEX * view.body_limit)  # tokens that index lines may take
-        self.task = next((unit for unit in self.units if self._is_by_user(unit)), -1)  # the user's first message
+        by_user = (unit for unit in self.units if kind[first_row[unit]] in USER_KINDS)
+        self.task = next(by_user, -1)  # the first of them
         self.turns: dict[int, int] = {}  # of a chat, an answer and its question: they are left out together
         self.summaries = [unit for each in view.compactions for unit in each.summaries]
+        self.entry_levels, self.unentered = entry_levels, self.unit_set.intersection(view.new)
         self.newest = self._newest_units()
+        self._enter({*self.newest, *view.must_show})
         rows = [row for unit in self.newest for row in self.timeline.rows_of(unit)]
         self.superseded = view.superseded(row for row in rows if self.lods.get(row, Lod.FULL) is Lod.FULL)
         self.worth = Worth(view, self.units, self.superseded)
@@ -84,6 +92,7 @@ class Sweep:
         view, limit = self.view, self.view.body_limit
         notices = MARKER + view.notices.preface_limit
         protected = self._protected_units(keep)
+        self._enter(protected)
         stay = protected | view.must_show | {self.task}
         turns = chat_turns(self.timeline, view.path, self.unit_set)
         self.turns = {answer: asked for answer, asked in turns.items() if stay.isdisjoint((answer, asked))}
@@ -98,6 +107,15 @@ class Sweep:
         self._reduce_protected(0, protected)
         self._show_more(protected, notices + index)
         return self._plan(reason)
+
+    def _enter(self, units: Collection[int]) -> None:
+        """Show the new items of these units at the levels at which they first appear."""
+        units = self.unentered.intersection(units)
+        self.unentered -= units
+        levels = {row: lod for row, lod in self.entry_levels(units).items() if row not in self.lods}
+        self.body -= self.view.saved(levels)
+        self.lods |= levels
+        self.why |= dict.fromkeys(levels, ENTERED)
 
     def economise(self, keep: int, reason: str, target: float) -> Plan | None:
         """Lower levels although there is room, down to `target` tokens; None if that would save next to nothing.
@@ -167,12 +185,14 @@ class Sweep:
 
     def _reduce_to(self, goal: float, protected: set[int]) -> None:
         if large := self._large_questions():
+            self._enter(self.units)
             self._take_steps(goal, self.units, protected, self._spared_rows(), leave_out=False)
         for row in large:
             if self.body > goal:
-                self._set_level(row, self._lower_levels(row, self.lods.get(row, Lod.FULL))[0])
+                self._set_level(row, self.view.lower_levels(row, self.lods.get(row, Lod.FULL))[0])
         if self.view.trims and len(self.newest) < len(self.units):
             self._leave_out_oldest(int(goal) - self.index_limit, protected)
+            self._enter(self.unit_set - self.out)
         spared = self._spared_rows()
         taken = self._take_steps(goal, self.units, protected, spared)
         most = min(_WORKING_SHARE, self.view.budget.trigger) * self.view.body_limit
@@ -189,7 +209,7 @@ class Sweep:
         units = {self.view.asked, self.task}.intersection(self.units).difference(self.view.new)
         large = sorted(units) if self._tokens_of(units) > self.view.body_limit // 2 else []
         rows = [row for unit in large for row in self.timeline.rows_of(unit)]
-        return [row for row in rows if self._lower_levels(row, self.lods.get(row, Lod.FULL))]
+        return [row for row in rows if self.view.lower_levels(row, self.lods.get(row, Lod.FULL))]
 
     def _protected_units(self, keep: int) -> set[int]:
         """The units that are reduced only if the limit demands it.
@@ -232,7 +252,7 @@ class Sweep:
         """Raise or lower the items that somebody asked for."""
         for row, wanted in self.view.wanted.items():
             now, lod, unit = self.lods.get(row, Lod.FULL), self.timeline.level(row, wanted), self.timeline.unit[row]
-            if unit in self.unit_set and (lod >= now or lod in self._lower_levels(row, now)):
+            if unit in self.unit_set and (lod >= now or lod in self.view.lower_levels(row, now)):
                 self._set_level(row, lod, "asked for")
 
     def _newest_units(self) -> Sequence[int]:
@@ -250,7 +270,7 @@ class Sweep:
         stay = (self.view.must_show | protected | {self.task}) & self.unit_set - self.out
         free = target - sum(map(least_tokens, stay))
         free_for_user = target * _USER_SHARE
-        undecided = sorted(self.unit_set - stay - self.out)
+        undecided = [unit for unit in self.units if unit not in stay and unit not in self.out]
         kind, first_row, questions = self.timeline.kind, self.timeline.unit_row, {*self.turns.values()}
         by_user = {unit for unit in undecided if kind[first_row[unit]] in USER_KINDS and unit not in questions}
         out: set[int] = set()
@@ -280,16 +300,13 @@ class Sweep:
         """The units that are left out together: this one, and the question that it answers."""
         return [unit, self.turns[unit]] if unit in self.turns else [unit]
 
-    def _is_by_user(self, unit: int) -> bool:
-        """Whether a unit is a message of the user, or as valuable: a system item or a summary."""
-        return self.timeline.kind[self.timeline.unit_row[unit]] in USER_KINDS
-
     def _shorten_superseded(self, protected: set[int]) -> None:
         """Show what is superseded or obsolete at its lowest level: that loses nothing that can be read elsewhere."""
         unit, open_units = self.timeline.unit, self.unit_set - protected - self.out
+        self._enter({unit[row] for row in self.timeline.obsolete})
         for row in sorted(self.superseded.union(self.timeline.obsolete)):
             if unit[row] in open_units:
-                for lower in self._lower_levels(row, self.lods.get(row, Lod.FULL))[-1:]:
+                for lower in self.view.lower_levels(row, self.lods.get(row, Lod.FULL))[-1:]:
                     self._set_level(row, lower, "superseded")
 
     def _take_steps(
@@ -359,27 +376,20 @@ class Sweep:
         rows = timeline.rows_of(unit)
         for row in (row for row in rows if row not in spared):
             lod = self.lods.get(row, Lod.FULL)
-            lost, size = 0.0, timeline.size(row, lod)
-            for to in self._lower_levels(row, lod):
-                # A later step never counts as cheaper than an earlier one of the same item: so they stay in order.
-                lost = max(lost, self.worth.of_step(row, to))
+            worth, size = self.worth.per_token(row), timeline.size(row, lod)
+            for to in self.view.lower_levels(row, lod):
                 saved = size - timeline.size(row, to)
-                steps.append(Step(lost, 1 - to, -row, unit, to, saved))
+                steps.append(Step(worth, 1 - to, -row, unit, to, saved))
                 size -= saved
-            highest = max(highest, lost)
-            worth_left += self.worth.of_step(row, None) * size
+                highest = max(highest, worth)
+            worth_left += worth * LEFT_OUT * size
             tokens_left += size
-        for row in (row for asked in self._turn(unit)[1:] for row in timeline.rows_of(asked)):
+        for row in [row for asked in self._turn(unit)[1:] for row in timeline.rows_of(asked)]:
             tokens = self.view.row_tokens(row, self.lods.get(row, Lod.FULL))
-            worth_left += self.worth.of_step(row, None) * tokens
+            worth_left += self.worth.per_token(row) * LEFT_OUT * tokens
             tokens_left += tokens
         if leave_out and worth_left < inf and self.view.trims and not any(row in spared for row in rows):
             steps.append(Step(max(highest, worth_left / tokens_left), 2, -rows[0], unit, None, tokens_left))
-
-    def _lower_levels(self, row: int, lod: Lod) -> Sequence[Lod]:
-        """The levels below this one that an item has and may be shown at, the richest first."""
-        lower = [level for level in (Lod.SUMMARY, Lod.GIST) if level < lod] if self.view.may_shorten(row) else []
-        return [level for level in lower if self.timeline.short_size(row, level) >= 0]
 
     def _plan(self, reason: str) -> Plan:
         units = [unit for unit in self.units if unit not in self.out]

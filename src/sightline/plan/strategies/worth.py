@@ -7,13 +7,14 @@ superseded results, closed windows, searches and listings, command output, the t
 the assistant's words and other agents' reports, and last what the user wrote.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Mapping
 from math import inf
 
 from sightline.log.columns import FAILED, OBSOLETE
 from sightline.plan.view import View
 from sightline.shorten import Purpose
-from sightline.values.items import Kind, Lod
+from sightline.values.items import Kind
 
 # What losing an item of each kind costs, compared with command output. What the user wrote is the task. A system item
 # here is a note of the program, because the others are never reduced. A summary replaces many messages. A recalled
@@ -35,7 +36,7 @@ _OBSOLETE = 0.05  # its window is closed
 _FAILED = 1.5  # an error, which the model should not run into again
 _SOON = 10  # rows: a later mention counts half after so many
 _TYPICAL, _POWER = 400, 0.25  # tokens: a long item is taken a little before a short one, because that saves more
-_STEPS = {Lod.SUMMARY: 1.0, Lod.GIST: 1.0, None: 50.0}  # None: left out. Then not even its values can be read
+LEFT_OUT = 50.0  # times what a lower level costs: not even the values of an item that is left out can be read
 
 _READS = frozenset((Purpose.READ, Purpose.SHOW))
 _FILE_TEXT = _READS | {Purpose.CHANGE, Purpose.WRITE}
@@ -46,14 +47,10 @@ _TO_EDIT = 8  # or so many since it was last read: what was read is often edited
 class Worth:
     """The worth of the items of these units at a sweep."""
 
-    def __init__(self, view: View, units: Sequence[int], superseded: Collection[int]) -> None:
+    def __init__(self, view: View, units: list[int], superseded: Collection[int]) -> None:
         self._view, self._timeline, self._superseded = view, view.timeline, superseded
         self.mentions: Mapping[int, int] = {}  # row → the latest row that speaks of it
-        self._ages = {unit: age for age, unit in enumerate(reversed(units), start=1)}  # 1: the newest
-
-    def of_step(self, row: int, to: Lod | None) -> float:
-        """What each token costs that a step down to this level saves; None: the item is left out."""
-        return self._per_token(row) * _STEPS[to]
+        self._units = units
 
     def in_working_set(self, row: int) -> bool:
         """Whether an item shows text of a file that is being worked on: changed not long ago, or read to be changed."""
@@ -62,7 +59,8 @@ class Worth:
         to_edit = self._timeline.purpose[self._timeline.last_use(row, self._view.path)] == Purpose.READ
         return self._unused(row) <= (_TO_EDIT if to_edit else _IN_USE)
 
-    def _per_token(self, row: int) -> float:
+    def per_token(self, row: int) -> float:
+        """What each token costs that a lower level saves. An item that is left out costs `LEFT_OUT` times as much."""
         timeline, state, kind = self._timeline, self._timeline.state[row], self._timeline.kind[row]
         if self._view.never_reduced(row):
             return inf
@@ -81,10 +79,16 @@ class Worth:
     def _unused(self, row: int) -> int:
         """How many units have come since an item; for the text of a file, since the file was last used."""
         timeline = self._timeline
-        age = self._ages[timeline.unit[row]]
+        age = self._age(timeline.unit[row])
         if not self._shows_file(row):
             return age
-        return min(age, self._ages.get(timeline.unit[timeline.last_use(row, self._view.path)], age))
+        used = timeline.last_use(row, self._view.path)
+        return min(age, self._age(timeline.unit[used], age)) if used != row else age
+
+    def _age(self, unit: int, otherwise: int = 0) -> int:
+        """How many units there are from this one on: 1 for the newest. `otherwise` if the sweep has no such unit."""
+        at = bisect_left(self._units, unit)
+        return len(self._units) - at if self._units[at : at + 1] == [unit] else otherwise
 
     def _shows_file(self, row: int) -> bool:
         """Whether an item shows text of a file that no newer item shows: a result, or a call that writes it."""

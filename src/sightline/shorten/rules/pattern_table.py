@@ -6,8 +6,10 @@
 import re
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import NamedTuple
+
+from sightline.values.pattern import pattern
 
 
 class Table:
@@ -19,55 +21,61 @@ class Table:
     def rows(self) -> list[tuple[str, str]]:
         """Return each line's pattern and its example, or the empty string if it has none."""
         halves = (line.partition("  #") for line in self._lines.strip().splitlines())
-        return [(self._filled(pattern.strip()), example.strip()) for pattern, _, example in halves]
+        return [(self._filled(row.strip()), example.strip()) for row, _, example in halves]
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """All patterns in one, to search with."""
-        return _compiled(pattern for pattern, _ in self.rows())
+        return _compiled(row for row, _ in self.rows())
 
     @cached_property
-    def _by_place(self) -> "tuple[re.Pattern[str], _Words, re.Pattern[str]]":
+    def _by_place(self) -> "tuple[re.Pattern[str], _Patterns, _Patterns]":
         """The patterns that match only at the start of the text, only at the start of a word, and anywhere."""
-        every = [each for pattern, _ in self.rows() for each in _alternatives(pattern)]
-        first = [each for each in every if each.startswith("^")]
-        words = [each for each in every if each.startswith(_WORD)]
-        begins = [_first_characters(each.removeprefix(_WORD)) for each in words]
-        others = _compiled(each for each in every if each not in {*first, *words})
-        return _compiled(first), _Words(_compiled(words), _union(begins)), others
+        every = [each for row, _ in self.rows() for each in _alternatives(row)]
+        begins = {each: _BEHIND.sub("", each) for each in every}
+        first = [each for each in every if begins[each].startswith("^")]
+        words = [each for each in every if begins[each].startswith(_WORD)]
+        others = [each for each in every if each not in {*first, *words}]
+        by_word, anywhere = (
+            _Patterns(_compiled(some), _union(_first_characters(begins[each].removeprefix(_WORD)) for each in some))
+            for some in (words, others)
+        )
+        return _compiled(first), by_word, anywhere
 
     def in_(self, text: str) -> bool:
         """Whether a pattern occurs in the text. Most begin at a word, and a text has fewer words than characters."""
-        first, (word, characters), anywhere = self._by_place
-        if first.match(text) or anywhere.search(text):
+        first, (word, characters), (anywhere, begins) = self._by_place
+        if first.match(text) or ((begins is None or not begins.isdisjoint(text)) and anywhere.search(text)):
             return True
-        match, starts = word.match, _word_starts(text)
-        return any(match(text, start) for start, character in starts if characters is None or character in characters)
+        starts = [at for at, character in _word_starts(text) if characters is None or character in characters]
+        return bool(starts) and any(map(word.match, repeat(text), starts))
 
     def at(self, text: str, position: int = 0) -> bool:
         """Whether a pattern begins at this position of the text."""
         return bool(self.pattern.match(text, position))
 
-    def _filled(self, pattern: str) -> str:
-        return re.sub(r"<(\w+)>", lambda name: self._filled(self._classes[name[1]]), pattern)
+    def _filled(self, row: str) -> str:
+        return re.sub(r"<(\w+)>", lambda name: self._filled(self._classes[name[1]]), row)
 
 
-class _Words(NamedTuple):
-    """Patterns that match only at the start of a word, as one, and the characters with which they can begin."""
+class _Patterns(NamedTuple):
+    """Patterns as one, and the characters with which a match can begin."""
 
     pattern: re.Pattern[str]
     characters: set[str] | None  # None: any
 
 
 _WORD = r"\b"
+_BEHIND = re.compile(r"^(?:\(\?<[!=][^()]*\))+")  # conditions for what is before a match
 _NOTHING = r"(?!)"
 _SYNTAX = "\\.[]()^$|"  # a pattern that begins with one of these may match many characters
+_LISTED = re.compile(r"\\([^\w\s])|\[([^\\^\]-]+-?)\]")  # an escaped sign, or a class that names its characters
 _STARTS = re.compile(r"\b\w")
 _DEPTH = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]")  # brackets and bars outside escapes and classes
 
 
 def _compiled(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(patterns) or _NOTHING)
+    return pattern("|".join(patterns) or _NOTHING)
 
 
 def _alternatives(pattern: str) -> list[str]:
@@ -85,8 +93,10 @@ def _first_characters(pattern: str) -> set[str] | None:
     if pattern.startswith("(?:"):
         end = _group_end(pattern)
         begins, rest = [_first_characters(each) for each in _alternatives(pattern[3:end])], pattern[end + 1 :]
+    elif listed := _LISTED.match(pattern):
+        begins, rest = [{*(listed[1] or listed[2])}], pattern[listed.end() :]
     else:
-        begins, rest = [set(pattern[:1]) if pattern and pattern[0] not in _SYNTAX else None], pattern[1:]
+        begins, rest = [{pattern[0]} if pattern and pattern[0] not in _SYNTAX else None], pattern[1:]
     if rest[:1] in ("?", "*"):
         begins.append(_first_characters(rest[1:].removeprefix("?")))
     return None if rest.startswith("{") else _union(begins)

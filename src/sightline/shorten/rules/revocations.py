@@ -169,6 +169,8 @@ class Lifted:
         "Forget that" lifts the one before it, in the same message or the one before. Others lift what they are about: a
         permission what forbids just that, "you don't have to" what orders it, "forget all rules" every one.
         """
+        if not self._lifting and not lifts(plain(sentence)):
+            return False  # as most are: its parts matter only where something was lifted
         said = _read(sentence)
         if said.how:
             is_near = said.how == "cancels" and not said.subject
@@ -254,6 +256,7 @@ def _stem(word: str) -> str:
     return STEMS.get(bare, bare)
 
 
+@lru_cache(maxsize=4096)  # asked for by whoever looks for constraints, and again here
 def _how(words: str) -> How:
     if CANCELS_ALL.in_(words):
         return "cancels all"

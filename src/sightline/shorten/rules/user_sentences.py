@@ -168,7 +168,8 @@ def _own_lines(text: str) -> Iterator[Span]:
         announced = announced and not line_text.strip()
         own = not (foreign or letter or FOREIGN_LINE.at(line_text))
         yield line if own else Span(line.start, line.start)
-        if own and PASTE_FOLLOWS.in_(line_text[-100:]) and not RULE_HEADING.at(line_text):
+        is_colon = line_text.endswith((":", "："))  # with which each of these patterns ends
+        if own and is_colon and PASTE_FOLLOWS.in_(line_text[-100:]) and not RULE_HEADING.at(line_text):
             foreign = announced = True
 
 

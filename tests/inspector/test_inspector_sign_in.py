@@ -1,0 +1,84 @@
+"""A browser that we open gets the token for a code: once, soon, and never in its address or command line."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+from inspected_page import InspectedPage
+from inspector_server import TOKEN, InspectorServer
+from playwright.sync_api import Browser, expect
+
+from sightline.server.sign_in import SignIn
+
+REFUSED = "401 (Unauthorized)"  # the browser notes each of them
+
+
+def test_a_code_is_used_once_and_soon() -> None:
+    """Afterwards it is worth nothing, and so is any other text."""
+    now = [0.0]
+    sign_in = SignIn(TOKEN, seconds=60, clock=lambda: now[0])
+    first, late = sign_in.make_code(), sign_in.make_code()
+    assert [sign_in.exchange(each) for each in ("", "x", TOKEN, first, first)] == ["", "", "", TOKEN, ""]
+    now[0] = 61
+    assert sign_in.exchange(late) == ""
+
+
+def test_the_page_exchanges_its_code(browser: Browser, project: Path) -> None:
+    """It shows the sessions, and its address has no code any more. In another browser the same address is refused, and
+    the page says that it was used.
+    """
+    sign_in = SignIn(TOKEN)
+    with InspectorServer(project, sign_in=sign_in) as server:
+        address = f"{server.url}#code={sign_in.make_code()}"
+        with InspectedPage(browser, server) as page:
+            page.page.goto(address)
+            expect(page.rows.first).to_be_visible()
+            assert page.page.url == f"{server.url}#/"
+            assert not page.asked(TOKEN)
+            page.page.reload()
+            expect(page.rows.first).to_be_visible()
+        with InspectedPage(browser, server, ignored=REFUSED) as other:
+            other.page.goto(address)
+            dialog = other.page.get_by_role("dialog", name="This server needs its token")
+            expect(dialog).to_contain_text("was used before")
+            expect(other.rows).to_have_count(0)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_a_code_is_taken_from_the_own_page_only(tmp_path: Path, host: str) -> None:
+    """Another origin is refused, and the code is not used up. Answers are kept in no cache."""
+    sign_in = SignIn(TOKEN)
+    with InspectorServer(tmp_path, sign_in=sign_in, host=host) as server, httpx2.Client(trust_env=False) as client:
+        path, code = f"{server.url}sign-in", {"code": sign_in.make_code()}
+        assert client.post(path, json=code, headers={"origin": "https://evil.example"}).status_code == 403
+        assert client.post(path, content=b"no JSON").json()["error"]["type"] == "code_used"
+        taken = client.post(path, json=code)
+        assert (taken.json(), taken.headers["cache-control"]) == ({"token": TOKEN}, "no-store")
+        assert client.post(path, json=code).status_code == 401
+    with InspectorServer(tmp_path) as server, httpx2.Client(trust_env=False) as client:
+        assert client.post(f"{server.url}sign-in", json=code).status_code == 401  # it is not passed on to a provider
+
+
+def test_no_command_line_has_the_token(tmp_path: Path) -> None:
+    """The browser that `sightline inspect` starts is told an address with a code, which works."""
+    note = tmp_path / "told"
+    program = tmp_path / "browser"
+    program.write_text(f'#!/bin/sh\necho "$@" > {note}.new && mv {note}.new {note}\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    own = {"BROWSER": str(program), "DISPLAY": ":9", "HOME": str(tmp_path), "SIGHTLINE_TOKEN": TOKEN}
+    command = [sys.executable, "-m", "sightline", "--root", "logs", "inspect", "--port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, env=os.environ | own, stderr=subprocess.DEVNULL) as process:
+        try:
+            while not note.exists():
+                assert process.poll() is None
+            address = note.read_text().strip()
+            assert TOKEN not in address
+            server, _, code = address.partition("#code=")
+            taken = httpx2.post(f"{server}sign-in", json={"code": code}, trust_env=False)
+            assert taken.json() == {"token": TOKEN}
+        finally:
+            process.terminate()
