@@ -33,8 +33,9 @@ browser: ## find the browser of the inspector's tests, or install Debian's as ro
 	|| { apt-get update -q && apt-get install -y -q --no-install-recommends chromium && command -v chromium; } \
 	|| { echo "The tests of the inspector need Chromium: install it, or run make browser as root on Debian."; exit 1; }
 
+# One worker more than the two cores of CI: tests also wait, for other processes and for the disk.
 test: check pages ## every promise at small size, what CI runs
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not soak"
 
 selftest: $(READY) ## eight checks of the context parts, one line each
 	@$(BIN)/python tools/selftest.py

@@ -1,6 +1,7 @@
 """Sizes: `make test` runs every promise small, `make soak` (SIGHTLINE_SOAK=1) at full size."""
 
 import fcntl
+import gc
 import os
 import sys
 from collections import Counter
@@ -45,6 +46,12 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
     """The laws are tried more often than other properties."""
     if isinstance(collector, pytest.Module):
         settings.load_profile(f"{_PROFILE} laws" if "laws" in collector.path.parts else _PROFILE)
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays, so that the collector of garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

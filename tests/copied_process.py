@@ -6,11 +6,15 @@ seen to start by itself is not for this.
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 COMPOSED = """
 from sightline import Budget, MemoryStore, Session
@@ -117,6 +121,40 @@ class Copier:
         for each in printed:
             each.unlink()
         return subprocess.CompletedProcess(command, code, output, error)
+
+
+class CopiedProcess:
+    """A copy that runs a command of Python. Has what is used of `subprocess.Popen` with a pipe for standard error."""
+
+    def __init__(self, imports: str, command: list[str], folder: Path, environment: dict[str, str]) -> None:
+        self._copier, pipe = copier(imports), folder / ".error"
+        os.mkfifo(pipe)
+        self.pid = self._copier.start(command, folder, environment, [os.devnull, os.devnull, str(pipe)])
+        self.stderr = pipe.open(encoding="utf-8")
+        pipe.unlink()
+        self._facts, self._code = psutil.Process(self.pid), None
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal."""
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+    def poll(self) -> int | None:
+        """Return its exit code; None while it runs."""
+        if self._code is None and self._facts.status() == psutil.STATUS_ZOMBIE:  # the copier has not looked at it yet
+            self._code = self._copier.wait(self.pid)
+        return self._code
+
+    def wait(self, seconds: float = 60) -> int:
+        """Wait for its end, and return its exit code."""
+        end = time.monotonic() + seconds
+        while (code := self.poll()) is None:
+            assert time.monotonic() < end, f"process {self.pid} does not end"
+            time.sleep(0.01)
+        return code
 
 
 @cache

@@ -24,7 +24,7 @@ from sightline.log.stores.tenants import Tenants
 NOBODY = 65534
 _SETTINGS = {  # what a test needs no durability for is quick
     "fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "32MB",
-    "max_connections": "60", "listen_addresses": "",
+    "max_connections": "90", "listen_addresses": "",
 }  # fmt: skip
 _numbers = count(1)
 

@@ -3,14 +3,14 @@
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import anthropic
 import openai
 from clients import ABOUT, CLAUDE, GPT, SYSTEM, TOOL, Job
+
+from copied_process import copier
 
 
 def _tool(job: Job) -> Callable[[int], str]:
@@ -219,15 +219,12 @@ def llm(job: Job) -> list[str]:
         f"PAGES = {pages!r}\ndef {TOOL}(number: int) -> str:\n    {ABOUT!r}\n    return PAGES[number]\n",
         encoding="utf-8",
     )
-    command = [sys.executable, "-m", "llm", "-m", "ours", "--functions", str(code), "--chain-limit", "0"]
+    command = ["-m", "llm", "-m", "ours", "--functions", str(code), "--chain-limit", "0"]
     texts = []
     for turn, words in enumerate(job.words()):
         options = ["-c"] if turn else ["-s", SYSTEM]
-        done = subprocess.run(
-            [*command, *options, words],
-            env={"PATH": os.environ["PATH"], "LLM_USER_PATH": str(home), "HOME": str(home)},
-            capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        environment = {"PATH": os.environ["PATH"], "LLM_USER_PATH": str(home), "HOME": str(home)}
+        done = copier("import llm.cli, openai.resources.chat").run([*command, *options, words], home, environment)
         assert done.returncode == 0, done.stderr
         texts.append(done.stdout[done.stdout.index("Answer") :].strip())  # after what was said on the way
     return texts

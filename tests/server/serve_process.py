@@ -18,6 +18,7 @@ import psutil
 from through_proxy import LISTS, Json
 from upstream import Upstream
 
+from copied_process import CopiedProcess
 from sightline.session.session import Session
 
 _GIVE = """import os, sys
@@ -28,6 +29,12 @@ os.execv(sys.argv[2], sys.argv[2:])
 ENDS = {"anthropic": b"message_stop", "chat": b"[DONE]", "responses": b"response.completed"}
 
 
+IMPORTS = """
+import sightline.cli.serve, sightline.log.stores.postgres, sightline.server.app, sightline.server.tenant_server
+import httpx2, uvicorn.lifespan.on, uvicorn.loops.auto, uvicorn.protocols.http.auto
+"""
+
+
 class ServeProcess:
     """It serves while the block runs. `stop` and `start` put another process over the same folder."""
 
@@ -35,6 +42,7 @@ class ServeProcess:
         """`at`: it gets this socket to listen on, as from systemd."""
         self._folder, self._upstream, self._options, self._at = folder, upstream, options, at
         self.printed: list[str] = []  # on standard error
+        self._process: CopiedProcess | subprocess.Popen[str]
 
     def __enter__(self) -> "ServeProcess":
         self.start()
@@ -51,13 +59,15 @@ class ServeProcess:
         upstreams = [f"anthropic={self._upstream.anthropic_url}", f"openai={self._upstream.openai_url}"]
         named = [argument for each in upstreams for argument in ("--upstream", each)]
         command = [sys.executable, "-m", "sightline", "--root", "logs", "serve", "--port", "0", *named, *self._options]
-        given = () if self._at is None else (self._at.fileno(),)
-        if given:
+        environment = {**os.environ, "HOME": str(self._folder)}
+        if self._at is None:
+            self._process = CopiedProcess(IMPORTS, command[1:], self._folder, environment)
+        else:
+            given = (self._at.fileno(),)
             command = [sys.executable, "-c", _GIVE, str(*given), *command]
-        self._process = subprocess.Popen(
-            command, cwd=self._folder, env={**os.environ, "HOME": str(self._folder)}, text=True, stderr=subprocess.PIPE,
-            pass_fds=given,
-        )  # fmt: skip
+            self._process = subprocess.Popen(
+                command, cwd=self._folder, env=environment, text=True, stderr=subprocess.PIPE, pass_fds=given
+            )
         assert self._process.stderr is not None
         self.before: list[str] = []  # printed before the address
         while not (found := re.search(r"http://[\d.]+:\d+", line := self._process.stderr.readline())):

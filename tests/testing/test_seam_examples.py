@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,9 @@ import pytest
 from stub import Stub, answer, error
 
 import sightline
+from copied_process import COMPOSED, copier
 
+IMPORTS = "import anthropic, openai, sightline, sightline.testing"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PRINTED = {
     "strategy": ["messages of 40 were sent"],
@@ -30,10 +31,7 @@ def finished(name: str, folder: Path, *words: str, **environment: str) -> "subpr
     """Run an example in a folder and return its end, which was a good one."""
     package = Path(sightline.__file__).parents[1]
     here = {**os.environ, "PYTHONPATH": str(package), "PYTHONIOENCODING": "utf-8", "HOME": str(folder), **environment}
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / f"{name}.py"), *words], cwd=folder, env=here, capture_output=True, text=True,
-        timeout=120, check=False,
-    )  # fmt: skip
+    done = copier(IMPORTS + COMPOSED).run([str(EXAMPLES / f"{name}.py"), *words], folder, here)
     assert done.returncode == 0, done.stderr
     return done
 
