@@ -120,7 +120,7 @@ MUTANTS = (
     Mutant("sweep: no tokens for the index", PLAN, "INDEX = 0.15", "INDEX = 0.0", SWEPT),
     # plan: when a sweep comes, and what is shortened at once
     Mutant("focus: forced too early", FOCUS, "tokens > _forced_above(view)", "tokens >= _forced_above(view)", LIMITS),
-    Mutant("focus: all output is shortened at once", FOCUS, "shortens and _certainly_over(view)", "False", LIMITS),
+    Mutant("focus: all output is shortened at once", FOCUS, "_is_certainly_over(view, tokens):", "False:", LIMITS),
     Mutant("focus: cold is no reason", FOCUS, "view.cold and bool(", "False and bool(", LIMITS),
     Mutant("focus: cold at half", FOCUS, "_COLD = 0.75", "_COLD = 0.5", LIMITS),
     Mutant("focus: off is safe", FOCUS, 'if self.economy == "off":', "if False:", LIMITS),
