@@ -31,19 +31,21 @@ def _row(topic: str, what: str, seconds: float) -> Row:
 def _opened(log: Stored, view: str, program: str) -> list[float]:
     from playwright.sync_api import sync_playwright
 
-    from sightline.cli.serve import make_listener, page_address, running
+    from sightline.cli.addresses import page_address
+    from sightline.cli.serve import make_listener, running
     from sightline.server.access_token import make_token
     from sightline.server.config import Config
 
     root = ["--no-sandbox"] if os.geteuid() == 0 else []
     taken, token = [], make_token()
+    after = f"token={token.text}"
     listener, _ = make_listener(Config(folder=log.root, root=log.root, token_hash=token.hashed))
     with sync_playwright() as playwright, running(listener) as port:
         browser = playwright.chromium.launch(executable_path=program, args=root)
         for _ in range(2):
             page = browser.new_page()
             begun = perf_counter()
-            page.goto(f"{page_address('127.0.0.1', port, token.text)}/s/{log.path.stem}/{view}")
+            page.goto(f"{page_address('127.0.0.1', port, after)}/s/{log.path.stem}/{view}")
             page.locator(VIEWS[view]).first.wait_for(timeout=120_000)
             taken.append(perf_counter() - begun)
             page.close()

@@ -11,10 +11,11 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import sync_playwright
 
+from sightline.cli.addresses import page_address
 from sightline.cli.inspect_command import keep_samples
 from sightline.cli.options import Place
 from sightline.cli.phrases import Phrases
-from sightline.cli.serve import make_listener, page_address, running
+from sightline.cli.serve import make_listener, running
 from sightline.server.access_token import make_token
 from sightline.server.config import Config
 
@@ -35,7 +36,7 @@ def main() -> None:
         with running(make_listener(config)[0]) as port:
             browser = playwright.chromium.launch(executable_path=program, args=root)
             page = browser.new_page(viewport=SIZE, locale="en", color_scheme="light")
-            page.goto(page_address("127.0.0.1", port, token.text))
+            page.goto(page_address("127.0.0.1", port, f"token={token.text}"))
             page.locator(".list-row", has_text="test_second_login").click()
             page.locator(".timeline canvas").wait_for()
             page.wait_for_timeout(1000)  # the chart comes to rest
