@@ -91,7 +91,7 @@ class Drafts:
         whose results the model asked for whole. A result that answers no call becomes a labelled user message.
         """
         drafts: list[Entry] = []
-        number = 0
+        number = 0  # of the last call: they are counted from 1
         pending: dict[int, PendingCall] = {}  # in their order
         by_id: dict[str, list[deque[int]]] = {}  # those of an id in each message, the newest message last
         answered: set[str] = set()  # ids of earlier calls
