@@ -19,7 +19,7 @@ from rich.console import Console
 
 from benchmarks import adding, durability, inspector, postgres, proxy, report, speed, windows
 from benchmarks.environment import PACKAGES, ROOT, Missing, Peers
-from benchmarks.measure import Row, seconds_text
+from benchmarks.measure import Row, alone, seconds_text
 from benchmarks.sessions import Stored, stored
 
 SIZES = (100, 1_000, 10_000, 100_000)
@@ -71,13 +71,13 @@ def measured(root: Path, sizes: tuple[int, ...], peers: Peers, say: Callable[[st
     noise = [speed.machine()]
     rows = speed.importing()
     say("a giant result")
-    rows += speed.giant()
+    rows += alone(speed.giant)
     say("windows")
-    rows += windows.windows()
+    rows += alone(windows.windows)
     say("appending")
     rows += durability.appending(root, peers)
     say("adding messages")
-    rows += adding.adding(root)
+    rows += alone(adding.adding, root)
     say("sessions in PostgreSQL")
     rows += postgres.measured(root / "postgres")
     say("memory of a process")
@@ -86,7 +86,7 @@ def measured(root: Path, sizes: tuple[int, ...], peers: Peers, say: Callable[[st
     noise.append(speed.machine())
     logs, built = _logs(root, sizes, say)
     say("sweeping")
-    rows += speed.sweeping(logs[-1])
+    rows += alone(speed.sweeping, logs[-1])
     rows += durability.resuming(logs[-1], peers, say)
     say("opening the inspector")
     rows += inspector.opening(logs[-1])
@@ -100,7 +100,7 @@ def _logs(root: Path, sizes: tuple[int, ...], say: Callable[[str], None]) -> tup
     for size in sizes:
         say(f"building a history of {size:,} messages")
         begun = perf_counter()
-        logs.append(stored(root, size))
+        logs.append(alone(stored, root, size))
         taken = perf_counter() - begun
         note = "generated and imported; the last 500 messages composed call by call"
         rows.append(Row("building the histories", f"{size:,} messages", seconds_text(taken), taken, note=note))

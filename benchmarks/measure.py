@@ -3,10 +3,15 @@
 import gc
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from math import log
+from multiprocessing import get_context
 from statistics import median
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Spread(NamedTuple):
@@ -29,6 +34,12 @@ class Row(NamedTuple):
     met: bool | None = None
     ratio: str = ""
     note: str = ""
+
+
+def alone(work: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
+    """Measure in a process of its own, where nothing is in memory that others have left there."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(work, *arguments, **named).result()
 
 
 def times(work: Callable[[], object], repeats: int) -> list[float]:

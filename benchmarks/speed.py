@@ -11,7 +11,18 @@ from msgspec.structs import replace
 
 from benchmarks.environment import Missing, Peers, fresh, python
 from benchmarks.histories import agent_stream
-from benchmarks.measure import Row, Spread, beyond_n_log_n, noise, seconds_text, spread, spread_text, times, times_text
+from benchmarks.measure import (
+    Row,
+    Spread,
+    alone,
+    beyond_n_log_n,
+    noise,
+    seconds_text,
+    spread,
+    spread_text,
+    times,
+    times_text,
+)
 from benchmarks.sessions import BUDGET, Stored, in_memory, questions
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan.plan import Plan
@@ -76,37 +87,49 @@ def warm(session: Session, turn: Callable[[Session, int], None], *, write: bool 
     return Warm(spread(samples), sweeps)
 
 
+class Composed(NamedTuple):
+    """What composing one session took."""
+
+    first: float  # seconds; indexes are built by it
+    step: Warm
+    question: Warm
+    as_bytes: Warm
+    openai: Spread
+    shown: int  # messages
+
+
+def compose_all(log: Stored) -> Composed:
+    """Compose the next turns of a session, of each kind."""
+    session = in_memory(log)
+    session.user(questions()[-1])
+    first = times(lambda: session.compose(BUDGET), 1)[0]
+    gc.collect()
+    step_, question_, as_bytes = warm(session, step), warm(session, question), warm(session, step, write=True)
+    payload = session.compose(BUDGET)
+    return Composed(first, step_, question_, as_bytes, spread(times(payload.openai, 20)), len(payload.body))
+
+
 def composing(logs: Sequence[Stored], peers: Peers, say: Callable[[str], None]) -> list[Row]:
     """Measure composing the next turn: ours by size and kind of turn, `payload.openai()`, and the peers'."""
     topic = "composing the next turn, warm"
     rows: list[Row] = []
-    steps: dict[int, Warm] = {}
-    asked: dict[int, Warm] = {}
+    composed: dict[int, Composed] = {}
     for log in logs:
         say(f"composing at {log.messages:,} messages")
-        session = in_memory(log)
-        session.user(questions()[-1])
-        first = times(lambda session=session: session.compose(BUDGET), 1)[0]  # type: ignore[misc]
-        rows.append(Row(topic, f"{log.messages:,}: first compose, indexes built", seconds_text(first), first))
-        gc.collect()
-        steps[log.messages] = warm(session, step)
-        asked[log.messages] = warm(session, question)
-        as_bytes = warm(session, step, write=True)
-        payload = session.compose(BUDGET)
-        written = spread(times(payload.openai, 20))
-        rows.append(_warm_row(topic, f"{log.messages:,}: after an agent's step", steps[log.messages], STEP_TARGET))
-        rows.append(_warm_row(topic, f"{log.messages:,}: after a user's message", asked[log.messages], QUESTION_TARGET))
-        note = f"{len(payload.body):,} messages shown"
-        rows.append(Row(topic, f"{log.messages:,}: payload.openai()", spread_text(written), written.median, note=note))
-        rows.append(_bytes_row(topic, log.messages, as_bytes, len(payload.body)))
-    rows += [
-        row
-        for what, found in (("step", steps), ("user's message", asked))
-        for row in _growth(topic, what, {messages: each.seconds.median for messages, each in found.items()})
-    ]
+        composed[log.messages] = found = alone(compose_all, log)
+        size, shown = f"{log.messages:,}", f"{found.shown:,} messages shown"
+        rows += [
+            Row(topic, f"{size}: first compose, indexes built", seconds_text(found.first), found.first),
+            _warm_row(topic, f"{size}: after an agent's step", found.step, STEP_TARGET),
+            _warm_row(topic, f"{size}: after a user's message", found.question, QUESTION_TARGET),
+            Row(topic, f"{size}: payload.openai()", spread_text(found.openai), found.openai.median, note=shown),
+            _bytes_row(topic, log.messages, found.as_bytes, shown),
+        ]
+    rows += _growth(topic, "step", {size: found.step.seconds.median for size, found in composed.items()})
+    rows += _growth(topic, "user's message", {size: found.question.seconds.median for size, found in composed.items()})
     for log in logs:
         say(f"peers at {log.messages:,} messages")
-        ours = {"an agent's step": steps[log.messages], "a user's message": asked[log.messages]}
+        ours = {"an agent's step": composed[log.messages].step, "a user's message": composed[log.messages].question}
         rows += _peers_composing(topic, log.messages, ours, peers)
     return rows
 
@@ -118,8 +141,8 @@ def _warm_row(topic: str, what: str, found: Warm, target: float) -> Row:
     return Row(topic, what, spread_text(found.seconds), median, text, met, times_text(median / target), note)
 
 
-def _bytes_row(topic: str, messages: int, found: Warm, shown: int) -> Row:
-    median, note = found.seconds.median, f"{shown:,} messages shown"
+def _bytes_row(topic: str, messages: int, found: Warm, note: str) -> Row:
+    median = found.seconds.median
     target, met = ("≤ 0.6 ms", median <= BYTES_TARGET) if messages == 10_000 else ("", None)
     what = f"{messages:,}: payload as bytes, after one more message"
     return Row(topic, what, spread_text(found.seconds), median, target, met, note=note)

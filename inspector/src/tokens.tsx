@@ -10,14 +10,14 @@ import { kindName, levelName, say } from "./phrases";
 import { oneLine, percent, whole } from "./text";
 import { colour } from "./theme";
 import type { TokenNode, TokenTree } from "./types";
-import { AsTable, Busy, Choice, Empty, Failure, Panel, Share, Stat } from "./ui";
+import { AsTable, Busy, CallBox, Choice, Empty, Failure, Panel, Share, Stat } from "./ui";
 
 const WAYS = ["kind,tool,file", "tool,file", "file", "level,kind,tool"] as const;
 type Way = (typeof WAYS)[number];
 
 export function TokensView({ session, branch, details }: Place) {
   const [by, setBy] = useState<Way>("kind,tool,file");
-  const [call, setCall] = useState("");
+  const [call, setCall] = useState<number>();
   const calls = useTotal(session, branch, details!.facts, "timeline") ?? 0;
   const tree = useLoad<TokenTree>(below(session, `/tokens${query({ by, call })}`, branch));
   useEvents(session, ["append", "payload", "compaction"], tree.reload);
@@ -36,22 +36,14 @@ export function TokensView({ session, branch, details }: Place) {
         }
       />
       {calls ? (
-        <label class="choice">
-          <span>{say("what")}</span>
-          <input
-            type="number"
-            min={1}
-            max={calls}
-            value={call}
-            placeholder={say("whole session")}
-            title={say("call of", { calls: whole(calls) })}
-            onChange={(event) => {
-              const box = event.currentTarget as HTMLInputElement;
-              box.value = callIn(box.value, calls);
-              setCall(box.value);
-            }}
-          />
-        </label>
+        <CallBox
+          label={say("what")}
+          value={call}
+          calls={calls}
+          placeholder={say("whole session")}
+          title={say("call of", { calls: whole(calls) })}
+          onChange={setCall}
+        />
       ) : null}
     </div>
   );
@@ -66,12 +58,6 @@ export function TokensView({ session, branch, details }: Place) {
       {tree.data ? <Rereads tree={tree.data} session={session} branch={branch} /> : null}
     </div>
   );
-}
-
-/** The number of a call that somebody typed, the nearest that there is; nothing for the whole session. */
-function callIn(typed: string, calls: number): string {
-  const number = Math.round(Number(typed));
-  return typed.trim() && Number.isFinite(number) ? String(Math.min(Math.max(number, 1), calls)) : "";
 }
 
 function nodeName(node: TokenNode): string {

@@ -10,7 +10,7 @@ import { economyName, kindName, levelName, reasonText, say } from "./phrases";
 import { oneLine, percent, short, whole } from "./text";
 import { colour } from "./theme";
 import type { CallRow, Context, Line, Timeline } from "./types";
-import { AsTable, Busy, Choice, Failure, Kind, LegendLine, Level, Panel, Stat } from "./ui";
+import { AsTable, Busy, CallBox, Choice, Failure, Kind, LegendLine, Level, Panel, Stat } from "./ui";
 
 const LEAST = 1000; // tokens of the smallest window that can be tried
 const STEPS = 200; // of the slider, each the same factor: from 4,000 to 5,000 matters, from 204,000 to 205,000 does not
@@ -52,24 +52,18 @@ function Try({ session, branch, details, server, number, total }: Place & { numb
   );
   const settled = useSettled(asked, 120); // a slider that is moved asks when it rests
   const preview = usePreview(below(session, "/preview", branch), settled);
-  const go = (to: number) =>
-    (location.hash = linkTo(session, "try", Math.max(1, Math.min(total, Math.trunc(to) || total)), { branch }));
   return (
     <div class="page">
       <Panel title={say("try title")}>
         <p class="muted">{say("try about")}</p>
         <div class="try-controls">
-          <label class="choice">
-            <span>{say("call")}</span>
-            <input
-              type="number"
-              min={1}
-              max={Math.max(1, total)}
-              value={call || ""}
-              disabled={next || !total}
-              onChange={(event) => go(Number((event.currentTarget as HTMLInputElement).value))}
-            />
-          </label>
+          <CallBox
+            label={say("call")}
+            value={call || undefined}
+            calls={total}
+            disabled={next || !total}
+            onChange={(to) => (location.hash = linkTo(session, "try", to ?? total, { branch }))}
+          />
           <label class="check">
             <input
               type="checkbox"

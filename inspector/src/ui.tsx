@@ -204,6 +204,46 @@ export function Choice<T extends string>({
   );
 }
 
+/** A box for the number of a call: one that there is not becomes the nearest, an empty box is `undefined`. */
+export function CallBox({
+  label,
+  value,
+  calls,
+  onChange,
+  ...others
+}: {
+  label: string;
+  value: number | undefined;
+  calls: number;
+  onChange: (call: number | undefined) => void;
+  placeholder?: string;
+  title?: string;
+  disabled?: boolean;
+}) {
+  const [typed, setTyped] = useState<string>(); // kept while somebody types, however often the page is drawn again
+  const read = (text: string) => {
+    const number = Math.round(Number(text));
+    return text.trim() && Number.isFinite(number) ? Math.min(Math.max(number, 1), calls) : undefined;
+  };
+  return (
+    <label class="choice">
+      <span>{label}</span>
+      <input
+        type="number"
+        min={1}
+        max={calls}
+        value={typed ?? value ?? ""}
+        onInput={(event) => setTyped(event.currentTarget.value)}
+        onChange={(event) => {
+          setTyped(undefined);
+          onChange(read(event.currentTarget.value));
+        }}
+        {...others}
+      />
+    </label>
+  );
+}
+
 /** How much of a whole: a thin bar. */
 export function Share({ share, kind = "" }: { share: number; kind?: string }) {
   const width = `${Math.max(0, Math.min(1, share)) * 100}%`;

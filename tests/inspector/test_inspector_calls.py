@@ -133,6 +133,19 @@ def test_the_tokens_of_any_call_can_be_looked_at(page: InspectedPage) -> None:
         box.press("Enter")
 
 
+def test_what_is_being_typed_stays(page: InspectedPage) -> None:
+    """The page reads the tokens again whenever something happens; a number that is half typed is not erased by it."""
+    shown = page.open("#/s/work/tokens")
+    box = shown.get_by_label("Of call")
+    box.fill("3")
+    with shown.expect_response(re.compile(r"/tokens\?")):
+        shown.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # the tab is seen again
+    page.settle()
+    expect(box).to_have_value("3")
+    with shown.expect_request(re.compile(r"/tokens\?.*call=3(&|$)")):
+        box.press("Enter")
+
+
 def test_where_the_tokens_are(page: InspectedPage) -> None:
     """The treemap is drawn and also a table; what was read twice is listed with its items."""
     shown = page.open("#/s/work/tokens")
