@@ -12,7 +12,8 @@ from sightline.recall.search import TIME_MARK, Breadth, SearchIndex, SearchResul
 from sightline.values.items import Kind
 
 _NEAR_BEST = 0.4  # of the best row's own match: rows that match less are noise
-_REPEATING = (Kind.RECALL, Kind.WINDOW)  # they show what stands elsewhere, and are not searched
+_CALL = int(Kind.CALL)  # as a plain number, because a search compares hundreds
+_REPEATING = frozenset((int(Kind.RECALL), int(Kind.WINDOW)))  # they show what stands elsewhere, and are not searched
 _LONG = 200  # tokens: a longer result is no further away from what was said before and after it
 _ATTEMPTS = 5  # at a search while rows of the index get lost: the last one is answered from memory
 _READ_AHEAD = 256  # rows whose entries are read at once
@@ -59,18 +60,19 @@ class Finder:
         `ignored` units count as if they were not there. `wide`: look further around a match. Where surely no row has
         the least share of a full match, there are no hits. What is not indexed yet is indexed first.
         """
-        timeline, path = self._journal.timeline, self._journal.path
-        branch, full, unit, rows = timeline.branch, timeline.full, timeline.unit, len(timeline)
+        timeline, holds = self._journal.timeline, self._journal.path.holds
+        branch, full, unit, kind, rows = timeline.branch, timeline.full, timeline.unit, timeline.kind, len(timeline)
 
         def size(row: int) -> int:  # another process may have indexed more rows than this one has read
-            exists = row < rows and path.holds(branch[row], row) and unit[row] not in ignored
-            return min(max(full[row], 1), _LONG) if exists and timeline.kind[row] not in _REPEATING else 0
+            if row < rows and kind[row] not in _REPEATING and unit[row] not in ignored and holds(branch[row], row):
+                tokens = full[row] or 1
+                return tokens if tokens < _LONG else _LONG
+            return 0
 
         def can_be_found(row: int) -> bool:
-            answer = timeline.partner[row] if timeline.kind[row] == Kind.CALL else row
+            answer = timeline.partner[row] if kind[row] == _CALL else row
             # Of `expand` and `recall` the source is to be found.
-            repeats = timeline.kind[row] in _REPEATING or (answer >= 0 and timeline.state[answer] & WHOLE)
-            return full[row] > 0 and not repeats
+            return full[row] > 0 and (answer < 0 or not timeline.state[answer] & WHOLE)
 
         scope = SearchScope(size, can_be_found, _WIDE if wide else _NARROW)
         return self._asked(lambda index: index.answers(query, limit, scope, least_share))

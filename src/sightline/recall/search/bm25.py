@@ -1,7 +1,7 @@
 """BM25: which rows match the terms of a query best."""
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -16,17 +16,17 @@ MAX_SCANNED = 3_000  # postings of the rarest terms, which bring in rows; furthe
 
 
 class Hit(NamedTuple):
-    """A row that matches, and how well. Scores compare only within one search.
+    """A row that matches, and how well. The greater of two is the better, of equal ones the newer.
 
-    share: its own match, as a share of that of a row of usual length that contains every term of the query once. A row
-    that is only near a match has a small share.
-    exact: it contains something rare that the query names as it is written: a number, an id, a name.
+    Scores compare only within one search.
     """
 
-    row: int
+    exact: bool  # it contains something rare that the query names as it is written: a number, an id, a name
     score: float
-    share: float = 0.0
-    exact: bool = False
+    row: int
+    share: (
+        float  # its own match, of that of a usual row with every term of the query once; a row near others has little
+    )
 
 
 class ScoredRow(NamedTuple):
@@ -90,21 +90,19 @@ def _document_frequency(segments: Iterable[SegmentPostings]) -> Counter[str]:
 
 
 def best_rows(
-    segments: Iterable[SegmentPostings], terms: Sequence[WeightedTerm], limit: int, can_be_found: Callable[[int], bool]
+    segments: Iterable[SegmentPostings], terms: Sequence[WeightedTerm], limit: int, can_be_found: Callable[[int], int]
 ) -> list[ScoredRow]:
     """Return the best rows by the terms that bring in rows, of equal ones the newer first.
 
     `segments` are newest first. Only rows that score enough are asked about.
     """
-    best: list[ScoredRow] = []
-    for segment in segments:
-        scored = _score_segment(segment.postings, terms)
-        least = best[-1].score if len(best) == limit else 0.0
-        good = sorted((local for local, score in scored.items() if score >= least), reverse=True)
-        good.sort(key=scored.__getitem__, reverse=True)
-        found = (ScoredRow(scored[local], local + segment.base) for local in good if can_be_found(local + segment.base))
-        best = sorted([*best, *islice(found, limit)], reverse=True)[:limit]
-    return best
+    best: list[tuple[float, int]] = []
+    for base, postings in segments:
+        scored = _score_segment(postings, terms)
+        least = best[-1][0] if len(best) == limit else 0.0
+        good = sorted([(score, local + base) for local, score in scored.items() if score >= least], reverse=True)
+        best = sorted([*best, *islice((each for each in good if can_be_found(each[1])), limit)], reverse=True)[:limit]
+    return [ScoredRow(*each) for each in best]
 
 
 def highest_share(best: Sequence[ScoredRow], terms: Iterable[WeightedTerm]) -> float:
@@ -118,9 +116,10 @@ def highest_share(best: Sequence[ScoredRow], terms: Iterable[WeightedTerm]) -> f
 
 def _score_segment(postings: dict[str, Postings], terms: Iterable[WeightedTerm]) -> dict[int, float]:
     """Score the rows of one segment. This is an inner loop of a search."""
-    scored: defaultdict[int, float] = defaultdict(float)
+    scored: dict[int, float] = {}
+    score = scored.get
     for term, idf, weights, brings_rows in terms:
         if brings_rows and term in postings:
             for row, posting_class in zip(*postings[term], strict=False):
-                scored[row] += idf * weights[posting_class]
+                scored[row] = score(row, 0.0) + idf * weights[posting_class]
     return scored

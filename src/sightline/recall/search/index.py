@@ -7,7 +7,6 @@ are enough for a segment. Rows lost in a crash are added again by the caller, be
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import cache
 from typing import NamedTuple
 
 from sightline.log.stores import Derived
@@ -48,6 +47,18 @@ class SearchResult(NamedTuple):
 
     terms: list[str]
     hits: list[Hit]
+
+
+class _Sizes(dict[int, int]):
+    """The tokens of rows, each asked for once. A row that there cannot be, as damaged data may contain, has none."""
+
+    def __init__(self, size: Callable[[int], int], rows: int) -> None:
+        super().__init__()
+        self._size, self._rows = size, rows
+
+    def __missing__(self, row: int) -> int:
+        self[row] = size = self._size(row) if 0 <= row < self._rows else 0
+        return size
 
 
 class SearchIndex:
@@ -97,8 +108,7 @@ class SearchIndex:
         wanted = query_terms(query)
         with self._lock:
             segments = self._look_up([*wanted, *query_cues(query, wanted)]) if limit > 0 else []
-            upto = self.upto  # damaged data may contain any row number
-            known = scope._replace(size=cache(lambda row: scope.size(row) if 0 <= row < upto else 0))
+            known = scope._replace(size=_Sizes(scope.size, self.upto).__getitem__)
             stored, recent = self._head.segments, self._recent.lengths
             rows, length = (
                 sum(s.rows for s in stored) + len(recent),
@@ -107,7 +117,7 @@ class SearchIndex:
             mean_length = max(length / max(rows, 1), 1)
             weighted = weigh_terms(wanted, segments, rows, mean_length, scope.breadth.common, scope.breadth.terms)
             most = min(max(2 * limit, MIN_SEEDS), MAX_SEEDS)
-            seeds = best_rows(segments, weighted, most, lambda row: known.size(row) > 0)
+            seeds = best_rows(segments, weighted, most, known.size)
             found = SearchResult([term.term for term in weighted], [])
             if highest_share(seeds, weighted) < least_share:
                 return found

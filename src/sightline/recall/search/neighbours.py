@@ -55,30 +55,42 @@ class _Stretch:
         self.own = [0.0] * len(self.rows)
         self.near = [0.0] * len(self.rows)  # 7 times the terms' rarity where all are in the row itself
 
-    def add(self, term: WeightedTerm) -> None:
-        """Count a term: for the rows that contain it, and for those near them."""
-        places = []
-        for at, posting_class in self._postings(term.term):
-            if self._sizes[at]:
-                self.own[at] += term.idf * term.weights[posting_class]
-                places.append(self._centres[at])
-        if places:
-            _add_nearest(self.near, self._centres, sorted(places), term.idf)
+    def add(self, terms: Iterable[WeightedTerm]) -> None:
+        """Count terms: for the rows that contain them, and for those near them."""
+        alike: dict[tuple[int, ...], float] = {}  # where terms are → how rare those are together that are just there
+        for term, idf, weights, _ in terms:
+            places = []
+            for at, posting_class in self._postings(term):
+                if self._sizes[at]:
+                    self.own[at] += idf * weights[posting_class]
+                    places.append(self._centres[at])
+            if places:
+                together = tuple(sorted(places))
+                alike[together] = alike.get(together, 0.0) + idf
+        for together, idf in alike.items():
+            _add_nearest(self.near, self._centres, together, idf)
+
+    def matches(self) -> Iterator[tuple[int, float, float]]:
+        """Yield the rows on or near which there is a term: how well each matches, and how near the terms are to it."""
+        for row, own, near, size in zip(self.rows, self.own, self.near, self._sizes, strict=True):
+            if near and size:
+                yield row, own, near
 
     def with_any(self, terms: Iterable[str]) -> set[int]:
         """Return the rows that contain one of these terms."""
         return {self.rows[at] for term in terms for at, _ in self._postings(term)}
 
-    def _postings(self, term: str) -> Iterator[tuple[int, int]]:
-        """Yield the places of the rows that contain a term, counted from the first row, and their classes."""
-        first, end = self.rows.start, self.rows.stop
+    def _postings(self, term: str) -> list[tuple[int, int]]:
+        """Return the places of the rows that contain a term, counted from the first row, and their classes."""
+        found, count = [], len(self.rows)
         for base, postings in self._segments:
             if term in postings:
                 rows, classes = postings[term]
-                low, high = bisect_left(rows, max(first - base, 0)), bisect_left(rows, end - base)
-                for local, posting_class in zip(rows[low:high], classes[low:high], strict=False):
-                    if first <= local + base < end:  # the rows of a damaged file may be in any order
-                        yield local + base - first, posting_class
+                first = self.rows.start - base
+                for number in range(bisect_left(rows, first), bisect_left(rows, first + count)):
+                    if 0 <= (at := rows[number] - first) < count:  # the rows of a damaged file may be in any order
+                        found.append((at, classes[number]))
+        return found
 
 
 def rank_with_neighbours(
@@ -98,32 +110,36 @@ def rank_with_neighbours(
     rare = [term for term, rows in holding.items() if rows <= RARE]
     stretches = [_Stretch(first, last + 1, segments, scope.size) for first, last in _surroundings(seeds, scope)]
     for stretch in stretches:
-        for term in terms:
-            stretch.add(term)
+        stretch.add(terms)
     best = max((own for stretch in stretches for own in stretch.own), default=0.0)
     hits = []
     for stretch in stretches:
         spoken, dated, named = map(stretch.with_any, (speaker_terms, [DATED], rare))
-        for row, own, near in zip(stretch.rows, stretch.own, stretch.near, strict=True):
-            if near and scope.size(row) and scope.among(row):
-                by_speaker = (SPEAKS + SPEAKS_AND_MATCHES * own / best) * (row in spoken)
-                extra = OWN * own / best + by_speaker + NAMES_TIME * (row in dated)
-                hits.append(Hit(row, near / total + extra, own / total, row in named))
-    return sorted(hits, key=lambda hit: (hit.exact, hit.score, hit.row), reverse=True)
+        for row, own, near in stretch.matches():
+            if scope.among(row):
+                extra = OWN * own / best
+                if row in spoken:
+                    extra += SPEAKS + SPEAKS_AND_MATCHES * own / best
+                if row in dated:
+                    extra += NAMES_TIME
+                hits.append(Hit(row in named, near / total + extra, row, own / total))
+    hits.sort(reverse=True)
+    return hits
 
 
 def _surroundings(seeds: Iterable[int], scope: SearchScope) -> list[tuple[int, int]]:
     """Return the ranges of rows around the best seeds, of MAX_RANKED tokens together or a few more."""
     reach, size = scope.breadth.reach, scope.size
     around: set[int] = set()
-    tokens = 0
+    ranges, tokens = [], 0
     for seed in seeds:
-        new = set(range(_reach(seed, -reach, size), _reach(seed, reach, size) + 1)) - around
+        ranges.append((_reach(seed, -reach, size), _reach(seed, reach, size)))
+        new = set(range(ranges[-1][0], ranges[-1][1] + 1)) - around
         around |= new
         tokens += sum(map(size, new))
         if tokens >= MAX_RANKED:
             break
-    return merge_ranges((row, row) for row in around)
+    return merge_ranges(ranges)
 
 
 def _from_row(segments: Iterable[SegmentPostings], first: int) -> Iterator[SegmentPostings]:
