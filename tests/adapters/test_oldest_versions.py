@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from environment import make_environment, run_tests
 
-TESTS = ("pytest", "hypothesis")
+TESTS = ("pytest", "hypothesis", "psutil")
 SERVER = ("httpx2", "httptools", "starlette", "uvicorn", "prometheus-client")  # of the scripted provider
 # Of each framework: what is installed, and our test files. Later versions of langgraph-prebuilt want a later langgraph.
 OLDEST: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

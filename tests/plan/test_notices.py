@@ -48,8 +48,8 @@ def test_an_index_line_says_who_spoke_in_the_language_of_the_session(locale: str
     said = session.user("What is on quay nine?"), session.note("The depot is closed.")
     timeline = session._journal.timeline
     units = [timeline.unit[timeline.row(item) or 0] for item in said]
-    bare = [EngineNotices(session._journal, 1_000)._index_line(unit, "") for unit in units]
+    bare = [EngineNotices(session._journal, 1_000)._index_line(unit, "")[0] for unit in units]
     assert bare == [f"- {user}What is on quay nine?", f"- {program}The depot is closed."]
     session.tools([])  # with `expand`, a line begins with the handle
-    lines = [EngineNotices(session._journal, 1_000)._index_line(unit, "") for unit in units]
+    lines = [EngineNotices(session._journal, 1_000)._index_line(unit, "")[0] for unit in units]
     assert lines == [f"#{said[0]} {user}What is on quay nine?", f"#{said[1]} {program}The depot is closed."]

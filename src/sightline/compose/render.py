@@ -15,7 +15,7 @@ from sightline.log.columns import HEAD, LEADING
 from sightline.log.levels import Reader
 from sightline.plan.plan import Plan
 from sightline.plan.view import messages_of
-from sightline.values.items import Kind, Lod, Message, Opaque, Part, Role, Text, ToolDefinition
+from sightline.values.items import FULL, Kind, Message, Opaque, Part, Role, Text, ToolDefinition
 from sightline.values.recall_tools import offered
 from sightline.wire.payload import Payload, PrefixList
 
@@ -90,7 +90,7 @@ def render(reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs, ba
     at their beginning are shared, not made again.
     """
     if base is None:
-        reader.prefetch(row for unit in plan for row in plan.timeline.rows_of(unit) if plan.lod(row) is Lod.FULL)
+        reader.prefetch(row for unit in plan for row in plan.timeline.rows_of(unit) if plan.lod(row) is FULL)
     system, head = _head(reader, inputs, base)
     extends = base is not None and base.chain[0] == head and _only_appends(layout, inputs, base)
     same = _same_units(reader, plan, base.plan) if base is not None and extends else 0
@@ -192,7 +192,7 @@ def _assistant_parts(
     reader: Reader, plan: Plan, first: int, calls: Sequence[int], tools: Collection[str]
 ) -> tuple[Part, ...]:
     """Return the parts of an assistant message: its text and its calls in order, each at its own level."""
-    if all(plan.lod(row) is Lod.FULL for row in (first, *calls)):  # opaque blocks all stay or all go
+    if all(plan.lod(row) is FULL for row in (first, *calls)):  # opaque blocks all stay or all go
         return entries.parts_of(reader.entry(first))
     spoken = reader.parts(first, plan.lod(first), tools)
     called = [part for row in calls for part in reader.parts(row, plan.lod(row), tools)]

@@ -7,16 +7,17 @@ from array import array
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
 from sightline.log.branches import NONE, UNBOUNDED, Branch, Compaction, Mark, Path, Placed
 from sightline.log.stores import Span
-from sightline.values.items import Kind, Lod
+from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
 
 _KINDS = {int(kind): kind for kind in Kind}  # looking one up is quicker than making it
-_ASSISTANT, _CALL = int(Kind.ASSISTANT), int(Kind.CALL)
+_USER, _ASSISTANT, _CALL = int(Kind.USER), int(Kind.ASSISTANT), int(Kind.CALL)
 UNMADE = -2  # tokens of a level that nobody has needed yet
 UNKNOWN = -1  # of a unit whose levels nobody has needed yet
 
@@ -72,6 +73,11 @@ Column: TypeAlias = "array[int]"
 
 def _column(typecode: str) -> Any:
     return field(default_factory=lambda: array(typecode))
+
+
+def pick(column: Column, places: Sequence[int]) -> Sequence[int]:
+    """The values of a column at these places. Of thousands, in half the time that a comprehension takes."""
+    return itemgetter(*places)(column) if len(places) > 1 else [column[place] for place in places]
 
 
 def _no_levels(_row: int, lod: Lod) -> dict[Lod, int]:
@@ -157,31 +163,31 @@ class Timeline(State, eq=False):
 
     def size(self, row: int, lod: Lod) -> int:
         """Tokens of an item at a level, or at the next richer level that it has."""
-        if lod == Lod.FULL:
+        if lod == FULL:
             return self.full[row]
         found = self.short_size(row, lod)
-        if found == NONE and lod == Lod.GIST:
-            found = self.short_size(row, Lod.SUMMARY)
+        if found == NONE and lod == GIST:
+            found = self.short_size(row, SUMMARY)
         return self.full[row] if found == NONE else found
 
     def level(self, row: int, lod: Lod) -> Lod:
         """The level at which an item is shown if this one is asked for: this one, or the next richer that it has."""
-        while lod < Lod.FULL and self.short_size(row, lod) == NONE:
+        while lod < FULL and self.short_size(row, lod) == NONE:
             lod = Lod(lod + 1)
         return lod
 
     def short_size(self, row: int, lod: Lod) -> int:
         """Tokens of an item at GIST or SUMMARY, which is made now if nobody has needed it yet; -1: it has none."""
-        column = self.gist if lod == Lod.GIST else self.summary
+        column = self.gist if lod == GIST else self.summary
         if column[row] == UNMADE:
             for each, tokens in self.make_levels(row, lod).items():
-                (self.gist if each == Lod.GIST else self.summary)[row] = tokens
+                (self.gist if each == GIST else self.summary)[row] = tokens
         return column[row]
 
     def least_size(self, unit: int) -> int:
         """Tokens of a whole unit with each item at its lowest level."""
         if self.unit_least[unit] == UNKNOWN:
-            self.unit_least[unit] = sum(self.size(row, Lod.GIST) for row in self.rows_of(unit))
+            self.unit_least[unit] = sum(self.size(row, GIST) for row in self.rows_of(unit))
         return self.unit_least[unit]
 
     def last_use(self, row: int, path: Path) -> int:
@@ -305,7 +311,7 @@ class Timeline(State, eq=False):
 
         Only these are requests, constraints, tasks and questions.
         """
-        return self.kind[row] == Kind.USER and not self.is_by_program(row)
+        return self.kind[row] == _USER and not self.is_by_program(row)
 
     def is_by_program(self, row: int) -> bool:
         """Whether a row stands in the place of the user or of the system, and a program wrote it."""

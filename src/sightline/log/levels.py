@@ -21,7 +21,23 @@ from sightline.shorten.labels import without_handle
 from sightline.values import excerpt
 from sightline.values.decoders import decode_json
 from sightline.values.escape import Escape, escape, escape_parts
-from sightline.values.items import Call, File, Image, Item, Kind, Lod, Opaque, Part, Result, Text, arguments, plain_text
+from sightline.values.items import (
+    FULL,
+    GIST,
+    SUMMARY,
+    Call,
+    File,
+    Image,
+    Item,
+    Kind,
+    Lod,
+    Opaque,
+    Part,
+    Result,
+    Text,
+    arguments,
+    plain_text,
+)
 from sightline.values.phrases import say
 from sightline.values.profiles import Profile, media_tokens
 from sightline.values.tokens import TokenCounter
@@ -54,8 +70,8 @@ class Reader(EntryReader):
         self.counter, self.profile, self.locale = counter, profile, locale
         self._shorter: OrderedDict[int, Shorter] = OrderedDict()  # row → its shortened texts, none of which was sent
         self._constraint_tokens: dict[int, int] = {}
-        self.described_calls: dict[int, tuple[object, str]] = {}  # row of a call → what an index line says, and when
-        self.quoted_constraints: dict[Hashable, Any] = {}  # see `EngineNotices`, which makes them
+        self.index_lines: dict[int, tuple[object, str, int]] = {}  # see `EngineNotices`, which makes them
+        self.quoted_constraints: dict[Hashable, Any] = {}  # likewise
         self._cuts: set[int] = set()  # rows whose summary was made to measure
 
     def _is_described(self, entry: Entry, rows: range) -> bool:
@@ -84,20 +100,20 @@ class Reader(EntryReader):
         kind, full = self.timeline.kind[row], self.timeline.full[row]
         is_prompt = kind == Kind.SYSTEM and not self.timeline.is_by_program(row)
         if is_prompt or kind in (Kind.RECALL, Kind.WINDOW):
-            return {Lod.GIST: NONE, Lod.SUMMARY: NONE}
+            return {GIST: NONE, SUMMARY: NONE}
         self._read_ahead(row)
         item = self.item(row)
         if self.logged(row, lod) is not None:
             return {lod: self._short_tokens(item, self.rendition(row, lod))}
         if self._is_small(item, full):
-            return {each: NONE for each in (Lod.SUMMARY, Lod.GIST) if self.logged(row, each) is None}
+            return {each: NONE for each in (SUMMARY, GIST) if self.logged(row, each) is None}
         shorter = self._shorten_row(row)
         summary, gist = self._short_tokens(item, shorter.summary), self._short_tokens(item, shorter.gist)
         if summary >= full:
             summary = NONE
         if gist >= (full if summary == NONE else summary):
             gist = NONE
-        made = {Lod.SUMMARY: summary, Lod.GIST: gist}
+        made = {SUMMARY: summary, GIST: gist}
         return {each: tokens for each, tokens in made.items() if self.logged(row, each) is None}
 
     def _is_small(self, item: Item, full: int) -> bool:
@@ -161,7 +177,7 @@ class Reader(EntryReader):
                     return excerpt.joined(note.pieces, self.text(row))
             raise self._damaged(f"entry {entry.seq}")
         shorter = self._shorten_row(row)
-        text = shorter.gist if lod is Lod.GIST else shorter.summary
+        text = shorter.gist if lod is GIST else shorter.summary
         assert text is not None, f"row {row} has no level {lod!r}"
         return text
 
@@ -170,7 +186,7 @@ class Reader(EntryReader):
         timeline = self.timeline
         offset, length = (
             (timeline.gist_offset[row], timeline.gist_length[row])
-            if lod is Lod.GIST
+            if lod is GIST
             else (timeline.summary_offset[row], timeline.summary_length[row])
         )
         return None if offset == NONE else Span(offset, length)
@@ -208,12 +224,12 @@ class Reader(EntryReader):
         What was sent stays as it was sent, and becomes no page.
         """
         item, full = self.item(row), self.timeline.full[row]
-        if self.logged(row, Lod.SUMMARY) is not None:
+        if self.logged(row, SUMMARY) is not None:
             return False
         usual = self._shorten_row(row)
         page = self._shorten(row, room=tokens).summary
         size = self._short_tokens(item, page)
-        if not self.timeline.size(row, Lod.GIST) < size <= min(tokens, full - 1):
+        if not self.timeline.size(row, GIST) < size <= min(tokens, full - 1):
             return False
         self._cuts.add(row)
         self._shorter[row] = usual._replace(summary=page)
@@ -244,7 +260,7 @@ class Reader(EntryReader):
                 self._set_summary(row, size)
 
     def _unsent_cuts(self) -> list[int]:
-        return [row for row in self._cuts if self.logged(row, Lod.SUMMARY) is None]
+        return [row for row in self._cuts if self.logged(row, SUMMARY) is None]
 
     # ------------------------------------------------------------------ parts
 
@@ -257,7 +273,7 @@ class Reader(EntryReader):
         item = self.item(row)
         if item.kind is Kind.RECALL:
             return self.recalled_parts(self.entry(row), self.locale_at(row), handles="expand" in tools)
-        if lod is Lod.FULL:
+        if lod is FULL:
             titled = bool(self.timeline.state[row] & (TITLED | ORPHAN))
             locale = self.locale_at(row) if item.kind is Kind.SUMMARY else ""
             return _full_parts(item, locale, self.escape_at(row), titled=titled, recalls="recall" in tools)

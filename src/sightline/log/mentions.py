@@ -31,15 +31,17 @@ class Mentions:
         if self._rows != len(timeline):
             self._rows, self._names, self._earlier = len(timeline), {}, self._names
         recent = timeline.rows_on(path, range(max(0, len(timeline) - _RECENT), len(timeline)))
-        found: dict[int, int] = {}
-        last: dict[str, int] = {}  # identifier → the row of the last entry that names it
+        found: dict[int | None, int] = {}
+        last: dict[str, int | None] = {}  # identifier → the row of the last entry that names it
         ordered = sorted({row - timeline.sub[row] for row in (*wanted, *recent)})
         for at, row in enumerate(ordered):
             if at % _AT_ONCE == 0:
                 self._read_ahead(ordered[at : at + _AT_ONCE])
             names = self._named(row)
-            for before in sorted({last[name] for name in names if name in last}, reverse=True)[:_MOST]:
-                found[before] = row
+            before = {*map(last.get, names)}  # with None, if this one is the first that names something
+            if len(before) > _MOST:
+                before = {*sorted(row for row in before if row is not None)[-_MOST:]}
+            found |= dict.fromkeys(before, row)
             last |= dict.fromkeys(names, row)
         firsts = ((row, row - timeline.sub[row]) for row in wanted)
         return {row: found[first] for row, first in firsts if first in found}

@@ -13,6 +13,31 @@ from sightline.values.pattern import pattern
 _NEARLY_ALL = 0.9  # of its lines: the rest is what was edited since, or what a tool adds around the lines
 _SHORTEST = 4  # characters: shorter lines, such as brackets, are the same everywhere
 _NUMBER = pattern(r"\s*\d+\s*[→:|\t]")  # what a tool puts before the lines of a file
+_CALL, _RESULT = int(Kind.CALL), int(Kind.RESULT)  # columns have plain numbers, which compare faster
+_SEARCH, _WRITE = int(Purpose.SEARCH), int(Purpose.WRITE)
+_CHANGING = frozenset((int(Purpose.CHANGE), _WRITE))
+
+
+class _Lines:
+    """Lines of texts as hashes."""
+
+    def __init__(self, counts: dict[int, int]) -> None:
+        self.counts = counts  # how often each occurs
+        self.repeated = {line for line, count in counts.items() if count > 1}  # few: only they are compared one by one
+        self.total = sum(counts.values())
+
+    def count_in(self, others: "_Lines") -> int:
+        """Return how many of these lines others have too. A line counts as often as it occurs in both."""
+        both = self.counts.keys() & others.counts.keys()
+        again = both & self.repeated & others.repeated
+        return len(both) + sum([min(self.counts[line], others.counts[line]) - 1 for line in again])
+
+    def add(self, others: "_Lines") -> None:
+        """Have the lines of others too, each as often as it occurs where it occurs most."""
+        before = [(line, self.counts[line]) for line in self.repeated.intersection(others.counts)]
+        self.counts.update(others.counts)
+        self.counts.update([(line, count) for line, count in before if count > self.counts[line]])
+        self.repeated.update(others.repeated)
 
 
 class Repeats:
@@ -20,7 +45,7 @@ class Repeats:
 
     def __init__(self, reader: EntryReader) -> None:
         self._reader, self._timeline = reader, reader.timeline
-        self._lines: dict[int, Counter[int]] = {}  # row → hashes of its lines, and how often each occurs
+        self._lines: dict[int, _Lines] = {}  # of each row
 
     def superseded(self, rows: Iterable[int]) -> set[int]:
         """Those of these rows, shown in full, (nearly) all of whose lines newer ones of them show.
@@ -30,32 +55,29 @@ class Repeats:
         search, because it shows lines of a file out of their place. A line counts as often as it occurs.
         """
         about: dict[tuple[int, bool], list[int]] = defaultdict(list)  # subject, whether searched → rows, newest first
+        subject, purpose = self._timeline.subject, self._timeline.purpose
         for row in sorted(rows, reverse=True):
-            if self._shows_its_subject(row):
-                about[self._timeline.subject[row], self._timeline.purpose[row] == Purpose.SEARCH].append(row)
+            if subject[row] != NONE and self._shows_its_subject(row):
+                about[subject[row], purpose[row] == _SEARCH].append(row)
         compared = [found for found in about.values() if len(found) > 1]
         self._lines = {row: self._line_hashes(row) for found in compared for row in found}
         superseded: set[int] = set()
         for found in compared:
-            newer: dict[int, int] = {}
+            newer = _Lines({})
             for row in found:
                 lines = self._lines[row]
-                both = lines.keys() & newer.keys()
-                again = sum(min(lines[line], newer[line]) for line in both)
-                if lines and again >= _NEARLY_ALL * lines.total():
+                if lines.total and lines.count_in(newer) >= _NEARLY_ALL * lines.total:
                     superseded.add(row)
                 else:  # what is superseded itself is no longer shown, so its lines do not count
-                    newer.update({line: n for line, n in lines.items() if n > newer.get(line, 0)})
+                    newer.add(lines)
         return superseded
 
     def _shows_its_subject(self, row: int) -> bool:
         """Whether a row shows what it is about: a result, unless its call changed a file; or a call that writes one."""
-        timeline = self._timeline
-        purpose, kind = timeline.purpose[row], timeline.kind[row]
-        shows = kind == Kind.RESULT and purpose not in (Purpose.CHANGE, Purpose.WRITE)
-        return timeline.subject[row] != NONE and (shows or (kind == Kind.CALL and purpose == Purpose.WRITE))
+        kind, purpose = self._timeline.kind[row], self._timeline.purpose[row]
+        return purpose not in _CHANGING if kind == _RESULT else kind == _CALL and purpose == _WRITE
 
-    def _line_hashes(self, row: int) -> Counter[int]:
+    def _line_hashes(self, row: int) -> _Lines:
         if (known := self._lines.get(row)) is not None:
             return known
         whole = [line for line in map(str.strip, self._text(row).splitlines()) if line]
@@ -64,11 +86,11 @@ class Repeats:
         lines = bare if 2 * len(set(bare)) > len(set(whole)) else whole
         long = [line for line in lines if len(line) >= _SHORTEST]
         shown = long if 2 * len(long) > len(lines) else lines
-        return Counter(crc32(line.encode(errors="replace")) for line in shown)
+        return _Lines(Counter([crc32(line.encode(errors="replace")) for line in shown]))
 
     def _text(self, row: int) -> str:
         """The text of a result, or the texts that a call writes."""
-        if self._timeline.kind[row] != Kind.CALL:
+        if self._timeline.kind[row] != _CALL:
             return self._reader.text(row)
         part = self._reader.item(row).parts[0]
         given = part.input if isinstance(part, Call) and isinstance(part.input, dict) else {}

@@ -13,7 +13,7 @@ from sightline.plan.view import LeftOut, Notices
 from sightline.shorten import subject_of
 from sightline.values.escape import escape, plain_label
 from sightline.values.excerpt import stands_alone
-from sightline.values.items import Call, Kind, Lod
+from sightline.values.items import FULL, GIST, Call, Kind, Lod
 from sightline.values.phrases import say
 from sightline.values.recall_tools import offered
 
@@ -23,23 +23,17 @@ _PREFACE_SHARE, _PREFACE_LEAST = 0.25, 400
 _DASH_TOKENS, _HANDLE_TOKENS = 3, 8  # of a line besides its sentence: without and with the handle of its item
 _MARK_TOKENS = 6  # that say that a constraint was revoked
 _SPOKEN = (Kind.USER, Kind.ASSISTANT)
+_CALL = int(Kind.CALL)  # columns have plain numbers, which compare faster
 _LINE = 120  # characters of an index line that say what the unit was about
 _MOST_QUOTED = 4096  # constraints whose lines stay in memory
 _NAMED = 3  # how many items one line names whose constraints do not fit
 
 
-class Hidden(NamedTuple):
-    """A constraint that a plan does not show in place."""
-
-    id: str  # of its item
-    sentence: str
-    revoked: bool  # by a later sentence
-
-
 class Quoted(NamedTuple):
-    """A hidden constraint as a line of the preface: word for word and shortened, with the tokens of both."""
+    """A constraint as a line of the preface: word for word and shortened, with the tokens of both."""
 
-    hidden: Hidden
+    item_id: str
+    revoked: bool
     whole: str
     whole_tokens: int
     short: str
@@ -117,39 +111,41 @@ class EngineNotices(Notices):
 
     def _index_lines(self, left_out: LeftOut, shown: Collection[int], limit: int, preface: str) -> list[str]:
         """A line for each of the newest units that are left out, as many as fit in `limit` tokens, in seq order."""
-        timeline, path, count = self._journal.timeline, self._journal.path, self._journal.reader.counter.count
+        timeline, path = self._journal.timeline, self._journal.path
         lines: list[str] = []
         for unit in range(left_out.last, left_out.first - 1, -1):
             row = timeline.unit_row[unit]
             if unit in shown or not path.holds(timeline.branch[row], row):
                 continue
-            line = self._index_line(unit, preface)
-            limit -= count(line) + 1 if line else 0
+            line, tokens = self._index_line(unit, preface)
+            limit -= tokens
             if limit < 0:
                 break
             lines += [line] if line else []
         return lines[::-1]
 
-    def _index_line(self, unit: int, preface: str) -> str:
-        """What a unit was about, with its handles, or after a dash if the model has no use for handles.
+    def _index_line(self, unit: int, preface: str) -> tuple[str, int]:
+        """What a unit was about, with its handles, or after a dash if the model has no use for handles; and its tokens.
 
         It is in the model's and the user's words, and says what is odd in results; of a message with constraints, those
         that still hold and that the preface does not show.
         """
-        timeline, reader = self._journal.timeline, self._journal.reader
-        rows = timeline.rows_of(unit)
-        begins = self._handle(rows[0]) or "-"
-        if calls := [row for row in rows if timeline.kind[row] == Kind.CALL]:
-            return f"{begins} {self._describe_calls(calls)}"
-        label = say(speaker(timeline, rows[0]), self.locale) if timeline.kind[rows[0]] in _SPOKEN else ""
+        rows, kind = self._journal.timeline.rows_of(unit), self._journal.timeline.kind
+        if calls := [row for row in rows if kind[row] == _CALL]:
+            return self._line_of_calls(rows[0], calls)
+        label = say(speaker(self._journal.timeline, rows[0]), self.locale) if kind[rows[0]] in _SPOKEN else ""
         if not label:
-            return ""
-        if not reader.has_constraints(rows[0]):
-            return f"{begins} {label}{_on_one_line(reader.text(rows[0]))}"
-        holding = [each for each in reader.constraints(rows[0]) if not self._is_revoked(rows[0], each)]
+            return "", 0
+        told = f"{self._handle(rows[0]) or '-'} {self._what_was_said(rows[0], label, preface)}"
+        return told, self._count(told) + 1
+
+    def _what_was_said(self, row: int, label: str, preface: str) -> str:
+        reader = self._journal.reader
+        if not reader.has_constraints(row):
+            return label + _on_one_line(reader.text(row))
+        holding = [each for each in reader.constraints(row) if not self._is_revoked(row, each)]
         unseen = [each for each in holding if not _is_quoted(each, preface)]
-        told = f"{label}{_on_one_line(' '.join(unseen))}" if unseen else label.rstrip(" :：")
-        return f"{begins} {told}"
+        return label + _on_one_line(" ".join(unseen)) if unseen else label.rstrip(" :：")
 
     def _handle(self, row: int) -> str:
         return f"#{self._journal.timeline.id(row)}" if self._expands else ""
@@ -163,16 +159,20 @@ class EngineNotices(Notices):
                 break
         return (row, sentence) in self._revoked
 
-    def _describe_calls(self, rows: Sequence[int]) -> str:
+    def _line_of_calls(self, row: int, calls: Sequence[int]) -> tuple[str, int]:
         """The calls of a message, with what is odd in their results. Made once, until a result or its gist comes."""
-        timeline, made = self._journal.timeline, self._journal.reader.described_calls
-        results = [timeline.partner[row] for row in rows]
-        state = (self.locale, self._expands, *((row, row >= 0 and timeline.gist_offset[row]) for row in results))
-        known = made.get(rows[0])
+        timeline, made = self._journal.timeline, self._journal.reader.index_lines
+        state: list[object] = [self.locale, self._expands]
+        for call in calls:
+            result = timeline.partner[call]
+            state += result, result >= 0 and timeline.gist_offset[result]
+        known = made.get(row)
         if known is None or known[0] != state:
-            told = "; ".join(map(self._describe_call, rows))
-            known = made[rows[0]] = state, "\\" + told if speaks_for_another(told) else told  # named like a speaker
-        return known[1]
+            told = "; ".join(map(self._describe_call, calls))
+            told = "\\" + told if speaks_for_another(told) else told  # a tool that is named like a speaker
+            line = f"{self._handle(row) or '-'} {told}"
+            known = made[row] = state, line, self._count(line) + 1
+        return known[1:]
 
     def _describe_call(self, row: int) -> str:
         timeline, reader = self._journal.timeline, self._journal.reader
@@ -180,8 +180,8 @@ class EngineNotices(Notices):
         assert isinstance(call, Call)
         words = [_on_one_line(call.name), _on_one_line(subject_of(call))]
         if (result := timeline.partner[row]) >= 0:
-            has_gist = timeline.level(result, Lod.GIST) is Lod.GIST
-            shown = reader.rendition(result, Lod.GIST) if has_gist else reader.text(result)
+            has_gist = timeline.level(result, GIST) is GIST
+            shown = reader.rendition(result, GIST) if has_gist else reader.text(result)
             from sightline.shorten import unusual_value  # a sweep needs it
 
             words += ["→", self._handle(result), _on_one_line(unusual_value(shown))]
@@ -204,24 +204,28 @@ class EngineNotices(Notices):
             return text, tokens
         return self._with_tokens("\n\n".join(filter(None, (says, text))))
 
-    def _hidden_constraints(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[Hidden]:
+    def _hidden_constraints(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[LaidDown]:
         """The constraints that these units do not show, each once, the newest first."""
         timeline, reader = self._journal.timeline, self._journal.reader
         shown = [row for unit in units if reader.has_constraints(row := timeline.unit_row[unit])]
-        whole = {row for row in shown if timeline.level(row, lods.get(row, Lod.FULL)) is Lod.FULL}
+        whole = {row for row in shown if timeline.level(row, lods.get(row, FULL)) is FULL}
         seen = {sentence for row in whole for sentence in reader.constraints(row)}
         shortened = "\n".join(self._shown_text(row, lods) for row in shown if row not in whole)
         digests, by_models = self._summaries(units, lods)
-        for row, sentence, revoked in self._laid_down():
+        for each in self._laid_down():
+            _, sentence, revoked = each
             if sentence in seen:
                 continue
             seen.add(sentence)
+            if not shortened and not digests:
+                yield each
+                continue
             digested = say("revoked", self.locale, text=sentence) if revoked else sentence
             quoted = (bool(shortened) and stands_alone(sentence, shortened)) or (
                 bool(digests) and stands_alone(digested, digests) and not stands_alone(sentence, by_models)
             )
             if not quoted:
-                yield Hidden(timeline.id(row), sentence, revoked)
+                yield each
 
     def _summaries(self, units: Collection[int], lods: Mapping[int, Lod]) -> tuple[str, str]:
         """The text of the shown digests, which quote the user, and of all summaries by models, which may misquote.
@@ -236,10 +240,10 @@ class EngineNotices(Notices):
         return "\n".join(self._shown_text(row, lods) for row in digests), "\n".join(map(reader.text, models))
 
     def _shown_text(self, row: int, lods: Mapping[int, Lod]) -> str:
-        reader, lod = self._journal.reader, self._journal.timeline.level(row, lods.get(row, Lod.FULL))
-        return reader.text(row) if lod is Lod.FULL else reader.rendition(row, lod)
+        reader, lod = self._journal.reader, self._journal.timeline.level(row, lods.get(row, FULL))
+        return reader.text(row) if lod is FULL else reader.rendition(row, lod)
 
-    def _fit_lines(self, hidden: Iterable[Hidden], limit: int) -> list[str]:
+    def _fit_lines(self, hidden: Iterable[LaidDown], limit: int) -> list[str]:
         """A heading and a line for each constraint that fits in `limit` tokens, in order.
 
         All are quoted word for word if that fits. Else those that were revoked are left out and the others shortened,
@@ -250,41 +254,42 @@ class EngineNotices(Notices):
         free = limit - self._count(say("binding short", self.locale))
         for each in hidden:
             line = self._quote(each)
-            if each.revoked or line.short_tokens <= free:
+            if line.revoked or line.short_tokens <= free:
                 quoted.append(line)
-                free -= 0 if each.revoked else line.short_tokens
+                free -= 0 if line.revoked else line.short_tokens
                 continue
-            beyond.append(each.id)
+            beyond.append(line.item_id)
             if len(set(beyond)) > _NAMED:
                 break
         heading = say("binding", self.locale)
         if not beyond and self._count(heading) + sum(line.whole_tokens for line in quoted) <= limit:
             return [heading, *(line.whole for line in reversed(quoted))] if quoted else []
-        return self._shortened([line for line in quoted if not line.hidden.revoked], beyond, free)
+        return self._shortened([line for line in quoted if not line.revoked], beyond, free)
 
-    def _quote(self, hidden: Hidden) -> Quoted:
+    def _quote(self, hidden: LaidDown) -> Quoted:
         """The lines for a constraint. Kept for the next sweep, which most likely hides the same ones."""
-        made, key = self._journal.reader.quoted_constraints, (hidden, self._expands, self.locale)
+        made, key = self._journal.reader.quoted_constraints, (*hidden, self._expands, self.locale)
         if key not in made:
             if len(made) >= _MOST_QUOTED:
                 made.clear()
-            made[key] = self._make_quote(hidden)
+            made[key] = self._make_quote(*hidden)
         quoted: Quoted = made[key]
         return quoted
 
-    def _make_quote(self, hidden: Hidden) -> Quoted:
+    def _make_quote(self, row: int, sentence: str, revoked: bool) -> Quoted:
         from sightline.shorten.rules.short_form import short_form  # a sweep needs it
 
-        text = say("revoked", self.locale, text=hidden.sentence) if hidden.revoked else hidden.sentence
-        whole, short = self._line(hidden.id, _indented(text)), f"- {_indented(short_form(hidden.sentence))}"
-        return Quoted(hidden, whole, self._count(whole) + 1, short, self._count(short) + 1)
+        item_id = self._journal.timeline.id(row)
+        text = say("revoked", self.locale, text=sentence) if revoked else sentence
+        whole, short = self._line(item_id, _indented(text)), f"- {_indented(short_form(sentence))}"
+        return Quoted(item_id, revoked, whole, self._count(whole) + 1, short, self._count(short) + 1)
 
     def _shortened(self, quoted: list[Quoted], beyond: list[str], free: int) -> list[str]:
         """The short lines, the newest word for word as far as the `free` tokens allow; a line that names the others."""
         more = self._more_line(beyond) if beyond and self._expands else ""
         while more and self._count(more) + 1 > free and quoted:
             free += quoted[-1].short_tokens
-            beyond.insert(0, quoted.pop().hidden.id)
+            beyond.insert(0, quoted.pop().item_id)
             more = self._more_line(beyond)
         free -= self._count(more) + 1 if more else 0
         lines = []

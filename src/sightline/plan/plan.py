@@ -13,7 +13,7 @@ from sightline.errors import PinnedOverflow, StrategyError
 from sightline.log.columns import HEAD, LEADING
 from sightline.plan.view import LeftOut, View
 from sightline.shorten.sample import encodable
-from sightline.values.items import Kind, Lod
+from sightline.values.items import FULL, Kind, Lod
 
 if TYPE_CHECKING:
     from sightline.plan.reductions import Reduction
@@ -98,7 +98,7 @@ class Plan:
 
     def lod(self, row: int) -> Lod:
         """The level of an item whose unit is shown."""
-        return self.timeline.level(row, self.lods.get(row, Lod.FULL))
+        return self.timeline.level(row, self.lods.get(row, FULL))
 
     def levels(self) -> dict[int, Lod]:
         """The levels of this plan's rows, without those that an extending plan has added to `lods`."""
@@ -129,7 +129,7 @@ class Plan:
         """
         _check_levels(view, lods)
         last = view.last or cls(view, [], {}, {}, body=0)
-        if "gists" not in view.reductions and any(lod is not Lod.FULL for lod in last.levels().values()):
+        if "gists" not in view.reductions and any(lod is not FULL for lod in last.levels().values()):
             raise StrategyError("items are shown below FULL, which is switched off: only a sweep can go on from here")
         if not view.trims and any(unit not in last for unit in {*view.back} - {*view.new}):
             raise StrategyError("units are left out, which is switched off: only a sweep can go on from here")
@@ -174,7 +174,7 @@ class Plan:
         if any(before >= after for before, after in pairwise(units)):
             raise StrategyError("the units of a plan must stand in seq order, each once")
         shown = set(units)
-        lods = {row: lod for row, lod in lods.items() if lod is Lod.FULL or view.timeline.level(row, lod) < Lod.FULL}
+        lods = {row: lod for row, lod in lods.items() if lod is FULL or view.timeline.level(row, lod) < FULL}
         _check_levels(view, lods)
         for unit in view.required() - shown:
             item = view.timeline.id(view.timeline.unit_row[unit])
@@ -233,7 +233,7 @@ def _stands_alone(view: View, unit: int, shown: Collection[int]) -> bool:
 
 def _check_levels(view: View, lods: Mapping[int, Lod]) -> None:
     for row, lod in lods.items():
-        if lod is not Lod.FULL and view.never_reduced(row):
+        if lod is not FULL and view.never_reduced(row):
             raise StrategyError(f"item #{view.timeline.id(row)} is pinned or a system item: it is shown in full")
 
 

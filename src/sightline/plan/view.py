@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct, field
 
 from sightline.log.branches import Compaction, Path
-from sightline.log.columns import HEAD, LABELLED, OPAQUE, Timeline
+from sightline.log.columns import HEAD, LABELLED, OPAQUE, Timeline, pick
 from sightline.plan.budget import Budget
-from sightline.values.items import Kind, Lod
+from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
 from sightline.values.profiles import Profile
 from sightline.values.settings import REDUCTIONS
 
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from sightline.plan.plan import Plan
 
 
-_LOWER = {Lod.FULL: (Lod.SUMMARY, Lod.GIST), Lod.SUMMARY: (Lod.GIST,)}
-_USER, _RECALL = int(Kind.USER), int(Kind.RECALL)  # columns have plain numbers, which compare faster
+_LOWER = {FULL: (SUMMARY, GIST), SUMMARY: (GIST,)}
+_SYSTEM, _USER, _CALL, _WINDOW, _SUMMARY, _RECALL = (
+    int(kind) for kind in (Kind.SYSTEM, Kind.USER, Kind.CALL, Kind.WINDOW, Kind.SUMMARY, Kind.RECALL)
+)  # columns have plain numbers, which compare faster
 
 
 class LeftOut(NamedTuple):
@@ -107,15 +109,15 @@ class View(Struct, frozen=True):
 
     def unit_tokens(self, unit: int, lods: Mapping[int, Lod]) -> int:
         """Tokens of a unit at these levels, framing included."""
-        return sum(self.row_tokens(row, lods.get(row, Lod.FULL)) for row in self.timeline.rows_of(unit))
+        return sum(self.row_tokens(row, lods.get(row, FULL)) for row in self.timeline.rows_of(unit))
 
     def full_tokens(self, units: Iterable[int]) -> int:
         """Tokens of whole units in full, framing included. Fast, because it does not look at their rows."""
         units = [*units]
-        rows = [*map(self.timeline.unit_rows.__getitem__, units)]
+        rows = pick(self.timeline.unit_rows, units)
         halves = sum([count // 2 for count in rows])  # see `framing`
         framing = self.profile.message_tokens * (sum(rows) - halves) + self.profile.call_tokens * halves
-        return sum(map(self.timeline.unit_full.__getitem__, units)) + framing
+        return sum(pick(self.timeline.unit_full, units)) + framing
 
     def framing(self, unit: int) -> int:
         """Tokens that frame a whole unit. Half of the rows after the first are calls, half are their results."""
@@ -171,7 +173,7 @@ class View(Struct, frozen=True):
     def never_reduced(self, row: int) -> bool:
         """Whether this item must be shown in full, because it is a system prompt or a caller pinned it."""
         is_note = self.timeline.state[row] & LABELLED  # of the program, at its place in the conversation
-        return (self.timeline.kind[row] == Kind.SYSTEM and not is_note) or row in self.pinned
+        return (self.timeline.kind[row] == _SYSTEM and not is_note) or row in self.pinned
 
     def lower_levels(self, row: int, lod: Lod) -> list[Lod]:
         """The levels below this one that an item has and may be shown at, the richest first."""
@@ -214,7 +216,7 @@ def oldest(view: View, units: Iterable[int], share: float, least: int = 2) -> tu
 
 def row_tokens(timeline: Timeline, profile: Profile, row: int, lod: Lod) -> int:
     """Tokens of an item at a level, framing included."""
-    framing = profile.call_tokens if timeline.kind[row] == Kind.CALL else profile.message_tokens
+    framing = profile.call_tokens if timeline.kind[row] == _CALL else profile.message_tokens
     return timeline.size(row, lod) + framing
 
 
@@ -226,7 +228,7 @@ def messages_of(timeline: Timeline, unit: int) -> int:
 def body_unit(timeline: Timeline, unit: int) -> bool:
     """Whether a unit is in the body of a payload: neither a system item of the head nor an app's window."""
     row = timeline.unit_row[unit]
-    return timeline.kind[row] != Kind.WINDOW and not timeline.state[row] & HEAD
+    return timeline.kind[row] != _WINDOW and not timeline.state[row] & HEAD
 
 
 def body_units(timeline: Timeline, path: Path, first_row: int = 0, end_row: int | None = None) -> Iterator[int]:
@@ -241,8 +243,10 @@ def said_units(timeline: Timeline, path: Path, first_row: int = 0, end_row: int 
     return [unit for unit in units if timeline.unit_kind(unit) is not Kind.SUMMARY]
 
 
-def chat_turns(timeline: Timeline, path: Path, units: Collection[int]) -> dict[int, int]:
+def chat_turns(timeline: Timeline, path: Path, units: Collection[int], by_user: Iterable[int]) -> dict[int, int]:
     """The question to each answer among these units: a user message that was answered with words, then the next came.
+
+    `by_user`: those of them in which a user speaks, among others perhaps.
 
     Where the assistant worked with tools before it answered, the message is a task and no such question.
     """
@@ -256,7 +260,6 @@ def chat_turns(timeline: Timeline, path: Path, units: Collection[int]) -> dict[i
                 return later
         return -1
 
-    by_user = [unit for unit in units if kind[first_row[unit]] == _USER]
     turns: dict[int, int] = {}
     for unit in by_user:
         answer = next_unit(unit) if timeline.is_users_own(first_row[unit]) else -1

@@ -15,6 +15,9 @@ class Lod(IntEnum):
     FULL = 2
 
 
+GIST, SUMMARY, FULL = Lod  # by themselves for inner loops: before Python 3.12 a class looks its members up slowly
+
+
 class Kind(IntEnum):
     """The kind of an item. Its number is stored in logs and columns: add kinds at the end, never renumber."""
 

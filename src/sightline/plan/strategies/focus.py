@@ -19,13 +19,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from sightline.log.columns import pick
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.sweep import ENTERED, Sweep
 from sightline.plan.strategy import Hooks
 from sightline.plan.view import View, oldest
 from sightline.shorten import Purpose
-from sightline.values.items import Kind, Lod
+from sightline.values.items import SUMMARY, Kind, Lod
 
 # Tokens up to which the output of a command is shown in full: agents that run commands cut it like this themselves. On
 # recorded runs in large windows limits from 1,000 to 2,000 cost the same within a hundredth, so it is the one that
@@ -106,8 +107,8 @@ def _is_certainly_over(view: View, tokens: int) -> bool:
     """
     if tokens <= view.limit or not view.trims:
         return False
-    unit_full = view.timeline.unit_full
-    return tokens - sum([unit_full[unit] for unit in view.new if unit_full[unit] > _LEAST_OUTPUT]) > view.limit
+    large = [full for full in pick(view.timeline.unit_full, view.new) if full > _LEAST_OUTPUT]
+    return tokens - sum(large) > view.limit
 
 
 def _entry_levels(view: View, units: Iterable[int]) -> dict[int, Lod]:
@@ -120,11 +121,11 @@ def _entry_levels(view: View, units: Iterable[int]) -> dict[int, Lod]:
     large = [unit for unit in units if unit_full[unit] > most]
     rows = [row for unit in large for row in timeline.rows_of(unit) if full[row] > most]
     return {
-        row: Lod.SUMMARY
+        row: SUMMARY
         for row in rows
         if timeline.kind[row] == Kind.RESULT
         and timeline.purpose[row] == Purpose.COMMAND
-        and timeline.level(row, Lod.SUMMARY) is Lod.SUMMARY
+        and timeline.level(row, SUMMARY) is SUMMARY
         and row not in view.faults
         and view.may_shorten(row)
     }

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
+from sightline.log.columns import pick
 from sightline.plan.view import LeftOut, View, body_units
 from sightline.values.items import Kind
 
-_SHOWN_ELSEWHERE = (int(Kind.SUMMARY), int(Kind.RECALL))
+_SHOWN_ELSEWHERE = frozenset((int(Kind.SUMMARY), int(Kind.RECALL)))
 
 
 def count_left_out(view: View, units: Collection[int], out: Collection[int]) -> LeftOut | None:
@@ -36,9 +37,9 @@ def count_left_out(view: View, units: Collection[int], out: Collection[int]) -> 
 def _count(view: View, units: Sequence[int]) -> LeftOut | None:
     if not units:
         return None
-    full, rows = view.timeline.unit_full, view.timeline.unit_rows
-    messages = sum([rows[unit] - rows[unit] // 2 for unit in units])  # see `messages_of`
-    return LeftOut(messages, sum([full[unit] for unit in units]), min(units), max(units))
+    timeline = view.timeline
+    messages = sum([rows - rows // 2 for rows in pick(timeline.unit_rows, units)])  # see `messages_of`
+    return LeftOut(messages, sum(pick(timeline.unit_full, units)), min(units), max(units))
 
 
 def _missed(view: View, units: Iterable[int]) -> list[int]:
@@ -46,8 +47,9 @@ def _missed(view: View, units: Iterable[int]) -> list[int]:
 
     A recalled piece has its source, a covered unit its summary, and an undone summary the units it covered.
     """
-    kind, first_row = view.timeline.kind, view.timeline.unit_row
-    said = [unit for unit in units if kind[first_row[unit]] not in _SHOWN_ELSEWHERE]
+    kind, first_row, units = view.timeline.kind, view.timeline.unit_row, sorted(units)
+    kinds = pick(kind, pick(first_row, units))
+    said = [unit for unit, kind in zip(units, kinds, strict=True) if kind not in _SHOWN_ELSEWHERE]
     for each in view.compactions:
         said = [unit for unit in said if not each.first <= unit <= each.last]
     summaries = {unit for each in view.compactions for unit in each.summaries}

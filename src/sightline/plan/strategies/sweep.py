@@ -20,12 +20,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
 from math import inf
 
+from sightline.log.columns import pick
 from sightline.plan.plan import INDEX, MARKER, Plan
 from sightline.plan.strategies.left_out import count_left_out
 from sightline.plan.strategies.steps import Step, Taken
 from sightline.plan.strategies.worth import LEFT_OUT, USER_KINDS, Worth
 from sightline.plan.view import View, chat_turns
-from sightline.values.items import Kind, Lod
+from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
 
 _USER_SHARE = 0.4  # of the tokens to reach: the user's messages get so much even if other units are newer
 _TASK_SHARE = 0.25  # of the body's tokens: a task that takes more is left out like others, so that constraints stay
@@ -61,23 +62,24 @@ class Sweep:
         self.view, self.timeline = view, view.timeline
         self.units = view.candidates()
         self.unit_set = set(self.units)
-        kind, first_row = view.timeline.kind, view.timeline.unit_row
-        self.said = [unit for unit in self.units if kind[first_row[unit]] != _RECALL]
+        kinds = pick(view.timeline.kind, pick(view.timeline.unit_row, self.units))
+        self.said = [unit for unit, kind in zip(self.units, kinds, strict=True) if kind != _RECALL]
+        by_user = [unit for unit, kind in zip(self.units, kinds, strict=True) if kind in USER_KINDS]
+        self.by_user, self.task = set(by_user), by_user[0] if by_user else -1
         known = (last.levels() if last else {}) | lods
         self.lods = {row: lod for row, lod in known.items() if unit[row] in self.unit_set}
         self.why = dict(last.why if last else {}) | why
         self.body = view.full_tokens(self.units) - view.saved(self.lods)  # tokens, with the changes made so far
         self.out: set[int] = set()  # units that are left out
+        self.out_before = last.left_out.messages // 2 if last and last.left_out else 0  # a unit has about two messages
         self.index_limit = int(INDEX * view.body_limit)  # tokens that index lines may take
-        by_user = (unit for unit in self.units if kind[first_row[unit]] in USER_KINDS)
-        self.task = next(by_user, -1)  # the first of them
         self.turns: dict[int, int] = {}  # of a chat, an answer and its question: they are left out together
         self.summaries = [unit for each in view.compactions for unit in each.summaries]
         self.entry_levels, self.unentered = entry_levels, self.unit_set.intersection(view.new)
         self.newest = self._newest_units()
         self._enter({*self.newest, *view.must_show})
         rows = [row for unit in self.newest for row in self.timeline.rows_of(unit)]
-        self.superseded = view.superseded(row for row in rows if self.lods.get(row, Lod.FULL) is Lod.FULL)
+        self.superseded = view.superseded([row for row in rows if self.lods.get(row, FULL) is FULL])
         self.worth = Worth(view, self.units, self.superseded)
 
     def reduce(self, keep: int, reason: str, *, to_target: bool = True, tidy: bool = True) -> Plan:
@@ -94,7 +96,7 @@ class Sweep:
         protected = self._protected_units(keep)
         self._enter(protected)
         stay = protected | view.must_show | {self.task}
-        turns = chat_turns(self.timeline, view.path, self.unit_set)
+        turns = chat_turns(self.timeline, view.path, self.unit_set, self.by_user)
         self.turns = {answer: asked for answer, asked in turns.items() if stay.isdisjoint((answer, asked))}
         self._set_wanted_levels()
         if tidy:
@@ -129,7 +131,7 @@ class Sweep:
         self._shorten_superseded(protected)
         spared = self._spared_rows()
         working = [row for row in spared if self.timeline.unit[row] not in protected]
-        kept = sum(self.view.row_tokens(row, self.lods.get(row, Lod.FULL)) for row in working)
+        kept = sum(self.view.row_tokens(row, self.lods.get(row, FULL)) for row in working)
         goal = max(target, kept + self._tokens_of(protected) + _BESIDE * target)
         self._give_back(self._take_steps(goal, self.units, protected, spared, leave_out=False), goal)
         return self._plan(reason) if before - self.body >= _LEAST_SAVING else None
@@ -166,14 +168,14 @@ class Sweep:
         """
         units = sorted(protected.intersection(self.view.new, self.unit_set) - self.out)
         rows = [row for unit in units for row in self.timeline.rows_of(unit) if self.why.get(row) == "swept"]
-        rows = [row for row in rows if self.timeline.kind[row] in _PAGED and self.lods[row] is not Lod.FULL]
-        fullest = 1.0 if any(self.lods[row] is Lod.GIST for row in rows) else min(_FULLEST, self.view.budget.trigger)
+        rows = [row for row in rows if self.timeline.kind[row] in _PAGED and self.lods[row] is not FULL]
+        fullest = 1.0 if any(self.lods[row] is GIST for row in rows) else min(_FULLEST, self.view.budget.trigger)
         free = int(fullest * self.view.body_limit) - kept_free - self.body
         for left, row in zip(range(len(rows), 0, -1), sorted(rows, key=self.timeline.full.__getitem__), strict=True):
             before = self.timeline.size(row, self.lods[row])
             if free // left >= _LEAST_MORE and self.view.cut(row, min(before + free // left, _PAGE)):
-                more = self.timeline.size(row, Lod.SUMMARY) - before
-                self.body, free, self.lods[row] = self.body + more, free - more, Lod.SUMMARY
+                more = self.timeline.size(row, SUMMARY) - before
+                self.body, free, self.lods[row] = self.body + more, free - more, SUMMARY
 
     def _goal(self, protected: set[int]) -> float:
         """Tokens of the body to reach: the target, or more where the protected units are large."""
@@ -189,7 +191,7 @@ class Sweep:
             self._take_steps(goal, self.units, protected, self._spared_rows(), leave_out=False)
         for row in large:
             if self.body > goal:
-                self._set_level(row, self.view.lower_levels(row, self.lods.get(row, Lod.FULL))[0])
+                self._set_level(row, self.view.lower_levels(row, self.lods.get(row, FULL))[0])
         if self.view.trims and len(self.newest) < len(self.units):
             self._leave_out_oldest(int(goal) - self.index_limit, protected)
             self._enter(self.unit_set - self.out)
@@ -209,7 +211,7 @@ class Sweep:
         units = {self.view.asked, self.task}.intersection(self.units).difference(self.view.new)
         large = sorted(units) if self._tokens_of(units) > self.view.body_limit // 2 else []
         rows = [row for unit in large for row in self.timeline.rows_of(unit)]
-        return [row for row in rows if self.view.lower_levels(row, self.lods.get(row, Lod.FULL))]
+        return [row for row in rows if self.view.lower_levels(row, self.lods.get(row, FULL))]
 
     def _protected_units(self, keep: int) -> set[int]:
         """The units that are reduced only if the limit demands it.
@@ -245,13 +247,13 @@ class Sweep:
         return sum(self.view.unit_tokens(unit, self.lods) for unit in self.unit_set.intersection(units))
 
     def _set_level(self, row: int, lod: Lod, why: str = "swept") -> None:
-        self.body += self.timeline.size(row, lod) - self.timeline.size(row, self.lods.get(row, Lod.FULL))
+        self.body += self.timeline.size(row, lod) - self.timeline.size(row, self.lods.get(row, FULL))
         self.lods[row], self.why[row] = lod, why
 
     def _set_wanted_levels(self) -> None:
         """Raise or lower the items that somebody asked for."""
         for row, wanted in self.view.wanted.items():
-            now, lod, unit = self.lods.get(row, Lod.FULL), self.timeline.level(row, wanted), self.timeline.unit[row]
+            now, lod, unit = self.lods.get(row, FULL), self.timeline.level(row, wanted), self.timeline.unit[row]
             if unit in self.unit_set and (lod >= now or lod in self.view.lower_levels(row, now)):
                 self._set_level(row, lod, "asked for")
 
@@ -267,13 +269,10 @@ class Sweep:
         The user's messages have a share of their own. The task always stays. Nothing else is computed for these units.
         """
         least_tokens = self.view.least_tokens
-        stay = (self.view.must_show | protected | {self.task}) & self.unit_set - self.out
-        free = target - sum(map(least_tokens, stay))
-        free_for_user = target * _USER_SHARE
-        undecided = [unit for unit in self.units if unit not in stay and unit not in self.out]
-        kind, first_row, questions = self.timeline.kind, self.timeline.unit_row, {*self.turns.values()}
-        by_user = {unit for unit in undecided if kind[first_row[unit]] in USER_KINDS and unit not in questions}
-        out: set[int] = set()
+        stay = self.unit_set.intersection(self.view.must_show | protected | {self.task}) - self.out
+        free, free_for_user = target - sum(map(least_tokens, stay)), target * _USER_SHARE
+        undecided = sorted(self.unit_set.difference(stay, self.out))
+        by_user, out = self.by_user.difference(self.turns.values()), set[int]()
         while undecided and free > 0:
             unit = undecided.pop()
             tokens = least_tokens(unit)
@@ -285,16 +284,17 @@ class Sweep:
                 out.update(self._turn(unit))
                 free = tokens  # nothing older takes its place, unless it is the user's
             free -= tokens
-        for unit in reversed([unit for unit in undecided if unit in by_user]):
+        for unit in sorted(by_user.intersection(undecided), reverse=True):
             if free_for_user >= (tokens := least_tokens(unit)):
                 free_for_user -= tokens
             else:
                 out.add(unit)
-        left = {unit for unit in undecided if unit not in by_user}
+        left = {*undecided} - by_user
         out |= left.union(self.turns[answer] for answer in self.turns.keys() & left)
-        shorter = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in out}
-        self.body -= self.view.full_tokens(out) - self.view.saved(shorter)
         self.out |= out
+        stay, unit_of = self.unit_set - self.out, self.timeline.unit
+        shorter = {row: lod for row, lod in self.lods.items() if unit_of[row] in stay}
+        self.body = self.view.full_tokens(stay) - self.view.saved(shorter)
 
     def _turn(self, unit: int) -> list[int]:
         """The units that are left out together: this one, and the question that it answers."""
@@ -306,7 +306,7 @@ class Sweep:
         self._enter({unit[row] for row in self.timeline.obsolete})
         for row in sorted(self.superseded.union(self.timeline.obsolete)):
             if unit[row] in open_units:
-                for lower in self.view.lower_levels(row, self.lods.get(row, Lod.FULL))[-1:]:
+                for lower in self.view.lower_levels(row, self.lods.get(row, FULL))[-1:]:
                     self._set_level(row, lower, "superseded")
 
     def _take_steps(
@@ -334,16 +334,18 @@ class Sweep:
         self.worth.mentions = self.view.mentions(rows, self.view.path)
         for unit in open_units:
             self._add_steps(steps, unit, spared, leave_out and unit not in questions)
-        for step in sorted(steps, key=lambda step: (step.stage, step) if level_by_level else (0, step)):
-            if self.body + self._index_tokens() <= target:
+        index = self._index_tokens()
+        for step in sorted(steps, key=lambda step: (step.stage, step)) if level_by_level else sorted(steps):
+            if self.body + index <= target:
                 break
             if step.unit in self.out:  # a question, left out with its answer
                 continue
             row = -step.minus_row
-            taken.append(Taken(step, self.lods.get(row, Lod.FULL), self.why.get(row, "")))
+            taken.append(Taken(step, self.lods.get(row, FULL), self.why.get(row, "")))
             if step.to is None:
                 self.body -= self._tokens_of(self._turn(step.unit))
                 self.out.update(self._turn(step.unit))
+                index = self._index_tokens()
             else:
                 self._set_level(row, step.to)
         return taken
@@ -364,9 +366,8 @@ class Sweep:
                 final.add(row)
 
     def _index_tokens(self) -> int:
-        """About how many tokens the index lines will take. A unit has two messages on average."""
-        before = self.view.last.left_out if self.view.last else None
-        return min(self.index_limit, _INDEX_LINE * (len(self.out) + (before.messages // 2 if before else 0)))
+        """About how many tokens the index lines will take."""
+        return min(self.index_limit, _INDEX_LINE * (len(self.out) + self.out_before))
 
     def _add_steps(self, steps: list[Step], unit: int, spared: Collection[int], leave_out: bool) -> None:
         """Add the steps down of each item of a unit, and after them the step that leaves the unit out."""
@@ -374,18 +375,18 @@ class Sweep:
         highest = worth_left = 0.0
         tokens_left = self.view.framing(unit)
         rows = timeline.rows_of(unit)
-        for row in (row for row in rows if row not in spared):
-            lod = self.lods.get(row, Lod.FULL)
+        for row in [row for row in rows if row not in spared]:
+            lod = self.lods.get(row, FULL)
             worth, size = self.worth.per_token(row), timeline.size(row, lod)
             for to in self.view.lower_levels(row, lod):
                 saved = size - timeline.size(row, to)
                 steps.append(Step(worth, 1 - to, -row, unit, to, saved))
                 size -= saved
-                highest = max(highest, worth)
+                highest = worth if worth > highest else highest
             worth_left += worth * LEFT_OUT * size
             tokens_left += size
-        for row in [row for asked in self._turn(unit)[1:] for row in timeline.rows_of(asked)]:
-            tokens = self.view.row_tokens(row, self.lods.get(row, Lod.FULL))
+        for row in timeline.rows_of(self.turns[unit]) if unit in self.turns else ():
+            tokens = self.view.row_tokens(row, self.lods.get(row, FULL))
             worth_left += self.worth.per_token(row) * LEFT_OUT * tokens
             tokens_left += tokens
         if leave_out and worth_left < inf and self.view.trims and not any(row in spared for row in rows):

@@ -19,16 +19,17 @@ from sightline.values.items import Kind
 # What losing an item of each kind costs, compared with command output. What the user wrote is the task. A system item
 # here is a note of the program, because the others are never reduced. A summary replaces many messages. A recalled
 # piece can go first, because its source remains.
-_KIND: dict[int, float] = {
+_BY_KIND: dict[int, float] = {
     Kind.SYSTEM: 20.0, Kind.USER: 20.0, Kind.ASSISTANT: 3.0, Kind.CALL: 3.0, Kind.RESULT: 1.0, Kind.WINDOW: 1.0,
     Kind.SUMMARY: 50.0, Kind.RECALL: 0.05,
 }  # fmt: skip
 # The same for results: a report of another agent is worth as much as the assistant's words.
-_RESULT: dict[int, float] = {
+_BY_PURPOSE: dict[int, float] = {
     Purpose.READ: 3.0, Purpose.SHOW: 3.0, Purpose.CHANGE: 3.0, Purpose.WRITE: 3.0, Purpose.REPORT: 3.0,
     Purpose.SEARCH: 0.7,
 }  # fmt: skip
-USER_KINDS = frozenset(kind for kind, worth in _KIND.items() if worth >= _KIND[Kind.USER])
+USER_KINDS = frozenset(kind for kind, worth in _BY_KIND.items() if worth >= _BY_KIND[Kind.USER])
+_RESULT = int(Kind.RESULT)  # columns have plain numbers, which compare faster
 
 _SLOWER = 10  # times: what the user wrote ages slower than the rest
 _SUPERSEDED = 0.05  # newer results show nearly all of its lines
@@ -64,7 +65,7 @@ class Worth:
         timeline, state, kind = self._timeline, self._timeline.state[row], self._timeline.kind[row]
         if self._view.never_reduced(row):
             return inf
-        worth = _RESULT.get(timeline.purpose[row], 1.0) if kind == Kind.RESULT else _KIND[kind]
+        worth = _BY_PURPOSE.get(timeline.purpose[row], 1.0) if kind == _RESULT else _BY_KIND[kind]
         age = 1 + self._unused(row) / _SLOWER if kind in USER_KINDS else self._unused(row)
         brief: float = (_TYPICAL / max(1, timeline.full[row])) ** _POWER
         worth *= brief / age
@@ -87,11 +88,12 @@ class Worth:
 
     def _age(self, unit: int, otherwise: int = 0) -> int:
         """How many units there are from this one on: 1 for the newest. `otherwise` if the sweep has no such unit."""
-        at = bisect_left(self._units, unit)
-        return len(self._units) - at if self._units[at : at + 1] == [unit] else otherwise
+        units = self._units
+        at = bisect_left(units, unit)
+        return len(units) - at if at < len(units) and units[at] == unit else otherwise
 
     def _shows_file(self, row: int) -> bool:
         """Whether an item shows text of a file that no newer item shows: a result, or a call that writes it."""
         timeline = self._timeline
-        shows = timeline.kind[row] == Kind.RESULT or timeline.purpose[row] not in _READS
+        shows = timeline.kind[row] == _RESULT or timeline.purpose[row] not in _READS
         return shows and timeline.purpose[row] in _FILE_TEXT and row not in self._superseded
