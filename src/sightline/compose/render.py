@@ -42,6 +42,7 @@ class Layout(Struct, frozen=True):
     constraints: str = "history"
 
 
+_ASSISTANT, _CALL, _RECALL = Kind.ASSISTANT, Kind.CALL, Kind.RECALL  # by themselves, as FULL
 _DOCUMENT = ("history", "system", "dynamic", "user")  # BA-Agent's
 LAYOUTS = {
     layout.name: layout
@@ -162,7 +163,7 @@ def _reading_order(plan: Plan, units: Sequence[int]) -> Iterator[tuple[int, int,
     for unit in units:
         if unit not in leading:
             parts = [*recalls.get(unit, ()), unit]
-            yield unit, parts[0], plan.timeline.unit_kind(unit) is Kind.RECALL and _led_message(plan, unit) < 0
+            yield unit, parts[0], plan.timeline.unit_kind(unit) is _RECALL and _led_message(plan, unit) < 0
             yield from ((unit, part, True) for part in parts[1:])
 
 
@@ -175,11 +176,11 @@ def unit_messages(
     """
     timeline = reader.timeline
     first, *others = timeline.rows_of(unit)
-    kind = Kind(timeline.kind[first])
-    if kind is not Kind.ASSISTANT:
+    kind = timeline.unit_kind(unit)
+    if kind is not _ASSISTANT:
         yield Message(_ROLES[kind], reader.parts(first, plan.lod(first), tools), timeline.id(first), continues)
         return
-    calls = [row for row in others if timeline.kind[row] == Kind.CALL]
+    calls = [row for row in others if timeline.kind[row] == _CALL]
     yield Message(Role.ASSISTANT, _assistant_parts(reader, plan, first, calls, tools), timeline.id(first))
     for row in others[len(calls) :]:
         yield Message(Role.TOOL, reader.parts(row, plan.lod(row), tools), timeline.id(row))

@@ -35,16 +35,13 @@ class Drafts:
 
     def __init__(self, session_id: str, clock: Clock, ids: Ids, where: Place) -> None:
         self._session_id, self._clock, self._ids, self._where = session_id, clock, ids, where
-        self._now = (0, iso(0))  # many entries are made in the same millisecond
 
     def _entry(self, type_: str, message: Body, **fields: Any) -> Entry:
-        if (now := self._clock()) != self._now[0]:
-            self._now = (now, iso(now))
         return Entry(
             uuid=self._ids(),
             parent_uuid=None,
             session_id=self._session_id,
-            timestamp=self._now[1],
+            timestamp=iso(self._clock()),
             type=type_,
             cwd=self._where.cwd,
             git_branch=self._where.git_branch,

@@ -243,17 +243,21 @@ def parts_of(entry: Entry) -> tuple[Part, ...]:
     return parts
 
 
+_SYSTEM_KINDS = {"": Kind.SYSTEM, "recall": Kind.RECALL, WINDOW: Kind.WINDOW}
+_USER, _ASSISTANT, _CALL, _RESULT, _SUMMARY = Kind.USER, Kind.ASSISTANT, Kind.CALL, Kind.RESULT, Kind.SUMMARY
+
+
 def kind_of(entry: Entry) -> Kind | None:
     """The kind of the first item of an entry; None if it has no items."""
     match entry.type:
         case "user":
-            return Kind.SUMMARY if entry.is_compact_summary else Kind.USER
+            return _SUMMARY if entry.is_compact_summary else _USER
         case "assistant" | "tool_use":
-            return Kind.ASSISTANT
+            return _ASSISTANT
         case "tool_result":
-            return Kind.RESULT if entry.tool_result is not None else None
+            return _RESULT if entry.tool_result is not None else None
         case "system":
-            return {"": Kind.SYSTEM, "recall": Kind.RECALL, WINDOW: Kind.WINDOW}.get(entry.subtype)
+            return _SYSTEM_KINDS.get(entry.subtype)
         case _:
             return None
 
@@ -263,10 +267,10 @@ def items_of(entry: Entry) -> list[Item]:
     if (kind := kind_of(entry)) is None:
         return []
     parts = parts_of(entry)
-    calls = [part for part in parts if isinstance(part, Call)] if kind is Kind.ASSISTANT else []
+    calls = [part for part in parts if isinstance(part, Call)] if kind is _ASSISTANT else []
     others = tuple(part for part in parts if not isinstance(part, Call)) if calls else parts
     numbered = enumerate(calls, start=1)
     return [
         Item(str(entry.seq), kind, others, entry.timestamp, when=entry.when),
-        *(Item(f"{entry.seq}.{no}", Kind.CALL, (call,), entry.timestamp, when=entry.when) for no, call in numbered),
+        *(Item(f"{entry.seq}.{no}", _CALL, (call,), entry.timestamp, when=entry.when) for no, call in numbered),
     ]

@@ -41,6 +41,7 @@ from sightline.log.stores import Span
 from sightline.values.items import Call, Kind, Lod
 from sightline.values.settings import Settings
 
+_WINDOW, _SUMMARY = Kind.WINDOW, Kind.SUMMARY  # by themselves: looking them up in the class takes longer
 _MOST_SEQ, _MOST_TOKENS = 1 << 62, 1 << 31  # what the columns can store
 _FOUND_OUT = HEAD | FAILED | ORPHAN | FAULT | FILE_READ | SEARCHED | CONSTRAINT  # never written: a session finds it out
 
@@ -60,13 +61,13 @@ class GrowingTimeline(Timeline, kw_only=True):
         first = len(self.seq)
         branch = self._branch_of(entry)
         kind = entries.kind_of(entry)
-        if kind is Kind.WINDOW:
+        if kind is _WINDOW:
             self._add_window_note(entry, span, branch)
         elif kind is not None:
             self._add_rows(entry, span, branch, kind)
         elif entry.type == "system":
             self._annotate(entry, span, branch)
-        if kind is Kind.SUMMARY:
+        if kind is _SUMMARY:
             self._add_summary(entry, span, branch)
         if entry.in_conversation:
             self.heads[branch] = entry.uuid

@@ -66,6 +66,7 @@ class Journal:
         self._uncached = 0  # bytes of the lines that it does not know
         self._last = Span(0, 0)
         self._tools: tuple[Span | None, ToolsNote] = (None, NO_TOOLS)
+        self._stated: tuple[Span | None, Settings | None] = (None, None)  # the settings in the log, and where
         self._pending: list[Entry] = []  # written with the first append, so that a session nobody uses leaves no file
         if known is not None:
             self.timeline.restore(known.columns, known.state)
@@ -116,7 +117,10 @@ class Journal:
 
     def follow_settings(self) -> bool:
         """Use the settings that the log has for this branch. Whether they differ from those used so far."""
-        found = self.reader.in_force(self.timeline.settings, self.path, Settings)
+        span = self.timeline.placed(self.timeline.settings, self.path)
+        if self._stated[0] != span:
+            self._stated = (span, self.reader.in_force(self.timeline.settings, self.path, Settings))
+        found = self._stated[1]
         if found is None or found == self.settings:
             return False
         self.configure(found)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 _AHEAD = 64  # rows before and after one whose entries are read with it
 _CACHED_ITEMS = 4096  # whose shortened texts stay in memory
+_USER, _SUMMARY, _RECALL = Kind.USER, Kind.SUMMARY, Kind.RECALL  # by themselves, as GIST, SUMMARY and FULL
 _ERROR_MARK = 3  # tokens: formats without a flag for a failed result say so in its text
 
 
@@ -271,11 +272,11 @@ class Reader(EntryReader):
         shorter than what was counted. What payloads of format 1 may have shown still has its handles.
         """
         item = self.item(row)
-        if item.kind is Kind.RECALL:
+        if item.kind is _RECALL:
             return self.recalled_parts(self.entry(row), self.locale_at(row), handles="expand" in tools)
         if lod is FULL:
             titled = bool(self.timeline.state[row] & (TITLED | ORPHAN))
-            locale = self.locale_at(row) if item.kind is Kind.SUMMARY else ""
+            locale = self.locale_at(row) if item.kind is _SUMMARY else ""
             return _full_parts(item, locale, self.escape_at(row), titled=titled, recalls="recall" in tools)
         text = self.rendition(row, lod)
         if "expand" not in tools:
@@ -299,9 +300,9 @@ def _full_parts(item: Item, locale: str, escape: Escape, *, titled: bool, recall
 
     titled: the first text begins with a label of the engine itself. recalls: the model has the tool `recall`.
     """
-    if item.kind is Kind.SUMMARY:
+    if item.kind is _SUMMARY:
         return (Text(say("summary" if recalls else "summary only", locale)), *escape_parts(item.parts, escape))
-    return _escaped(item.parts, escape, titled=titled) if item.kind is Kind.USER else item.parts
+    return _escaped(item.parts, escape, titled=titled) if item.kind is _USER else item.parts
 
 
 def _escaped(parts: tuple[Part, ...], escape: Escape, *, titled: bool) -> tuple[Part, ...]:

@@ -114,6 +114,8 @@ class View(Struct, frozen=True):
     def full_tokens(self, units: Iterable[int]) -> int:
         """Tokens of whole units in full, framing included. Fast, because it does not look at their rows."""
         units = [*units]
+        if len(units) == 1:
+            return self.timeline.unit_full[units[0]] + self.framing(units[0])
         rows = pick(self.timeline.unit_rows, units)
         halves = sum([count // 2 for count in rows])  # see `framing`
         framing = self.profile.message_tokens * (sum(rows) - halves) + self.profile.call_tokens * halves
@@ -131,7 +133,7 @@ class View(Struct, frozen=True):
     def saved(self, lods: Mapping[int, Lod]) -> int:
         """Tokens that these levels save, compared with showing their rows in full."""
         full, size = self.timeline.full, self.timeline.size
-        return sum(full[row] - size(row, lod) for row, lod in lods.items())
+        return sum([full[row] - size(row, lod) for row, lod in lods.items()]) if lods else 0
 
     def candidates(self) -> list[int]:
         """The units a sweep chooses from: those in the last plan, the new ones, those to show again, and summaries.
@@ -240,7 +242,7 @@ def body_units(timeline: Timeline, path: Path, first_row: int = 0, end_row: int 
 def said_units(timeline: Timeline, path: Path, first_row: int = 0, end_row: int | None = None) -> list[int]:
     """The body units of this range that are no summaries, because those are added by sweeps only."""
     units = body_units(timeline, path, first_row, end_row)
-    return [unit for unit in units if timeline.unit_kind(unit) is not Kind.SUMMARY]
+    return [unit for unit in units if timeline.kind[timeline.unit_row[unit]] != _SUMMARY]
 
 
 def chat_turns(timeline: Timeline, path: Path, units: Collection[int], by_user: Iterable[int]) -> dict[int, int]:

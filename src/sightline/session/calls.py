@@ -133,9 +133,10 @@ class Calls:
 
     def end_imported(self) -> None:
         """Give up on the calls that imported lists left open, whose results did not come."""
-        if drafts := self._give_up_ids(sorted(self._imported)):
-            self._journal.append(drafts)
-        self._imported.clear()
+        if self._imported:
+            if drafts := self._give_up_ids(sorted(self._imported)):
+                self._journal.append(drafts)
+            self._imported.clear()
 
     # ------------------------------------------------------------------ calls that the session answers
 

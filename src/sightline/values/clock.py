@@ -6,6 +6,7 @@ import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 
 Clock = Callable[[], int]
 """Milliseconds since 1970. A constructor argument wherever time is needed, so that tests can set it."""
@@ -27,7 +28,12 @@ def nanoid() -> str:
 def iso(milliseconds: int) -> str:
     """ISO 8601 in UTC with milliseconds, as in entries."""
     seconds, millis = divmod(milliseconds, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}.{millis:03d}Z"
+    return f"{_iso_second(seconds)}.{millis:03d}Z"
+
+
+@lru_cache(maxsize=8)  # many entries are made in the same second
+def _iso_second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
 
 
 def milliseconds(timestamp: str) -> int:

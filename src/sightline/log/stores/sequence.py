@@ -21,8 +21,9 @@ def number(make: Make, branch: str, expected_head: str | None, tips: Tips) -> li
         raise Conflict(branch, expected_head, found)
     count = len(entries)
     for at, entry in enumerate(entries):  # in place, because a long list would be in memory twice
-        batch = (at + 1, count) if count > 1 else None
-        entries[at] = replace(entry, seq=tips.seq + at + 1, branch=branch, batch=batch)
+        seq, batch = tips.seq + at + 1, (at + 1, count) if count > 1 else None
+        if (entry.seq, entry.branch, entry.batch) != (seq, branch, batch):
+            entries[at] = replace(entry, seq=seq, branch=branch, batch=batch)
         if entry.in_conversation:
             tips.heads[branch] = entry.uuid
     tips.seq += count
