@@ -107,7 +107,7 @@ class _Words(dict[str, tuple[_Collected, ...]]):
 
     def __missing__(self, word: str) -> tuple[_Collected, ...]:
         terms = (word,) if word.startswith(CUE) else word_terms(word)
-        found = tuple([self._packed[term] for term in terms])
+        found = tuple(map(self._packed.__getitem__, terms))
         if len(word) <= MAX_TERM_CHARS:
             self[word] = found
         return found

@@ -20,6 +20,7 @@ CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U000200
 CJK_RUN = pattern(f"[{CJK}]+")
 GROUPED = r"\d{1,3}(?:,\d{3})+(?!\d)"  # 1,200 is 1200
 CHUNK = pattern(rf"{CJK_RUN.pattern}|{GROUPED}|[^\W{CJK}]+(?:[-./\\@'][^\W{CJK}]+)*")
+ONE_CHUNK = pattern(r"\w+(?:[-./\\@']\w+)*", re.ASCII)  # of ASCII, as most are
 JOINTS = "-./\\@',"  # they stand within a chunk, never at its ends
 APART = bytes(byte if byte >= 128 or chr(byte).isalnum() or chr(byte) in f"{JOINTS}_" else 32 for byte in range(256))
 IDENTIFIES = pattern(r"\d|\w[-./\\@_]\w|[^\W\d_][A-Z]")  # 4711, A-17, main.py, getName, NASA
@@ -105,8 +106,11 @@ def words(text: str) -> list[str]:
 def word_terms(word: str) -> tuple[str, ...]:
     """Return the terms of a word, or of a chunk, in order and with repetitions."""
     word = word.strip(JOINTS)
-    if word.isalnum() and word.isascii() and (word.islower() or word.isdecimal()):  # nothing to take apart
-        return (_stem(word[:MAX_TERM_CHARS]),)
+    if word.isascii():
+        if word.isalnum() and (word.islower() or word.isdecimal()):  # nothing to take apart
+            return (_stem(word[:MAX_TERM_CHARS]),)
+        if ONE_CHUNK.fullmatch(word):
+            return tuple(_chunk_terms(word))
     return tuple(chain.from_iterable(map(_chunk_terms, CHUNK.findall(word))))
 
 
