@@ -22,7 +22,7 @@ from sightline.log.journal import Journal
 from sightline.log.mentions import Mentions
 from sightline.log.repeats import Repeats
 from sightline.plan.budget import Budget
-from sightline.plan.notices import EngineNotices
+from sightline.plan.notices import EngineNotices, MadeLines
 from sightline.plan.plan import Plan, check_plan
 from sightline.plan.reductions import allowed
 from sightline.plan.strategies import strategy
@@ -43,7 +43,7 @@ class Composer:
     def __init__(self, journal: Journal, recall: Recall, *, clock: Clock, host: Host, custom: Planner | None) -> None:
         self.journal, self._recall, self._clock, self._host, self.custom = journal, recall, clock, host, custom
         self._windows = LiveWindows(journal, host)
-        self._repeats, self._mentions = Repeats(journal.reader), Mentions(journal.reader)
+        self._repeats, self._mentions, self._made = Repeats(journal.reader), Mentions(journal.reader), MadeLines()
         self.begin()
 
     def begin(self) -> None:
@@ -173,7 +173,7 @@ class Composer:
             if self._calibration.before_refusal is None:
                 raise
             limit = self._calibration.before_refusal.limit(view.budget, view.profile)
-            view = replace(view, limit=limit, notices=EngineNotices(self.journal, limit))
+            view = replace(view, limit=limit, notices=EngineNotices(self.journal, limit, made=self._made))
             return view, self._ask_strategy(view)
 
     def _ask_strategy(self, view: View) -> Plan:
@@ -220,7 +220,7 @@ class Composer:
             read=timeline.rows_read(journal.path),
             faults=inputs.find_faults(journal, new, last),
             back=[*back, *inputs.wanted_units(timeline, journal.path, wanted)] if wanted else back,
-            notices=EngineNotices(journal, limit),
+            notices=EngineNotices(journal, limit, made=self._made),
             superseded=self._repeats.superseded,
             mentions=self._mentions.latest,
             cut=journal.reader.cut,
@@ -295,7 +295,9 @@ class Composer:
         narrow = replace(
             view,
             budget=replace(view.budget, trigger=_QUESTION_SHARE, target=_QUESTION_SHARE),
-            notices=EngineNotices(self.journal, view.limit, lists=False),  # all free tokens are for the answer
+            notices=EngineNotices(
+                self.journal, view.limit, lists=False, made=self._made
+            ),  # all free tokens are for the answer
             command=receipts.QUESTION,
             last=None,
             new=inputs.units_to_weigh(timeline, path, len(timeline), view.pinned),

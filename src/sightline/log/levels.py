@@ -1,7 +1,7 @@
 """How an item looks at a level of detail, and how many tokens it has there."""
 
 from collections import OrderedDict
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -71,8 +71,6 @@ class Reader(EntryReader):
         self.counter, self.profile, self.locale = counter, profile, locale
         self._shorter: OrderedDict[int, Shorter] = OrderedDict()  # row → its shortened texts, none of which was sent
         self._constraint_tokens: dict[int, int] = {}
-        self.index_lines: dict[int, tuple[object, str, int]] = {}  # see `EngineNotices`, which makes them
-        self.quoted_constraints: dict[Hashable, Any] = {}  # likewise
         self._cuts: set[int] = set()  # rows whose summary was made to measure
 
     def _is_described(self, entry: Entry, rows: range) -> bool:

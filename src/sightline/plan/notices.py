@@ -25,7 +25,7 @@ _MARK_TOKENS = 6  # that say that a constraint was revoked
 _SPOKEN = (Kind.USER, Kind.ASSISTANT)
 _CALL = int(Kind.CALL)  # columns have plain numbers, which compare faster
 _LINE = 120  # characters of an index line that say what the unit was about
-_MOST_QUOTED = 4096  # constraints whose lines stay in memory
+_MOST_LINES = 4096  # of a kind that stay in memory
 _NAMED = 3  # how many items one line names whose constraints do not fit
 
 
@@ -40,11 +40,25 @@ class Quoted(NamedTuple):
     short_tokens: int
 
 
+class MadeLines:
+    """Lines of notices that one sweep has made: the next one most likely needs the same. As many as fit."""
+
+    def __init__(self) -> None:
+        self.of_calls: dict[int, tuple[list[object], str, int]] = {}  # row of a message → how it was, line, tokens
+        self.of_constraints: dict[tuple[object, ...], Quoted] = {}
+
+    def make_room(self) -> None:
+        for lines in (self.of_calls, self.of_constraints):
+            if len(lines) >= _MOST_LINES:
+                lines.clear()
+
+
 class EngineNotices(Notices):
     """The notices in the payloads of one journal; with `lists`, index lines for the units that are left out."""
 
-    def __init__(self, journal: Journal, limit: int, *, lists: bool = True) -> None:
+    def __init__(self, journal: Journal, limit: int, *, lists: bool = True, made: MadeLines | None = None) -> None:
         self._journal, self.locale, self._lists, self._limit = journal, journal.reader.locale, lists, limit
+        self._made = made or MadeLines()
         self._unread, self._read = laid_down(journal), list[LaidDown]()
         self._searched, self._revoked = self._laid_down(), set[tuple[int, str]]()
 
@@ -161,17 +175,18 @@ class EngineNotices(Notices):
 
     def _line_of_calls(self, row: int, calls: Sequence[int]) -> tuple[str, int]:
         """The calls of a message, with what is odd in their results. Made once, until a result or its gist comes."""
-        timeline, made = self._journal.timeline, self._journal.reader.index_lines
+        timeline = self._journal.timeline
         state: list[object] = [self.locale, self._expands]
         for call in calls:
             result = timeline.partner[call]
             state += result, result >= 0 and timeline.gist_offset[result]
-        known = made.get(row)
+        known = self._made.of_calls.get(row)
         if known is None or known[0] != state:
+            self._made.make_room()
             told = "; ".join(map(self._describe_call, calls))
             told = "\\" + told if speaks_for_another(told) else told  # a tool that is named like a speaker
             line = f"{self._handle(row) or '-'} {told}"
-            known = made[row] = state, line, self._count(line) + 1
+            known = self._made.of_calls[row] = state, line, self._count(line) + 1
         return known[1:]
 
     def _describe_call(self, row: int) -> str:
@@ -268,13 +283,11 @@ class EngineNotices(Notices):
 
     def _quote(self, hidden: LaidDown) -> Quoted:
         """The lines for a constraint. Kept for the next sweep, which most likely hides the same ones."""
-        made, key = self._journal.reader.quoted_constraints, (*hidden, self._expands, self.locale)
-        if key not in made:
-            if len(made) >= _MOST_QUOTED:
-                made.clear()
-            made[key] = self._make_quote(*hidden)
-        quoted: Quoted = made[key]
-        return quoted
+        key = (*hidden, self._expands, self.locale)
+        if (known := self._made.of_constraints.get(key)) is None:
+            self._made.make_room()
+            known = self._made.of_constraints[key] = self._make_quote(*hidden)
+        return known
 
     def _make_quote(self, row: int, sentence: str, revoked: bool) -> Quoted:
         from sightline.shorten.rules.short_form import short_form  # a sweep needs it

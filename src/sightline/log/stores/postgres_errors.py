@@ -6,31 +6,35 @@ What `Lost` and `Failed` are is in `postgres_database`: these do not leave the s
 from sightline.errors import BadInput, StoreError
 
 
-class Unreachable(StoreError):
+class DatabaseError(StoreError):
+    """Something that a database did not do: `where` is its name without a password, `why` what it says itself."""
+
+    says = "{where}: {why}"
+
+    def __init__(self, where: str, why: str) -> None:
+        self.where, self.why = where, why
+        super().__init__(self.says.format(where=where, why=why))
+
+
+class Unreachable(DatabaseError):
     """The database does not answer, or none of several can be written: it may be there later."""
 
-    def __init__(self, where: str, why: str) -> None:
-        self.where, self.why = where, why
-        super().__init__(f"cannot reach {where}: {why}")
+    says = "cannot reach {where}: {why}"
 
 
-class LoginRefused(StoreError):
+class LoginRefused(DatabaseError):
     """The database answers, and does not let us in."""
 
-    def __init__(self, where: str, why: str) -> None:
-        self.where, self.why = where, why
-        super().__init__(f"cannot reach {where}: {why}")
+    says = "cannot reach {where}: {why}"
 
 
-class TablesRefused(StoreError):
+class TablesRefused(DatabaseError):
     """Our tables cannot be made or used."""
 
-    def __init__(self, where: str, why: str) -> None:
-        self.where, self.why = where, why
-        super().__init__(
-            f"cannot make or use our tables in {where}: {why}; run `sightline store migrate` as the role that owns "
-            "them, and grant this one the rights that docs/tenants.md lists"
-        )
+    says = (
+        "cannot make or use our tables in {where}: {why}; run `sightline store migrate` as the role that owns "
+        "them, and grant this one the rights that docs/tenants.md lists"
+    )
 
 
 class NewerTables(StoreError):
@@ -66,28 +70,22 @@ class WorkRefused(StoreError):
         )
 
 
-class RefusedByDatabase(StoreError):
+class RefusedByDatabase(DatabaseError):
     """The database refused a statement about tenants. Nothing of it was done."""
 
-    def __init__(self, where: str, why: str) -> None:
-        self.where, self.why = where, why
-        super().__init__(f"{where} refused: {why}")
+    says = "{where} refused: {why}"
 
 
-class LostDatabase(StoreError):
+class LostDatabase(DatabaseError):
     """The database was lost before a statement about tenants was done."""
 
-    def __init__(self, where: str, why: str) -> None:
-        self.where, self.why = where, why
-        super().__init__(f"{where} was lost: {why}")
+    says = "{where} was lost: {why}"
 
 
-class LostAnswer(StoreError):
+class LostAnswer(DatabaseError):
     """The database was lost while it was doing a statement about tenants."""
 
-    def __init__(self, where: str, why: str) -> None:
-        self.where, self.why = where, why
-        super().__init__(f"{where} was lost: {why}; whether it was done is not known")
+    says = "{where} was lost: {why}; whether it was done is not known"
 
 
 class UnguardedRole(StoreError):
