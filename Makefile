@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run pages browser test selftest mutants soak bench check acceptance docs dist clean
+.PHONY: help run pages browser test compile selftest mutants soak bench check acceptance docs dist clean
 
 help: ## show the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -34,8 +34,14 @@ browser: ## find the browser of the inspector's tests, or install Debian's as ro
 	|| { echo "The tests of the inspector need Chromium: install it, or run make browser as root on Debian."; exit 1; }
 
 # One worker more than the two cores of CI: tests also wait, for other processes and for the disk.
-test: check pages ## every promise at small size, what CI runs
+test: pages ## every promise at small size, what CI runs
+	@$(MAKE) --no-print-directory -j 2 check compile
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not soak"
+
+# Compiles the tests beside the checks, which use one core: without this, each worker would compile all of them. What is
+# wrong in one of them is said by the run itself.
+compile: $(READY)
+	@$(BIN)/python -m pytest --collect-only -m "not soak" > /dev/null || true
 
 selftest: $(READY) ## eight checks of the context parts, one line each
 	@$(BIN)/python tools/selftest.py
