@@ -118,7 +118,7 @@ function NoModel() {
       <p>{say("no model advice")}</p>
       <Text
         class="command"
-        text={"export ANTHROPIC_API_KEY=…\nsightline inspect\n\nsightline inspect --model ollama:qwen3"}
+        text={"export ANTHROPIC_API_KEY=…\nsightline inspect\n\nsightline inspect --model ollama/qwen3"}
       />
     </Empty>
   );

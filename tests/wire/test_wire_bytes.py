@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wire_payloads import FORMATS, histories, payload, payloads, systems, tools
 
+from sightline.errors import BadInput
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, WordCounter
@@ -33,6 +34,23 @@ def check_bytes(made: Payload, module: Any) -> None:
 def test_bytes_say_what_is_written_in_one_go(module: Any, made: Payload) -> None:
     """For every payload, with system messages, tools, windows and breakpoints."""
     check_bytes(made, module)
+
+
+@every_format
+@given(made=payloads)
+def test_arguments_of_ones_own_are_part_of_the_bytes(module: Any, made: Payload) -> None:
+    """They say what `write` says with them: they win, and a limit of one's own takes the place of the budget's."""
+    own: dict[str, Any] = {"model": "m", "max_tokens": 7, "tools": []}
+    assert msgspec.json.decode(made.json(module, **own)) == made.write(module, **own)
+
+
+def test_arguments_that_cannot_be_sent_are_refused() -> None:
+    """The messages are the payload's, and the rest must be JSON."""
+    made = Payload((), (), PrefixList(turn(1)), (), (), None, "", 0)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="'messages' is what the payload is: pass other arguments"):
+        made.json("openai", messages=[])
+    with pytest.raises(BadInput, match="an argument of the request is no JSON"):
+        made.json("openai", model=object())
 
 
 steps = st.tuples(st.integers(0, 20), st.integers(0, 30), st.integers(0, 8))

@@ -1,7 +1,7 @@
 """For tests of Sightline and of your agents: a word counter, clocks and ids that repeat, a model.
 
-`check_app`, `check_wire`, `check_strategy`, `check_shortener`, `check_model` and `check_counter` check what an app, a
-provider format and so on of your own must guarantee; `sightline.testing.stores` has the checks of a store.
+`check_stores`, `check_app`, `check_wire`, `check_strategy`, `check_shortener`, `check_model` and `check_counter` check
+what a store, an app, a provider format and so on of your own must guarantee.
 """
 
 import json
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from sightline.testing.counters import check_counter as check_counter
     from sightline.testing.models import check_model as check_model
     from sightline.testing.shorteners import check_shortener as check_shortener
+    from sightline.testing.stores import check_stores as check_stores
     from sightline.testing.strategies import check_strategy as check_strategy
     from sightline.wire.payload import Payload
     from sightline.wire.wire import Wire
 
 __all__ = [
     "MemoryStore", "ScriptedModel", "Ticking", "WordCounter", "calling", "check_app", "check_counter", "check_model",
-    "check_shortener", "check_strategy", "check_wire", "numbered_ids", "reply_of",
+    "check_shortener", "check_stores", "check_strategy", "check_wire", "numbered_ids", "reply_of",
 ]  # fmt: skip
 
 
@@ -193,7 +194,7 @@ def _check_window(window: "AppWindow", where: str) -> None:
 
 _SUITES = {
     "check_counter": "counters", "check_model": "models", "check_shortener": "shorteners",
-    "check_strategy": "strategies",
+    "check_stores": "stores", "check_strategy": "strategies",
 }  # fmt: skip
 
 
@@ -201,3 +202,7 @@ def __getattr__(name: str) -> Any:  # a suite loads what it checks: an agent's m
     if name not in _SUITES:
         raise AttributeError(f"module 'sightline.testing' has no attribute {name!r}")
     return getattr(import_module(f"sightline.testing.{_SUITES[name]}"), name)
+
+
+def __dir__() -> list[str]:  # for completion, as if they were loaded
+    return sorted({*globals(), *_SUITES})

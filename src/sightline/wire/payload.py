@@ -116,13 +116,15 @@ class Payload(Struct, frozen=True):
             and self.chain.goes_on(earlier.chain)
         )
 
-    def json(self, wire: "str | Wire") -> bytes:
+    def json(self, wire: "str | Wire", **own: Any) -> bytes:
         """The request of this payload in a provider's format, as JSON. Takes time only for what is new in its session.
 
-        `wire`: "openai", "responses", "anthropic", another registered name, or a wire itself.
+        `wire`: "openai", "responses", "anthropic", another registered name, or a wire itself. Arguments of your own,
+        such as `model`, are part of the request, and win as for `write`.
 
         Raises:
-            BadInput: there is no wire of this name, it is no wire, or it returns what no wire may.
+            BadInput: there is no wire of this name, it is no wire, or it returns what no wire may; or an argument of
+                your own is no JSON.
         """
         from sightline.wire import registry, writer
 
@@ -130,7 +132,7 @@ class Payload(Struct, frozen=True):
             wire = registry.wire(wire)
         else:
             registry.check(wire, "the wire")
-        return writer.encode(self, wire)
+        return writer.encode(replace(self, output=0) if _LIMITS & own.keys() else self, wire, own)
 
     def messages_json(self, wire: "str | Wire", breakpoints: int | None = None) -> bytes:
         """Only the list of messages of this request, without system prompt and tools, as JSON.

@@ -5,7 +5,7 @@ So writing takes time for what is new since the last payload, for what carries a
 
 import reprlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -20,14 +20,28 @@ from sightline.wire.wire import Json, Wire
 _encode = msgspec.json.encode
 
 
-def encode(payload: Payload, wire: Wire) -> bytes:
-    """The request of this payload in this format, as JSON: the arguments of the head, then the messages."""
+def encode(payload: Payload, wire: Wire, own: Mapping[str, Any] = {}) -> bytes:
+    """The request of this payload in this format, as JSON: the arguments of the head, then the messages.
+
+    `own`: further arguments, which win.
+    """
     places, draft = chosen_breakpoints(payload, wire.BREAKPOINTS), _draft_of(payload, wire)
     head = draft.head(payload, cached=0 in places)
     pieces = _written(draft, payload, wire, head.messages, places)
-    pieces[0] = head.arguments + pieces[0]
+    pieces[0] = (_with_own(head.arguments, own, wire) if own else head.arguments) + pieces[0]
     pieces[-1] += b"]}"
     return b",".join(pieces)  # one copy of everything, because a second one costs more than all else
+
+
+def _with_own(arguments: bytes, own: Mapping[str, Any], wire: Wire) -> bytes:
+    if wire.LIST in own:
+        raise BadInput(f"{wire.LIST!r} is what the payload is: pass other arguments of the request, such as model=…")
+    known = msgspec.json.decode(arguments + b"]}")
+    del known[wire.LIST]
+    try:
+        return _encode(known | dict(own) | {wire.LIST: []}).removesuffix(b"]}")
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"an argument of the request is no JSON: {error}") from error
 
 
 def encode_messages(payload: Payload, wire: Wire, breakpoints: int | None = None) -> bytes:
