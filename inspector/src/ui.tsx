@@ -234,6 +234,7 @@ export function CallBox({
         max={calls}
         value={typed ?? value ?? ""}
         onInput={(event) => setTyped(event.currentTarget.value)}
+        onBlur={() => setTyped(undefined)} // after `change`, which does not come where the text is as it was before
         onChange={(event) => {
           setTyped(undefined);
           onChange(read(event.currentTarget.value));

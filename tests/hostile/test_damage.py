@@ -169,6 +169,19 @@ def test_a_damaged_line_stops_nothing(sample: Sample, kind: str, soak: bool, tri
     tried("damaged lines", len(ways) * each)
 
 
+@pytest.mark.parametrize("wrong", [1e300, None, [], {"a": 1}])
+def test_a_window_is_changed_after_it_was_indexed(sample: Sample, wrong: Any) -> None:
+    """Its place is known then, and what stands there is no window any more: that is found out when it is shown."""
+    for at in sample.kinds["window"]:
+        lines, value = list(sample.lines), json.loads(sample.lines[at])
+        value.pop("crc", None)
+        value["data"]["id"] = wrong
+        lines[at] = json.dumps(value, separators=(",", ":")).encode() + b"\n"
+        with silence():
+            sample.write(lines, indexed=True)
+            survive(sample, lines)
+
+
 # ---------------------------------------------------------------------- annotations that nobody could have written
 
 

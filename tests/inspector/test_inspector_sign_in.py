@@ -55,12 +55,27 @@ def test_a_code_is_taken_from_the_own_page_only(tmp_path: Path, host: str) -> No
     with InspectorServer(tmp_path, sign_in=sign_in, host=host) as server, httpx2.Client(trust_env=False) as client:
         path, code = f"{server.url}sign-in", {"code": sign_in.make_code()}
         assert client.post(path, json=code, headers={"origin": "https://evil.example"}).status_code == 403
-        assert client.post(path, content=b"no JSON").json()["error"]["type"] == "code_used"
+        for wrong in (b"no JSON", b'{"code":"\xff"}', b'{"code":5}', b""):
+            assert client.post(path, content=wrong).json()["error"]["type"] == "code_used"
         taken = client.post(path, json=code)
         assert (taken.json(), taken.headers["cache-control"]) == ({"token": TOKEN}, "no-store")
         assert client.post(path, json=code).status_code == 401
     with InspectorServer(tmp_path) as server, httpx2.Client(trust_env=False) as client:
         assert client.post(f"{server.url}sign-in", json=code).status_code == 401  # it is not passed on to a provider
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
+@pytest.mark.parametrize("path", ["inspector/sign-in", "inspector/sign%2Din?a=b", "token/wrong/inspector/sign-in"])
+def test_only_a_code_opens_the_door_without_a_token(tmp_path: Path, method: str, path: str) -> None:
+    """Any other request for that path needs the token, and with it goes to no provider either."""
+    with (
+        InspectorServer(tmp_path, sign_in=SignIn(TOKEN), host="0.0.0.0") as server,
+        httpx2.Client(trust_env=False) as client,
+    ):
+        refused = client.request(method, f"{server.address}/{path}", content=b"{}" if method == "PUT" else None)
+        assert refused.status_code == (405 if method in ("GET", "HEAD") else 401)  # as for every page there
+        known = client.request(method, f"{server.url}sign-in", headers={"x-sightline-token": TOKEN})
+        assert known.status_code == 405
 
 
 def test_no_command_line_has_the_token(tmp_path: Path) -> None:

@@ -155,6 +155,21 @@ def test_a_large_result_is_not_read_back_to_be_shortened() -> None:
     assert store.read < 1_000
 
 
+def test_a_large_entry_does_not_stay_in_memory() -> None:
+    """It is forgotten when a payload was composed, or many other entries came: a server has many idle sessions."""
+    large = "\n".join(f"order {at} of the harbour: confirmed" for at in range(30_000))
+    session = Session(MemoryStore("s"))
+    reader = session._journal.reader
+    session.user(large)
+    assert reader._last_large[1] is not None
+    session.compose(TIGHT)
+    assert reader._last_large[1] is None
+    session.assistant(large)
+    for number in range(100):
+        session.note(f"Note {number}.")
+    assert reader._last_large[1] is None
+
+
 def test_names_are_kept_for_the_next_sweep_and_no_longer(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep does not read again what it has just read, or the one before it. What went long ago is forgotten."""
     monkeypatch.setattr(mentions, "_RECENT", 20)

@@ -201,7 +201,7 @@ def _assistant_parts(
 
 
 def _window(inputs: ComposeInputs, row: int, reader: Reader) -> Message:
-    note = entries.decode_data(reader.entry(row), WindowNote)
+    note = reader.note(reader.entry(row), WindowNote)
     role = Role.SYSTEM if (note.options or {}).get("plain") else Role.USER
     return Message(role, (Text(inputs.windows[note.id]),), reader.timeline.id(row))
 

@@ -295,9 +295,7 @@ class Composer:
         narrow = replace(
             view,
             budget=replace(view.budget, trigger=_QUESTION_SHARE, target=_QUESTION_SHARE),
-            notices=EngineNotices(
-                self.journal, view.limit, lists=False, made=self._made
-            ),  # all free tokens are for the answer
+            notices=EngineNotices(self.journal, view.limit, lists=False, made=self._made),
             command=receipts.QUESTION,
             last=None,
             new=inputs.units_to_weigh(timeline, path, len(timeline), view.pinned),
@@ -348,6 +346,7 @@ class Composer:
         self._body_ends = (end,) if whole else (*self._body_ends[:1], end)
         self.payload, self.receipt, self._sent_at, self.budget = payload, receipt, self._clock(), view.budget
         self._planned_rows, self.command, self._sent_settings = plan.rows, "", journal.settings
+        journal.reader.forget_large()
 
     # ------------------------------------------------------------------ without sending
 

@@ -120,11 +120,9 @@ class Journal:
         span = self.timeline.placed(self.timeline.settings, self.path)
         if self._stated[0] != span:
             self._stated = (span, self.reader.in_force(self.timeline.settings, self.path, Settings))
-        found = self._stated[1]
-        if found is None or found == self.settings:
-            return False
-        self.configure(found)
-        return True
+        if differ := self._stated[1] not in (None, self.settings):
+            self.configure(self._stated[1])
+        return differ
 
     @property
     def state(self) -> dict[str, Any]:
@@ -244,10 +242,10 @@ class Journal:
                 raise Conflict(self.branch_name, self.head, self.store.tips.heads.get(self.branch_name))
             return self._chained(drafts, tokens, first)
 
-        expected = self.timeline.heads.get(self.branch)
-        rows = self._fold_written(self.store.append(make, branch=self.branch_name, expected_head=expected))
-        skip = len(self._pending)
+        skip, expected = len(self._pending), self.timeline.heads.get(self.branch)
+        written = self.store.append(make, branch=self.branch_name, expected_head=expected)
         self._pending.clear()
+        rows = self._fold_written(written)
         self._cache_if_behind()
         return rows[skip:]
 

@@ -28,7 +28,8 @@ WRAP = 1000  # characters: a longer line is read as several, so that pages and r
 _CACHED_ENTRIES = 512  # those of a few turns, so that composing what was just appended reads nothing from disk
 _AT_ONCE = 64  # user messages that are read at once to be searched
 _LARGEST_CACHED = 1 << 16  # bytes of an entry: larger ones are not worth the memory,
-_LARGEST_LAST = 1 << 24  # but for the one of up to so many bytes that was read or written last
+_LARGEST_LAST = 1 << 24  # but for the one of up to so many bytes that was read or written last,
+_LARGE_STAYS = 64  # until so many others were, or a payload was composed
 _MANY_CALLS = 16  # of a message whose items stay decoded, because each of its calls is asked for by itself
 _CACHED_CALLS = 1 << 24  # bytes of such messages; the last one stays in any case
 _LARGEST_SPLIT = 1 << 23  # characters of a text whose lines are kept, because several passages of it are read in turn
@@ -51,6 +52,7 @@ class EntryReader:
         self.is_stale = False  # a line has changed since it was folded, so the columns must not be cached again
         self._entries: OrderedDict[int, Entry] = OrderedDict()
         self._last_large: tuple[int, Entry | None] = (0, None)  # its text and its time are asked for several times
+        self._since_large = 0  # entries that were read or written after it
         self._last_lines: tuple[int, list[str]] = (-1, [])
         self._constraints: dict[int, tuple[str, ...]] = {}
         self._decoded: tuple[tuple[str, int], list[Item]] = (("", 0), [])
@@ -98,7 +100,7 @@ class EntryReader:
         except (Damaged, *entries.UNREADABLE):
             timeline.changed.remove(span.offset)
             self._entries.pop(span.offset, None)
-            self._last_large = (0, None)
+            self.forget_large()
             raise error from None
         for row in rows:
             timeline.state[row] |= CHANGED
@@ -130,8 +132,15 @@ class EntryReader:
             self._entries[span.offset] = entry
             if len(self._entries) > _CACHED_ENTRIES:
                 self._entries.popitem(last=False)
+            self._since_large += 1
+            if self._since_large > _LARGE_STAYS:
+                self.forget_large()
         elif span.length <= _LARGEST_LAST:
-            self._last_large = (span.offset, entry)
+            self._last_large, self._since_large = (span.offset, entry), 0
+
+    def forget_large(self) -> None:
+        """Give the memory of the last large entry back: it is not needed until somebody asks for it again."""
+        self._last_large, self._last_lines = (0, None), (-1, [])
 
     def note(self, entry: Entry, type_: type[T]) -> T:
         """The content of an annotation that was folded before. Raises Damaged if it can no longer be decoded."""

@@ -169,7 +169,8 @@ class Plan:
 
         Raises:
             PinnedOverflow: the items that may not be reduced are larger than the limit.
-            StrategyError: the units are out of order, or a pinned item, a system item or the question is missing.
+            StrategyError: the units are out of order, or a pinned item, a system item or the question is missing; or
+                there is more than fits although what must be shown does.
         """
         if any(before >= after for before, after in pairwise(units)):
             raise StrategyError("the units of a plan must stand in seq order, each once")
@@ -192,7 +193,7 @@ class Plan:
             text, tokens = "", 0
         body += tokens
         if body > view.body_limit:
-            _raise_overflow(view, view.fixed + body, preface[1] if says else 0)
+            _raise_overflow(view, shown, view.fixed + body, preface[1] if says else 0)
         reason = encodable(reason)
         plan = cls(view, units, lods, why, body=body, base=body, reason=reason, left_out=left_out, marker=text)
         plan.preface, plan.preface_tokens, plan.checked = *preface, True
@@ -237,9 +238,17 @@ def _check_levels(view: View, lods: Mapping[int, Lod]) -> None:
             raise StrategyError(f"item #{view.timeline.id(row)} is pinned or a system item: it is shown in full")
 
 
-def _raise_overflow(view: View, tokens: int, strategy_tokens: int) -> None:
-    """Raise PinnedOverflow with what is too large; `strategy_tokens` is the size of the strategy's own text."""
-    timeline = view.timeline
+def _raise_overflow(view: View, shown: set[int], tokens: int, strategy_tokens: int) -> None:
+    """Raise PinnedOverflow with what is too large; StrategyError, if a plan shows units that it could leave out.
+
+    `strategy_tokens` is the size of the strategy's own text.
+    """
+    timeline, must = view.timeline, view.required()
+    if not strategy_tokens and shown - must and view.fixed + view.full_tokens(must) <= view.limit:
+        raise StrategyError(
+            f"a plan of {tokens} tokens is over the limit of {view.limit}: what must be shown fits, so show fewer of "
+            "the other units, or some of them at lower levels"
+        )
     pinned = [f"what the strategy says ({strategy_tokens} tokens)"] if strategy_tokens else []
     notes = [row for row in timeline.rows_on(view.path, timeline.systems) if not timeline.state[row] & HEAD]
     pinned += [f"#{timeline.id(row)} ({timeline.full[row]} tokens)" for row in sorted({*view.pinned, *notes})]

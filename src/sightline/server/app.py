@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from sightline.server.uploads import Uploads
 
 MCP_PATH = "/api/mcp"
-_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 
 
 def create_app(config: Config, *, model: "Model | None" = None, transport: Any = None) -> "Starlette":
@@ -136,6 +135,7 @@ def unguarded_app(
 
     from sightline.server.metrics import PATH_PATTERN
     from sightline.server.rest import rest_routes
+    from sightline.server.rest_operation import METHODS
 
     turns, totals = Turns(config), Totals()
     proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub)
@@ -179,7 +179,7 @@ def unguarded_app(
         ),
         *(Route(path, call_model, methods=["POST"]) for path in FORMATS),
         *page_routes(config.sign_in),
-        Route("/{path:path}", pass_on, methods=_METHODS),  # Claude Code begins with HEAD /
+        Route("/{path:path}", pass_on, methods=METHODS),  # Claude Code begins with HEAD /
     ]
     app = Starlette(routes=routes, lifespan=lifespan)
     app.state.totals, app.state.hub, app.state.relay, app.state.sessions = totals, sessions.hub, relay, sessions

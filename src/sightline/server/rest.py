@@ -24,7 +24,7 @@ from sightline.server.metrics import CONTENT_TYPE, PATH_PATTERN, Metrics
 from sightline.server.openapi import document
 from sightline.server.readiness import Readiness
 from sightline.server.reports import Reports
-from sightline.server.rest_operation import Asked, Operation, Served, answer, failed
+from sightline.server.rest_operation import METHODS, Asked, Operation, Served, answer, failed
 from sightline.server.session_list import SessionList
 from sightline.server.sessions import OpenSessions
 from sightline.server.uploads import MOST_WAITING, Uploads
@@ -37,7 +37,6 @@ LARGER = {UPLOAD: MOST_WAITING}
 """Paths whose bodies may be larger than others, and how many bytes they may have."""
 _ONE = "/api/sessions/{id}"
 _ITEM = _ONE + "/items/{item}"
-_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
 # ---------------------------------------------------------------------- the server itself
@@ -279,10 +278,10 @@ def rest_routes(
     for operation in operations:
         by_path.setdefault(operation.path, []).append(operation)
     routes: list[BaseRoute] = [
-        Route(path, _endpoint(server, found), methods=_METHODS) for path, found in by_path.items()
+        Route(path, _endpoint(server, found), methods=METHODS) for path, found in by_path.items()
     ]
     if any(path.startswith("/api/") for path in by_path):
-        routes.append(Route("/api/{rest:path}", _unknown, methods=_METHODS))
+        routes.append(Route("/api/{rest:path}", _unknown, methods=METHODS))
     return routes
 
 

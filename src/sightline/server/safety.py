@@ -167,7 +167,8 @@ class Guard:
         """Whether a request needs no token."""
         if scope["path"].startswith(_API):
             return False
-        return self._opens_models or scope["path"] in (*OPEN_PATHS, SIGN_IN) or _is_page(scope)
+        signs_in = scope["path"] == SIGN_IN and scope.get("method") == "POST"
+        return self._opens_models or scope["path"] in OPEN_PATHS or signs_in or _is_page(scope)
 
     def _limit(self, scope: "Scope") -> int:
         return self._larger.get(scope["path"], self._max_body)

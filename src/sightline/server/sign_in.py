@@ -58,16 +58,18 @@ def sign_in_route(sign_in: SignIn) -> "Route":
     from starlette.routing import Route
 
     from sightline.server.metrics import PATH_PATTERN
-    from sightline.server.rest_operation import failed
+    from sightline.server.rest_operation import METHODS, failed
 
     async def exchange(request: "Request") -> "Response":
         request.scope[PATH_PATTERN] = SIGN_IN
+        if request.method != "POST":  # it is answered here, because what no route takes goes to the provider
+            return failed(405, "method_not_allowed", f"{request.method} is not possible here", "use POST")
         body = b""
         async for piece in request.stream():
             body = (body + piece)[:_MOST_BYTES]
         try:
             token = sign_in.exchange(decode_json(body, _Code).code)
-        except msgspec.DecodeError:
+        except (msgspec.MsgspecError, ValueError):  # no JSON of this form, or no Unicode
             token = ""
         if not token:
             return failed(
@@ -76,4 +78,4 @@ def sign_in_route(sign_in: SignIn) -> "Route":
             )  # fmt: skip
         return Response(msgspec.json.encode({"token": token}), 200, _NO_STORE, "application/json")
 
-    return Route(SIGN_IN, exchange, methods=["POST"])
+    return Route(SIGN_IN, exchange, methods=METHODS)

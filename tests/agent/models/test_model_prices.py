@@ -22,10 +22,11 @@ def test_older_models_have_their_price(name: str, known: str) -> None:
 
 def test_a_price_is_never_guessed() -> None:
     """A longer or shorter name is another model."""
+    assert price_of("openai/gpt-4o-2024-05-13") == Price(5, 5, 5, 15) != price_of("gpt-4o")  # a date with its own price
     assert [price_of(name) for name in ("gpt-4o-audio", "claude-opus", "claude-opus-4-1-fast", "")] == [None] * 4
 
 
 @pytest.mark.parametrize(("name", "price"), PRICES.items())
 def test_prices_are_in_their_order(name: str, price: Price) -> None:
-    """Read from the cache is the cheapest, then input, then what is written to the cache, then output."""
-    assert 0 < price.cached < price.input <= price.written < price.output, name
+    """What is read from the cache costs no more than input, that no more than what is written to it, output the most."""
+    assert 0 < price.cached <= price.input <= price.written < price.output, name

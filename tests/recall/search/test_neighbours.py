@@ -1,5 +1,6 @@
 """Rows around what matches: who says it, when, and what stands near it."""
 
+from random import Random
 from unittest import mock
 
 from hypothesis import given
@@ -14,7 +15,24 @@ from sightline.recall.search.terms import (
     cues,
     query_cues,
 )
+from sightline.session.session import Session
+from sightline.testing import MemoryStore
 
+SAID = [
+    "crane",
+    "quay",
+    "seven",
+    "lifts",
+    "forty",
+    "tonnes",
+    "wind",
+    "exceeds",
+    "limit",
+    "harbour",
+    "pilot",
+    "tug",
+    "berth",
+]
 WIDE = Breadth(reach=60, terms=64, common=1.0)
 words = st.sampled_from(["ferry", "quay", "crane", "Monday", "渡轮", "码头", "Ada:", "Ben:", "48", "the", "soup"])
 talks = st.lists(st.lists(words, max_size=8).map(" ".join), min_size=1, max_size=40)
@@ -108,3 +126,18 @@ def test_near_or_not_a_match_is_found(texts: list[str], question: str) -> None:
     index.add(enumerate(texts), len(texts))
     plain = {hit.row for hit in matches(index, question, 100)}
     assert plain <= {hit.row for hit in answers(texts, question)}
+
+
+def test_of_equal_rows_the_newer_comes_first() -> None:
+    """However the words around them are distributed: what is added up in another order is still equal."""
+    draw = Random(1)
+    for _ in range(12):
+        said, session, equal = draw.sample(SAID, 9), Session(MemoryStore("s")), list[str]()
+        for _ in range(3):
+            for _ in range(60):
+                session.user("filler " + " ".join(draw.choices(["alpha", "beta", "gamma", "delta", "omega"], k=30)))
+            equal.append(session.user("the " + " ".join(said)))
+            for _ in range(2):
+                session.user("well " + " ".join(draw.sample(said, draw.randint(1, 4))))
+        found = [hit.id for hit in session.items.search("the " + " ".join(said)) if hit.id in equal]
+        assert found == equal[::-1]

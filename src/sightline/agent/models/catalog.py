@@ -104,6 +104,7 @@ PRICES = {
     # as several programs took them from OpenAI's list; what is written to its cache costs what input does
     "gpt-4.1": Price(2, 0.5, 2, 8),
     "gpt-4o": Price(2.5, 1.25, 2.5, 10),
+    "gpt-4o-2024-05-13": Price(5, 5, 5, 15),  # its cache costs the same
     "gpt-4o-mini": Price(0.15, 0.075, 0.15, 0.6),
 }
 """Dollars, by the whole name. Prices that depend on a prompt's length or on the hour are not here: set `price`."""
@@ -117,8 +118,9 @@ def window_of(name: str) -> int:
 
 
 def price_of(name: str) -> Price | None:
-    """Return the price of a model of this name, if it is known. A date after the name, or "latest", is ignored."""
-    return PRICES.get(_DATE.sub("", name.lower().rpartition("/")[2]))
+    """Return the price of a model of this name, if it is known. A date after the name, or "latest", hardly matters."""
+    name = name.lower().rpartition("/")[2]
+    return PRICES.get(name) or PRICES.get(_DATE.sub("", name))
 
 
 def place_of(base_url: str) -> Place | None:

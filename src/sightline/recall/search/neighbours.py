@@ -122,7 +122,8 @@ def rank_with_neighbours(
                     extra += SPEAKS + SPEAKS_AND_MATCHES * own / best
                 if row in dated:
                     extra += NAMES_TIME
-                hits.append(Hit(row in named, near / total + extra, row, own / total))
+                score = round(near / total + extra, 9)  # rows with the same words are equal, however they were added up
+                hits.append(Hit(row in named, score, row, own / total))
     hits.sort(reverse=True)
     return hits
 

@@ -79,7 +79,7 @@ def _matching_lines(text: str, lines: Sequence[str], wanted: Sequence[str], fits
         if read < MAX_READ and fits(number):
             read += len(lines[number - 1])
             contained = weights.keys() & set(terms(lines[number - 1]))
-            matching.append((sum(weights[term] for term in sorted(contained)), -number))
+            matching.append((math.fsum(weights[term] for term in contained), -number))
     return [-number for score, number in sorted(matching, reverse=True) if score]
 
 
