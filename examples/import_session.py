@@ -13,6 +13,8 @@ from sightline.log.stores.session_folder import Folder
 
 def main() -> None:
     """Import a file or folder into the sessions of this project; importing it again adds what is new."""
+    if len(sys.argv) != 2:
+        raise SystemExit(f"usage: python {sys.argv[0]} FILE_OR_FOLDER")
     stores = Folder(".")  # where `Session.open(".")` looks, too
     for conversation in conversations(sys.argv[1], refuse=lambda file, why: print(f"{file}: {why}")):
         done = import_into(stores, conversation)

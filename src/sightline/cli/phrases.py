@@ -499,6 +499,10 @@ _PHRASES = {
         "that is more, because so small a context window is soon full; a larger one (--window) costs less",
         "比全部历史更贵：窗口太小，很快就满；用 --window 增大窗口可降低费用",
     ),
+    "tools cost more": (
+        "that is a little more, because the tools `expand` and `recall` are sent too; nothing had to be shortened",
+        "略贵一点：同时发送了工具 `expand` 和 `recall`；没有内容需要缩短",
+    ),
     "total money": (
         "in money, answers included: {sent:,.4f}; the full history {full:,.4f}: {ratio:.0%} (a million tokens at "
         "{price})",

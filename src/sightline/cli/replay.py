@@ -290,7 +290,7 @@ def _print_totals(out: Console, words: Phrases, source: Replay, totals: Totals, 
         words("total cost", cost=totals.cost),
         words(reread, count=totals.rereads, tokens=totals.reread_tokens, cost=totals.reread_cost),
         words("total real", cost=totals.real_cost, full=totals.full_cost, ratio=ratio),
-        *([words("costs more")] if ratio > 1 else []),
+        *([words("costs more" if totals.sweeps else "tools cost more")] if ratio > 1 else []),
     ]
     if (price := source.price) is not None:
         sent, full = _money(totals.paid, price), _money(totals.full_paid, price)

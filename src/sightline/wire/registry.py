@@ -125,7 +125,8 @@ def check(wire: object, where: str) -> None:
     if isinstance(wire, type):
         raise BadInput(f"{where} is a class; pass an object of it: {wire.__name__}()")
     if missing := [hook for hook in _HOOKS if not hasattr(wire, hook)]:
-        raise BadInput(f"{where} has no {', '.join(missing)}")
+        known = "pass a name such as 'openai', 'responses' or 'anthropic', or an object that is a wire"
+        raise BadInput(f"{where} has no {', '.join(missing)}; {known}")
     for hook, kind in _KINDS.items():
         found = getattr(wire, hook)
         if not isinstance(found, kind) or found == "":

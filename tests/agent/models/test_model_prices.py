@@ -28,5 +28,5 @@ def test_a_price_is_never_guessed() -> None:
 
 @pytest.mark.parametrize(("name", "price"), PRICES.items())
 def test_prices_are_in_their_order(name: str, price: Price) -> None:
-    """What is read from the cache costs no more than input, that no more than what is written to it, output the most."""
+    """Reading from the cache costs no more than input, input no more than writing to the cache, and output the most."""
     assert 0 < price.cached <= price.input <= price.written < price.output, name

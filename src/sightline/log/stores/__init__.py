@@ -257,4 +257,6 @@ def check_stores(given: object) -> None:
     """Raise BadInput if these are no `Stores`, with everything that they lack."""
     if lacks := missing(given, Stores):
         hint = "one Store is for Session(store)" if not missing(given, Store) else "such are MemoryStores()"
+        if isinstance(given, str):
+            hint = "sightline.PostgresStores(address) has the sessions of a database"
         raise BadInput(f"a {type(given).__name__} is no Stores: it lacks {', '.join(lacks)}; {hint}")
