@@ -105,6 +105,12 @@ def check_loss(session: Session, loss: Loss, budget: Budget) -> None:
 @example(
     history=Life(46_287), counting="estimate", kind="memory"
 )  # a summary made to measure for one budget was shown for another, without a sweep
+@example(
+    history=Life(3_809_652_590), counting="estimate", kind="memory"
+)  # a sweep made room for something that was not recalled after all
+@example(
+    history=Life(476_555_111), counting="o200k_base", kind="memory"
+)  # a recall without handles has more tokens, because its lines are indented
 @example(history=Life(242), counting="o200k_base", kind="memory")
 @given(history=lives, counting=counters, kind=kinds)
 def test_every_payload_of_a_compacted_life_is_lawful(history: list[Operation], counting: str, kind: str) -> None:

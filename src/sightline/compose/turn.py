@@ -268,7 +268,8 @@ class Composer:
 
     def _recall_in_share(self, view: View, plan: Plan, gathered: ComposeInputs) -> Plan:
         """Add passages that the message speaks of and that are not shown. A sweep makes room for them and stays."""
-        journal, swept, known = self.journal, bool(plan.reason), recall_room.sources_shown(self.journal, plan)
+        journal, swept, usual = self.journal, bool(plan.reason), plan
+        known = recall_room.sources_shown(journal, plan)
         search = partial(self._recall.note_for_question, self._question_text(), known=known, asked=False)
         note = search(recall_room.recall_tokens(view, plan), reduced(plan))
         leads = view.last is None or self._question not in view.last
@@ -278,8 +279,8 @@ class Composer:
                 plan = self._ask_strategy(replace(view, budget=recall_room.deeper_budget(view, more)))
             if needed > recall_room.free_tokens(view, plan):  # the sweep could not go so deep
                 note = search(recall_room.recall_tokens(view, plan, deeper=False), reduced(plan))
-        if not self._append_recall(note, leads=leads):
-            return plan
+        if not self._append_recall(note, leads=leads):  # nothing fits after all, so no room is made for it
+            return plan if plan is usual else self._ask_strategy(view)
         view = self._view(view.budget, gathered)
         recalled = journal.timeline.unit[journal.timeline.last_row(journal.path)]
         if swept and plan.tokens + view.full_tokens([recalled]) <= view.limit:

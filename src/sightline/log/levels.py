@@ -87,7 +87,9 @@ class Reader(EntryReader):
     def measure(self, entry: Entry) -> list[int]:
         """The tokens of each item of an entry in full."""
         if entry.type == "system" and entry.subtype == "recall":
-            return [self.full_tokens(self.recalled_parts(entry, self.locale))]
+            # A payload whose tools have no `expand` shows it without handles, and indents its lines instead.
+            shown = [self.recalled_parts(entry, self.locale, handles=handles) for handles in (True, False)]
+            return [max(map(self.full_tokens, shown))]
         items, is_orphan = self.items(entry), entry.tool_result is not None and bool(entry.flags & LABELLED)
         if is_orphan:
             items = [orphan(items[0], self.locale)]
