@@ -111,6 +111,7 @@ def check_loss(session: Session, loss: Loss, budget: Budget) -> None:
 @example(
     history=Life(476_555_111), counting="o200k_base", kind="memory"
 )  # a recall without handles has more tokens, because its lines are indented
+@example(history=Life(2386), counting="estimate", kind="memory")  # a strategy that counts nothing went before focus
 @example(history=Life(242), counting="o200k_base", kind="memory")
 @given(history=lives, counting=counters, kind=kinds)
 def test_every_payload_of_a_compacted_life_is_lawful(history: list[Operation], counting: str, kind: str) -> None:

@@ -27,7 +27,7 @@ from sightline.plan.plan import Plan, check_plan
 from sightline.plan.reductions import allowed
 from sightline.plan.strategies import strategy
 from sightline.plan.strategy import Planner, completed
-from sightline.plan.view import View, complete_units
+from sightline.plan.view import SETTINGS_CHANGED, View, complete_units
 from sightline.recall.recall import Recall, Room, reduced, shows_all
 from sightline.values.clock import Clock
 from sightline.values.items import Lod, Usage
@@ -243,7 +243,7 @@ class Composer:
         if (sent := self.payload) is None:
             return command
         if self._sent_settings != self.journal.settings:
-            return "settings changed"
+            return SETTINGS_CHANGED
         if pinned and any(map(reduced(sent.plan), pinned)):
             return "command: pin"
         named = sent.plan.marker and offered(sent.tools) != offered(gathered.tools)

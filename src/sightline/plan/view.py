@@ -23,6 +23,9 @@ _SYSTEM, _USER, _CALL, _WINDOW, _SUMMARY, _RECALL = (
 )  # columns have plain numbers, which compare faster
 
 
+SETTINGS_CHANGED = "settings changed"  # a command: see `View.command`
+
+
 class LeftOut(NamedTuple):
     """The units that a plan leaves out: their messages and tokens, and the first and last of these units."""
 

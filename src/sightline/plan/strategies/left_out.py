@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 
 from sightline.log.columns import pick
-from sightline.plan.view import LeftOut, View, body_units
+from sightline.plan.view import SETTINGS_CHANGED, LeftOut, View, body_units
 from sightline.values.items import Kind
 
 _SHOWN_ELSEWHERE = frozenset((int(Kind.SUMMARY), int(Kind.RECALL)))
@@ -12,11 +12,12 @@ _SHOWN_ELSEWHERE = frozenset((int(Kind.SUMMARY), int(Kind.RECALL)))
 def count_left_out(view: View, units: Collection[int], out: Collection[int]) -> LeftOut | None:
     """Count what the last plan counted, less what came back, and what a sweep over `units` leaves `out`.
 
-    All is counted again only if a summary appears or ends, because that looks at the whole history.
+    All is counted again only if a summary appears or ends, or the settings have changed, because that looks at the
+    whole history: another strategy may not have counted.
     """
     last, timeline = view.last, view.timeline
     summaries = [unit for each in view.compactions for unit in each.summaries]
-    if any(unit not in (last or ()) for unit in (*view.back, *summaries)):
+    if view.command == SETTINGS_CHANGED or any(unit not in (last or ()) for unit in (*view.back, *summaries)):
         pending = {timeline.unit[row] for row in timeline.open_calls}
         hidden = {*body_units(timeline, view.path)} - ({*units} - {*out}) - pending
         return _count(view, _missed(view, hidden))
