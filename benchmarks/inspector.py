@@ -17,15 +17,20 @@ def opening(log: Stored) -> list[Row]:
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
         return [Row(topic, "opening", "not measured", note="no browser: make browser")]
-    return [
-        _row(topic, f"{view}: {when}", seconds)
-        for view in VIEWS
-        for when, seconds in zip(("first", "again"), alone(_opened, log, view, program), strict=True)
-    ]
+    taken = alone(_open_all, log, program)
+    return [_row(topic, what, seconds) for what, seconds in taken.items()]
 
 
 def _row(topic: str, what: str, seconds: float) -> Row:
     return Row(topic, what, seconds_text(seconds), seconds, f"< {TARGET:.0f} s", seconds < TARGET)
+
+
+def _open_all(log: Stored, program: str) -> dict[str, float]:
+    return {
+        f"{view}: {when}": seconds
+        for view in VIEWS
+        for when, seconds in zip(("first", "again"), _opened(log, view, program), strict=True)
+    }
 
 
 def _opened(log: Stored, view: str, program: str) -> list[float]:
