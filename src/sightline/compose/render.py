@@ -42,7 +42,7 @@ class Layout(Struct, frozen=True):
     constraints: str = "history"
 
 
-_ASSISTANT, _CALL, _RECALL = Kind.ASSISTANT, Kind.CALL, Kind.RECALL  # by themselves, as FULL
+_ASSISTANT, _CALL, _RECALL = Kind.ASSISTANT, Kind.CALL, Kind.RECALL  # looked up once: a class does it slowly
 _DOCUMENT = ("history", "system", "dynamic", "user")  # BA-Agent's
 LAYOUTS = {
     layout.name: layout

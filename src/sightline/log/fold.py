@@ -41,7 +41,7 @@ from sightline.log.stores import Span
 from sightline.values.items import Call, Kind, Lod
 from sightline.values.settings import Settings
 
-_WINDOW, _SUMMARY = Kind.WINDOW, Kind.SUMMARY  # by themselves: looking them up in the class takes longer
+_WINDOW, _SUMMARY = Kind.WINDOW, Kind.SUMMARY  # looked up once: a class does it slowly
 _MOST_SEQ, _MOST_TOKENS = 1 << 62, 1 << 31  # what the columns can store
 _FOUND_OUT = HEAD | FAILED | ORPHAN | FAULT | FILE_READ | SEARCHED | CONSTRAINT  # never written: a session finds it out
 

@@ -66,7 +66,7 @@ class Journal:
         self._uncached = 0  # bytes of the lines that it does not know
         self._last = Span(0, 0)
         self._tools: tuple[Span | None, ToolsNote] = (None, NO_TOOLS)
-        self._stated: tuple[Span | None, Settings | None] = (None, None)  # the settings in the log, and where
+        self._stated: tuple[Span | None, Settings | None] = (None, None)  # where the log has the settings, and these
         self._pending: list[Entry] = []  # written with the first append, so that a session nobody uses leaves no file
         if known is not None:
             self.timeline.restore(known.columns, known.state)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _AHEAD = 64  # rows before and after one whose entries are read with it
 _CACHED_ITEMS = 4096  # whose shortened texts stay in memory
-_USER, _SUMMARY, _RECALL = Kind.USER, Kind.SUMMARY, Kind.RECALL  # by themselves, as GIST, SUMMARY and FULL
+_USER, _SUMMARY, _RECALL = Kind.USER, Kind.SUMMARY, Kind.RECALL  # looked up once: a class does it slowly
 _ERROR_MARK = 3  # tokens: formats without a flag for a failed result say so in its text
 
 

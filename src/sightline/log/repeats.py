@@ -24,7 +24,7 @@ class _Lines:
     def __init__(self, counts: dict[int, int]) -> None:
         self.counts = counts  # how often each occurs
         self.repeated = {line for line, count in counts.items() if count > 1}  # few: only they are compared one by one
-        self.total = sum(counts.values())
+        self.total = sum(counts.values())  # without those that are added later
 
     def count_in(self, others: "_Lines") -> int:
         """Return how many of these lines others have too. A line counts as often as it occurs in both."""

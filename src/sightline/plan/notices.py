@@ -41,7 +41,7 @@ class Quoted(NamedTuple):
 
 
 class MadeLines:
-    """Lines of notices that one sweep has made: the next one most likely needs the same. As many as fit."""
+    """Lines of notices that one sweep has made, because the next one most likely needs the same: some thousands."""
 
     def __init__(self) -> None:
         self.of_calls: dict[int, tuple[list[object], str, int]] = {}  # row of a message → how it was, line, tokens

@@ -32,15 +32,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 2 << 20  # of a body here: a question, or a few settings
 JSON = "application/json"
-METHODS = [
-    "GET",
-    "POST",
-    "PUT",
-    "PATCH",
-    "DELETE",
-    "HEAD",
-    "OPTIONS",
-]  # that our routes answer or refuse themselves
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]  # which our routes answer or refuse
 DELETE_SOME = "delete sessions (DELETE /api/sessions/ID), or ask whoever runs the server for more"
 _BUSY_SECONDS = 5  # after which to try again what there was no room for
 _HEADERS = {"cache-control": "no-cache", "x-content-type-options": "nosniff"}

@@ -21,7 +21,7 @@ from sightline.log.stores import Line, Make, Placement, Repairs, Span, Store, Ti
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
 from sightline.plan.strategy import Hooks, Planner
-from sightline.plan.view import View, body_units
+from sightline.plan.view import SETTINGS_CHANGED, View, body_units
 from sightline.session.model_calls import CallIndex, ModelCall, call_index, compactions_at
 from sightline.session.sent_windows import sent_windows
 from sightline.session.session import Session
@@ -136,7 +136,7 @@ class Anew(Hooks):
     def plan(self, view: View) -> Plan:
         """Let the other strategy plan, as for a first call."""
         units = units_to_weigh(view.timeline, view.path, len(view.timeline), view.pinned)
-        command = "settings changed" if view.compactions else ""  # a sweep leaves out what summaries cover
+        command = SETTINGS_CHANGED if view.compactions else ""  # a sweep leaves out what summaries cover
         return self.inner.plan(replace(view, last=None, new=units, back=[], command=command))
 
 

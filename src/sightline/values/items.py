@@ -15,7 +15,7 @@ class Lod(IntEnum):
     FULL = 2
 
 
-GIST, SUMMARY, FULL = Lod  # by themselves for inner loops: before Python 3.12 a class looks its members up slowly
+GIST, SUMMARY, FULL = Lod  # for inner loops: before Python 3.12 it takes long to look a member up in its class
 
 
 class Kind(IntEnum):

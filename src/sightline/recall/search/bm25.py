@@ -18,15 +18,14 @@ MAX_SCANNED = 3_000  # postings of the rarest terms, which bring in rows; furthe
 class Hit(NamedTuple):
     """A row that matches, and how well. The greater of two is the better, of equal ones the newer.
 
-    Scores compare only within one search.
+    Scores compare only within one search. share: its own match, as a share of that of a row of usual length that
+    contains every term of the query once. A row that is only near a match has a small share.
     """
 
     exact: bool  # it contains something rare that the query names as it is written: a number, an id, a name
     score: float
     row: int
-    share: (
-        float  # its own match, of that of a usual row with every term of the query once; a row near others has little
-    )
+    share: float
 
 
 class ScoredRow(NamedTuple):

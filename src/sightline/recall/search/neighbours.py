@@ -57,7 +57,7 @@ class _Stretch:
 
     def add(self, terms: Iterable[WeightedTerm]) -> None:
         """Count terms: for the rows that contain them, and for those near them."""
-        alike: dict[tuple[int, ...], float] = {}  # where terms are → how rare those are together that are just there
+        alike: dict[tuple[int, ...], float] = {}  # places → rarity, in all, of the terms at just these places
         for term, idf, weights, _ in terms:
             places = []
             for at, posting_class in self._postings(term):
