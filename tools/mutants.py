@@ -256,7 +256,7 @@ MUTANTS = (
     Mutant("secrets: a setting opens what is ours", "agent/tools/files/folders.py", "is_own_name(place.name) or ", "",
            ("files/test_secrets.py",)),
     Mutant("log: half the system prompt is shown", "log/columns.py",
-           "return rows[replacing[-1] :] if replacing else rows", "return rows[-1:]",
+           "rows = [row] if self.state[row] & REPLACING else [*rows, row]", "rows = [row]",
            ("origins/test_whole_product.py",)),
     # compaction
     Mutant("compaction: nearly all is retained", "compaction/compactor.py", "\nRETAINED = 0.2", "\nRETAINED = 0.8",

@@ -92,7 +92,7 @@ class Shaped:
             yield from answer
 
 
-def _ends(text: str, most: int = 100) -> str:
+def _ends(text: str, most: int = 30) -> str:
     return text if len(text) <= 2 * most else f"{text[:most]} … {text[-most:]}"
 
 

@@ -20,13 +20,13 @@ _REPEATED = 0.8  # of its lines: a result that repeats so much of an earlier one
 def fixed_tokens(journal: Journal, gathered: ComposeInputs, tool_tokens: int, count: Callable[[str], int]) -> int:
     """Return the tokens that every payload has whatever the plan: head, windows and the request's framing."""
     profile, timeline = journal.reader.profile, journal.timeline
-    system = sum(timeline.full[row] + profile.message_tokens for row in gathered.system)
+    tokens = profile.request_tokens + tool_tokens
+    for row in gathered.system:
+        tokens += timeline.full[row] + profile.message_tokens
     rows = set(gathered.window_rows)
-    windows = sum(
-        (count(text) + profile.message_tokens) * len(rows.intersection(timeline.windows[window]))
-        for window, text in gathered.windows.items()
-    )
-    return profile.request_tokens + system + tool_tokens + windows
+    for window, text in gathered.windows.items():
+        tokens += (count(text) + profile.message_tokens) * len(rows.intersection(timeline.windows[window]))
+    return tokens
 
 
 def free_room(journal: Journal, last: ReceiptNote | None, budget: Budget | None) -> Room:

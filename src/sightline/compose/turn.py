@@ -188,8 +188,8 @@ class Composer:
         # After a payload for one question the plan before it is gone, so every unit is weighed again.
         all_again = self.receipt is not None and self.receipt.question
         pinned, wanted = self._read_marks()
-        all_units = partial(inputs.units_to_weigh, pinned=pinned)
-        new = (all_units if all_again else complete_units)(timeline, journal.path, self._planned_rows)
+        since = (timeline, journal.path, self._planned_rows)
+        new = inputs.units_to_weigh(*since, pinned) if all_again else complete_units(*since)
         last = self.payload.plan if self.payload is not None and not all_again else None
         asked = [unit for unit in new if timeline.is_users_own(timeline.unit_row[unit])]
         self._question = asked[-1] if asked else self._question

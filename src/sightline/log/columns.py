@@ -319,9 +319,11 @@ class Timeline(State, eq=False):
 
     def head_rows(self, path: Path, end: int = UNBOUNDED) -> list[int]:
         """The rows of the system prompt, among the first `end`: written before the first call, or replacing those."""
-        rows = [row for row in self.rows_on(path, self.systems) if row < end and self.state[row] & HEAD]
-        replacing = [index for index, row in enumerate(rows) if self.state[row] & REPLACING]
-        return rows[replacing[-1] :] if replacing else rows
+        rows: list[int] = []
+        for row in self.rows_on(path, self.systems):
+            if row < end and self.state[row] & HEAD:
+                rows = [row] if self.state[row] & REPLACING else [*rows, row]
+        return rows
 
     def references(self, window: str, path: Path, end: int = UNBOUNDED, before: int = UNBOUNDED) -> list[int]:
         """The rows of a path that refer to a window since it was last closed there.

@@ -59,8 +59,9 @@ class EngineNotices(Notices):
     def __init__(self, journal: Journal, limit: int, *, lists: bool = True, made: MadeLines | None = None) -> None:
         self._journal, self.locale, self._lists, self._limit = journal, journal.reader.locale, lists, limit
         self._made = made or MadeLines()
-        self._unread, self._read = laid_down(journal), list[LaidDown]()
-        self._searched, self._revoked = self._laid_down(), set[tuple[int, str]]()
+        self._unread, self._searched = laid_down(journal), self._laid_down()
+        self._read: list[LaidDown] = []
+        self._revoked: set[tuple[int, str]] = set()
 
     def _laid_down(self) -> Iterator[LaidDown]:
         """The constraints of the branch, the newest first. However often they are gone through, each is read once."""
