@@ -1,5 +1,6 @@
 """Sessions of our own to measure: long histories on disk, and the same in memory."""
 
+import os
 import shutil
 from collections.abc import Iterable
 from functools import cache
@@ -83,7 +84,7 @@ class Snapshot:
     """A copy of a stored session's files, to restore after each run."""
 
     def __init__(self, log: Stored) -> None:
-        self._path, self._size = log.path, log.path.stat().st_size
+        self._path, self._status = log.path, log.path.stat()
         self._aside = log.root / "aside"
         self._aside.mkdir(exist_ok=True)
         for side in self.side_files():
@@ -94,9 +95,13 @@ class Snapshot:
         return [path for path in self._path.parent.glob(f"{self._path.stem}.*") if path != self._path]
 
     def restore(self, without: tuple[str, ...] = ()) -> None:
-        """Remove what was appended since, and restore the side files except those with these suffixes."""
+        """Remove what was appended since, and restore the side files except those with these suffixes.
+
+        The log's time of change too: an index is not used where its log was changed since without becoming longer.
+        """
         with self._path.open("r+b") as file:
-            file.truncate(self._size)
+            file.truncate(self._status.st_size)
+        os.utime(self._path, ns=(self._status.st_atime_ns, self._status.st_mtime_ns))
         for side in self.side_files():
             side.unlink()
         for side in self._aside.glob(f"{self._path.stem}.*"):

@@ -17,10 +17,13 @@ from benchmarks.measure import (
     times_text,
 )
 from benchmarks.report import as_json, facts, markdown, summary
+from benchmarks.sessions import Snapshot, stored
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import durability
+from sightline.log import column_cache
+from sightline.log.stores.jsonl import JsonlStore
 
 ROWS = [
     Row("one topic", "quick", "1.00 ms", 0.001, "≤ 2 ms", True, "0.50×"),
@@ -119,3 +122,15 @@ def test_the_memory_of_a_process_is_measured(tmp_path: Path) -> None:
     rows = durability.memory(tmp_path, 60)
     assert [row.what.split(",")[0] for row in rows] == ["imported", "resumed"]
     assert all(row.value is not None and 10e6 < row.value < 400e6 and row.met is None for row in rows)
+
+
+def test_a_restored_session_has_its_indexes(tmp_path: Path) -> None:
+    """Each run begins as the first did. If the column index were not used, every entry would be read again."""
+    log = stored(tmp_path, 40)
+    snapshot = Snapshot(log)
+    with log.resumed() as session:
+        session.user("One more.")
+    snapshot.restore()
+    assert column_cache.load(JsonlStore(log.path)) is not None
+    snapshot.restore(without=(".idx",))
+    assert column_cache.load(JsonlStore(log.path)) is None
