@@ -41,6 +41,7 @@ export function AdvicePanel({ session, branch, calls, items }: Asked) {
       {report.busy && !report.data ? <Busy label={forecast ? say("forecasting") : undefined} /> : null}
       {report.error ? <p class="muted">{visible(report.error.message)}</p> : null}
       {report.data && !advice.length ? <p class="muted">{say("no advice")}</p> : null}
+      {advice.length && !report.data?.report.is_reported ? <p class="muted">{say("advice counted")}</p> : null}
       <ol class="advice">
         {advice.slice(0, all ? advice.length : FIRST).map((each, index) => (
           <li key={index}>

@@ -127,6 +127,7 @@ const PHRASES = {
 
   "advice": ["What would save most", "最能节省的做法"],
   "look for advice": ["Look for it (some seconds)", "查找（需要几秒）"],
+  "advice counted": ["The log does not say what a provider counted. These figures are those of sending everything each time.", "日志中没有服务商的计数。这些数字按每次发送全部内容计算。"],
   "no advice": ["Nothing: this session wastes little.", "没有：此会话浪费很少。"],
   "all advice": ["Show all {count}", "显示全部 {count} 条"],
   "forecast it": ["Forecast with Sightline", "用 Sightline 预测"],

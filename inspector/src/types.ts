@@ -299,6 +299,7 @@ export interface Acted {
 }
 
 export interface Report {
+  report: { is_reported: boolean }; // whether its tokens are what a provider counted
   recommendations: {
     kind: string;
     saving: string;

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from sightline import Session
 from sightline.log.stores.session_folder import Folder
-from sightline.testing import reply_of
+from sightline.testing import calling, reply_of
 
 
 def test_losses_pins_and_constraints_are_shown(page: InspectedPage) -> None:
@@ -221,6 +221,25 @@ def test_a_session_of_another_program_joins_the_list(changing: InspectedPage) ->
     with Session.new(server.folder, stores=stores, session_id="outside") as session:
         _ask(session, 1)
         expect(shown.locator(".list-row").filter(has_text="Question 1 from outside")).to_be_visible()
+
+
+def test_advice_says_that_its_figures_are_not_the_providers(changing: InspectedPage) -> None:
+    """Without usage in the log, the report counts what sending everything would have taken."""
+    server = changing.server
+    with Session.new(server.folder, stores=Folder(server.folder, server.root), session_id="uncounted") as session:
+        for number in range(4):
+            session.user(f"Run test {number}.")
+            session.compose(ROOM)
+            session.reply(calling(("run", {"command": f"pytest {number}"})) | {"usage": None})
+            session.tool_result(session.open_calls[0].id, f"test {number} passed\n" * 2000)
+            session.compose(ROOM)
+            session.reply("It passed.")
+    advice = changing.open("#/s/uncounted/context").locator(".panel", has_text="What would save most")
+    expect(advice.get_by_role("listitem").first).to_be_visible()
+    expect(advice).to_contain_text("These figures are those of sending everything each time.")
+    counted = changing.open("#/s/work/context").locator(".panel", has_text="What would save most")
+    expect(counted.get_by_role("listitem").first).to_be_visible()
+    expect(counted).not_to_contain_text("sending everything each time")
 
 
 def _ask(session: Session, number: int) -> None:

@@ -51,6 +51,22 @@ def test_the_greatest_saving_comes_first() -> None:
         assert found.facts["tokens"] == sum(each.tokens for each in made.breaks if each.cause == cause)
 
 
+def test_nothing_counts_as_sent_that_the_provider_did_not_count() -> None:
+    """A log keeps what its program shortened or trimmed. So the shares are of what was sent, and no more is saved."""
+    log = Log().user("run it")
+    for number in range(6):
+        log.call(f"c{number}", "Bash", {"command": "make"}, "word " * 6_000, usage=(0, 1_000, 2_000, 50))
+        log.read(f"r{number}", FILE, usage=(0, 1_000, 2_000, 50))
+    made = report(log.answer("Done.", usage=(0, 1_000, 2_000, 50)))
+    assert sum(kind.sent for kind in made.kinds) == pytest.approx(made.spent.input, abs=len(made.kinds))
+    assert sum(each.sent for each in made.large) < made.spent.input
+    assert sum(each.sent for each in made.again) < made.spent.input
+    assert made.advice
+    for each in made.advice:
+        assert each.saved <= made.spent.cost
+        assert each.share <= 1
+
+
 @pytest.mark.parametrize(("output", "said"), [(100, 1), (60_000, 0)])
 def test_what_saves_little_is_not_said(output: int, said: int) -> None:
     """A hundredth of the cost is the least: the same loss in a session that cost little, and in one that cost much."""

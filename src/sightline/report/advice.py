@@ -30,7 +30,11 @@ def _advice(
     kind: str, parts: Sequence[tuple[SessionReport, float]], cost: float, *, is_forecast: bool = False,
     **facts: int | float | str,
 ) -> Advice:  # fmt: skip
-    """Make a piece of advice of what it would save in each session. Money is known if all of them have a price."""
+    """Make a piece of advice of what it would save in each session, which is never more than was spent there.
+
+    Money is known if all of them have a price.
+    """
+    parts = [(session, min(each, session.spent.cost)) for session, each in parts]
     saved = sum(each for _, each in parts)
     money = 0.0
     for session, each in parts:

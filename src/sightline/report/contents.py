@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from sightline.replay.file_reads import READS, FileReads, Reading, file_of
 from sightline.report.talk import Talk
 from sightline.report.values import Again, Share
@@ -86,6 +88,10 @@ class Shares(NamedTuple):
     files: tuple[Share, ...]
     large: tuple[Share, ...]
 
+    def with_sent(self, share: float) -> "Shares":
+        """Return these as if only this share of them had been sent."""
+        return Shares(*(tuple(replace(each, sent=int(each.sent * share)) for each in shares) for shares in self))
+
 
 def shares_of(talk: Talk, pieces: Iterable[Piece]) -> Shares:
     """Return where the tokens went, the largest first; a file or a tool with its calls and results."""
@@ -128,7 +134,7 @@ class _Readings:
         self.reads = self.again = self.tokens = self.sent = self.after = self.after_tokens = 0
         self.cost = self.after_cost = 0.0
 
-    def add(self, reading: Reading, tokens: int, times: int, cost: float) -> None:
+    def add(self, reading: Reading, tokens: int, times: float, cost: float) -> None:
         self.reads += 1
         if reading.is_known and reading.is_removed:
             self.after, self.after_tokens, self.after_cost = (
@@ -136,12 +142,14 @@ class _Readings:
             )  # fmt: skip
         elif reading.is_known:
             self.again, self.tokens, self.sent, self.cost = (
-                self.again + 1, self.tokens + tokens, self.sent + tokens * times, self.cost + cost
+                self.again + 1, self.tokens + tokens, self.sent + int(tokens * times), self.cost + cost
             )  # fmt: skip
 
 
-def read_again(talk: Talk, pieces: Iterable[Piece], read_price: float, write_price: float) -> Iterator[Again]:
-    """Yield the files that were read again, the dearest first."""
+def read_again(
+    talk: Talk, pieces: Iterable[Piece], read_price: float, write_price: float, sent: float = 1.0
+) -> Iterator[Again]:
+    """Yield the files that were read again, the dearest first. `sent`: the share of the conversation that was sent."""
     reads, found = FileReads(), defaultdict[str, _Readings](_Readings)
     cuts = iter(talk.cuts)
     cut = next(cuts, None)
@@ -151,7 +159,7 @@ def read_again(talk: Talk, pieces: Iterable[Piece], read_price: float, write_pri
         while cut is not None and cut.at <= piece.at:
             reads.compact(cut.first - 1)
             cut = next(cuts, None)
-        reading, times = reads.add_reading(piece.file, piece.text, piece.at), talk.sent_with(piece.at)
+        reading, times = reads.add_reading(piece.file, piece.text, piece.at), sent * talk.sent_with(piece.at)
         cost = piece.tokens * (write_price + max(times - 1, 0) * read_price) if times else 0.0
         found[piece.file].add(reading, piece.tokens, times, cost)
     again = [

@@ -66,8 +66,11 @@ def _report(
         forecasts += [made] if made is not None else []
         tick()
     spent, is_reported = _spent(talk, profile, price_of, shares.kinds)
+    # A log may have more than was sent: Sightline shortens old items, other programs trim.
+    sent = min(1.0, spent.input / max(1, sum(kind.sent for kind in shares.kinds))) if is_reported else 1.0
+    shares = shares.with_sent(sent)
     write = profile.prices.write if spent.written or not is_reported else 1.0
-    again = [*read_again(talk, pieces, profile.prices.read, write)]
+    again = [*read_again(talk, pieces, profile.prices.read, write, sent)]
     lost = [*losses_of(talk, count)]
     tick()
     times = [*filter(None, talk.recording.times)]
