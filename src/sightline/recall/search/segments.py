@@ -8,7 +8,7 @@ import struct
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, chain
 from typing import NamedTuple
@@ -72,26 +72,24 @@ class StoredSegments:
     def head(self) -> Head:
         """Return what is stored; nothing if that is damaged or of another key."""
         data = self._derived.cache([_HEAD]).get(_HEAD, b"")
-        if not self._is_sealed(data):
+        if not _is_sealed(data, self._seed):
             return NOTHING
         return decode_msgpack(memoryview(data)[_CHECKSUM:], Head)
 
     def postings(self, segments: Sequence[Segment], wanted: Sequence[str]) -> list[dict[str, Postings]] | None:
         """Return the postings of these terms in each of these segments; None if a part is lost or damaged."""
         hashes = {term: _hash(term) for term in wanted}
-        parts = [
-            (at, term, segment.part(hashed & segment.parts - 1))
-            for at, segment in enumerate(segments)
-            for term, hashed in hashes.items()
-        ]
-        data = self._read({name: segments[at].mark for at, _, name in parts})
+        names: list[dict[str, str]] = []  # of each segment: term → the part that has it
+        for segment in segments:
+            mask = segment.parts - 1
+            names.append({term: segment.part(hashed & mask) for term, hashed in hashes.items()})
+        data = self._read(zip(segments, map(dict.values, names), strict=True))
         if data is None:
             return None
-        found: list[dict[str, Postings]] = [{} for _ in segments]
-        for at, term, name in parts:
-            if (postings := _find(data[name], term)) is not None:
-                found[at][term] = postings
-        return found
+        return [
+            {term: found for term, name in own.items() if (found := _find(data[name], term)) is not None}
+            for own in names
+        ]
 
     def write(self, head: Head, recent: RecentRows, upto: int) -> Head | None:
         """Add a segment of the recent rows, merged with the last ones that are no larger. Return what there is then.
@@ -112,23 +110,23 @@ class StoredSegments:
         )
         merged: defaultdict[str, array[int]] = defaultdict(partial(array, "I"))
         for segment in older:
-            data = self._read(_part_names(segment))
+            data = self._read([(segment, _part_names(segment))])
             if data is None:
                 return None
-            for term, postings in chain.from_iterable(map(_decode, map(data.__getitem__, _part_names(segment)))):
+            for term, postings in chain.from_iterable(map(_decode, data.values())):
                 merged[term] += postings.pack(segment.base - new.base)
         for term, packed in recent.packed.items() if older else ():
             merged[term] += array("I", [each + (recent.base - new.base << ROW) for each in packed])
         stored = Head(upto, (*kept, new), self._mark(upto - 1) or "")
         dropped = dict.fromkeys((name for segment in older for name in _part_names(segment)), b"")
         parts = self._encode(new, merged or recent.packed)
-        self._derived.keep({**dropped, **parts, _HEAD: self._seal(msgspec.msgpack.encode(stored))})
+        self._derived.keep({**dropped, **parts, _HEAD: _seal(msgspec.msgpack.encode(stored), self._seed)})
         return stored
 
     def note(self, head: Head, upto: int) -> Head:
         """Store which rows were seen, without a new segment. Return what there is then."""
         seen = Head(upto, head.segments, self._mark(upto - 1) or "")
-        self._derived.keep({_HEAD: self._seal(msgspec.msgpack.encode(seen))})
+        self._derived.keep({_HEAD: _seal(msgspec.msgpack.encode(seen), self._seed)})
         return seen
 
     def clear(self, head: Head) -> None:
@@ -142,22 +140,33 @@ class StoredSegments:
         for term, packed in postings.items():
             name = term.encode()
             parts[crc32(name) & mask][name] = packed
-        return {segment.part(number): self._seal(_encode(terms), segment.mark) for number, terms in enumerate(parts)}
+        seed = self._seed_of(segment.mark)
+        return {segment.part(number): _seal(_encode(terms), seed) for number, terms in enumerate(parts)}
 
-    def _read(self, marks: Mapping[str, str]) -> dict[str, bytes] | None:
-        """The parts of these names, with the marks of their segments; None if one is lost, damaged or another's."""
-        found = self._derived.cache(marks)
-        is_whole = found.keys() >= marks.keys() and all(self._is_sealed(found[name], marks[name]) for name in marks)
-        return found if is_whole else None
+    def _read(self, parts: Iterable[tuple[Segment, Iterable[str]]]) -> dict[str, bytes] | None:
+        """The parts of segments by their names, in this order; None if one is lost, damaged or another's."""
+        seeds: dict[str, int] = {}
+        for segment, names in parts:
+            seeds |= dict.fromkeys(names, self._seed_of(segment.mark))
+        found = self._derived.cache(seeds)
+        is_whole = found.keys() >= seeds.keys() and all(_is_sealed(found[name], seed) for name, seed in seeds.items())
+        return {name: found[name] for name in seeds} if is_whole else None
 
-    def _seal(self, data: bytes, mark: str = "") -> bytes:
-        return self._checksum(data, mark) + data
+    def _seed_of(self, mark: str) -> int:
+        """What the checksums of the parts of a segment begin with, by its mark."""
+        return crc32(mark.encode(), self._seed)
 
-    def _is_sealed(self, data: bytes, mark: str = "") -> bool:
-        return self._checksum(memoryview(data)[_CHECKSUM:], mark) == data[:_CHECKSUM]
 
-    def _checksum(self, data: bytes | memoryview, mark: str) -> bytes:
-        return crc32(data, crc32(mark.encode(), self._seed)).to_bytes(_CHECKSUM, "little")
+def _seal(data: bytes, seed: int) -> bytes:
+    return _checksum(data, seed) + data
+
+
+def _is_sealed(data: bytes, seed: int) -> bool:
+    return _checksum(memoryview(data)[_CHECKSUM:], seed) == data[:_CHECKSUM]
+
+
+def _checksum(data: bytes | memoryview, seed: int) -> bytes:
+    return crc32(data, seed).to_bytes(_CHECKSUM, "little")
 
 
 # A part, after its checksum: the bytes and number of its terms, the terms with a newline before and after each of them,
@@ -203,5 +212,5 @@ def _hash(term: str) -> int:
     return crc32(term.encode())
 
 
-def _part_names(segment: Segment) -> dict[str, str]:
-    return dict.fromkeys((segment.part(number) for number in range(segment.parts)), segment.mark)
+def _part_names(segment: Segment) -> Iterable[str]:
+    return map(segment.part, range(segment.parts))
