@@ -3,15 +3,15 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import msgspec
 
-from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, rows_by_label, texts_by_label
+from sightline.shorten.fill import Piece, Pieces, by_place, rank, rank_by_label, rows_by_label
 from sightline.shorten.identifiers import values_in, values_of_lines, without_marks
 from sightline.shorten.lines import Levels, gist_level, value_worths
-from sightline.shorten.rarity import odd_pieces
+from sightline.shorten.rarity import cell_traits, odd_pieces, odd_rows
 from sightline.values.decoders import json_decoder
 
 MOST_PIECES = 1500  # a larger document is read from its beginning
@@ -96,13 +96,20 @@ def _odd_members(value: Any, depth: int = 0) -> list[Piece]:
     members = list(value.values() if isinstance(value, dict) else value)[:COMPARED]
     nested = [member for member in members if isinstance(member, (dict, list))]
     inner = [piece for member in nested for piece in _odd_members(member, depth + 1)]
-    rows = list(map(_scalars, members)) if _are_alike(members) else []
-    if not any(rows):
+    columns = _columns(members)
+    if not columns:
         return inner
+    first = next(iter(columns))
+    ids = list(value) if isinstance(value, dict) else [f"{first}: {cell}" for cell in columns[first]]
+    return [*odd_pieces(list(columns), list(columns.values()), ids), *inner]
+
+
+def _columns(members: list[Any]) -> dict[str, list[str]]:
+    """Return the scalars of objects that are alike, by their keys; nothing if they are not."""
+    rows = list(map(_scalars, members)) if _are_alike(members) else []
     met = [*dict.fromkeys(chain.from_iterable(rows))]
     keys = sorted(met[: 8 * KEYS], key=_key_worth, reverse=True)[:KEYS]
-    ids = list(value) if isinstance(value, dict) else [f"{keys[0]}: {row.get(keys[0], '')}" for row in rows]
-    return [*odd_pieces(keys, [[row.get(key, "") for row in rows] for key in keys], ids), *inner]
+    return {key: [row.get(key, "") for row in rows] for key in keys}
 
 
 def _scalars(value: dict[str, Any], before: str = "", depth: int = 0) -> dict[str, str]:
@@ -176,11 +183,12 @@ def _rows(value: Any, label: str, out: list[_Statement], depth: int) -> None:
     names, members = (list(value), list(value.values())) if isinstance(value, dict) else ([], value)
     keys = _shared_keys(members)
     head = f"{label}[{len(members)}]" + (f" ({', '.join(keys)})" if keys else "")
+    odd = odd_rows(map(cell_traits, _columns(members[:COMPARED]).values()))
     for i, member in enumerate(members):
         cells = [compact(member[key], depth=1) for key in keys] if keys else [compact(member)]
         if names and names[i] not in cells:  # many objects repeat their key
             cells[0] = f"{without_marks(names[i])}: {cells[0]}"
-        out.append(_Statement(head, "", ", ".join(cells)[:ROW], 0.6 / (1 + i / 4)))
+        out.append(_Statement(head, "", ", ".join(cells)[:ROW], 0.6 / (1 + i / 4) + sum(odd.get(i, {}).values())))
 
 
 def _are_alike(members: list[Any]) -> bool:
@@ -226,13 +234,18 @@ def _leaves(value: Any, path: str, key: str, out: dict[tuple[str, str], _Stateme
 
 
 def _render_rows(chosen: list[Piece], values: list[Piece]) -> str:
+    """Return the rows of each list, with a mark after one that others follow in the list, and the other members."""
     rows: list[str] = []
-    for label, texts in texts_by_label(chosen).items():
+    groups: dict[str, list[Piece]] = {}
+    for piece in sorted(chosen, key=by_place):
+        groups.setdefault(piece.label, []).append(piece)
+    for label, found in groups.items():
         if "[" in label:
+            ends = ["" if after.place == row.place + 1 else " …" for row, after in pairwise(found)]
             rows.append(f"{label}:")
-            rows.extend(f" {text}" for text in texts)
+            rows.extend(f" {row.text}{end}" for row, end in zip(found, [*ends, ""], strict=True))
         else:
-            rows.append((f"{label}: " if label else "") + "; ".join(texts))
+            rows.append((f"{label}: " if label else "") + "; ".join(row.text for row in found))
     text = "\n".join(rows)
     new = [piece for piece in values if piece.text not in text]
     return f"{text}\n… {'; '.join(rows_by_label(new, ', '))}" if new else text

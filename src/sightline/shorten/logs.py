@@ -32,6 +32,9 @@ _FAILED = pattern(
     r"\S{1,200}::\S{1,200} FAILED)|\n.{1,200}\.\.\. (?:FAIL|ERROR)$",
     re.MULTILINE,
 )
+_ENDED = pattern(
+    r"::\S{1,200} (?:PASSED|FAILED|ERROR|SKIPPED|XFAIL)\b|\.\.\. (?:ok|FAIL|FAILED|ERROR|skipped)\b|^(?:not )?ok \d"
+)
 _TALLY = pattern(
     r"\n(?:=+ .{0,200}(?:passed|failed|error).{0,80} =+$|Ran \d+ tests?|Tests?:? +\d|"
     r"Test Suites:|ok[ \t]+\S+[ \t]+[\d.]+s|test result:|FAILED \(|[ \t]*\d+ (?:passing|failing|passed|failed))",
@@ -61,8 +64,10 @@ def traceback_levels(view: View) -> Levels:
 
 
 def is_test_run(view: View) -> bool:
-    """Whether there is a total of tests near the end."""
-    return _TALLY.search("\n".join(["", *view.sample.lines[-30:]])) is not None
+    """Whether there is a total of tests near the end, or the first lines say of one test each how it ended."""
+    first = list(filter(None, view.sample.lines[:DETECT]))
+    ended = sum(map(bool, map(_ENDED.search, first)))
+    return ended >= max(5, 0.5 * len(first)) or _TALLY.search("\n".join(["", *view.sample.lines[-30:]])) is not None
 
 
 def test_run_levels(view: View) -> Levels:

@@ -1,4 +1,7 @@
-"""A sample of a text of any length: all its lines, or head, tail and windows between them if it is too long to read."""
+"""A sample of a text of any length: all its lines, or of a long text its head, its tail and windows between them.
+
+The windows are where the text speaks of errors, the rarest words for them first.
+"""
 
 import re
 from bisect import bisect_right
@@ -12,8 +15,14 @@ from msgspec import Struct
 
 from sightline.values.pattern import pattern
 
-READ_LIMIT = 44 * 1024  # characters read at most; more cannot be searched in the time that an append may take
+READ_LIMIT = 44 * 1024  # characters read at most: more would take longer than a sweep may
 HEAD, TAIL, WINDOW = 24 * 1024, 8 * 1024, 4 * 1024
+WINDOWS = (READ_LIMIT - HEAD - TAIL) // WINDOW
+SEARCHED = 2 << 20  # characters after the head, and before the tail, in which words for errors are looked for
+TROUBLES = (
+    "FATAL", "Fatal", "fatal", "panic", "Traceback", "ERROR", "Error", "error", "FAIL", "Fail", "fail", "Exception",
+    "exception", "denied", "timed out", "not found", "错误", "失败", "异常", "超时", "崩溃",
+)  # fmt: skip
 EXACT_COUNT = 128 * 1024  # characters up to which tokens are counted, not estimated
 SEGMENT = 320  # a longer line is read in pieces of about this length, so that a part of it can be shown
 OPENING = 120  # characters of the beginning that are always shown unchanged, to the end of their line
@@ -70,7 +79,7 @@ def read_sample(text: str, longest: int = SEGMENT) -> Sample:
     lines: list[str] = []
     numbers: list[int] = []
     before = number = 0
-    for start, end in (_whole_lines(text, *window) for window in read_windows(len(text))):
+    for start, end in (_whole_lines(text, *window) for window in _windows_to_read(text)):
         number += text.count("\n", before, start)
         before = start
         found = list(map(str.rstrip, _as_displayed(text[start:end]).split("\n")))
@@ -123,21 +132,42 @@ def find_lines(pattern: re.Pattern[str], sample: Sample) -> Iterator[tuple[int, 
         yield bisect_right(sample.starts, match.end() - 1) - 1, match
 
 
-def read_windows(length: int) -> list[tuple[int, int]]:
-    """Return the stretches that are read of a text of this length. They do not overlap."""
-    if length <= READ_LIMIT:
-        return [(0, length)]
-    count = (READ_LIMIT - HEAD - TAIL) // WINDOW
-    step = (length - HEAD - TAIL) / count  # at least a window
-    starts = [HEAD + int(step * (i + 0.5)) - WINDOW // 2 for i in range(count)]
-    return [(0, HEAD), *((start, start + WINDOW) for start in starts), (length - TAIL, length)]
+def _windows_to_read(text: str) -> list[tuple[int, int]]:
+    """Return the stretches of a text that are read. They do not overlap."""
+    if len(text) <= READ_LIMIT:
+        return [(0, len(text))]
+    head, tail = text.find("\n", HEAD, HEAD + SEGMENT), text.rfind("\n", 0, len(text) - TAIL)
+    head, tail = head if head > 0 else HEAD, tail if tail > len(text) - TAIL - SEGMENT else len(text) - TAIL
+    around = [place - WINDOW // 2 for place in _troubled_places(text, head, tail)]
+    starts: list[int] = []
+    for place in (*around, *_even_starts(len(text))):
+        start = min(max(place, head), tail - WINDOW)
+        if len(starts) < WINDOWS and all(abs(start - other) >= WINDOW for other in starts):
+            starts.append(start)
+    return [(0, head), *((start, start + WINDOW) for start in sorted(starts)), (tail, len(text))]
+
+
+def _troubled_places(text: str, start: int, end: int) -> list[int]:
+    """Return where each word for an error first and last is between these places, the rarest word first."""
+    parts = [(start, end)] if end - start <= 2 * SEARCHED else [(start, start + SEARCHED), (end - SEARCHED, end)]
+    counts = {word: sum(text.count(word, *part) for part in parts) for word in TROUBLES}
+    words = sorted(filter(counts.__getitem__, TROUBLES), key=counts.__getitem__)
+    found = [find(word, *part) for word in words for find in (text.find, text.rfind) for part in parts]
+    return [place for place in dict.fromkeys(found) if place >= 0]
+
+
+def _even_starts(length: int) -> list[int]:
+    """Return where evenly spaced windows between head and tail of a text of this length begin."""
+    step = (length - HEAD - TAIL) / WINDOWS  # at least a window
+    return [HEAD + int(step * (i + 0.5)) - WINDOW // 2 for i in range(WINDOWS)]
 
 
 def count_tokens(text: str, count: Callable[[str], int]) -> int:
     """Return the tokens of a text. Those of a long text are estimated from parts of it."""
     sample = text
     if len(text) > EXACT_COUNT:
-        sample = "".join([text[start : start + WINDOW // 2] for start, _ in read_windows(len(text))])
+        starts = (0, *_even_starts(len(text)), len(text) - TAIL)
+        sample = "".join([text[start : start + WINDOW // 2] for start in starts])
     return count(encodable(sample)) * len(text) // max(1, len(sample))
 
 
