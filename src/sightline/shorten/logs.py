@@ -93,7 +93,8 @@ def is_log(view: View) -> bool:
 def log_levels(view: View) -> Levels:
     """Prefer distinct errors and warnings. Of lines that differ only in numbers the first is shown, with a count.
 
-    Where not all lines were read, the count has a plus: there are at least so many.
+    Those that differ in more than their time are called alike. Where not all lines were read, the count has a plus:
+    there are at least so many.
     """
     marks = view.unusual_marks()
     first: dict[str, int] = {}
@@ -108,10 +109,16 @@ def log_levels(view: View) -> Levels:
         if shown != i:
             marks[i] = REPEATED
     lines, plus = view.sample.lines, "" if view.sample.is_whole else "+"
-    counted = [f"{line} (×{n}{plus})" if line and (n := times.get(i, 1)) > 2 else line for i, line in enumerate(lines)]
-    every = Counter(texts)
-    untimed = [
-        f"{line.lstrip(_TIME)} (×{n}{plus})" if line and (n := every[text]) > 2 else line.lstrip(_TIME)
-        for line, text in zip(lines, texts, strict=True)
-    ]
+    untimed = [line.lstrip(_TIME) for line in lines]
+    every, same = Counter(texts), Counter(untimed)
+
+    def ending(at: int, times: int) -> str:
+        if times <= 2 or not lines[at]:
+            return ""
+        if same[untimed[at]] >= times:
+            return f" (×{times}{plus})"
+        return f" ({view.wording['alike'].format(n=f'{times:,}{plus}')})"
+
+    counted = [line + ending(at, times.get(at, 1)) for at, line in enumerate(lines)]
+    untimed = [line + ending(at, every[texts[at]]) for at, line in enumerate(untimed)]
     return line_levels(view._replace(sample=structs.replace(view.sample, lines=counted), code=untimed), marks, marks)
