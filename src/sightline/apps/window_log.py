@@ -132,7 +132,7 @@ class WindowLog:
         """Combine the notes since the window was opened. They are read backwards, and only as far as needed."""
         rows = self._journal.timeline.references(window_id, self._journal.path)
         reader = self._journal.reader
-        first = reader.note(reader.entry(rows[0]), WindowNote) if rows else None
+        first = reader.window(rows[0]) if rows else None
         if first is None or not first.app:
             return None
         last, rounds = None, []

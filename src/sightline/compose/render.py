@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from sightline.errors import BadInput
 from sightline.log import entries
-from sightline.log.annotations import WindowNote
 from sightline.log.columns import HEAD, LEADING
 from sightline.log.levels import Reader
 from sightline.plan.plan import Plan
@@ -201,7 +200,7 @@ def _assistant_parts(
 
 
 def _window(inputs: ComposeInputs, row: int, reader: Reader) -> Message:
-    note = reader.note(reader.entry(row), WindowNote)
+    note = reader.window(row)
     role = Role.SYSTEM if (note.options or {}).get("plain") else Role.USER
     return Message(role, (Text(inputs.windows[note.id]),), reader.timeline.id(row))
 

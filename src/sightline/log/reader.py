@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from sightline.errors import BadInput, Damaged
 from sightline.log import column_cache, entries
-from sightline.log.annotations import RecallNote, Source
+from sightline.log.annotations import RecallNote, Source, WindowNote
 from sightline.log.branches import UNBOUNDED, Path, Placed
 from sightline.log.columns import CHANGED, CONSTRAINT, LEADING, ORPHAN, SEARCHED, Timeline
 from sightline.log.damage import CHANGED_LINE, warn
@@ -148,6 +148,13 @@ class EntryReader:
             return entries.decode_data(entry, type_)
         except BadInput as error:
             raise self._damaged(f"entry {entry.seq}") from error
+
+    def window(self, row: int) -> WindowNote:
+        """The window that a row shows. Raises Damaged if it is no longer the one that was folded."""
+        note = self.note(self.entry(row), WindowNote)
+        if row not in self.timeline.windows.get(note.id, ()):
+            raise self._damaged(f"byte {self.timeline.offset[row]}")
+        return note
 
     def in_force(self, annotations: Sequence[Placed], path: Path, type_: type[T], before: int = UNBOUNDED) -> T | None:
         """The content of the last of these annotations that applies to a path and is before this offset."""

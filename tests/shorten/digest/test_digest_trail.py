@@ -6,6 +6,7 @@ import pytest
 from conversations import Conversation
 
 from sightline.shorten.digest import Touched, trail
+from sightline.values.items import Kind
 
 Counts = dict[str, str]
 
@@ -110,6 +111,14 @@ def test_a_relative_path_is_the_absolute_one_that_ends_with_it() -> None:
     assert done(talk) == {"/srv/app/src/core.py": "mr"}
     talk.call("Read", {"file_path": "/srv/old/src/core.py"}, "x")
     assert done(talk)["src/core.py"] == "m"
+
+
+def test_an_answer_is_no_reason_for_the_next_call() -> None:
+    """Also where the question between them is not among the items, because a summary has it already."""
+    talk = Conversation().call("Read", {"file_path": "/a.py"}, "x").says("I changed the lock in /a.py.")
+    talk.user("And the next?").call("Read", {"file_path": "/b.py"}, "x")
+    for items in (talk.items, [item for item in talk.items if item.kind is not Kind.USER]):
+        assert [file.why for file in trail(items)] == ["", ""]
 
 
 def test_the_reason_is_what_was_said_just_before() -> None:

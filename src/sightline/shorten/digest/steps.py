@@ -82,7 +82,9 @@ def read_run(items: Iterable[Item]) -> Run:
         elif item.kind is Kind.USER:
             explanation = ""
             (run.programs if item.by_program else run.users).extend([Utterance(place, text)] if text.strip() else [])
-        elif item.kind in (Kind.ASSISTANT, Kind.CALL) and text.strip():
+        elif item.kind is Kind.ASSISTANT and not calls_since:
+            explanation = ""  # what was said without a call was an answer, also where the next question is not here
+        if item.kind in (Kind.ASSISTANT, Kind.CALL) and text.strip():
             explanation, calls_since = text, 0
             run.assistant.append(Utterance(place, text))
         for part in item.parts:
