@@ -363,6 +363,7 @@ const PHRASES = {
   "reason sweep: window": ["oldest left out", "略去最早消息"],
   "reason sweep: summary": ["new summary", "新摘要"],
   "reason sweep: state": ["state changed", "状态已变"],
+  "reason sweep: room": ["a larger budget", "预算变大"],
   "reason sweep: overflow": ["model refused: too long", "模型拒绝：过长"],
   "reason command: compact": ["compacted", "已压缩"],
   "reason command: uncompact": ["compaction undone", "已撤销压缩"],

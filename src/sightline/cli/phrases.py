@@ -75,6 +75,7 @@ _PHRASES = {
     "sweep: window": ("oldest left out", "略去最早消息"),
     "sweep: summary": ("new summary", "新摘要"),
     "sweep: state": ("state changed", "状态已变"),
+    "sweep: room": ("more room", "空间变大"),
     "sweep: overflow": ("model refused", "模型拒绝：过长"),
     "command: compact": ("compacted", "已压缩"),
     "command: uncompact": ("uncompacted", "已撤销压缩"),

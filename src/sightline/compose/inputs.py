@@ -12,8 +12,10 @@ from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
 from sightline.plan.view import body_unit, complete_units, said_units
 from sightline.recall.recall import Room, room
-from sightline.values.items import Kind, Lod
+from sightline.values.items import FULL, Kind, Lod
+from sightline.wire.payload import Payload
 
+_FAR_MORE = 1.25  # times the tokens of the last budget
 _REPEATED = 0.8  # of its lines: a result that repeats so much of an earlier one was fetched because that was shortened
 
 
@@ -98,6 +100,16 @@ def units_to_weigh(timeline: Timeline, path: Path, rows: int, pinned: Collection
     """
     placed = [(unit, timeline.unit_row[unit]) for unit in complete_units(timeline, path)]
     return [unit for unit, row in placed if timeline.kind[row] != Kind.RECALL or row >= rows or row in pinned]
+
+
+def has_more_room(before: Budget | None, budget: Budget, sent: Payload | None) -> bool:
+    """Return whether a budget has far more room than the last one, and the last payload did not show everything.
+
+    What was shortened or left out then may be shown again. A little more room is not worth a change of the prefix.
+    """
+    if before is None or sent is None or budget.limit() < _FAR_MORE * before.limit():
+        return False
+    return bool(sent.plan.gaps()) or any(lod is not FULL for lod in sent.plan.levels().values())
 
 
 def wanted_units(timeline: Timeline, path: Path, wanted: Mapping[int, Lod]) -> list[int]:

@@ -185,8 +185,9 @@ class Composer:
     def _view(self, budget: Budget, gathered: ComposeInputs) -> View:
         """Collect what the strategy sees."""
         journal, timeline = self.journal, self.journal.timeline
-        # After a payload for one question the plan before it is gone, so every unit is weighed again.
-        all_again = self.receipt is not None and self.receipt.question
+        # After a payload for one question the plan before it is gone, so every unit is weighed again; so if more fits.
+        has_more_room = inputs.has_more_room(self.budget, budget, self.payload)
+        all_again = has_more_room or (self.receipt is not None and self.receipt.question)
         pinned, wanted = self._read_marks()
         since = (timeline, journal.path, self._planned_rows)
         new = inputs.units_to_weigh(*since, pinned) if all_again else complete_units(*since)
@@ -199,6 +200,7 @@ class Composer:
         compactions, back, command = inputs.read_compactions(journal, sent, self._reductions)
         if last is not None and self._sent_settings.reductions != self._reductions:
             back = inputs.hidden_units(journal, last, compactions)
+        command = command or ("sweep: room" if has_more_room else "")
         if not command and wanted and sent and inputs.was_raised(timeline, journal.path, sent):
             command = "command: expand"
         return View(
@@ -328,9 +330,7 @@ class Composer:
         """Append what was decided and what is sent, make it durable, and remember it for the next call."""
         journal, plan = self.journal, payload.plan
         previous = self.payload.plan if self.payload else None
-        notes: list[tuple[str, Any]] = [
-            (entries.RENDITION, few) for few in receipts.renditions_to_log(journal, plan, previous)
-        ]
+        notes = [(entries.RENDITION, few) for few in receipts.renditions_to_log(journal, plan, previous)]
         whole = not (if_unchanged and plan.extends(previous))
         receipt = receipts.make_receipt(
             journal, payload, self.payload, self.receipt, self._calibration.factor.value, self._idle_seconds(), whole
