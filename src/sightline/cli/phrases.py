@@ -143,6 +143,10 @@ _PHRASES = {
         "{messages:,} messages of session {session} written to {file} ({format}, {bytes}).",
         "会话 {session} 的 {messages:,} 条消息已写入 {file}（{format}，{bytes}）。",
     ),
+    "no folder": (
+        "there is no folder {folder}: make it first, or choose another one",
+        "没有文件夹 {folder}：请先创建，或另选一个",
+    ),
     "file exists": (
         "{file} exists already: choose another name, or add --force to replace it",
         "{file} 已存在：请换一个文件名，或加上 --force 覆盖",
