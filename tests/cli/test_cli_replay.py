@@ -89,6 +89,13 @@ def test_the_numbers_are_the_library_s(run: Run) -> None:
     assert facts["session"] is None
 
 
+@pytest.mark.parametrize("delay", ["nan", "inf", "-1"])
+def test_nobody_waits_for_what_is_no_time(run: Run, delay: str) -> None:
+    """It is refused in a sentence, before anything is replayed."""
+    refused = run("replay", "--sample", "--delay", delay)
+    assert (refused.exit_code, "--delay" in refused.output, "in total" in refused.output) == (2, True, False)
+
+
 def test_money_is_shown_with_prices(run: Run) -> None:
     """Those that are given, those of a model that is named, or those of the model that answered; else none."""
     sample = ("replay", "--sample", "--json")
@@ -100,6 +107,8 @@ def test_money_is_shown_with_prices(run: Run) -> None:
     assert facts["money"]["full"] > 0
     assert json.loads(run(*sample, "--price", "claude-sonnet-5").stdout)["money"] == facts["money"]
     assert "in money" in run("replay", "--sample", "--price", "2/10/0.2").stdout
+    for impossible in ("1/2/nan", "-1/2/3", "1/inf/1"):
+        assert "three numbers from 0 on" in " ".join(run(*sample, "--price", impossible).output.split())
     refused = run(*sample, "--price", "two")
     assert (refused.exit_code, "2/10/0.2" in refused.stderr) == (2, True)
     usage = {"input_tokens": 5, "output_tokens": 3, "total_tokens": 8}

@@ -205,6 +205,16 @@ def test_the_log_is_exported_byte_for_byte(run: Run, folder: Folder) -> None:
     assert Path("copy.jsonl").read_bytes() == log
 
 
+@pytest.mark.parametrize(("lang", "words"), [("en", "there is no folder"), ("zh", "没有文件夹")])
+def test_an_export_into_no_folder_names_the_folder(run: Run, lang: str, words: str) -> None:
+    """And no file whose name nobody gave."""
+    refused = run("--lang", lang, "sessions", "export", "-o", "nowhere/x.json")
+    assert refused.exit_code == 1
+    assert words in refused.output
+    assert "nowhere" in refused.output
+    assert ".part" not in refused.output
+
+
 def test_export_tells_facts_only_about_a_file(run: Run) -> None:
     """On standard output the conversation itself is the JSON object."""
     assert run("sessions", "export", "--json").exit_code == 2

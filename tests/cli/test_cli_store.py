@@ -170,6 +170,72 @@ def test_saved_code_is_copied_with_the_sessions(run: Run, url: str, folder: Fold
     )  # fmt: skip
 
 
+def copied_sessions(done: Result) -> list[tuple[str, str]]:
+    """The id and state of each session that a copy tells."""
+    assert done.exit_code == 0, done.output
+    return [(each["id"], each["state"]) for each in json.loads(done.stdout)["sessions"]]
+
+
+@pytest.fixture
+def shop(root: Path, tmp_path: Path, folder: Folder) -> tuple[Path, Folder]:
+    """A working folder with data of its own in lines of JSON, and its sessions: a copy of the kept one."""
+    working = tmp_path / "work"
+    working.mkdir()
+    (working / "train.jsonl").write_text('{"role": "user", "content": "no log"}\n{"type": "user", "uuid": "u"}\n')
+    sessions = Folder(working, root)
+    sessions.path.mkdir(parents=True)
+    (sessions.path / "login-bug.jsonl").write_bytes(folder.file("login-bug").read_bytes())
+    return working, sessions
+
+
+def test_data_in_a_working_folder_makes_it_no_folder_of_logs(run: Run, shop: tuple[Path, Folder]) -> None:
+    """The project's sessions are copied out of it and back into it, and nothing is written among its files."""
+    working, sessions = shop
+    log = sessions.file("login-bug").read_bytes()
+    assert copied_sessions(run("store", "copy", str(working), "backup", "--json")) == [("login-bug", "copied")]
+    sessions.delete("login-bug")
+    for state in ("copied", "same"):
+        assert copied_sessions(run("store", "copy", "backup", str(working), "--json")) == [("login-bug", state)]
+    assert sessions.file("login-bug").read_bytes() == log
+    assert [each.name for each in working.iterdir()] == ["train.jsonl"]
+
+
+def test_a_project_with_logs_among_its_files_is_asked_about(run: Run, shop: tuple[Path, Folder]) -> None:
+    """Nobody knows which are meant: neither is copied, and it is said how to name each."""
+    working, sessions = shop
+    (working / "old.jsonl").write_bytes(sessions.file("login-bug").read_bytes())
+    for pair in ((str(working), "backup"), (str(sessions.path), str(working))):
+        refused = run("store", "copy", *pair)
+        said = refused.output.replace("\n", "")
+        assert (refused.exit_code, str(sessions.path) in said, "folder of their own" in said) == (1, True, True), said
+    assert not (working.parent / "backup").exists()
+    assert copied_sessions(run("store", "copy", str(sessions.path), "backup", "--json")) == [("login-bug", "copied")]
+
+
+def test_a_place_is_not_copied_to_itself(run: Run, shop: tuple[Path, Folder], monkeypatch: pytest.MonkeyPatch) -> None:
+    """However it is written: as the project, as its path, or as the folder of its sessions."""
+    working, sessions = shop
+    monkeypatch.chdir(working)
+    for pair in (
+        (".", "."),
+        (".", str(working)),
+        (str(sessions.path), "."),
+        (".", f"{sessions.path}/../{sessions.path.name}"),
+    ):
+        refused = run("store", "copy", *pair)
+        assert (refused.exit_code, "the same place" in refused.output) == (1, True), refused.output
+
+
+def test_a_copy_that_wrote_no_line_yet_is_begun_again(run: Run, folder: Folder, tmp_path: Path) -> None:
+    """What is left of it, an empty log and the texts of windows, makes the folder no project."""
+    back = tmp_path / "back"
+    back.mkdir()
+    for name in ("login-bug.jsonl", "login-bug.blobs"):
+        (back / name).touch()
+    assert copied_sessions(run("store", "copy", str(folder.path), "back", "--json")) == [("login-bug", "copied")]
+    assert (back / "login-bug.jsonl").read_bytes() == folder.file("login-bug").read_bytes()
+
+
 def test_tables_are_made_before_servers_start(run: Run, postgres: PostgresServer) -> None:
     """By the owner, with those of background work. A second time nothing is done; without a database it says why."""
     url = postgres.url()

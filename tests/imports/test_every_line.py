@@ -189,3 +189,34 @@ def test_every_recorded_log(tried: Callable[[str, int], None], capsys: pytest.Ca
         print("\n" + "\n".join(f"{count:7,} {kind}: {use}" for (kind, use), count in sorted(counted.items())))
     tried("recorded logs", files)
     tried("recorded lines", lines)
+
+
+def test_half_a_character_loses_no_line() -> None:
+    """The escape of an emoji that was cut in two is shown as U+FFFD, and the line is given back byte for byte."""
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "cut \ud83d, whole \U0001f600"}
+    lines = [
+        {"type": role, "uuid": own, "parentUuid": parent, "sessionId": "s", "message": {"role": role, "content": said}}
+        for role, own, parent, said in (
+            ("user", "u1", None, "Look."), ("assistant", "a1", "u1", [call]), ("user", "u2", "a1", [result]),
+            ("assistant", "a2", "u2", "Done."),
+        )
+    ]  # fmt: skip
+    written = [json.dumps(line).encode() for line in lines]
+    found, done, back = imported(b"\n".join(written) + b"\n")
+    turns = [turn for step in found.steps() for turn in step.turns]
+    results = [part for turn in turns for part in turn.message.parts if isinstance(part, Result)]
+    assert [plain_text(each.parts) for each in results] == ["cut \ufffd, whole \U0001f600"]
+    assert (done.messages, sum(uses.get(Use.UNREADABLE, 0) for uses in done.uses.values())) == (4, 0)
+    assert back[2].rstrip(b"\n") == written[2]
+    assert [json.loads(line) for line in back] == lines
+
+
+@pytest.mark.parametrize(
+    "data", [rb'[{"role":"user","content":"\ud800 lone"}]', b'{"role":"user","content":"\\ud800 lone"}']
+)
+def test_half_a_character_in_a_list_of_messages(data: bytes) -> None:
+    """It is a conversation like others, as one document or line by line."""
+    [found] = conversations(Source("list.json", data=data))
+    [turn] = [turn for step in found.steps() for turn in step.turns]
+    assert plain_text(turn.message.parts) == "\ufffd lone"

@@ -34,6 +34,22 @@ def test_the_bodies_pass_byte_for_byte(wire: str, stream: bool, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("wire", WIRES)
+def test_half_a_character_is_logged_and_passes(wire: str, tmp_path: Path) -> None:
+    """The escape of an emoji that was cut in two passes as it came, at first and later; the log has U+FFFD for it."""
+    with Through(tmp_path, [answer("One."), answer("Two."), answer("Three.")]) as through:
+        talk, sent = Talk(through, wire), []
+        talk.list.append({"role": "user", "content": "Hello"})
+        for text in ("cut \ud83d", "again \ude00"):
+            sent.append(json.dumps(talk.body()).encode())
+            assert through.post(wire, sent[-1]).status_code == 200
+            talk.list += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": text}]
+        sent.append(json.dumps(talk.body()).encode())
+        through.post(wire, sent[-1])
+        assert [asked.raw for asked in through.upstream.asked] == sent
+        assert [text for text in through.texts() if "\ufffd" in text] == ["cut \ufffd", "again \ufffd"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
 def test_a_stream_is_what_the_upstream_sent(wire: str, tmp_path: Path) -> None:
     """The same bytes in the same order, two choices at once included."""
     import upstream_delivery

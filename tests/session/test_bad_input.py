@@ -659,6 +659,18 @@ def test_an_unknown_item_id(bad: Any) -> None:
         adds_nothing(session, UnknownItem, lambda ask=ask: ask(bad), "session.items")  # type: ignore[misc]
 
 
+@pytest.mark.parametrize("bad", [{"start": 0}, {"start": -1}, {"lines": 0}, {"lines": -1}])
+def test_a_range_of_lines_that_starts_before_the_first_or_has_none(bad: dict[str, int]) -> None:
+    """Neither `expand` nor `page` takes it for another range, and nothing is written."""
+    session = new()
+    item = session.user("one\ntwo\nthree")
+    adds_nothing(
+        session, BadInput, lambda: session.items.expand(item, **bad), "from 1 on", f"={next(iter(bad.values()))}"
+    )
+    adds_nothing(session, BadInput, lambda: session.items.page(item, 100, **bad), "from 1 on")
+    assert "two" in session.items.expand(item, start=2, lines=1)
+
+
 def test_an_unknown_branch(tmp_path: Path) -> None:
     """The error lists those there are."""
     session = Session.new(tmp_path, root=tmp_path, session_id="s", token_counter=WordCounter())

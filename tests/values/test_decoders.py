@@ -1,9 +1,14 @@
-"""Types that several threads read for the first time at once."""
+"""Types that several threads read for the first time at once, and JSON with half a character."""
 
 import ast
 import subprocess
 import sys
 from pathlib import Path
+
+import msgspec
+import pytest
+
+from sightline.values.decoders import decode_mended, mend_escapes
 
 SOURCE = Path(__file__).parents[2] / "src" / "sightline"
 PROGRAM = """
@@ -70,3 +75,18 @@ def _reads_a_type(call: ast.Call) -> bool:
     if name in ("msgspec.json.decode", "msgspec.msgpack.decode"):
         return any(each.arg == "type" for each in call.keywords)
     return name == "msgspec.convert" or (name.startswith("msgspec.") and name.endswith(".Decoder") and bool(call.args))
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (rb'"a \ud83d"', "a \ufffd"), (rb'"\udE00 b"', "\ufffd b"), (rb'"\ud83d\ude00"', "\U0001f600"),
+        (rb'"\\ud83d \ud83d"', "\\ud83d \ufffd"),
+    ],
+)  # fmt: skip
+def test_half_a_character_is_read_as_none(written: bytes, read: str) -> None:
+    """Only an escape without its other half is replaced, by as many bytes; what is no JSON stays an error."""
+    assert decode_mended(written, str) == read
+    assert len(mend_escapes(written)) == len(written)
+    with pytest.raises(msgspec.DecodeError):
+        decode_mended(written[:-1], str)

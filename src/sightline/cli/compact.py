@@ -24,6 +24,7 @@ from sightline.cli.compaction_view import (
 from sightline.cli.external_model import Program
 from sightline.cli.options import (
     Place,
+    Seconds,
     branch_label,
     budget_options,
     known_budget,
@@ -73,7 +74,7 @@ class CompactOptions(NamedTuple):
     "--with", "command", metavar="COMMAND", help="A program that writes the summary.  [default: made by rule]"
 )
 @click.option(
-    "--seconds", type=click.FloatRange(min=0, min_open=True), default=SECONDS, show_default=True, metavar="N",
+    "--seconds", type=Seconds(min=0, min_open=True), default=SECONDS, show_default=True, metavar="N",
     help="Time limit for COMMAND.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show what would be done. Nothing is written, COMMAND is not run.")

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -54,6 +55,16 @@ class ProjectFolder(click.Path):
         if Path(value).is_file():
             self.fail(f"{value} is a file; name the project's folder, such as {Path(value).parent}", param, ctx)
         return super().convert(value, param, ctx)
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds in a range. What is no number, or has no end, is refused: nobody can wait for it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        seconds = super().convert(value, param, ctx)
+        if not isfinite(seconds):
+            self.fail(f"{value} is no number of seconds, such as 0.5", param, ctx)
+        return seconds
 
 
 class DatabaseAddress(click.ParamType):  # type: ignore[type-arg]

@@ -144,6 +144,10 @@ _PHRASES = {
         "{messages:,} messages of session {session} written to {file} ({format}, {bytes}).",
         "会话 {session} 的 {messages:,} 条消息已写入 {file}（{format}，{bytes}）。",
     ),
+    "no folder": (
+        "there is no folder {folder}: make it first, or choose another one",
+        "没有文件夹 {folder}：请先创建，或另选一个",
+    ),
     "file exists": (
         "{file} exists already: choose another name, or add --force to replace it",
         "{file} 已存在：请换一个文件名，或加上 --force 覆盖",
@@ -202,6 +206,12 @@ _PHRASES = {
         "请指明要更改的限额：--requests-per-minute、--max-bytes 或 --keep-days",
     ),
     "nobody to ask": ("nobody can be asked here: add --yes", "此处无法询问确认：请加上 --yes"),
+    "store ambiguous": (
+        "{folder} is a project with sessions, and logs of sessions lie in it too; for the project's sessions name "
+        "{sessions}, for the logs move them to a folder of their own and name that",
+        "{folder} 是有会话的项目，其中又有会话日志；要用项目的会话，请指明 {sessions}；"
+        "要用这些日志，请把它们移到单独的文件夹并指明该文件夹",
+    ),
     "store no database": (
         "name the database: --store postgresql://user@host/name, or SIGHTLINE_STORE",
         "请指明数据库：--store postgresql://user@host/name 或 SIGHTLINE_STORE",

@@ -20,6 +20,7 @@ from sightline.cli.options import (
     WINDOW,
     FormatChoice,
     Place,
+    Seconds,
     place,
     profile_option,
     with_json,
@@ -88,7 +89,7 @@ _BAR = 10  # columns
 @click.option("--keep", is_flag=True, help="Store the result as a session of the project.")
 @click.option("--until", type=click.IntRange(min=1), metavar="N", help="Stop after call N.")
 @click.option("--slow", is_flag=True, help="One call per second.")
-@click.option("--delay", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait this long after each call.")
+@click.option("--delay", type=Seconds(min=0), metavar="SECONDS", help="Wait this long after each call.")
 @with_json
 def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> None:
     """Replay a recorded conversation and show the prompt that Sightline would have sent at each call.

@@ -1,6 +1,7 @@
 """What `sightline replay` replays: a file, a session or a sample, with its budget and its prices."""
 
 from itertools import islice
+from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -113,13 +114,21 @@ def given_price(given: str, profile: str) -> Price:
     if (known := price_of(given)) is not None:
         return known
     try:
-        fresh, output, cached = map(float, given.split("/"))
+        fresh, output, cached = map(_amount, given.split("/"))
     except ValueError:
         models = ", ".join(PRICES)
         raise click.UsageError(
-            f"--price {given}: three numbers such as 2/10/0.2 (input, output, cached), or one of {models}"
+            f"--price {given}: three numbers from 0 on, such as 2/10/0.2 (input, output, cached), or one of {models}"
         ) from None
     return Price(fresh, cached, fresh * PROFILES[profile or Settings().profile].prices.write, output)
+
+
+def _amount(given: str) -> float:
+    """Read what a million tokens cost. Raises ValueError if nothing can cost that."""
+    amount = float(given)
+    if not (isfinite(amount) and amount >= 0):
+        raise ValueError(given)
+    return amount
 
 
 def _budget(given: ReplayOptions, window: int, output: int) -> Budget:

@@ -15,7 +15,7 @@ import click
 from msgspec.structs import replace
 
 from sightline.cli.addresses import is_every, is_free, outer_address, page_address
-from sightline.cli.options import Place, place, shared_options
+from sightline.cli.options import Place, Seconds, place, shared_options
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
 from sightline.cli.worker import find_summarizer, make_work, operator_token, summary_model_option, working
@@ -71,7 +71,7 @@ def _with_options(command: Any) -> Any:
     "--drain",
     default=0.0,
     metavar="SECONDS",
-    type=click.FloatRange(0, 3600),
+    type=Seconds(0, 3600),
     help="After SIGTERM, go on "
     "accepting for so long while /readyz says no, so that load balancers send requests elsewhere.",
 )
@@ -80,7 +80,7 @@ def _with_options(command: Any) -> Any:
     default=7.0,
     show_default=True,
     metavar="SECONDS",
-    type=click.FloatRange(0, 86400),
+    type=Seconds(0, 86400),
     help="When it stops, answers have so long to come to their end.",
 )
 @shared_options(hidden=True)

@@ -315,6 +315,8 @@ def export(
             size = write_pieces(Path(output), pieces, force=force)
         except FileExistsError as error:
             raise BadInput(here.words("file exists", file=output)) from error
+        except FileNotFoundError as error:
+            raise BadInput(here.words("no folder", folder=Path(output).parent)) from error
         facts = {
             "session": session.id,
             "format": format_,

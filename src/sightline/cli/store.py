@@ -1,6 +1,8 @@
 """`sightline store copy`: sessions and saved code from files to a database, back, or between two of a kind."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +17,8 @@ from sightline.log.stores.postgres_address import is_address
 
 if TYPE_CHECKING:
     from sightline.agent.code.store import CodeStore
+
+_LOOKED_AT = 20  # lines of a file, before it is said that it is no log: the first ones may be damaged
 
 
 @click.group()
@@ -45,9 +49,9 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
 
     Code that the model saved is copied too, with all its versions; in a folder it is in `code`. Each of FROM and TO is
     a project's folder, a folder with logs (*.jsonl), or a database (postgresql://user@host/name). A folder that does
-    not exist yet gets the logs. Nothing in FROM is changed. What TO has already is not written again, so an
-    interrupted copy is begun again with the same command. What differs there is told, and left as it is, and the exit
-    code is 1. The files of programs that a model ran are not copied.
+    not exist yet, or is empty, gets the logs. Nothing in FROM is changed. What TO has already is not written again, so
+    an interrupted copy is begun again with the same command. What differs there is told, and left as it is, and the
+    exit code is 1. The files of programs that a model ran are not copied.
 
     \b
     Examples:
@@ -59,7 +63,7 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
     if not is_address(source) and "://" not in source and not Path(source).exists():
         raise BadInput(f"there is no {source}: FROM is a project's folder, a folder with logs, or postgresql://…")
     ours, theirs = _stores(here, source), _stores(here, target, is_target=True)
-    if ours.where == theirs.where and source == target:
+    if source == target or _is_same(ours, theirs):
         raise BadInput("FROM and TO are the same place")
     told = _Told(here, as_json)
     ids = list(wanted) or ours.sessions()
@@ -152,9 +156,11 @@ def migrate(as_json: bool) -> None:
 
 
 def _stores(here: Place, given: str, *, is_target: bool = False) -> PlacedStores:
-    """The sessions of a database, of a folder with logs, or of a project. An empty folder gets logs."""
-    from sightline.agent.code.database import CODE
-    from sightline.agent.code.store import INDEX
+    """The sessions of a database, of a project, or of a folder with logs. An empty folder gets logs.
+
+    Raises:
+        BadInput: it is none of them, or both a project with sessions and a folder with logs.
+    """
     from sightline.log.stores.session_folder import Folder
 
     if is_address(given):
@@ -164,6 +170,49 @@ def _stores(here: Place, given: str, *, is_target: bool = False) -> PlacedStores
     folder = Path(given)
     if folder.is_file():
         raise BadInput(f"{given} is a file; name the folder that it is in")
-    is_kept = not folder.exists() or any(folder.glob("*.jsonl*")) or (is_target and not any(folder.iterdir()))
-    is_kept = is_kept or (folder / CODE / INDEX).exists()
-    return Folder.at(folder) if is_kept else here._replace(project=given, store="").folder
+    if not folder.exists():
+        return Folder.at(folder)
+    own = here._replace(project=given, store="").folder
+    is_project = bool(own.sessions()) or _has_code(own.path)
+    if _has_code(folder) or any(map(_is_log, folder.glob("*.jsonl"))):
+        if is_project:
+            raise BadInput(here.words("store ambiguous", folder=given, sessions=own.path))
+        return Folder.at(folder)
+    if is_target and not is_project and all(map(_is_begun, folder.iterdir())):
+        return Folder.at(folder)
+    return own
+
+
+def _has_code(folder: Path) -> bool:
+    from sightline.agent.code.database import CODE
+    from sightline.agent.code.store import INDEX
+
+    return (folder / CODE / INDEX).exists()
+
+
+def _is_log(file: Path) -> bool:
+    """Whether a file is the log of a session, and not data of the project: some of its first lines say so."""
+    from sightline.imports.conversation import Line
+    from sightline.imports.sightline_log import recognises
+    from sightline.imports.source import value_of
+
+    with suppress(OSError):  # not to be read, or deleted since
+        if file.is_file():  # a pipe would be waited for
+            with file.open("rb") as lines:
+                return any(recognises(value_of(Line(1, line))) for line in islice(lines, _LOOKED_AT))
+    return False
+
+
+def _is_begun(file: Path) -> bool:
+    """Whether an interrupted copy may have left this file before it wrote the first line of a log."""
+    from sightline.log.stores.session_folder import SIDE_FILES
+
+    return file.suffix in SIDE_FILES or (file.suffix == ".jsonl" and not file.stat().st_size)
+
+
+def _is_same(ours: PlacedStores, theirs: PlacedStores) -> bool:
+    """Whether two folders are one, however they are written."""
+    from sightline.log.stores.session_folder import Folder
+
+    both = isinstance(ours, Folder) and isinstance(theirs, Folder)
+    return both and Path(ours.where).resolve() == Path(theirs.where).resolve()

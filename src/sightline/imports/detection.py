@@ -15,6 +15,7 @@ from sightline.imports.conversation import Conversation, Line
 from sightline.imports.messages import ACCEPTED, MessageList, by_lines
 from sightline.imports.sightline_log import SightlineLog
 from sightline.imports.source import Source, Tick, files_in, value_of
+from sightline.values.decoders import decode_mended
 from sightline.wire import registry
 from sightline.wire.common import describe
 
@@ -124,7 +125,7 @@ def _holds_messages(value: Any) -> bool:
 def _in_document(source: Source, first: Line, wire: str) -> Iterator[Conversation]:
     """Yield the conversations of a file that is one JSON value."""
     try:
-        value = msgspec.json.decode(source.whole())
+        value = decode_mended(source.whole(), Any)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         shown = first.data[:60].decode("utf-8", "replace")
         raise BadInput(f"line {first.number} is no JSON: {shown!r}; what can be read: {ACCEPTED}") from None

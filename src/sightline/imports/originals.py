@@ -11,7 +11,6 @@ import msgspec
 
 from sightline.errors import BadInput
 from sightline.imports.conversation import FileMark, Line
-from sightline.imports.source import value_of
 from sightline.log import entries
 from sightline.log.entries import Entry
 from sightline.log.stores import Store
@@ -38,7 +37,7 @@ class ImportNote(msgspec.Struct, omit_defaults=True):
 class SourceNote(msgspec.Struct, omit_defaults=True):
     """One line of a source. `of` are the uuids of the entries that it made, whose texts it shares.
 
-    A line that is no JSON is in `raw`, as base64.
+    A line that is no JSON, or has half a character, is in `raw`, as base64.
     """
 
     line: int
@@ -51,8 +50,10 @@ class SourceNote(msgspec.Struct, omit_defaults=True):
 
 def note_of(line: Line, made: Sequence[Entry]) -> SourceNote:
     """Return the note that keeps a line. `made` are the entries of its step, if it belongs to the conversation."""
-    value, of = value_of(line), tuple(entry.uuid for entry in made)
-    if value is None and line.data != b"null":
+    of = tuple(entry.uuid for entry in made)
+    try:
+        value = msgspec.json.decode(line.data)
+    except entries.UNREADABLE:
         return SourceNote(line.number, line.type, of, raw=line.data, torn=line.is_torn)
     if b"\\u0000text" in line.data:
         return SourceNote(line.number, line.type, (), value)

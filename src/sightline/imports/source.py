@@ -18,6 +18,7 @@ import msgspec
 
 from sightline.errors import BadInput
 from sightline.imports.conversation import FileMark, Line
+from sightline.values.decoders import decode_mended
 
 LONGEST = 256 << 20  # bytes of a line, or of a document that is one JSON value: these have to be in memory whole
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"  # the first bytes of compressed files
@@ -151,9 +152,9 @@ def _size(raw: IO[bytes]) -> int:
 
 
 def value_of(line: Line) -> Any:
-    """Return the JSON value of a line; None if it is no JSON."""
+    """Return the JSON value of a line, with U+FFFD for half a character; None if it is no JSON."""
     try:
-        return msgspec.json.decode(line.data)
+        return decode_mended(line.data, Any)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 

@@ -13,7 +13,7 @@ from msgspec import Raw, Struct, field
 from sightline.imports.log_part import LogPart, mark_of
 from sightline.replay.file_reads import READS, FileReads, file_of
 from sightline.shorten.call_subject import purpose_of
-from sightline.values.decoders import decode_json, json_decoder
+from sightline.values.decoders import decode_json, decode_mended
 from sightline.values.items import Call
 
 MOST_BYTES = 4 << 20  # that one call reads: of a longer log the next calls read the rest
@@ -68,9 +68,6 @@ class Counts(Struct):
     waiting: dict[str, str] = field(default_factory=dict)  # id of a call → digest of the file that it reads
 
 
-_decoder = json_decoder(_Line)
-
-
 def count_on(log: str | Path, counts: Counts, *, most: int = MOST_BYTES) -> Counts:
     """Return the counts with what is new in the log; those of the whole log if it is another one than before.
 
@@ -84,7 +81,7 @@ def count_on(log: str | Path, counts: Counts, *, most: int = MOST_BYTES) -> Coun
     reading = _Reading(counts)
     for line in part.lines():
         try:
-            reading.add(_decoder.decode(line.data))
+            reading.add(decode_mended(line.data, _Line))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue  # no JSON, or of a form that is not known here
     return reading.counts(part.end, mark_of(log, part.end), is_behind=part.is_cut)

@@ -12,7 +12,7 @@ import msgspec
 
 from sightline.errors import BadInput
 from sightline.session.message_list import digest_of
-from sightline.values.decoders import json_decoder
+from sightline.values.decoders import json_decoder, mend_escapes
 from sightline.values.items import Message, Role, plain_text
 from sightline.wire import read_messages
 
@@ -147,7 +147,7 @@ class ModelRequest(NamedTuple):
 
 
 def parse(format: Format, body: bytes, headers: Mapping[str, str]) -> ModelRequest:  # noqa: A002
-    """Take a request apart.
+    """Take a request apart. Half a character in it is read as U+FFFD; the body stays as it came.
 
     Raises:
         BadInput: it is no request of this format. The provider says so better than we could.
@@ -161,6 +161,8 @@ def parse(format: Format, body: bytes, headers: Mapping[str, str]) -> ModelReque
         session = session_of(fields, headers)
         name = _name(format, session, listed[first:opening])
     except (msgspec.DecodeError, RecursionError) as error:
+        if (mended := mend_escapes(body)) != body:
+            return parse(format, mended, headers)._replace(body=body)  # of one length: places in it are the same
         raise BadInput(f"the body is no JSON: {error}") from error
     return ModelRequest(format, body, fields, listed, first, opening, session, name, pieces)
 

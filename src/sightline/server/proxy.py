@@ -7,8 +7,10 @@ fails because of us where it would not fail without us.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from sightline.agent.models.errors import overflow_tokens
 from sightline.errors import DELETED, SessionNotFound, Unwritable
@@ -67,7 +69,9 @@ class Proxy:
             return await call.pass_on(request.method, body)
         headers = dict(request.headers)
         try:
-            asked = self._recent.match(format, body, headers)
+            asked = None
+            with suppress(msgspec.DecodeError):  # half a character, or no JSON: `parse` finds out
+                asked = self._recent.match(format, body, headers)
             if asked is None:
                 asked = self._turns.names.with_name(await asyncio.to_thread(parse, format, body, headers))
         except Exception:  # whatever it is: the provider says what is wrong with it

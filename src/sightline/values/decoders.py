@@ -5,6 +5,7 @@ finds half of it: the process ends with a segmentation fault. So one thread at a
 decodes before it is whole. What is decoded without a type needs none of this.
 """
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from threading import RLock
@@ -14,6 +15,8 @@ import msgspec
 
 _MOST = 512  # decoders that are kept: some types come from users, such as the arguments of a tool
 _making = RLock()
+_HIGH, _LOW = rb"u[dD][89abAB][0-9a-fA-F]{2}", rb"u[dD][c-fC-F][0-9a-fA-F]{2}"
+_ESCAPE = re.compile(rb"\\(?:%s\\%s|(%s|%s)|.)" % (_HIGH, _LOW, _HIGH, _LOW), re.DOTALL)  # the group: half a pair
 
 T = TypeVar("T")
 
@@ -25,6 +28,28 @@ def decode_json(data: bytes | bytearray | memoryview | str | msgspec.Raw, kind: 
 def decode_json(data: Any, kind: Any) -> Any:
     """Read JSON as a value of this type. Raises msgspec.DecodeError, ValidationError."""
     return _json_decoder(kind).decode(data)
+
+
+@overload
+def decode_mended(data: bytes, kind: type[T]) -> T: ...
+@overload
+def decode_mended(data: bytes, kind: Any) -> Any: ...
+def decode_mended(data: bytes, kind: Any) -> Any:
+    """Read JSON of other programs, as `decode_json`, also if it has escapes of half a character: they are U+FFFD."""
+    try:
+        return decode_json(data, kind)
+    except msgspec.DecodeError:
+        if (mended := mend_escapes(data)) == data:
+            raise
+        return decode_json(mended, kind)
+
+
+def mend_escapes(data: bytes) -> bytes:
+    """Return JSON with U+FFFD for each escape of half a character, such as that of an emoji that was cut in two.
+
+    Programs write such escapes, and msgspec refuses them. What is returned has the same length.
+    """
+    return _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], data)
 
 
 @overload

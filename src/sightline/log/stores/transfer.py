@@ -5,7 +5,7 @@ from contextlib import closing, suppress
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
-from sightline.errors import BadInput
+from sightline.errors import BadInput, SessionNotFound
 from sightline.log.entries import UNREADABLE, decode_tip
 from sightline.log.stores import PlacedStores, RawStore, Tips
 from sightline.log.stores.sequence import advance
@@ -53,7 +53,10 @@ def copy_session(source: PlacedStores, target: PlacedStores, session_id: str) ->
 
 
 def _opened(target: PlacedStores, session_id: str) -> RawStore:
-    return target.open(session_id) if target.has(session_id) else target.create(session_id)
+    try:  # not `has`: a copy that was interrupted before the first line left an empty log
+        return target.open(session_id)
+    except SessionNotFound:
+        return target.create(session_id)
 
 
 def _common(ours: RawStore, theirs: RawStore, where: str) -> tuple[int | None, Tips]:
