@@ -210,6 +210,29 @@ def test_a_stream_that_the_program_leaves_is_logged_as_stopped(tmp_path: Path) -
     assert texts(tmp_path, "left")[1].startswith("One")
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_stream_that_is_closed_unread_gives_its_connection_back(wire: str, is_async: bool, tmp_path: Path) -> None:
+    """With a pool of one connection, the next call is answered."""
+    pool: Json = {"limits": httpx2.Limits(max_connections=1), "timeout": httpx2.Timeout(60, pool=0.5)}
+    http = httpx2.AsyncClient(**pool) if is_async else httpx2.Client(**pool)
+    with Upstream([answer("One two."), answer("Three.")]) as upstream:
+        client = sl.wrap(client_of(wire, upstream, is_async=is_async, http_client=http), project=tmp_path)
+        program = Program(wire, client, "async" if is_async else "create")
+        program.list = [{"role": "user", "content": "Count."}]
+        stream = program._create(program.body(stream=True))
+        if program.loop is not None:
+            program.loop.run_until_complete(_close(stream))
+        else:
+            stream.close()
+        assert program.say("And then?") == "Three."
+        program.close()
+
+
+async def _close(stream: Any) -> None:
+    await (await stream).close()
+
+
 def test_a_stream_that_breaks_raises_as_without_us(tmp_path: Path) -> None:
     """What came is logged."""
     with Upstream([cut(answer("One two three."), after=3)]) as upstream:

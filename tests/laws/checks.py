@@ -12,7 +12,7 @@ from sightline.log.columns import HEAD, OPAQUE
 from sightline.plan.plan import Plan
 from sightline.session.session import Session
 from sightline.values.items import Blob, Call, File, Image, Kind, Lod, Message, Opaque, Part, Result, Text, shown
-from sightline.values.profiles import media_tokens
+from sightline.values.profiles import media_tokens, opaque_tokens
 from sightline.wire.payload import Payload
 
 Json = dict[str, Any]
@@ -42,7 +42,7 @@ def _tokens(session: Session, part: Part) -> int:
             arguments = part.raw if part.raw is not None else msgspec.json.encode(part.input).decode()
             return profile.call_tokens + count(part.name) + count(arguments)
         case Opaque():
-            return count(msgspec.json.encode(part.raw).decode())
+            return opaque_tokens(part, profile, count)
         case Result():
             return sum(_tokens(session, inner) for inner in part.parts)
 

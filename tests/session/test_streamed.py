@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -217,6 +217,70 @@ def test_a_stream_of_responses(ends: bool) -> None:
     assert session.items.text(chunks.id) == "In a.csv."
     assert chunks.stopped is not ends
     assert [call.name for call in session.open_calls] == ["look"] * ends
+
+
+def chat_chunks() -> list[dict[str, Any]]:
+    function = {"name": "look", "arguments": "{}"}
+    deltas: list[dict[str, Any]] = [
+        {"content": "It is here."},
+        {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]},
+        {},
+    ]
+    ends = [None, None, "tool_calls"]
+    return [
+        {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": end}]}
+        for delta, end in zip(deltas, ends, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_reply_comes_after_what_others_appended_while_it_was_streamed(
+    is_async: bool, left: bool, tmp_path: Path
+) -> None:
+    """Nothing that the model said is lost: text and calls are in the log, and so is what the other writer said."""
+    session = sl.Session.new(tmp_path, root=tmp_path, session_id="shared")
+    session.user("Where is it?")
+    session.compose(BUDGET)
+    other = sl.Session.resume("shared", tmp_path, root=tmp_path)
+
+    def stream() -> Iterator[dict[str, Any]]:
+        first, *rest = chat_chunks()
+        yield first
+        other.note("The build is red.")
+        yield from rest
+
+    async def stream_async() -> AsyncIterator[dict[str, Any]]:
+        for chunk in stream():
+            yield chunk
+
+    async def follow() -> str:
+        async with sl.AsyncSession(session).streamed(stream_async()) as chunks:
+            async for chunk in chunks:
+                if left and "tool_calls" in chunk["choices"][0]["delta"]:
+                    break
+        return chunks.id
+
+    if is_async:
+        added = asyncio.run(follow())
+    else:
+        with session.streamed(stream()) as chunks:
+            for chunk in chunks:
+                if left and "tool_calls" in chunk["choices"][0]["delta"]:
+                    break
+        added = chunks.id
+    texts = [plain_text(item.parts) for item in said(session)]
+    assert texts[:2] == ["The build is red.", "It is here."]
+    assert session.items.text(added) == "It is here."
+    assert texts[2:] == [STOPPED] if left else [call.name for call in session.open_calls] == ["look"]
+    other.refresh()
+    assert list(other.items) == list(session.items)
+    other.user("Anything else?")
+    with pytest.raises(sl.Conflict):  # a whole reply is in the program's hands: it decides
+        session.reply("Yes.")
+    assert "Yes." not in [plain_text(item.parts) for item in other.items]
+    session.close()
+    other.close()
 
 
 # ------------------------------------------------------------------ for event loops

@@ -1,15 +1,21 @@
 """Counting: exact where the vocabulary is public, the documents' estimate elsewhere, never an error."""
 
+import wave
+from base64 import b64encode
 from functools import cache
+from io import BytesIO
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sightline import Budget, Session
 from sightline.errors import BadInput
-from sightline.values.items import File, Image
-from sightline.values.profiles import PROFILES, call_cost, media_tokens, profile
+from sightline.testing import MemoryStore
+from sightline.values.items import File, Image, Opaque
+from sightline.values.profiles import PROFILES, call_cost, media_tokens, opaque_tokens, profile
 from sightline.values.tokens import DEFAULT_ENCODING, ENCODINGS, HUGE, Estimate, counter, encoding_for, estimate_tokens
 
 PIECES = ("<|endoftext|>", "<|im_start|>", "<|", "|>", "<think>", "</s>", "[INST]", "[gMASK]", " word", "\n\n", "中文")
@@ -100,6 +106,44 @@ def test_a_picture_costs_by_its_size_never_by_its_bytes() -> None:
     assert media_tokens(File("application/pdf", "A" * 1_000), openai) == openai.file_tokens
     assert media_tokens(File("application/pdf", "A" * 400_000), openai) == 30_000
     assert media_tokens(File("text/plain", "A" * 400_000), openai) == 150_000
+
+
+def wav(seconds: int, rate: int) -> bytes:
+    """Silence of so many seconds: 16 bit, mono."""
+    with BytesIO() as file:
+        with wave.open(file, "wb") as written:
+            written.setnchannels(1)
+            written.setsampwidth(2)
+            written.setframerate(rate)
+            written.writeframes(bytes(2 * rate * seconds))
+        return file.getvalue()
+
+
+@pytest.mark.parametrize("field", ["input_audio", "audio"])
+@pytest.mark.parametrize(
+    ("sound", "seconds"),
+    [(wav(10, 24_000), 10), (wav(10, 8_000), 10), (bytes(80_000), 10), (wav(2, 1)[:28] + bytes(80_000), 10)],
+)
+def test_audio_costs_by_how_long_it_lasts_never_by_its_bytes(field: str, sound: bytes, seconds: int) -> None:
+    """A WAV says how long it is; other audio, or one whose head is wrong, is taken for MP3 of 64 kbit/s."""
+    openai, count = profile("openai"), counter(DEFAULT_ENCODING).count
+    for before in ("", "data:audio/wav;base64,"):
+        data = before + b64encode(sound).decode()
+        found = opaque_tokens(Opaque("openai", field, {field: {"data": data, "format": "wav"}}), openai, count)
+        assert seconds * openai.audio_tokens <= found <= seconds * openai.audio_tokens + 40
+    assert opaque_tokens(Opaque("openai", field, {field: {"data": "é", "id": 1}}), openai, count) < 40
+    text = {"type": "thinking", "data": "A" * 4_000, field: "AAAA"}
+    assert opaque_tokens(Opaque("any", "thinking", text), openai, count) == count(msgspec.json.encode(text).decode())
+
+
+def test_a_minute_of_speech_is_sent() -> None:
+    """It is counted so that it fits into any usual window."""
+    block = {"type": "input_audio", "input_audio": {"data": b64encode(wav(60, 24_000)).decode(), "format": "wav"}}
+    session = Session(MemoryStore())
+    session.user([{"type": "text", "text": "What does the speaker say?"}, block])
+    payload = session.compose(Budget(8_000, output=1_000))
+    assert payload.tokens < 2_100
+    assert payload.openai()["messages"][-1]["content"][-1] == block
 
 
 def test_a_cached_prefix_is_cheap_only_if_it_is_long_enough() -> None:

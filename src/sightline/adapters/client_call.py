@@ -11,6 +11,7 @@ from sightline.server.answer import EventReader, filter_of, show_error
 from sightline.server.model_request import Format, Json, parse
 from sightline.server.replies import StreamedAnswer, merged, own_calls
 from sightline.server.turns import Turns
+from sightline.values.finish import finish
 from sightline.wire import read_reply
 
 _ROUNDS = 8  # calls of the model for one of the program; at the last one it has no tools
@@ -160,26 +161,36 @@ class ClientCall:
 
 @cache
 def streams_of(library: Any) -> tuple[Any, Any]:
-    """Return the two classes of streams, for one HTTP library. A stream that is closed early ends its generator."""
+    """Return the two classes of streams, for one HTTP library.
+
+    A stream that is closed early ends its generator, and closes the first response itself: a generator of which nothing
+    was read has not begun, so it closes nothing.
+    """
 
     class Stream(library.SyncByteStream):  # type: ignore[misc]
-        def __init__(self, chunks: Iterator[bytes]) -> None:
-            self._chunks = chunks
+        def __init__(self, chunks: Iterator[bytes], response: Any) -> None:
+            self._chunks, self._response = chunks, response
 
         def __iter__(self) -> Iterator[bytes]:
             return self._chunks
 
         def close(self) -> None:
-            self._chunks.close()  # type: ignore[attr-defined]
+            try:
+                self._chunks.close()  # type: ignore[attr-defined]
+            finally:
+                self._response.close()
 
     class AsyncStream(library.AsyncByteStream):  # type: ignore[misc]
-        def __init__(self, chunks: AsyncIterator[bytes]) -> None:
-            self._chunks = chunks
+        def __init__(self, chunks: AsyncIterator[bytes], response: Any) -> None:
+            self._chunks, self._response = chunks, response
 
         def __aiter__(self) -> AsyncIterator[bytes]:
             return self._chunks
 
         async def aclose(self) -> None:
-            await self._chunks.aclose()  # type: ignore[attr-defined]
+            try:
+                await self._chunks.aclose()  # type: ignore[attr-defined]
+            finally:
+                await finish(self._response.aclose())
 
     return Stream, AsyncStream

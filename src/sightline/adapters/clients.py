@@ -119,7 +119,8 @@ class _Transport:
         if response.status_code >= 400:
             return wires.response(response, call, content=response.read())
         if "text/event-stream" in response.headers.get("content-type", ""):
-            return wires.response(response, call, stream=streams_of(wires.library)[0](_stream(call, response, send)))
+            stream = streams_of(wires.library)[0](_stream(call, response, send), response)
+            return wires.response(response, call, stream=stream)
         try:
             body = response.read()
             while (following := call.take(body)) is not None:
@@ -190,7 +191,7 @@ class _AsyncTransport:
         if response.status_code >= 400:
             return wires.response(response, call, content=await response.aread())
         if "text/event-stream" in response.headers.get("content-type", ""):
-            stream = streams_of(wires.library)[1](_stream_async(call, response, send))
+            stream = streams_of(wires.library)[1](_stream_async(call, response, send), response)
             return wires.response(response, call, stream=stream)
         try:
             body = await response.aread()

@@ -6,14 +6,13 @@ The text has more tokens than the payload that was composed, and it must fit the
 from collections.abc import Callable
 from typing import NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
 from sightline.errors import PinnedOverflow
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.values.items import File, Image, Opaque, Part, plain_text
-from sightline.values.profiles import Profile, media_tokens, profile
+from sightline.values.profiles import Profile, media_tokens, opaque_tokens, profile
 from sightline.wire.payload import Payload
 
 _SPARE = 1.25  # times the extra tokens of the text, because the next messages are written as text too
@@ -89,6 +88,6 @@ def _part_tokens(part: Part, session: Session, rules: Profile) -> int:
         case Image() | File():
             return media_tokens(part, rules)
         case Opaque():
-            return session.count(msgspec.json.encode(part.raw).decode())
+            return opaque_tokens(part, rules, session.count)
         case _:
             return session.count(plain_text((part,)))

@@ -39,7 +39,7 @@ from sightline.values.items import (
     plain_text,
 )
 from sightline.values.phrases import say
-from sightline.values.profiles import Profile, media_tokens
+from sightline.values.profiles import Profile, media_tokens, opaque_tokens
 from sightline.values.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Reader(EntryReader):
             case Result():
                 return self.full_tokens(part.parts) + (_ERROR_MARK if part.error else 0)
             case Opaque():
-                return count(msgspec.json.encode(part.raw).decode())
+                return opaque_tokens(part, self.profile, count)
             case Image() | File():
                 return media_tokens(part, self.profile)
             case _:

@@ -49,20 +49,21 @@ class Calls:
 
     # ------------------------------------------------------------------ replies
 
-    def append_reply(self, message: Message, receipt: int, *, stopped: bool) -> str:
+    def append_reply(self, message: Message, receipt: int, *, stopped: bool, attempts: int = 1) -> str:
         """Append the model's reply and return its id.
 
         Of one that was `stopped`, what it says is appended, and a note that says so; empty if it says nothing yet.
+        With more `attempts`, it is appended after the entries of others who were first.
         """
         self.answered.clear()
         drafted = self._journal.drafts.message
         if not stopped:
-            return self._append(drafted(message, receipt=receipt))
+            return retry_on_conflict(lambda: self._append(drafted(message, receipt=receipt)), self._refresh, attempts)
         said = tuple(part for part in message.parts if isinstance(part, Text | Blob))
         if not plain_text(said).strip():
             return ""
         drafts = [drafted(replace(message, parts=said), receipt=receipt), self._labelled(Text(self._say("stopped")))]
-        rows, _ = self._journal.append(drafts)
+        rows, _ = retry_on_conflict(lambda: self._journal.append(drafts), self._refresh, attempts)
         return self._journal.timeline.id(rows[0])
 
     # ------------------------------------------------------------------ results from the program

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sightline.session.session import Session
 
 C = TypeVar("C")
+_ATTEMPTS = 20  # at adding a reply after what others appended meanwhile: nobody else has its chunks to add it again
 
 
 class _Logged(StreamedReply):
@@ -59,7 +60,8 @@ class ReplyStream(_Facts, Generic[C]):
 
     It takes the streams of both SDKs: of `create(stream=True)` and of `stream()`, chat completions, responses and
     messages. If the stream breaks off, raises, or is left early (`break`, an exception, `close`), the text that has
-    come is logged and marked as stopped; a call that it made is not. The stream is closed then.
+    come is logged and marked as stopped; a call that it made is not. The stream is closed then. If others appended to
+    the session meanwhile, the reply comes after their entries.
     """
 
     def __init__(self, session: "Session", stream: Iterable[C]) -> None:
@@ -98,7 +100,7 @@ def _pass_on(session: "Session", stream: Iterable[C], logged: _Logged) -> Genera
         finally:
             reply, stopped = logged.to_log()
             if reply is not None:
-                logged.id = session.reply(reply, stopped=stopped)
+                logged.id = session.reply(reply, stopped=stopped, _attempts=_ATTEMPTS)
 
 
 class AsyncReplyStream(_Facts, Generic[C]):
@@ -139,7 +141,7 @@ async def _pass_on_async(session: "AsyncSession", stream: AsyncIterable[C], logg
         finally:
             reply, stopped = logged.to_log()
             if reply is not None:
-                logged.id = await finish(session.reply(reply, stopped=stopped))
+                logged.id = await finish(session.reply(reply, stopped=stopped, _attempts=_ATTEMPTS))
 
 
 class _Closable:

@@ -388,7 +388,7 @@ class Session:
         return self._append_message(Message(role, accept.read_content(content)), flags=LABELLED)
 
     @locked
-    def reply(self, reply: Any, *, extra_tokens: int | None = 0, stopped: bool = False) -> str:
+    def reply(self, reply: Any, *, extra_tokens: int | None = 0, stopped: bool = False, _attempts: int = 1) -> str:
         """Add the model's reply: an SDK's response object, its JSON, or plain text. Durable when this returns.
 
         The usage it reports corrects how tokens are counted in later calls. `extra_tokens` are tokens of the request
@@ -398,7 +398,7 @@ class Session:
         """
         message = accept.check_message(accept.read_with(wire.read_reply, reply))
         receipt = self._composer.receipt.number if self._composer.receipt else 0
-        item_id = self._calls.append_reply(message, receipt, stopped=stopped)
+        item_id = self._calls.append_reply(message, receipt, stopped=stopped, attempts=_attempts)
         if item_id and message.usage is not None and extra_tokens is not None:
             self._composer.observe(message.usage, extra_tokens)
         self._journal.store.sync()

@@ -1,11 +1,18 @@
 """Profiles of providers: tokens of framing and media, prices and lifetime of the prompt cache."""
 
+from base64 import b64decode
+from collections.abc import Callable
 from math import ceil
 
+import msgspec
 from msgspec import Struct
 
 from sightline.errors import BadInput
-from sightline.values.items import File, Image, Usage
+from sightline.values.items import File, Image, Opaque, Usage
+
+_AUDIO = ("input_audio", "audio")  # fields of blocks and of replies that have base64 under "data"
+_AUDIO_BYTES = 8_000  # a second, if the audio does not say it: MP3 of 64 kbit/s; most has more, so it is shorter
+_WAV_BYTES = range(1_000, 2_000_000)  # a second, as a WAV may say it: from compressed speech to studio quality
 
 
 class Prices(Struct, frozen=True):
@@ -29,6 +36,7 @@ class Profile(Struct, frozen=True):
     image_tokens: int = 1600  # when the size is unknown: the most an image costs
     image_area: int = 750  # pixels per token
     file_tokens: int = 3000  # a document of unknown length
+    audio_tokens: int = 32  # a second of it, by Gemini's documentation (ai.google.dev): OpenAI's models take fewer
 
 
 PROFILES = {
@@ -60,6 +68,26 @@ def media_tokens(part: Image | File, profile: Profile) -> int:
     if part.width and part.height:
         return min(profile.image_tokens, ceil(part.width * part.height / profile.image_area))
     return profile.image_tokens
+
+
+def opaque_tokens(part: Opaque, profile: Profile, count: Callable[[str], int]) -> int:
+    """Tokens of a block that only its provider knows: of its JSON, but of audio in it by how long that lasts."""
+    raw, seconds = part.raw, 0.0
+    for field in _AUDIO:
+        if isinstance(audio := raw.get(field), dict) and isinstance(data := audio.get("data"), str):
+            raw, seconds = raw | {field: audio | {"data": ""}}, seconds + _audio_seconds(data)
+    return ceil(seconds * profile.audio_tokens) + count(msgspec.json.encode(raw).decode())
+
+
+def _audio_seconds(data: str) -> float:
+    """How long audio in base64 lasts: by the bytes a second in the head of a WAV, else at most about so long."""
+    data = data.rpartition(",")[2]  # some programs write a data URL
+    try:
+        head = b64decode(data[:44])
+    except ValueError:
+        head = b""
+    rate = int.from_bytes(head[28:32], "little") if head[:4] == b"RIFF" and head[8:16] == b"WAVEfmt " else 0
+    return len(data) * 3 / 4 / (rate if rate in _WAV_BYTES else _AUDIO_BYTES)
 
 
 def call_cost(tokens: int, reused: int, profile: Profile) -> float:
