@@ -4,9 +4,21 @@ from typing import Any
 
 import anthropic as anthropic_sdk
 import pytest
-from openai.types.chat import ChatCompletion, ChatCompletionMessage
-from openai.types.responses import Response
-from wire_payloads import FORMATS, payload, write
+from openai.types.chat import (
+    ChatCompletion,
+    ChatCompletionMessage,
+    ParsedChatCompletionMessage,
+    ParsedFunction,
+    ParsedFunctionToolCall,
+)
+from openai.types.responses import (
+    ParsedResponse,
+    ParsedResponseFunctionToolCall,
+    ParsedResponseOutputMessage,
+    ParsedResponseOutputText,
+    Response,
+)
+from wire_payloads import FORMATS, as_payload, payload, write
 
 from sightline import wire
 from sightline.errors import BadInput
@@ -87,6 +99,32 @@ def test_sdk_objects_are_messages() -> None:
     assert wire.read_messages([chat]) == [Message(Role.ASSISTANT, (Text("hi"),))]
     assert wire.read_messages([{"role": "assistant", "content": blocks}]) == [Message(Role.ASSISTANT, (Text("hi"),))]
     assert wire.read_messages(items)[0].parts[1:] == (Text("hi"),)
+
+
+def test_what_the_sdk_parsed_is_not_sent_back() -> None:
+    """The texts and arguments of `parse` are sent, not the values that the SDK made of them, as with the SDK alone."""
+    parsed: Any = {"x": 3}
+    function = ParsedFunction(name="look", arguments='{"x":3}', parsed_arguments=parsed)
+    chat = ParsedChatCompletionMessage[Any](
+        role="assistant",
+        content='{"x":3}',
+        parsed=parsed,
+        tool_calls=[ParsedFunctionToolCall(id="a", type="function", function=function)],
+    )
+    text = ParsedResponseOutputText[Any](type="output_text", text='{"x":3}', annotations=[], parsed=parsed)
+    said = ParsedResponseOutputMessage[Any](
+        type="message", id="msg_1", role="assistant", status="completed", content=[text]
+    )
+    call = ParsedResponseFunctionToolCall(
+        type="function_call", id="fc_1", call_id="b", name="look", arguments='{"x":3}', parsed_arguments=parsed
+    )
+    reply = ParsedResponse[Any].construct(**{**RESPONSE, "output": [said, call]})
+    for read in (wire.read_messages([chat]), wire.read_messages([said, call]), [wire.read_reply(reply)]):
+        answers = [Message(Role.TOOL, (Result(part.id, ()),)) for part in read[0].parts if isinstance(part, Call)]
+        for module in FORMATS:
+            written = str(write(module, as_payload([*read, *answers])))
+            assert "parsed" not in written
+            assert written.count("'look'") == 1
 
 
 @pytest.mark.parametrize(
