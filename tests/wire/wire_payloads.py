@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from types import ModuleType
 from typing import Any, cast
 
@@ -125,7 +126,9 @@ def _says_more(message: Json) -> bool:
 
 
 def check_responses(written: Json) -> None:
-    """Every call has one output behind it before the next message; ids are unique and legal; no empty list."""
+    """Every call has one output behind it before the next message; ids are unique and legal; no empty list; reasoning
+    is never the end of what the assistant says.
+    """
     waiting: list[tuple[str, str]] = []
     seen: set[str] = set()
     for item in written["input"]:
@@ -137,12 +140,16 @@ def check_responses(written: Json) -> None:
                 waiting.append((f"{kind}_output", item["call_id"]))
             case "function_call_output" | "custom_tool_call_output" as kind:
                 assert (kind, item["call_id"]) == waiting.pop(0)
-            case "message" if item["role"] != "assistant":
-                assert not waiting
+            case "message":
+                assert not waiting or item["role"] == "assistant"
                 assert isinstance(item["content"], str) or item["content"]
             case _:
                 pass
     assert not waiting
+    for item, after in pairwise([*written["input"], {}]):
+        if item["type"] == "reasoning":
+            assert after.get("type") in ("reasoning", "message", "function_call", "custom_tool_call")
+            assert after.get("role") in (None, "assistant")
 
 
 def check_anthropic(written: Json) -> None:
