@@ -4,6 +4,7 @@ from typing import Any
 
 import anthropic as anthropic_sdk
 import pytest
+from msgspec.structs import replace
 from openai.types.chat import (
     ChatCompletion,
     ChatCompletionMessage,
@@ -24,6 +25,7 @@ from sightline import wire
 from sightline.errors import BadInput
 from sightline.values.items import Call, Message, Opaque, Result, Role, Text, ToolDefinition, Usage
 from sightline.wire import anthropic, openai_chat, openai_responses
+from sightline.wire.payload import PrefixList
 
 CHAT = {
     "id": "c",
@@ -224,6 +226,25 @@ def test_equal_and_illegal_ids_are_rewritten_call_and_result_together() -> None:
     messages = write(anthropic, payload(body))["messages"][1:]
     assert [message["content"][0]["id"] for message in messages[::2]] == expected
     assert [message["content"][0]["tool_use_id"] for message in messages[1::2]] == expected
+
+
+def test_names_that_a_model_made_up_become_legal() -> None:
+    """Call and result get the same name that every API takes; legal names, and those of the own tools, stay."""
+    names = ["functions.look<|channel|>json", "", "a" * 70, "看", "read-file_2", "mcp.look"]
+    expected = ["functions_look__channel__json", "unknown", "a" * 64, "_", "read-file_2", "mcp.look"]
+    calls = Message(Role.ASSISTANT, tuple(Call(f"c{at}", name, {}) for at, name in enumerate(names)))
+    results = [Message(Role.TOOL, (Result(f"c{at}", (), name=name),)) for at, name in enumerate(names)]
+    own = (ToolDefinition("look"), ToolDefinition("mcp.look"))
+    for listed in (list, PrefixList):  # written in one go, and with what was kept of an earlier payload
+        made = replace(payload([], tools=own), body=listed([calls, *results]))
+        chat = write(openai_chat, made)["messages"]
+        assert [call["function"]["name"] for call in chat[0]["tool_calls"]] == expected
+        assert [message.get("name", "unknown") for message in chat[1:]] == expected
+        assert [item["name"] for item in write(openai_responses, made)["input"][:6]] == expected
+        assert [block["name"] for block in write(anthropic, made)["messages"][1]["content"]] == expected
+        without = write(openai_chat, replace(made, tools=()))["messages"]
+        assert without[0]["tool_calls"][-1]["function"]["name"] == "mcp_look"
+        assert write(openai_chat, made)["messages"] == chat
 
 
 def test_chat_ids_may_be_any_short_text() -> None:
