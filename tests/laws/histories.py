@@ -89,7 +89,7 @@ large_texts = st.builds(
 )
 contents = st.one_of(small_texts, small_texts, large_texts, st.sampled_from(BROKEN))
 call_ids = st.sampled_from(["c1", "c1", "c2", "c3", "", "call id/with?odd", "é🚢", "x" * 90, "c1_2", "\n"])
-tool_names = st.sampled_from(["bash", "read_file", "search", "expand", "recall", "no name"])
+tool_names = st.sampled_from(["bash", "read_file", "search", "expand", "recall", "no name", ""])
 arguments = st.one_of(
     st.fixed_dictionaries({}, optional={"path": st.sampled_from(["a.py", "b.py"]), "command": small_texts}),
     st.fixed_dictionaries({"content": large_texts}),

@@ -4,14 +4,28 @@ from typing import Any
 
 import anthropic as anthropic_sdk
 import pytest
-from openai.types.chat import ChatCompletion, ChatCompletionMessage
-from openai.types.responses import Response
-from wire_payloads import FORMATS, payload, write
+from msgspec.structs import replace
+from openai.types.chat import (
+    ChatCompletion,
+    ChatCompletionMessage,
+    ParsedChatCompletionMessage,
+    ParsedFunction,
+    ParsedFunctionToolCall,
+)
+from openai.types.responses import (
+    ParsedResponse,
+    ParsedResponseFunctionToolCall,
+    ParsedResponseOutputMessage,
+    ParsedResponseOutputText,
+    Response,
+)
+from wire_payloads import FORMATS, as_payload, payload, write
 
 from sightline import wire
 from sightline.errors import BadInput
 from sightline.values.items import Call, Message, Opaque, Result, Role, Text, ToolDefinition, Usage
 from sightline.wire import anthropic, openai_chat, openai_responses
+from sightline.wire.payload import PrefixList
 
 CHAT = {
     "id": "c",
@@ -87,6 +101,32 @@ def test_sdk_objects_are_messages() -> None:
     assert wire.read_messages([chat]) == [Message(Role.ASSISTANT, (Text("hi"),))]
     assert wire.read_messages([{"role": "assistant", "content": blocks}]) == [Message(Role.ASSISTANT, (Text("hi"),))]
     assert wire.read_messages(items)[0].parts[1:] == (Text("hi"),)
+
+
+def test_what_the_sdk_parsed_is_not_sent_back() -> None:
+    """The texts and arguments of `parse` are sent, not the values that the SDK made of them, as with the SDK alone."""
+    parsed: Any = {"x": 3}
+    function = ParsedFunction(name="look", arguments='{"x":3}', parsed_arguments=parsed)
+    chat = ParsedChatCompletionMessage[Any](
+        role="assistant",
+        content='{"x":3}',
+        parsed=parsed,
+        tool_calls=[ParsedFunctionToolCall(id="a", type="function", function=function)],
+    )
+    text = ParsedResponseOutputText[Any](type="output_text", text='{"x":3}', annotations=[], parsed=parsed)
+    said = ParsedResponseOutputMessage[Any](
+        type="message", id="msg_1", role="assistant", status="completed", content=[text]
+    )
+    call = ParsedResponseFunctionToolCall(
+        type="function_call", id="fc_1", call_id="b", name="look", arguments='{"x":3}', parsed_arguments=parsed
+    )
+    reply = ParsedResponse[Any].construct(**{**RESPONSE, "output": [said, call]})
+    for read in (wire.read_messages([chat]), wire.read_messages([said, call]), [wire.read_reply(reply)]):
+        answers = [Message(Role.TOOL, (Result(part.id, ()),)) for part in read[0].parts if isinstance(part, Call)]
+        for module in FORMATS:
+            written = str(write(module, as_payload([*read, *answers])))
+            assert "parsed" not in written
+            assert written.count("'look'") == 1
 
 
 @pytest.mark.parametrize(
@@ -186,6 +226,25 @@ def test_equal_and_illegal_ids_are_rewritten_call_and_result_together() -> None:
     messages = write(anthropic, payload(body))["messages"][1:]
     assert [message["content"][0]["id"] for message in messages[::2]] == expected
     assert [message["content"][0]["tool_use_id"] for message in messages[1::2]] == expected
+
+
+def test_names_that_a_model_made_up_become_legal() -> None:
+    """Call and result get the same name that every API takes; legal names, and those of the own tools, stay."""
+    names = ["functions.look<|channel|>json", "", "a" * 70, "看", "read-file_2", "mcp.look"]
+    expected = ["functions_look__channel__json", "unknown", "a" * 64, "_", "read-file_2", "mcp.look"]
+    calls = Message(Role.ASSISTANT, tuple(Call(f"c{at}", name, {}) for at, name in enumerate(names)))
+    results = [Message(Role.TOOL, (Result(f"c{at}", (), name=name),)) for at, name in enumerate(names)]
+    own = (ToolDefinition("look"), ToolDefinition("mcp.look"))
+    for listed in (list, PrefixList):  # written in one go, and with what was kept of an earlier payload
+        made = replace(payload([], tools=own), body=listed([calls, *results]))
+        chat = write(openai_chat, made)["messages"]
+        assert [call["function"]["name"] for call in chat[0]["tool_calls"]] == expected
+        assert [message.get("name", "unknown") for message in chat[1:]] == expected
+        assert [item["name"] for item in write(openai_responses, made)["input"][:6]] == expected
+        assert [block["name"] for block in write(anthropic, made)["messages"][1]["content"]] == expected
+        without = write(openai_chat, replace(made, tools=()))["messages"]
+        assert without[0]["tool_calls"][-1]["function"]["name"] == "mcp_look"
+        assert write(openai_chat, made)["messages"] == chat
 
 
 def test_chat_ids_may_be_any_short_text() -> None:

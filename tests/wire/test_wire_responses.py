@@ -97,6 +97,18 @@ def test_ids_go_with_the_opaque_parts() -> None:
     ]
 
 
+def test_reasoning_alone_and_empty_messages_are_not_sent() -> None:
+    """What the API refuses on its own is left out; what is said or called after it keeps all of its reasoning."""
+    asked, nothing = {"type": "message", "role": "user", "content": "x"}, spoken("msg_1")
+    empty, silent = ({"type": "message", "role": "assistant", "content": said} for said in ("[empty]", ""))
+    assert rewritten(REASONING, asked) == [empty, asked]
+    assert rewritten(spoken("msg_2", ""), asked) == rewritten(nothing, asked) == [silent, asked]
+    assert rewritten(REASONING, nothing, asked) == [empty, asked]
+    assert rewritten(spoken("msg_2", "hi"), REASONING, asked) == [spoken("msg_2", "hi"), asked]
+    kept = [REASONING, REASONING, spoken("msg_2", "hi"), REASONING, called("a", id="fc_1"), output("a", "1")]
+    assert rewritten(*kept[:3], nothing, *kept[3:]) == kept
+
+
 def test_a_run_ends_at_an_output() -> None:
     """Parallel calls are one message; a call after an output is the next one."""
     read = openai_responses.read(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from types import ModuleType
 from typing import Any, cast
 
@@ -100,6 +101,9 @@ def _exhaust(value: object) -> None:
 # ------------------------------------------------------------------ what the APIs demand beyond their types
 
 
+LEGAL = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # ids of calls and names of tools
+
+
 def check_chat(written: Json) -> None:
     """Every call answered directly behind its message, in order; ids unique and short; no empty list."""
     waiting: list[str] = []
@@ -114,6 +118,7 @@ def check_chat(written: Json) -> None:
         assert isinstance(message["content"], str) or message["content"] or _says_more(message)
         for call in message.get("tool_calls", ()):
             assert 1 <= len(call["id"]) <= 40
+            assert LEGAL.fullmatch(call["function"]["name"])
             assert call["id"] not in seen
             seen.add(call["id"])
             waiting.append(call["id"])
@@ -125,24 +130,31 @@ def _says_more(message: Json) -> bool:
 
 
 def check_responses(written: Json) -> None:
-    """Every call has one output behind it before the next message; ids are unique and legal; no empty list."""
+    """Every call has one output behind it before the next message; ids are unique and legal; no empty list; reasoning
+    is never the end of what the assistant says.
+    """
     waiting: list[tuple[str, str]] = []
     seen: set[str] = set()
     for item in written["input"]:
         match item["type"]:
             case "function_call" | "custom_tool_call" as kind:
-                assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", item["call_id"])
+                assert LEGAL.fullmatch(item["call_id"])
+                assert LEGAL.fullmatch(item["name"])
                 assert item["call_id"] not in seen
                 seen.add(item["call_id"])
                 waiting.append((f"{kind}_output", item["call_id"]))
             case "function_call_output" | "custom_tool_call_output" as kind:
                 assert (kind, item["call_id"]) == waiting.pop(0)
-            case "message" if item["role"] != "assistant":
-                assert not waiting
+            case "message":
+                assert not waiting or item["role"] == "assistant"
                 assert isinstance(item["content"], str) or item["content"]
             case _:
                 pass
     assert not waiting
+    for item, after in pairwise([*written["input"], {}]):
+        if item["type"] == "reasoning":
+            assert after.get("type") in ("reasoning", "message", "function_call", "custom_tool_call")
+            assert after.get("role") in (None, "assistant")
 
 
 def check_anthropic(written: Json) -> None:
@@ -159,7 +171,7 @@ def check_anthropic(written: Json) -> None:
         assert all(block["type"] == "tool_result" for block in message["content"][: len(answers)])
         waiting = [block["id"] for block in message["content"] if block["type"] == "tool_use"]
         for call_id in waiting:
-            assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", call_id)
+            assert LEGAL.fullmatch(call_id)
             assert call_id not in seen
             seen.add(call_id)
         for block in message["content"]:
@@ -172,6 +184,7 @@ def _check_block(block: Json) -> None:
         assert block["text"].strip()
     if block["type"] == "tool_use":
         assert isinstance(block["input"], dict)
+        assert LEGAL.fullmatch(block["name"])
     if block["type"] in ("thinking", "redacted_thinking"):
         assert "cache_control" not in block
     for inner in block.get("content", ()) if block["type"] == "tool_result" else ():
@@ -220,9 +233,10 @@ VALUES = st.recursive(
     max_leaves=4,
 )
 ids = st.one_of(st.sampled_from(["call_1", "call_2", "", "ü b", "x" * 70]), st.text("ab_é", max_size=3))
+names = st.sampled_from(["look", "look", "functions.look<|channel|>json", "", "x" * 70, "看"])
 calls = st.one_of(
-    st.builds(Call, ids, st.just("look"), st.dictionaries(TEXT, VALUES, max_size=2)),
-    st.builds(Call, ids, st.just("look"), raw=st.sampled_from(["", "{broken", "null", "[1]"])),
+    st.builds(Call, ids, names, st.dictionaries(TEXT, VALUES, max_size=2)),
+    st.builds(Call, ids, names, raw=st.sampled_from(["", "{broken", "null", "[1]"])),
 )
 shown = st.lists(st.one_of(texts, texts, blobs, images, files), max_size=3).map(tuple)
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sightline.values.items import Message, Result, Role, Text, ToolDefinition
-from sightline.wire.call_ids import pair, result_of
+from sightline.wire.call_ids import odd_names, pair, result_of
 from sightline.wire.payload import Payload
 from sightline.wire.wire import Json, Wire
 from sightline.wire.writer import chosen_breakpoints, first_role
@@ -24,7 +24,8 @@ def request_in_one_go(payload: Payload, wire: Wire) -> Json:
     head = wire.write_head(
         payload.system, payload.tools, first=first_role(payload), cached=0 in places, output=payload.output
     )
-    body = wire.write_messages([*pair(payload.body, wire.IDS), *payload.tail], [place for place in places if place])
+    paired = pair(payload.body, wire.IDS, odd_names(payload.tools))
+    body = wire.write_messages([*paired, *payload.tail], [place for place in places if place])
     return {**head.arguments, wire.LIST: [*head.messages, *body]}
 
 

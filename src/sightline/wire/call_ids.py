@@ -1,4 +1,4 @@
-"""Pairs of calls and results: ids that the provider accepts, and results directly after their calls, in call order.
+"""Pairs of calls and results: ids and names that the provider accepts, results directly after their calls, in order.
 
 What is made of a message depends only on the messages before it, so adding messages never changes earlier ones.
 """
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from sightline.values.items import Call, Message, Part, Result, Role, Text
+from sightline.values.items import Call, Message, Part, Result, Role, Text, ToolDefinition
 from sightline.values.pattern import pattern
 
 
@@ -24,19 +24,33 @@ STRICT = IdRule(pattern(r"[a-zA-Z0-9_-]{1,64}"), 64)  # Anthropic and Responses 
 SHORT = IdRule(pattern(r"(?s).{1,40}"), 40)  # chat completions limit only the length
 
 _ILLEGAL = pattern(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 64  # of a tool; some models accept 128
+
+
+def odd_names(tools: Iterable[ToolDefinition]) -> frozenset[str]:
+    """The names of tools that not every provider accepts. Calls keep them: whoever takes the tool takes its calls."""
+    return frozenset(tool.name for tool in tools if _legal_name(tool.name) != tool.name)
+
+
+def _legal_name(name: str) -> str:
+    """The name of a tool as every provider accepts it. A model may call what is no tool, such as `functions.look`."""
+    return _ILLEGAL.sub("_", name)[:_LONGEST_NAME] or "unknown"
 
 
 class WireIds:
-    """Gives every call of a payload a legal and unique id, and every result the id of its call."""
+    """Gives every call of a payload a legal and unique id and a legal name, and every result those of its call.
 
-    def __init__(self, rule: IdRule) -> None:
-        self._rule = rule
+    `odd`: names of the payload's own tools that are no legal ones, but are written as they are.
+    """
+
+    def __init__(self, rule: IdRule, odd: frozenset[str] = frozenset()) -> None:
+        self._rule, self._odd = rule, odd
         self._used: set[str] = set()
         self._copies: dict[str, int] = {}  # how often a stem was rewritten, so that many equal ids stay cheap
         self._waiting: dict[str, list[list[str]]] = {}  # id → per assistant message, the wire ids still unanswered
 
     def fit(self, message: Message) -> Message:
-        """The message with legal ids: the message itself if they are. Messages must be given in order.
+        """The message with legal ids and names: the message itself if they are. Messages must be given in order.
 
         A result that answers no call becomes a labelled user message, because every provider would refuse it.
         """
@@ -54,10 +68,10 @@ class WireIds:
         same = True
         for part in message.parts:
             if isinstance(part, Call):
-                wire_id = self._unique(part.id)
+                wire_id, name = self._unique(part.id), self._name(part.name)
                 fresh.setdefault(part.id, []).append(wire_id)
-                if wire_id != part.id:
-                    part, same = replace(part, id=wire_id), False  # noqa: PLW2901
+                if wire_id != part.id or name != part.name:
+                    part, same = replace(part, id=wire_id, name=name), False  # noqa: PLW2901
             parts.append(part)
         for call_id, wire_ids in fresh.items():
             self._waiting.setdefault(call_id, []).append(wire_ids)
@@ -68,7 +82,13 @@ class WireIds:
         if (wire_id := self._answer(result.id)) is None:
             label = Text(f"[result of {result.id or 'an unknown call'}]")
             return Message(Role.USER, (label, *result.parts), id=message.id)
-        return message if wire_id == result.id else replace(message, parts=(replace(result, id=wire_id),))
+        name = result.name and self._name(result.name)
+        if wire_id == result.id and name == result.name:
+            return message
+        return replace(message, parts=(replace(result, id=wire_id, name=name),))
+
+    def _name(self, name: str) -> str:
+        return name if name in self._odd else _legal_name(name)
 
     def _answer(self, call_id: str) -> str | None:
         """The wire id of the pending call of this id: the first in the newest message that has any; or None."""
@@ -122,9 +142,9 @@ def in_order(messages: Iterable[Message]) -> Iterator[Message]:
     yield from in_call_order(run)
 
 
-def pair(messages: Iterable[Message], rule: IdRule) -> Iterator[Message]:
-    """The same messages with legal ids, and with the results after an assistant message in the order of its calls."""
-    return in_order(map(WireIds(rule).fit, messages))
+def pair(messages: Iterable[Message], rule: IdRule, odd: frozenset[str] = frozenset()) -> Iterator[Message]:
+    """The same messages as `WireIds` makes them, with the results after an assistant message in order of its calls."""
+    return in_order(map(WireIds(rule, odd).fit, messages))
 
 
 def result_of(message: Message) -> Result:

@@ -86,7 +86,7 @@ def plain(value: Any, where: str) -> Any:
         return _plain_dict(value, where)
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
-        return plain(_dump_object(dump), where)
+        return plain(_dump_object(dump, value), where)
     if isinstance(value, Iterable) and not hasattr(value, "read"):
         return _plain_list(value, where)
     raise bad_input(where, describe(value), "JSON values, SDK objects, and base64 text for what is in a file")
@@ -100,12 +100,28 @@ def _plain_list(values: Iterable[object], where: str) -> list[Any]:
     return [inner if type(inner) in _ATOMS else plain(inner, where) for inner in values]
 
 
-def _dump_object(dump: Callable[..., object]) -> object:
+def _dump_object(dump: Callable[..., object], value: object) -> object:
     # Only fields that were set: the SDKs send their objects back this way, and explicit nulls survive.
     try:
-        return dump(mode="json", exclude_unset=True, by_alias=True, warnings=False)
+        return dump(mode="json", exclude_unset=True, by_alias=True, warnings=False, exclude=_not_sent(value))
     except TypeError:  # some other method of that name
         return dump()
+
+
+def _not_sent(value: object) -> Any:
+    """What the classes of an SDK object say is only for the program, such as what `parse` made of a text; or None.
+
+    They say it each for itself, but pydantic heeds it only as an argument for the outermost object.
+    """
+    if isinstance(value, list):
+        inner: Iterable[tuple[Any, object]] = enumerate(value)
+    elif hasattr(value, "model_dump") and not isinstance(value, type):
+        inner = getattr(value, "__dict__", {}).items()
+    else:
+        return None
+    found = {key: names for key, each in inner if (names := _not_sent(each))}
+    own = getattr(value, "__api_exclude__", ())
+    return found | (own if isinstance(own, dict) else dict.fromkeys(own or (), True)) or None
 
 
 def copy_json(value: Any) -> Any:

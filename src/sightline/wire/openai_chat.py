@@ -2,7 +2,7 @@
 
 Read: the developer role is SYSTEM. The legacy function_call and role "function" have no ids, so they get the name of
 the function as their id, and they are written as tool calls. Further fields of an assistant message (name, refusal,
-audio, annotations, reasoning) are kept and sent back.
+audio, annotations, reasoning) are kept and sent back, but not what the SDK's `parse` made of a text or of arguments.
 Written: content is a string if it is one plain text or nothing, otherwise a list of blocks. The arguments of a call are
 the JSON text of an object, as the model wrote it. Servers refuse any other text, such as one that was cut off, so that
 is put in an object. A result has no error flag here: one with an error word begins with "[error] ", which is never
@@ -135,7 +135,7 @@ def _read_assistant(message: Json, where: str) -> tuple[Part, ...]:
     content = message.get("content")
     parts = common.parts_of([] if content is None else content, _read_block, where)
     calls = [part for call in _calls(message, where) for part in _read_call(call, where)]
-    fields = common.other_fields(message, "role", "content", "tool_calls", "function_call")
+    fields = common.other_fields(message, "role", "content", "tool_calls", "function_call", "parsed")
     return (*common.fields_part(NAME, "+message", fields), *parts, *calls)
 
 
@@ -157,7 +157,8 @@ def _read_call(call: Any, where: str) -> tuple[Part, ...]:
     match call:
         case {"id": str(call_id), "function": {"name": str(name), "arguments": str() | dict() as arguments} as inner}:
             fields = common.other_fields(call, "id", "type", "function")
-            fields |= {"function": others} if (others := common.other_fields(dict(inner), "name", "arguments")) else {}
+            others = common.other_fields(dict(inner), "name", "arguments", "parsed_arguments")
+            fields |= {"function": others} if others else {}
             return common.with_fields(common.call_from(call_id, name, arguments), NAME, fields)
         case {"id": str(call_id), "type": "custom", "custom": {"name": str(name), "input": str(text)}}:
             fields = common.other_fields(call, "id", "custom")

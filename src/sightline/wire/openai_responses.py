@@ -6,6 +6,7 @@ of one message, and both are shown or neither.
 Written: the same items in the same order, with their ids as long as the opaque parts are there. Without them every text
 is an assistant message of its own with plain content, because that is the only form without an id in the SDK's types.
 The content of other messages is a string if it is one plain text or nothing, otherwise a list of blocks.
+Reasoning that nothing of its reply follows, and messages without content, are left out, because the API refuses them.
 Assistant messages never grow, so that is stable too. System messages are input items, not `instructions`: that is one
 string, so a second system message would change the first. Failed results are marked as in chat completions.
 """
@@ -186,9 +187,8 @@ def _read_output(item: Any, where: str) -> tuple[Part, ...]:
             fields = common.other_fields(item, "call_id", "name", "input")
             return common.with_fields(openai_common.free_form_call(call_id, name, text), NAME, fields)
         case {"type": "function_call" | "custom_tool_call" as kind}:
-            raise common.bad_input(
-                where, common.describe(item), f"a {kind} with call_id, name and its arguments, as text"
-            )
+            wanted = f"a {kind} with call_id, name and its arguments, as text"
+            raise common.bad_input(where, common.describe(item), wanted)
         case dict():
             return common.opaque(NAME, item, str(item.get("type") or "item_reference"))
         case _:
@@ -203,11 +203,8 @@ def _read_block(block: Json) -> tuple[Part, ...]:
             return _read_image(block)
         case {"type": "input_file"}:
             file = openai_common.read_file(block, block.get("file_url") or "", block.get("detail"))
-            return common.with_fields(
-                file,
-                NAME,
-                common.other_fields(block, "type", "file_data", "file_url", "file_id", "filename", "detail"),
-            )
+            known = ("type", "file_data", "file_url", "file_id", "filename", "detail")
+            return common.with_fields(file, NAME, common.other_fields(block, *known))
         case _:
             return common.opaque(NAME, block, CONTENT + block["type"])
 
@@ -301,7 +298,7 @@ def _assistant_items(parts: tuple[Part, ...]) -> list[Json]:
     content: list[Json] = []
     for part, rest in common.visible_parts(parts, NAME):
         if fields is not None and not _is_content(part):
-            items.append(_assistant_message(fields, content))
+            items += [_assistant_message(fields, content)] if content else []
             fields = None
         if isinstance(part, Opaque) and part.kind == "+message":
             fields, content = common.copy_json(part.raw), []
@@ -313,7 +310,10 @@ def _assistant_items(parts: tuple[Part, ...]) -> list[Json]:
             content += _output_block(part, rest)
         else:
             items += (_assistant_message({}, [block]) for block in _output_block(part, rest))
-    return items if fields is None else [*items, _assistant_message(fields, content)]
+    items += [_assistant_message(fields, content)] if fields is not None and content else []
+    while items and items[-1].get("type") == "reasoning":
+        items.pop()
+    return items
 
 
 def _is_content(part: Part) -> bool:

@@ -85,7 +85,7 @@ class Wire(Protocol):
         """
 
     def write_messages(self, messages: Sequence[Message], breakpoints: Collection[int] = (), /) -> list[Json]:
-        """Write messages with legal ids, the results directly after their calls and in their order.
+        """Write messages with legal ids and names, the results directly after their calls and in their order.
 
         A cache breakpoint stands after the first n of them for each n of `breakpoints`. A long list is written in runs,
         each once, so what is written of a run may not depend on other runs: an assistant message with its results, or

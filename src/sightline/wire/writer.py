@@ -13,7 +13,7 @@ import msgspec
 
 from sightline.errors import BadInput
 from sightline.values.items import Message, Role
-from sightline.wire.call_ids import WireIds, begins_run, in_call_order
+from sightline.wire.call_ids import WireIds, begins_run, in_call_order, odd_names
 from sightline.wire.payload import Payload, PrefixList
 from sightline.wire.wire import Json, Wire
 
@@ -54,9 +54,13 @@ def encode_messages(payload: Payload, wire: Wire, breakpoints: int | None = None
 
 
 def _draft_of(payload: Payload, wire: Wire) -> "Draft":
-    draft = Draft(wire)
+    odd = odd_names(payload.tools)
+    draft = Draft(wire, odd)
     if isinstance(payload.body, PrefixList):
-        draft = payload.body.derived.setdefault(id(wire), draft)  # a draft holds its wire, so the id stays its own
+        kept: Draft = payload.body.derived.setdefault(id(wire), draft)  # it holds its wire, so the id stays its own
+        if kept.odd == odd:
+            return kept
+        payload.body.derived[id(wire)] = draft  # the tools are others, so that the prefix is another anyway
     return draft
 
 
@@ -91,8 +95,10 @@ class EncodedHead(NamedTuple):
 class Draft:
     """What one wire has written of a list of messages that only grows. It serves every beginning of that list."""
 
-    def __init__(self, wire: Wire, pieces: Sequence[bytes] = (), shared: int = 0) -> None:
-        self._wire, self._ids = wire, WireIds(wire.IDS)
+    def __init__(
+        self, wire: Wire, odd: frozenset[str] = frozenset(), pieces: Sequence[bytes] = (), shared: int = 0
+    ) -> None:
+        self._wire, self.odd, self._ids = wire, odd, WireIds(wire.IDS, odd)
         self._messages: list[Message] = []  # those of the list, with legal ids
         self._starts: list[int] = []  # where each run begins
         self._pieces = list(pieces)  # the first runs as JSON, each with all its messages so far
@@ -104,7 +110,7 @@ class Draft:
         """A draft of another list that has the first `length` messages in common with this one."""
         with self._lock:
             shared = min(length, len(self._messages))
-            draft = Draft(self._wire, self._pieces[: self._whole_runs(shared)], shared)
+            draft = Draft(self._wire, self.odd, self._pieces[: self._whole_runs(shared)], shared)
             draft._head = self._head
             return draft
 
