@@ -50,8 +50,8 @@ def new() -> Session:
     return Session(MemoryStore("lists"))
 
 
-def _call(call_id: str) -> dict[str, Any]:
-    calls = [{"id": call_id, "type": "function", "function": FUNCTION}]
+def _call(*call_ids: str) -> dict[str, Any]:
+    calls = [{"id": each, "type": "function", "function": FUNCTION} for each in call_ids]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
@@ -127,6 +127,56 @@ def test_a_call_of_a_reply_is_not_given_up_on() -> None:
     session.add(Message(Role.ASSISTANT, (Call("c", "measure", {}),)))
     with pytest.raises(OpenCalls):
         session.compose(ROOM)
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        [[USER, _call("a", "a")]],
+        [[USER, _call("a"), _call("a")]],
+        [[USER, _call("a")], [_call("a")]],
+        [[USER, _call("a", "b", "a")], [{"role": "tool", "tool_call_id": "a", "content": "five metres"}]],
+    ],
+    ids=["in one message", "in two messages", "in two lists", "one answered"],
+)
+def test_calls_of_one_id_are_all_given_up_on(lists: list[list[dict[str, Any]]]) -> None:
+    """A list may have an id more than once; the next compose gives up on every call that waits."""
+    session = new()
+    for messages in lists:
+        session.extend(messages)
+    waiting = len(session.open_calls)
+    assert waiting == 2
+    session.compose(ROOM)
+    assert session.open_calls == []
+    assert results(session).count("[interrupted: no result]") == waiting
+
+
+def test_a_session_on_the_same_branch_gives_up_on_what_another_imported() -> None:
+    """Whichever composes next, also one that was made of the other; a result that comes before counts."""
+    session = new()
+    [asked] = session.extend([USER])
+    fork = session.fork(asked, name="side")
+    for one in (session, fork):
+        one.extend([_call("a", "b")])
+    for one, branch in ((fork, ""), (session, "side")):
+        with one.on_branch(branch) as beside:
+            assert [call.id for call in beside.open_calls] == ["a", "b"]
+            beside.tool_result("a", "five metres")
+            beside.compose(ROOM)
+            assert results(beside) == ["five metres", "[interrupted: no result]"]
+
+
+def test_a_branch_that_is_looked_at_leaves_calls_open() -> None:
+    """Only who composes gives up: until then the next list may have the results."""
+    session = new()
+    [asked] = session.extend([USER])
+    fork = session.fork(asked, name="side")
+    session.extend(CHAT[1:2])
+    with session.on_branch("side") as beside:
+        beside.compose(ROOM)
+    fork.compose(ROOM)
+    session.extend(CHAT[2:4])
+    assert results(session) == ["five metres", "six metres"]
 
 
 def test_a_list_is_not_copied_time_and_again(tmp_path: Path) -> None:

@@ -65,12 +65,29 @@ def registered() -> Iterator[None]:
     del registry.REGISTERED["gemini"]
 
 
+DETAILS = {"cached_tokens": 7}
+CACHED: dict[str, Json] = {
+    "openai": CHAT | {"usage": {"prompt_tokens": 9, "completion_tokens": 40, "prompt_tokens_details": DETAILS}},
+    "responses": RESPONSE | {"usage": {"input_tokens": 9, "output_tokens": 40, "input_tokens_details": DETAILS}},
+    "anthropic": MESSAGE
+    | {
+        "usage": {
+            "input_tokens": 2,
+            "cache_creation_input_tokens": 3,
+            "cache_read_input_tokens": 7,
+            "output_tokens": 40,
+        }
+    },
+    "gemini": REPLY,
+}
+
+
 @pytest.mark.parametrize(
     ("module", "reply"), [(openai_chat, CHAT), (openai_responses, RESPONSE), (anthropic, MESSAGE), (gemini, REPLY)]
 )
 def test_our_wires_and_the_example_pass(module: Any, reply: Json) -> None:
     """Every guarantee holds, registered or not."""
-    check_wire(module, replies=[reply])
+    check_wire(module, replies=[reply, CACHED[module.NAME]])
 
 
 # ------------------------------------------------------------------ the registry

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from test_wire_detection import CHAT
 
 from sightline.testing import check_wire
-from sightline.values.items import Call, Message, Opaque, Role, Text
+from sightline.values.items import Call, Message, Opaque, Role, Text, Usage
 from sightline.wire import anthropic, common, openai_chat
 from sightline.wire.call_ids import result_of
 from sightline.wire.wire import Head
@@ -109,6 +109,11 @@ REPLY_WITH_CALL: Json = {
         }
     ],
 }
+COUNTED_REPLY: Json = CHAT | {
+    "usage": {
+        "prompt_tokens": 20, "completion_tokens": 3, "total_tokens": 23, "prompt_tokens_details": {"cached_tokens": 2},
+    }
+}  # fmt: skip
 CUT_REPLY: Json = CHAT | {"choices": [{"message": {"role": "assistant", "content": "hi"}, "finish_reason": "length"}]}
 
 
@@ -158,10 +163,35 @@ def but(module: Any, *names: str) -> SimpleNamespace:
     return SimpleNamespace(**{name: value for name, value in vars(module).items() if name not in names})
 
 
+def named_by_id(messages: list[Message]) -> list[Message]:
+    """Every result with the id of its call in the place of the function's name."""
+    return [
+        replace(each, parts=(replace(result_of(each), name=result_of(each).id),)) if each.role is Role.TOOL else each
+        for each in messages
+    ]
+
+
+def without_fields(messages: list[Message]) -> list[Message]:
+    """Calls without what only their provider knows of them."""
+    return [
+        replace(each, parts=tuple(part for part in each.parts if getattr(part, "kind", "") != "+call"))
+        for each in messages
+    ]
+
+
 LOST: dict[str, tuple[Any, str]] = {
     "no system prompt": (head_changed(openai_chat, system=lambda _: ()), "write_head drops '  rule 1"),
     "only the first system prompt": (head_changed(openai_chat, system=lambda each: each[:1]), "drops 'rule 2 '"),
-    "no token limit": (head_changed(openai_chat, output=lambda _: 0), "output=4321 writes it 0 times"),
+    "no token limit": (head_changed(openai_chat, output=lambda _: 0), "output=64321 writes it 0 times"),
+    "a lower token limit": (
+        head_changed(openai_chat, output=lambda limit: min(limit, 8_192)),
+        "output=64321 writes it 0 times",
+    ),
+    "results named by their ids": (with_defect(named_by_id), "a result of 'look' is written as one of 'call'"),
+    "no further fields of calls": (with_defect(without_fields), "are further fields of a call"),
+    "swapped counts": (reply_changed(usage=Usage(3, 20, 2)), "gives 3 input tokens, but 'prompt_tokens' is 20"),
+    "no output counted": (reply_changed(usage=Usage(20, 0, 2)), "gives 0 output tokens, but 'completion_tokens' is 3"),
+    "no cached tokens": (reply_changed(usage=Usage(20, 3)), "drops the cached tokens: {'cached_tokens': 2}"),
     "no windows": (with_defect(without_windows), "Windows are written after everything"),
     "no breakpoints": (marked(lambda *_: ()), r"breakpoints \[1\] of 6 messages change 0"),
     "a breakpoint everywhere": (marked(lambda length, _: range(1, length + 1)), r"breakpoints \[1\] of 6 messages"),
@@ -170,7 +200,7 @@ LOST: dict[str, tuple[Any, str]] = {
     "stripped texts": (texts_changed(str.strip), "is missing, changed or not in its place"),
     "texts cut": (texts_changed(lambda text: text[:5_000]), "long texts: .* missing, changed"),
     "no calls of a reply": (reply_changed(parts=(Text("hi"),)), "read_reply gives the calls .*, but there are .*look"),
-    "no usage": (reply_changed(usage=None), "drops the usage: {'prompt_tokens': 2"),
+    "no usage": (reply_changed(usage=None), "drops the usage: {'prompt_tokens': 20"),
     "no model": (reply_changed(model=""), "drops the model: .'m'"),
     "a normal end": (changed("why_ended", lambda _: ""), "why_ended says '', but 'length' is 'length'"),
     "recognises nothing": (changed("recognises", lambda _: False), "recognises says no to all of"),
@@ -191,7 +221,7 @@ def test_what_is_lost_is_found(name: str) -> None:
     """Each of these gives a session or a provider less than it was given; the message says which hook to change."""
     defective, said = LOST[name]
     with pytest.raises(AssertionError, match=said):
-        check_wire(defective, replies=[CHAT, REPLY_WITH_CALL, CUT_REPLY], histories=8)
+        check_wire(defective, replies=[COUNTED_REPLY, REPLY_WITH_CALL, CUT_REPLY], histories=8)
 
 
 def test_a_cut_off_reply_says_so_in_the_words_of_any_provider() -> None:

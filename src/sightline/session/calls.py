@@ -45,7 +45,9 @@ class Calls:
         """`refresh` reads what other writers have appended, after a Conflict."""
         self._journal, self._recall, self._host, self._refresh = journal, recall, host, refresh
         self.answered: list[Answered] = []  # the calls of the last reply that the session itself answered
-        self._imported: set[str] = set()  # ids of calls left open by a list: the next may have their results
+        # By branch, the ids of calls that a list left open: the next may have their results. The sessions beside this
+        # one have the same dict, so that one of them can give up on what another one imported.
+        self.imported: dict[str, set[str]] = {}
 
     # ------------------------------------------------------------------ replies
 
@@ -123,7 +125,8 @@ class Calls:
             at -= 1
         results = {part.id for message in messages for part in message.parts if isinstance(part, Result)}
         waiting = [call.id for call in self._journal.open_calls() if call.id not in results]
-        self._imported |= {*waiting, *(call.id for call in unanswered[at:])}
+        imported = self.imported.setdefault(self._journal.branch_name, set())
+        imported.update(waiting, (call.id for call in unanswered[at:]))
         says = any(not isinstance(part, Call) for message in spoken for part in message.parts)
         before = self._give_up_ids(waiting if says else ())
         given_up = [(made[call.id].pop(0), self.give_up([call])) for call in unanswered[:at]]
@@ -134,10 +137,12 @@ class Calls:
 
     def end_imported(self) -> None:
         """Give up on the calls that imported lists left open, whose results did not come."""
-        if self._imported:
-            if drafts := self._give_up_ids(sorted(self._imported)):
+        branch = self._journal.branch_name
+        if imported := self.imported.get(branch):
+            # Calls may share an id: each that waits is given up on, as by `interrupt`.
+            if drafts := self._give_up_ids(call.id for call in self._journal.open_calls() if call.id in imported):
                 self._journal.append(drafts)
-            self._imported.clear()
+            self.imported.pop(branch, None)
 
     # ------------------------------------------------------------------ calls that the session answers
 

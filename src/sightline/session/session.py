@@ -92,9 +92,8 @@ class Session:
             if isinstance(several, str):
                 raise BadInput(f"{name} are several, such as {name}=[{several!r}]")
         folders = resolve_folders(Path(project), folders)
-        self._options: dict[str, Any] = {
-            "windows": windows, "strategy": strategy, "clock": clock, "project": project, "folders": folders,
-        }  # fmt: skip
+        self._options: dict[str, Any] = {"windows": windows, "strategy": strategy, "clock": clock}
+        self._options |= {"project": project, "folders": folders}
         self._lock = threading.RLock()
         self._resumed = False  # an earlier run may have left calls without results
         self._inspects = False  # closing writes nothing
@@ -249,7 +248,9 @@ class Session:
         return session
 
     def _beside(self, journal: Journal) -> "Session":
-        return Session._over(journal, self._options["project"], self._options | {"apps": self.windows.apps.values()})
+        made = Session._over(journal, self._options["project"], self._options | {"apps": self.windows.apps.values()})
+        made._calls.imported = self._calls.imported
+        return made
 
     @locked
     def close(self) -> None:

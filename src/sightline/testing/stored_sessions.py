@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from sightline import samples, wire
+from sightline.errors import BadInput, StoreError
 from sightline.log.stores import Store, Stores
 from sightline.log.stores.memory import MemoryStores
 from sightline.plan.budget import Budget
@@ -57,6 +58,23 @@ def a_fork_has_a_handle_of_its_own(stores: Stores) -> None:
     for branch, last in (("", "right"), (name, "left")):
         with Session.resume("s", stores=stores, branch=branch, **_options()) as again:
             same([again.items.text(item.id) for item in again.items], ["one", last], f"the items of branch {branch!r}")
+
+
+def ids_in_capitals_are_other_ids(stores: Stores) -> None:
+    """Sessions whose ids differ only in capitals share nothing; or the second is refused, as by some file systems."""
+    with Session.new(stores=stores, session_id="notes", **_options()) as session:
+        session.user("of notes")
+    try:
+        with Session.new(stores=stores, session_id="Notes", **_options()) as other:
+            same(list(other.items), [], "the items of a new session 'Notes' beside 'notes'")
+            other.user("of Notes")
+    except BadInput:
+        return  # there is one of this id: nothing was mixed
+    except StoreError as error:
+        raise AssertionError(f"a session 'Notes' beside 'notes' raised {error!r}") from error
+    for name in ("notes", "Notes"):
+        with Session.resume(name, stores=stores, **_options()) as again:
+            same([again.items.text(item.id) for item in again.items], [f"of {name}"], f"the items of {name!r}")
 
 
 def every_payload_is_as_in_memory(stores: Stores) -> None:
@@ -176,5 +194,6 @@ class _StaleStore(_ChangedStore):
 SESSION_CHECKS: tuple[Callable[[Stores], None], ...] = (
     a_session_resumes_with_its_open_calls,
     a_fork_has_a_handle_of_its_own,
+    ids_in_capitals_are_other_ids,
     every_payload_is_as_in_memory,
 )

@@ -62,7 +62,11 @@ def _make_turn(random: Random, provider: str, numbers: Iterator[int]) -> list[Me
         Message(Role.TOOL, (Result(call.id, _result_parts(random, numbers), random.choice(["", "", "failed"])),))
         for call in calls
     ]
-    return [Message(Role.ASSISTANT, (*parts, *calls)), *results]
+    for call in calls:
+        parts.append(call)
+        if random.random() < 0.3:  # as the signature of a thought, without which the provider refuses the call
+            parts.append(Opaque(provider, "+call", {"signature": f"of call {next(numbers)}"}))
+    return [Message(Role.ASSISTANT, tuple(parts)), *results]
 
 
 def _text(numbers: Iterator[int]) -> Text:

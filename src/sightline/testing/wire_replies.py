@@ -1,11 +1,12 @@
 """Checks of wires: the replies that a wire reads, and that it leaves to others what is not its own."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sightline.testing.wire_histories import SECRET
 from sightline.testing.wire_requests import TOOLS, plain, read_back, walk, write, write_tools
-from sightline.values.items import Call, Message, Part, Result, Role, Text, ToolDefinition, plain_text
+from sightline.values.items import Call, Message, Part, Result, Role, Text, ToolDefinition, Usage, plain_text
 from sightline.wire import common, registry
 from sightline.wire.wire import Json, Wire
 
@@ -27,6 +28,7 @@ NO_REPLIES: tuple[Any, ...] = (
     None, "hi", [], {}, {"role": "assistant", "content": "hi"}, {"error": {"message": "overloaded"}},
 )  # fmt: skip
 NO_BLOCKS: tuple[Any, ...] = (None, 5, "text", [], {}, {"type": "order", "id": 5}, {"temperature": 20})
+_SAVED = re.compile(r"cache(?!.*(creat|writ|miss))", re.IGNORECASE)  # counts of tokens that were read from a cache
 EARLY = ("", "length", "refused")
 
 
@@ -103,9 +105,23 @@ def _check_whole(wire: Wire, reply: Json, read: Message) -> None:
         assert not isinstance(part, Text) or part.text in plain_text(read.parts), f"read_reply drops {part.text!r}"
     names = [value for key, value in reply.items() if key.lower().startswith("model") and isinstance(value, str)]
     assert read.model or not any(names), f"read_reply drops the model: {names}"
-    counts = {key: value for key, value in _fields(reply) if "token" in key.lower() and type(value) is int and value}
-    counted = read.usage is not None and (read.usage.input_tokens or read.usage.output_tokens)
-    assert counted or not counts, f"read_reply drops the usage: {counts}"
+    _check_usage(reply, read.usage or Usage(0, 0))
+
+
+def _check_usage(reply: Json, usage: Usage) -> None:
+    """The counts that a provider names as those of its input, its output and its cache are read as such."""
+    fields = [(key, value) for key, value in _fields(reply) if "token" in key.lower() and type(value) is int and value]
+    counts = dict(fields)
+    assert usage.input_tokens or usage.output_tokens or not counts, f"read_reply drops the usage: {counts}"
+    for name, found, begins in (
+        ("input", usage.input_tokens, ("input", "prompt")),
+        ("output", usage.output_tokens, ("output", "completion", "candidates")),
+    ):
+        named = [(key, value) for key, value in fields if key.lower().startswith(begins)]
+        for key, value in named[:1]:  # the outermost, because others count parts of it; a wire may add what was cached
+            assert found >= value, f"read_reply gives {found} {name} tokens, but {key!r} is {value}"
+    cached = {key: value for key, value in fields if _SAVED.search(key)}
+    assert usage.cached_tokens or not cached, f"read_reply drops the cached tokens: {cached}"
 
 
 def _parts_in(wire: Wire, reply: Json) -> Sequence[Part]:

@@ -33,10 +33,11 @@ __all__ = ["check_wire", "request_in_one_go"]
 def check_wire(wire: Wire, *, replies: Iterable[Json] = (), cut_off: Iterable[Json] = (), histories: int = 40) -> None:
     """Check a wire over as many histories, and over samples of its replies.
 
-    The system messages, texts and windows are all written, and come back as they were; calls and results stay pairs;
-    adding messages only adds; arguments stay as they are; cache breakpoints stand where they should; what only another
-    provider knows is left out; only what is of this format is recognised; and `payload.json` says what the wire writes
-    in one go, however payloads grow from each other.
+    The system messages, texts and windows are all written, and come back as they were; calls and results stay pairs,
+    with the function's name; adding messages only adds; arguments and further fields of calls stay as they are; the
+    token limit is written; cache breakpoints stand where they should; what only another provider knows is left out;
+    only what is of this format is recognised; and `payload.json` says what the wire writes in one go, however payloads
+    grow from each other.
     Every reply is recognised, read and sent back, with the calls, model and usage that are in it. Those that were
     `cut_off` at their token limit say so too.
 
@@ -113,11 +114,11 @@ def _check_breakpoints(wire: Wire) -> None:
 def _check_limit(wire: Wire) -> None:
     """The token limit of the reply is written, and nothing else depends on it."""
     none, some, other = (
-        plain(wire.write_head((), TOOLS, first=Role.USER, cached=False, output=output)) for output in (0, 4_321, 77)
+        plain(wire.write_head((), TOOLS, first=Role.USER, cached=False, output=output)) for output in (0, 64_321, 77)
     )
-    found = [each for each in walk(some) if each == 4_321]
-    assert len(found) == 1, f"write_head with output=4321 writes it {len(found)} times: {some}"
-    written = [msgspec.json.encode(each).replace(b"4321", b"77") for each in (some, other)]
+    found = [each for each in walk(some) if each == 64_321]
+    assert len(found) == 1, f"write_head with output=64321 writes it {len(found)} times: {some}"
+    written = [msgspec.json.encode(each).replace(b"64321", b"77") for each in (some, other)]
     assert written[0] == written[1], f"another limit changes more than the limit: {some}, {other}"
     assert none[0] == some[0], f"the limit changes the messages: {none[0]}, {some[0]}"
 
@@ -186,6 +187,15 @@ def _check_pairs(wire: Wire, history: History) -> None:
     assert not waiting, f"calls without a result: {waiting}"
 
 
+def _check_names(wire: Wire, history: History) -> None:
+    """A result names the function of its call, if the format has a name there."""
+    read = read_back(wire, history)
+    names = {part.id: part.name for message in read for part in message.parts if isinstance(part, Call)}
+    for result in (result_of(message) for message in read if message.role is Role.TOOL):
+        name = names[result.id]
+        assert result.name in ("", name), f"a result of {name!r} is written as one of {result.name!r}"
+
+
 def _check_arguments(wire: Wire, history: History) -> None:
     """Arguments come back with the same values, and byte for byte where the format has them as text.
 
@@ -233,8 +243,15 @@ def _check_opaque(wire: Wire, history: History) -> None:
     """What only this provider knows is written as it is; what only another one knows is left out."""
     written = write(wire, history)
     assert SECRET not in str(written), "another provider's block"
-    for part in (part for unit in history for part in unit[0].parts if isinstance(part, Opaque)):
-        assert part.provider != wire.NAME or any(value == part.raw for value in walk(written)), f"{part.raw} is missing"
+    own = [
+        part for unit in history for part in unit[0].parts if isinstance(part, Opaque) and part.provider == wire.NAME
+    ]
+    for part in own:
+        if part.kind == "+call":
+            kept = any(isinstance(value, dict) and part.raw.items() < value.items() for value in walk(written))
+            assert kept, f"{part.raw} are further fields of a call: write them with it; see common.visible_parts"
+        else:
+            assert any(value == part.raw for value in walk(written)), f"{part.raw} is missing"
 
 
 def _check_prefix(wire: Wire, history: History) -> None:
@@ -294,7 +311,7 @@ def _check_json(wire: Wire, history: History) -> None:
 
 _CHECKS = (
     _check_texts, _check_windows, _check_pairs, _check_arguments, _check_errors, _check_media, _check_foreign,
-    _check_opaque, _check_round_trip, _check_prefix, _check_ownership, _check_json,
+    _check_opaque, _check_round_trip, _check_prefix, _check_ownership, _check_json, _check_names,
 )  # fmt: skip
 
 

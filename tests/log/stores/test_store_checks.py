@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from postgres_server import running
-from sightline.errors import BadInput
+from sightline.errors import BadInput, Unwritable
 from sightline.log.stores import Stores, Tips
 from sightline.log.stores.memory import MemoryStore, MemoryStores
 from sightline.log.stores.postgres import PostgresStores
@@ -78,6 +78,23 @@ def loses_long_lines(store: Any) -> None:
     store.read_many = lambda spans: [line[:200_000] for line in read(spans)]
 
 
+def refuses_long_lines(store: Any) -> None:
+    append = store.append
+
+    def checked(make: Callable[[int], Any], **more: Any) -> Any:
+        entries = make(store.tips.seq + 1)
+        if any(entry.message and len(bytes(entry.message.content)) > 4_000_000 for entry in entries):
+            raise Unwritable("memory", "too large")
+        return append(make, **more)
+
+    store.append = checked
+
+
+def trims_texts(store: Any) -> None:
+    keep = store.keep_texts
+    store.keep_texts = lambda texts: keep({digest: text.strip() for digest, text in texts.items()})
+
+
 def loses_rare_characters(store: Any) -> None:
     read = store.read_many
     store.read_many = lambda spans: ["".join(c for c in b.decode() if ord(c) < 1 << 16).encode() for b in read(spans)]
@@ -128,6 +145,8 @@ def keeps_loudly(store: Any) -> None:
 
 DEFECTS: dict[Callable[[Any], None], str] = {
     loses_long_lines: "decoding the lines read raised",
+    refuses_long_lines: "an entry of 10 MB raised Unwritable",
+    trims_texts: "the texts, read before",
     loses_rare_characters: "the entries read",
     reads_few: "the entries read",
     caches_few: "cache with many names raised RuntimeError",
@@ -160,6 +179,15 @@ class Alphabetical(MemoryStores):
         return sorted(super().sessions())
 
 
+class Caseless(MemoryStores):
+    """Stores that take ids for the same which differ only in capitals, as a database may compare them."""
+
+    def create(self, session_id: str) -> MemoryStore:
+        store = super().create(session_id)
+        first = next((name for name in self._logs if name.lower() == session_id.lower()), session_id)
+        return MemoryStore(store.session_id, self._logs[first])
+
+
 class Undead(MemoryStores):
     """Stores whose deleted sessions stay for the handles that have them."""
 
@@ -170,7 +198,14 @@ class Undead(MemoryStores):
         self._logs[session_id].tips = Tips()
 
 
-@pytest.mark.parametrize(("broken", "told"), [(Alphabetical, "newest first"), (Undead, "left to a new one of its id")])
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        (Alphabetical, "newest first"),
+        (Undead, "left to a new one of its id"),
+        (Caseless, "the items of a new session 'Notes' beside 'notes'"),
+    ],
+)
 def test_stores_that_break_a_promise_are_refused(broken: type[MemoryStores], told: str) -> None:
     """Order and deletion are promises of all sessions together."""
     with pytest.raises(AssertionError, match=told):
