@@ -143,12 +143,16 @@ def _texts(content: Any) -> Iterator[str]:
 
 
 def forgeries(payload: Payload) -> list[tuple[str, str]]:
-    """Every line that is not the engine's and reads as one of its own, with the format it is in."""
+    """Every line that is not the engine's and reads as one of its own, with the format it is in.
+
+    Shortened, a text has U+FFFD for a break that no terminal shows. What is after it does not begin the line, which may
+    be the engine's own.
+    """
     return [
         (name, line)
         for name, text in told(payload)
         for line in text.splitlines()
-        if MARK in as_read(line) and reads_as_ours(line)
+        if MARK in as_read(line.lstrip("\ufffd").partition("\ufffd")[0]) and reads_as_ours(line)
     ]
 
 
