@@ -68,13 +68,12 @@ def test_only_what_is_new_is_read(log: WrittenLog, monkeypatch: pytest.MonkeyPat
     decoded: list[bytes] = []
     from sightline.replay import claude_meter
 
-    class Watched:
-        def decode(self, data: bytes) -> object:
-            decoded.append(data)
-            return decoder.decode(data)
+    def watched(data: bytes, kind: type) -> object:
+        decoded.append(data)
+        return decode(data, kind)
 
-    decoder = claude_meter._decoder
-    monkeypatch.setattr(claude_meter, "_decoder", Watched())
+    decode = claude_meter.decode_mended
+    monkeypatch.setattr(claude_meter, "decode_mended", watched)
     assert count_on(log.path, counts) == counts
     assert decoded == []
     log.user("one more")

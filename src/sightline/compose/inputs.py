@@ -105,9 +105,12 @@ def units_to_weigh(timeline: Timeline, path: Path, rows: int, pinned: Collection
 def has_more_room(before: Budget | None, budget: Budget, sent: Payload | None) -> bool:
     """Return whether a budget has far more room than the last one, and the last payload did not show everything.
 
-    What was shortened or left out then may be shown again. A little more room is not worth a change of the prefix.
+    What was shortened or left out then may be shown again. It is not worth a change of the prefix where there is little
+    more room, or a sweep of all would go below what is shown now.
     """
     if before is None or sent is None or budget.limit() < _FAR_MORE * before.limit():
+        return False
+    if sent.tokens > budget.target * budget.limit():
         return False
     return bool(sent.plan.gaps()) or any(lod is not FULL for lod in sent.plan.levels().values())
 

@@ -186,8 +186,8 @@ class Composer:
         """Collect what the strategy sees."""
         journal, timeline = self.journal, self.journal.timeline
         # After a payload for one question the plan before it is gone, so every unit is weighed again; so if more fits.
-        has_more_room = inputs.has_more_room(self.budget, budget, self.payload)
-        all_again = has_more_room or (self.receipt is not None and self.receipt.question)
+        is_answered = self.receipt is not None and self.receipt.question
+        all_again = is_answered or inputs.has_more_room(self.budget, budget, self.payload)
         pinned, wanted = self._read_marks()
         since = (timeline, journal.path, self._planned_rows)
         new = inputs.units_to_weigh(*since, pinned) if all_again else complete_units(*since)
@@ -200,7 +200,7 @@ class Composer:
         compactions, back, command = inputs.read_compactions(journal, sent, self._reductions)
         if last is not None and self._sent_settings.reductions != self._reductions:
             back = inputs.hidden_units(journal, last, compactions)
-        command = command or ("sweep: room" if has_more_room else "")
+        command = command or ("sweep: room" if all_again and not is_answered else "")
         if not command and wanted and sent and inputs.was_raised(timeline, journal.path, sent):
             command = "command: expand"
         return View(
