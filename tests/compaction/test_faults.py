@@ -35,7 +35,10 @@ def shortened(tool: str = "Read", strategy: str = "large", session: Session | No
         session.summaries.compact(model=says("The crane was looked at."))
     else:
         talk(session, 4)
-        session.compose(Budget(1_000, recall=0.0))  # a sweep is forced
+        tokens = 1_000  # a sweep is forced
+        while tokens < ROOM.window:  # then the room grows by little, so that it does not come back
+            session.compose(Budget(tokens, recall=0.0))
+            tokens = tokens * 6 // 5
     session.user("and then?")
     assert level(session, session.compose(ROOM), first) is not Lod.FULL
     return session, text
