@@ -185,7 +185,7 @@ class Composer:
     def _view(self, budget: Budget, gathered: ComposeInputs) -> View:
         """Collect what the strategy sees."""
         journal, timeline = self.journal, self.journal.timeline
-        # After a payload for one question the plan before it is gone, so every unit is weighed again; so if more fits.
+        # Every unit is weighed again after a payload for one question, whose plan is gone, and if far more fits now.
         is_answered = self.receipt is not None and self.receipt.question
         all_again = is_answered or inputs.has_more_room(self.budget, budget, self.payload)
         pinned, wanted = self._read_marks()

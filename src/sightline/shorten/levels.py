@@ -105,7 +105,8 @@ def shorten(
     describes it, which may take half of a short file.
 
     Pure and total: the same item gives the same bytes, and no text makes it raise. Of a text beyond 44 KB only parts
-    are read, but functions, rows and keys of a file are searched in more of it. Beyond 128 KB tokens are estimated.
+    are read, those that name errors first; functions, rows and keys of a file are searched in more of it. Beyond
+    128 KB tokens are estimated.
     """
     wording = phrases(locale)
     if item.kind is Kind.CALL:

@@ -13,16 +13,13 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from sightline.shorten.signals import ERROR_WORDS
 from sightline.values.pattern import pattern
 
 READ_LIMIT = 44 * 1024  # characters read at most: more would take longer than a sweep may
 HEAD, TAIL, WINDOW = 24 * 1024, 8 * 1024, 4 * 1024
 WINDOWS = (READ_LIMIT - HEAD - TAIL) // WINDOW
 SEARCHED = 2 << 20  # characters after the head, and before the tail, in which words for errors are looked for
-TROUBLES = (
-    "FATAL", "Fatal", "fatal", "panic", "Traceback", "ERROR", "Error", "error", "FAIL", "Fail", "fail", "Exception",
-    "exception", "denied", "timed out", "not found", "错误", "失败", "异常", "超时", "崩溃",
-)  # fmt: skip
 EXACT_COUNT = 128 * 1024  # characters up to which tokens are counted, not estimated
 SEGMENT = 320  # a longer line is read in pieces of about this length, so that a part of it can be shown
 OPENING = 120  # characters of the beginning that are always shown unchanged, to the end of their line
@@ -150,8 +147,8 @@ def _windows_to_read(text: str) -> list[tuple[int, int]]:
 def _troubled_places(text: str, start: int, end: int) -> list[int]:
     """Return where each word for an error first and last is between these places, the rarest word first."""
     parts = [(start, end)] if end - start <= 2 * SEARCHED else [(start, start + SEARCHED), (end - SEARCHED, end)]
-    counts = {word: sum(text.count(word, *part) for part in parts) for word in TROUBLES}
-    words = sorted(filter(counts.__getitem__, TROUBLES), key=counts.__getitem__)
+    counts = {word: sum(text.count(word, *part) for part in parts) for word in ERROR_WORDS}
+    words = sorted(filter(counts.__getitem__, ERROR_WORDS), key=counts.__getitem__)
     found = [find(word, *part) for word in words for find in (text.find, text.rfind) for part in parts]
     return [place for place in dict.fromkeys(found) if place >= 0]
 

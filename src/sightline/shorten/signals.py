@@ -15,6 +15,11 @@ _ERROR, _WARNING = pattern("error|exception|fail|fatal|panic|denied"), pattern("
 # Words that signal an error only in this phrase.
 _PHRASES = {"found": "not found", "such": "no such", "undefined": "undefined: ", "timed": "timed out"}
 _ZH = dict.fromkeys(("错误", "失败", "异常", "未找到", "找不到", "超时", "崩溃"), ERROR) | {"警告": WARNING}
+# The same as they are written, to be found in a text that is too long to be read word by word.
+ERROR_WORDS = (
+    "FATAL", "Fatal", "fatal", "panic", "Traceback", "ERROR", "Error", "error", "FAIL", "Fail", "fail", "Exception",
+    "exception", "denied", "timed out", "not found", *(word for word, mark in _ZH.items() if mark == ERROR),
+)  # fmt: skip
 # Words that may end a phrase of a rule (`t` ends "don't"), and these phrases, in lower case.
 _RULE_WORDS = frozenset(("never", "always", "must", "not", "t", "cannot", "only", "sure", "least", "most"))
 _RULE_STEMS = ("requir", "forbid", "ensur")
