@@ -22,7 +22,7 @@ from sightline.log.journal import Journal
 from sightline.log.mentions import Mentions
 from sightline.log.repeats import Repeats
 from sightline.plan.budget import Budget
-from sightline.plan.notices import EngineNotices, MadeLines
+from sightline.plan.notices import EngineNotices, Made
 from sightline.plan.plan import Plan, check_plan
 from sightline.plan.reductions import allowed
 from sightline.plan.strategies import strategy
@@ -43,7 +43,7 @@ class Composer:
     def __init__(self, journal: Journal, recall: Recall, *, clock: Clock, host: Host, custom: Planner | None) -> None:
         self.journal, self._recall, self._clock, self._host, self.custom = journal, recall, clock, host, custom
         self._windows = LiveWindows(journal, host)
-        self._repeats, self._mentions, self._made = Repeats(journal.reader), Mentions(journal.reader), MadeLines()
+        self._repeats, self._mentions, self._made = Repeats(journal.reader), Mentions(journal.reader), Made()
         self.begin()
 
     def begin(self) -> None:

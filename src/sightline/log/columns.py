@@ -6,7 +6,7 @@ Texts are not here. They are read from the log, by offset, when they are shown. 
 from array import array
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -76,8 +76,15 @@ def _column(typecode: str) -> Any:
 
 
 def pick(column: Column, places: Sequence[int]) -> Sequence[int]:
-    """The values of a column at these places. Of thousands, in half the time that a comprehension takes."""
+    """The values of a column at these places, which ascend. In half the time that a comprehension takes, or less."""
+    if places and places[-1] - places[0] == len(places) - 1:
+        return column[places[0] : places[-1] + 1]
     return itemgetter(*places)(column) if len(places) > 1 else [column[place] for place in places]
+
+
+def kind_table(kinds: Collection[int]) -> bytes:
+    """A byte for each kind, 1 for these: the kinds of thousands of units are compared in one `bytes.translate`."""
+    return bytes(kind in kinds for kind in range(256))
 
 
 def _no_levels(_row: int, lod: Lod) -> dict[Lod, int]:
@@ -232,6 +239,10 @@ class Timeline(State, eq=False):
     def unit_kind(self, unit: int) -> Kind:
         """The kind of a unit is that of its first item."""
         return _KINDS[self.kind[self.unit_row[unit]]]
+
+    def unit_kinds(self, units: Sequence[int]) -> bytes:
+        """The kinds of these units, a byte each."""
+        return bytes(pick(self.kind, pick(self.unit_row, units)))
 
     def rows_of(self, unit: int) -> list[int]:
         """The rows of a unit as they are shown: the message, its calls, their results in call order."""

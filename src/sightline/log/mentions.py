@@ -27,24 +27,24 @@ class Mentions:
 
         Later ones are the others and the recent rows. Each speaks of the newest few before it that name the same.
         """
-        timeline, wanted = self._timeline, list(rows)
+        timeline, sub, wanted = self._timeline, self._timeline.sub, list(rows)
         if self._rows != len(timeline):
             self._rows, self._names, self._earlier = len(timeline), {}, self._names
         recent = timeline.rows_on(path, range(max(0, len(timeline) - _RECENT), len(timeline)))
-        found: dict[int | None, int] = {}
-        last: dict[str, int | None] = {}  # identifier → the row of the last entry that names it
-        ordered = sorted({row - timeline.sub[row] for row in (*wanted, *recent)})
+        found: dict[int, int] = {}
+        last: dict[str, int] = {}  # identifier → the row of the last entry that names it
+        ordered = sorted({row - sub[row] for row in (*wanted, *recent)})
         for at, row in enumerate(ordered):
             if at % _AT_ONCE == 0:
                 self._read_ahead(ordered[at : at + _AT_ONCE])
-            names = self._named(row)
-            before = {*map(last.get, names)}  # with None, if this one is the first that names something
-            if len(before) > _MOST:
-                before = {*sorted(row for row in before if row is not None)[-_MOST:]}
-            found |= dict.fromkeys(before, row)
-            last |= dict.fromkeys(names, row)
-        firsts = ((row, row - timeline.sub[row]) for row in wanted)
-        return {row: found[first] for row, first in firsts if first in found}
+            before = set()
+            for name in self._named(row):
+                if name in last:
+                    before.add(last[name])
+                last[name] = row
+            for each in before if len(before) <= _MOST else sorted(before)[-_MOST:]:
+                found[each] = row
+        return {row: found[row - sub[row]] for row in wanted if row - sub[row] in found}
 
     def _read_ahead(self, rows: list[int]) -> None:
         """Read the entries of those that were not read yet at once: each alone would be a round trip to a database."""

@@ -13,31 +13,10 @@ from sightline.values.pattern import pattern
 _NEARLY_ALL = 0.9  # of its lines: the rest is what was edited since, or what a tool adds around the lines
 _SHORTEST = 4  # characters: shorter lines, such as brackets, are the same everywhere
 _NUMBER = pattern(r"\s*\d+\s*[→:|\t]")  # what a tool puts before the lines of a file
+_HASH_BITS = 32
 _CALL, _RESULT = int(Kind.CALL), int(Kind.RESULT)  # columns have plain numbers, which compare faster
 _SEARCH, _WRITE = int(Purpose.SEARCH), int(Purpose.WRITE)
 _CHANGING = frozenset((int(Purpose.CHANGE), _WRITE))
-
-
-class _Lines:
-    """Lines of texts as hashes."""
-
-    def __init__(self, counts: dict[int, int]) -> None:
-        self.counts = counts  # how often each occurs
-        self.repeated = {line for line, count in counts.items() if count > 1}  # few: only they are compared one by one
-        self.total = sum(counts.values())  # without those that are added later
-
-    def count_in(self, others: "_Lines") -> int:
-        """Return how many of these lines others have too. A line counts as often as it occurs in both."""
-        both = self.counts.keys() & others.counts.keys()
-        again = both & self.repeated & others.repeated
-        return len(both) + sum([min(self.counts[line], others.counts[line]) - 1 for line in again])
-
-    def add(self, others: "_Lines") -> None:
-        """Have the lines of others too, each as often as it occurs where it occurs most."""
-        before = [(line, self.counts[line]) for line in self.repeated.intersection(others.counts)]
-        self.counts.update(others.counts)
-        self.counts.update([(line, count) for line, count in before if count > self.counts[line]])
-        self.repeated.update(others.repeated)
 
 
 class Repeats:
@@ -45,7 +24,7 @@ class Repeats:
 
     def __init__(self, reader: EntryReader) -> None:
         self._reader, self._timeline = reader, reader.timeline
-        self._lines: dict[int, _Lines] = {}  # of each row
+        self._lines: dict[int, frozenset[int]] = {}  # of each row, as hashes
 
     def superseded(self, rows: Iterable[int]) -> set[int]:
         """Those of these rows, shown in full, (nearly) all of whose lines newer ones of them show.
@@ -63,13 +42,13 @@ class Repeats:
         self._lines = {row: self._line_hashes(row) for found in compared for row in found}
         superseded: set[int] = set()
         for found in compared:
-            newer = _Lines({})
+            newer: set[int] = set()
             for row in found:
                 lines = self._lines[row]
-                if lines.total and lines.count_in(newer) >= _NEARLY_ALL * lines.total:
+                if lines and len(lines & newer) >= _NEARLY_ALL * len(lines):
                     superseded.add(row)
                 else:  # what is superseded itself is no longer shown, so its lines do not count
-                    newer.add(lines)
+                    newer |= lines
         return superseded
 
     def _shows_its_subject(self, row: int) -> bool:
@@ -77,7 +56,8 @@ class Repeats:
         kind, purpose = self._timeline.kind[row], self._timeline.purpose[row]
         return purpose not in _CHANGING if kind == _RESULT else kind == _CALL and purpose == _WRITE
 
-    def _line_hashes(self, row: int) -> _Lines:
+    def _line_hashes(self, row: int) -> frozenset[int]:
+        """The lines of a row as hashes. If a line occurs several times, its hashes differ, so that each counts."""
         if (known := self._lines.get(row)) is not None:
             return known
         whole = [line for line in map(str.strip, self._text(row).splitlines()) if line]
@@ -86,7 +66,8 @@ class Repeats:
         lines = bare if 2 * len(set(bare)) > len(set(whole)) else whole
         long = [line for line in lines if len(line) >= _SHORTEST]
         shown = long if 2 * len(long) > len(lines) else lines
-        return _Lines(Counter([crc32(line.encode(errors="replace")) for line in shown]))
+        counts = Counter([crc32(line.encode(errors="replace")) for line in shown])
+        return frozenset(line | nth << _HASH_BITS for line, count in counts.items() for nth in range(count))
 
     def _text(self, row: int) -> str:
         """The text of a result, or the texts that a call writes."""

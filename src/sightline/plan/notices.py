@@ -1,9 +1,10 @@
 """The texts that the engine adds to a payload: index lines for what is left out, and constraints that are not shown."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
-from itertools import count
-from typing import NamedTuple
+from itertools import tee
+from typing import NamedTuple, TypeAlias
 
 from sightline.log.columns import BY_RULE
 from sightline.log.journal import Journal
@@ -44,8 +45,8 @@ class MadeLines:
     """Lines of notices that one sweep has made, because the next one most likely needs the same: some thousands."""
 
     def __init__(self) -> None:
-        self.of_calls: dict[int, tuple[list[object], str, int]] = {}  # row of a message → how it was, line, tokens
-        self.of_constraints: dict[tuple[object, ...], Quoted] = {}
+        self.of_calls: dict[int, tuple[list[int], str, int]] = {}  # row of a message → how it was, line, tokens
+        self.of_constraints: dict[LaidDown, Quoted] = {}
 
     def make_room(self) -> None:
         for lines in (self.of_calls, self.of_constraints):
@@ -53,24 +54,18 @@ class MadeLines:
                 lines.clear()
 
 
+Made: TypeAlias = dict[tuple[str, bool], MadeLines]  # in a language, with or without handles
+
+
 class EngineNotices(Notices):
     """The notices in the payloads of one journal; with `lists`, index lines for the units that are left out."""
 
-    def __init__(self, journal: Journal, limit: int, *, lists: bool = True, made: MadeLines | None = None) -> None:
+    def __init__(self, journal: Journal, limit: int, *, lists: bool = True, made: Made | None = None) -> None:
         self._journal, self.locale, self._lists, self._limit = journal, journal.reader.locale, lists, limit
-        self._made = made or MadeLines()
-        self._unread, self._searched = laid_down(journal), self._laid_down()
-        self._read: list[LaidDown] = []
+        self._made = {} if made is None else made
+        (self._laid_down,) = tee(laid_down(journal), 1)  # however often copies are gone through, each is read once
+        self._searched = copy(self._laid_down)
         self._revoked: set[tuple[int, str]] = set()
-
-    def _laid_down(self) -> Iterator[LaidDown]:
-        """The constraints of the branch, the newest first. However often they are gone through, each is read once."""
-        for at in count():
-            if at == len(self._read) and (more := next(self._unread, None)) is not None:
-                self._read.append(more)
-            if at == len(self._read):
-                return
-            yield self._read[at]
 
     @cached_property
     def preface_limit(self) -> int:  # type: ignore[override]
@@ -78,7 +73,7 @@ class EngineNotices(Notices):
         most = max(int(_PREFACE_SHARE * self._limit), _PREFACE_LEAST)
         beside = _HANDLE_TOKENS if self._expands else _DASH_TOKENS
         needed, last = 0, -1
-        for row, _, revoked in self._laid_down():
+        for row, _, revoked in copy(self._laid_down):
             needed += self._journal.reader.constraint_tokens(row) if row != last else 0
             needed, last = needed + beside + _MARK_TOKENS * revoked, row
             if needed >= most:
@@ -92,6 +87,10 @@ class EngineNotices(Notices):
     def _expands(self) -> bool:
         """Whether the model has a tool that redeems a handle."""
         return "expand" in offered(self._journal.tools.definitions)
+
+    @cached_property
+    def _lines(self) -> MadeLines:
+        return self._made.setdefault((self.locale, self._expands), MadeLines())
 
     def _line(self, item_id: str, text: str) -> str:
         return f"- #{item_id}: {text}" if self._expands else f"- {text}"
@@ -177,17 +176,15 @@ class EngineNotices(Notices):
     def _line_of_calls(self, row: int, calls: Sequence[int]) -> tuple[str, int]:
         """The calls of a message, with what is odd in their results. Made once, until a result or its gist comes."""
         timeline = self._journal.timeline
-        state: list[object] = [self.locale, self._expands]
-        for call in calls:
-            result = timeline.partner[call]
-            state += result, result >= 0 and timeline.gist_offset[result]
-        known = self._made.of_calls.get(row)
+        results = [timeline.partner[call] for call in calls]
+        state = results + [timeline.gist_offset[result] for result in results if result >= 0]
+        known = self._lines.of_calls.get(row)
         if known is None or known[0] != state:
-            self._made.make_room()
+            self._lines.make_room()
             told = "; ".join(map(self._describe_call, calls))
             told = "\\" + told if speaks_for_another(told) else told  # a tool that is named like a speaker
             line = f"{self._handle(row) or '-'} {told}"
-            known = self._made.of_calls[row] = state, line, self._count(line) + 1
+            known = self._lines.of_calls[row] = state, line, self._count(line) + 1
         return known[1:]
 
     def _describe_call(self, row: int) -> str:
@@ -228,7 +225,7 @@ class EngineNotices(Notices):
         seen = {sentence for row in whole for sentence in reader.constraints(row)}
         shortened = "\n".join(self._shown_text(row, lods) for row in shown if row not in whole)
         digests, by_models = self._summaries(units, lods)
-        for each in self._laid_down():
+        for each in copy(self._laid_down):
             _, sentence, revoked = each
             if sentence in seen:
                 continue
@@ -284,10 +281,9 @@ class EngineNotices(Notices):
 
     def _quote(self, hidden: LaidDown) -> Quoted:
         """The lines for a constraint. Kept for the next sweep, which most likely hides the same ones."""
-        key = (*hidden, self._expands, self.locale)
-        if (known := self._made.of_constraints.get(key)) is None:
-            self._made.make_room()
-            known = self._made.of_constraints[key] = self._make_quote(*hidden)
+        if (known := self._lines.of_constraints.get(hidden)) is None:
+            self._lines.make_room()
+            known = self._lines.of_constraints[hidden] = self._make_quote(*hidden)
         return known
 
     def _make_quote(self, row: int, sentence: str, revoked: bool) -> Quoted:

@@ -1,12 +1,13 @@
 """Counts what a sweep leaves out, for the line that says so."""
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import compress
 
-from sightline.log.columns import pick
+from sightline.log.columns import kind_table, pick
 from sightline.plan.view import SETTINGS_CHANGED, LeftOut, View, body_units
 from sightline.values.items import Kind
 
-_SHOWN_ELSEWHERE = frozenset((int(Kind.SUMMARY), int(Kind.RECALL)))
+_SHOWN_HERE = kind_table({*Kind} - {Kind.SUMMARY, Kind.RECALL})
 
 
 def count_left_out(view: View, units: Collection[int], out: Collection[int]) -> LeftOut | None:
@@ -38,9 +39,9 @@ def count_left_out(view: View, units: Collection[int], out: Collection[int]) -> 
 def _count(view: View, units: Sequence[int]) -> LeftOut | None:
     if not units:
         return None
-    timeline = view.timeline
+    timeline, units = view.timeline, sorted(units)
     messages = sum([rows - rows // 2 for rows in pick(timeline.unit_rows, units)])  # see `messages_of`
-    return LeftOut(messages, sum(pick(timeline.unit_full, units)), min(units), max(units))
+    return LeftOut(messages, sum(pick(timeline.unit_full, units)), units[0], units[-1])
 
 
 def _missed(view: View, units: Iterable[int]) -> list[int]:
@@ -48,10 +49,9 @@ def _missed(view: View, units: Iterable[int]) -> list[int]:
 
     A recalled piece has its source, a covered unit its summary, and an undone summary the units it covered.
     """
-    kind, first_row, units = view.timeline.kind, view.timeline.unit_row, sorted(units)
-    kinds = pick(kind, pick(first_row, units))
-    said = [unit for unit, kind in zip(units, kinds, strict=True) if kind not in _SHOWN_ELSEWHERE]
+    timeline, units = view.timeline, sorted(units)
+    said = [*compress(units, timeline.unit_kinds(units).translate(_SHOWN_HERE))]
     for each in view.compactions:
         said = [unit for unit in said if not each.first <= unit <= each.last]
     summaries = {unit for each in view.compactions for unit in each.summaries}
-    return said + [unit for unit in summaries.intersection(units) if kind[first_row[unit]] == Kind.SUMMARY]
+    return said + [unit for unit in summaries.intersection(units) if timeline.unit_kind(unit) is Kind.SUMMARY]

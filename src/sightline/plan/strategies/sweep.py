@@ -16,11 +16,11 @@ that the next one is far away. `Sweep.reduce` takes these steps in this order:
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from itertools import accumulate, chain, compress
 from math import inf
 
-from sightline.log.columns import pick
+from sightline.log.columns import kind_table
 from sightline.plan.plan import INDEX, MARKER, Plan
 from sightline.plan.strategies.left_out import count_left_out
 from sightline.plan.strategies.steps import Step, Taken
@@ -40,7 +40,7 @@ _BESIDE = 0.4  # of the target: what a sweep for its price leaves beside the wor
 _LEAST_SAVING = 200  # tokens: below, a sweep that is not needed is not worth it
 _LEAST_MORE, _PAGE = 100, 16_000  # tokens: how much longer a new result is shown at least, and how long at most
 _PAGED = (Kind.RESULT, Kind.USER)
-_RECALL = int(Kind.RECALL)  # columns have plain numbers, which compare faster
+_SAID, _BY_USER = kind_table({*Kind} - {Kind.RECALL}), kind_table(USER_KINDS)
 EntryLevels = Callable[[Collection[int]], Mapping[int, Lod]]
 ENTERED = "command output"  # why an item is shortened when it first appears
 _INDEX_LINE = 25  # tokens of the line that replaces a unit
@@ -62,9 +62,9 @@ class Sweep:
         self.view, self.timeline = view, view.timeline
         self.units = view.candidates()
         self.unit_set = set(self.units)
-        kinds = pick(view.timeline.kind, pick(view.timeline.unit_row, self.units))
-        self.said = [unit for unit, kind in zip(self.units, kinds, strict=True) if kind != _RECALL]
-        by_user = [unit for unit, kind in zip(self.units, kinds, strict=True) if kind in USER_KINDS]
+        kinds = view.timeline.unit_kinds(self.units)
+        self.said = [*compress(self.units, kinds.translate(_SAID))]
+        by_user = [*compress(self.units, kinds.translate(_BY_USER))]
         self.by_user, self.task = set(by_user), by_user[0] if by_user else -1
         known = (last.levels() if last else {}) | lods
         self.lods = {row: lod for row, lod in known.items() if unit[row] in self.unit_set}
@@ -314,7 +314,7 @@ class Sweep:
         target: float,
         units: Sequence[int],
         protected: Collection[int] = (),
-        spared: Collection[int] = (),
+        spared: Set[int] = frozenset(),
         *,
         leave_out: bool = True,
         level_by_level: bool = False,
@@ -329,11 +329,11 @@ class Sweep:
             return taken
         steps: list[Step] = []
         questions = {*self.turns.values()}
-        open_units = [unit for unit in units if unit not in protected and unit not in self.out]
-        rows = [row for unit in open_units for row in self.timeline.rows_of(unit)]
-        self.worth.mentions = self.view.mentions(rows, self.view.path)
-        for unit in open_units:
-            self._add_steps(steps, unit, spared, leave_out and unit not in questions)
+        rows_of, out = self.timeline.rows_of, self.out
+        open_units = {unit: rows_of(unit) for unit in units if unit not in protected and unit not in out}
+        self.worth.mentions = self.view.mentions(chain.from_iterable(open_units.values()), self.view.path)
+        for unit, rows in open_units.items():
+            self._add_steps(steps, unit, rows, spared, leave_out and unit not in questions)
         index = self._index_tokens()
         for step in sorted(steps, key=lambda step: (step.stage, step)) if level_by_level else sorted(steps):
             if self.body + index <= target:
@@ -369,13 +369,13 @@ class Sweep:
         """About how many tokens the index lines will take."""
         return min(self.index_limit, _INDEX_LINE * (len(self.out) + self.out_before))
 
-    def _add_steps(self, steps: list[Step], unit: int, spared: Collection[int], leave_out: bool) -> None:
-        """Add the steps down of each item of a unit, and after them the step that leaves the unit out."""
-        timeline = self.timeline
+    def _add_steps(self, steps: list[Step], unit: int, rows: list[int], spared: Set[int], leave_out: bool) -> None:
+        """Add the steps down of each item of a unit, which has these rows, and then the one that leaves it out."""
+        timeline, tokens_left = self.timeline, self.view.framing(unit)
         highest = worth_left = 0.0
-        tokens_left = self.view.framing(unit)
-        rows = timeline.rows_of(unit)
-        for row in [row for row in rows if row not in spared]:
+        for row in rows:
+            if row in spared:
+                continue
             lod = self.lods.get(row, FULL)
             worth, size = self.worth.per_token(row), timeline.size(row, lod)
             for to in self.view.lower_levels(row, lod):
@@ -389,7 +389,7 @@ class Sweep:
             tokens = self.view.row_tokens(row, self.lods.get(row, FULL))
             worth_left += self.worth.per_token(row) * LEFT_OUT * tokens
             tokens_left += tokens
-        if leave_out and worth_left < inf and self.view.trims and not any(row in spared for row in rows):
+        if leave_out and worth_left < inf and self.view.trims and spared.isdisjoint(rows):
             steps.append(Step(max(highest, worth_left / tokens_left), 2, -rows[0], unit, None, tokens_left))
 
     def _plan(self, reason: str) -> Plan:
