@@ -49,7 +49,7 @@ selftest: $(READY) ## eight checks of the context parts, one line each
 mutants: $(READY) ## put one-line defects into a copy of the source: do the tests notice each?
 	$(BIN)/python tools/mutants.py
 
-soak: $(READY) pages ## the same promises at full size, about an hour
+soak: $(READY) pages ## the same promises at full size, about two hours
 	SIGHTLINE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: $(READY) ## speed against peers from PyPI, printed, never failing on a number
