@@ -25,15 +25,11 @@ def nanoid() -> str:
     return urlsafe_b64encode(os.urandom(16))[:21].decode()
 
 
+@lru_cache(maxsize=8)  # an imported list makes many entries in the same millisecond
 def iso(milliseconds: int) -> str:
     """ISO 8601 in UTC with milliseconds, as in entries."""
     seconds, millis = divmod(milliseconds, 1000)
-    return f"{_iso_second(seconds)}.{millis:03d}Z"
-
-
-@lru_cache(maxsize=8)  # many entries are made in the same second
-def _iso_second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
+    return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}.{millis:03d}Z"
 
 
 def milliseconds(timestamp: str) -> int:
