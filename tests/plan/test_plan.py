@@ -1,6 +1,8 @@
 """Budgets and plans: what is in, at what level; the laws are checked when a plan is made."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -111,7 +113,7 @@ def test_an_extended_plan_adds_and_changes_nothing(session: Session) -> None:
     first = Plan.extended(view(session), {3: Lod.GIST}, {})
     session.user("four words are here")
     second = Plan.extended(view(session, last=first, new=(3,)), {}, {})
-    third = Plan.extended(view(session, last=first, new=(3,)), {4: Lod.FULL}, {})
+    third = Plan.extended(view(session, last=first, new=(3,)), {5: Lod.FULL}, {})
     assert second.extends(first)
     assert third.extends(first)
     assert not first.extends(second)
@@ -125,6 +127,35 @@ def test_a_plan_over_the_limit_is_refused(session: Session) -> None:
     """A strategy that only extends where it should sweep is told so."""
     with pytest.raises(StrategyError, match="over the limit of 500"):
         Plan.extended(view(session, 500), {}, {})
+
+
+@pytest.mark.parametrize("make", [Plan.extended, partial(Plan.swept, units=[1, 2], reason="sweep")])
+@pytest.mark.parametrize(
+    ("lods", "said"),
+    [
+        ({0: Lod.GIST}, "row 0, which is of no unit that this plan"),  # its saving would be counted all the same
+        ({99: Lod.GIST}, "row 99, which is of no unit"),
+        ({-1: Lod.GIST}, "row -1, which is of no unit"),
+        ({"3": Lod.GIST}, "row '3', which is of no unit"),
+        ({3: 7}, r"level of row 3 is 7: pass Lod\.FULL"),
+    ],
+)
+def test_levels_are_of_rows_that_a_plan_shows(
+    session: Session, make: Callable[..., Plan], lods: Any, said: str
+) -> None:
+    """Else a payload would be larger than its plan says, and over the budget."""
+    first = Plan.swept(view(session), [0], {}, {}, reason="sweep")
+    with pytest.raises(StrategyError, match=said):
+        make(view(session, last=first, new=(1, 2)), lods=lods, why={})
+
+
+@pytest.mark.parametrize("units", [[99], [-1, 0], ["0"], [0.5]])
+def test_a_sweep_shows_units_that_there_are(session: Session, units: list[Any]) -> None:
+    """Anything else is named, before it becomes an error that says nothing."""
+    with pytest.raises(StrategyError, match=r"view\.candidates\(\)|take them from the view"):
+        Plan.swept(view(session), units, {}, {}, reason="sweep")
+    with pytest.raises(StrategyError, match="a text, not 5"):
+        Plan.swept(view(session), [0], {}, {}, reason=5)  # type: ignore[arg-type]
 
 
 def test_a_sweep_must_keep_order_and_pins(session: Session) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sightline.errors import PinnedOverflow, StrategyError
 from sightline.log.columns import HEAD, LEADING
-from sightline.plan.view import LeftOut, View
+from sightline.plan.view import LeftOut, View, body_unit
 from sightline.shorten.sample import encodable
 from sightline.values.items import FULL, Kind, Lod
 
@@ -124,10 +124,10 @@ class Plan:
         """The last plan and after it the new units, at these levels. Nothing that was shown before changes.
 
         Raises:
-            StrategyError: the plan is over the limit, reduces a pinned or system item, or goes on from a plan whose
-                reductions are now switched off.
+            StrategyError: the plan is over the limit, reduces a pinned or system item, has a level for a row that is
+                not new, or goes on from a plan whose reductions are now switched off.
         """
-        _check_levels(view, lods)
+        _check_levels(view, {*view.new}, lods)
         last = view.last or cls(view, [], {}, {}, body=0)
         if "gists" not in view.reductions and any(lod is not FULL for lod in last.levels().values()):
             raise StrategyError("items are shown below FULL, which is switched off: only a sweep can go on from here")
@@ -135,7 +135,10 @@ class Plan:
             raise StrategyError("units are left out, which is switched off: only a sweep can go on from here")
         body = last.body + view.full_tokens(view.new) - view.saved(lods)
         if body > view.body_limit:
-            raise StrategyError(f"a plan of {view.fixed + body} tokens is over the limit of {view.limit}")
+            raise StrategyError(
+                f"a plan of {view.fixed + body} tokens is over the limit of {view.limit}: where the new units do not "
+                "fit, return Plan.swept, which may show fewer units, or some at lower levels"
+            )
         units, all_lods, all_why = last._units, last.lods, last.why
         if len(units) != len(last):  # another plan extends `last` already and uses the same lists: copy them
             units = units[: len(last)]
@@ -169,20 +172,22 @@ class Plan:
 
         Raises:
             PinnedOverflow: the items that may not be reduced are larger than the limit.
-            StrategyError: the units are out of order, or a pinned item, a system item or the question is missing; or
-                there is more than fits although what must be shown does.
+            StrategyError: the units are unknown or out of order, a row has a level although its unit is not shown, or
+                a pinned item, a system item or the question is missing; or there is more than fits although what must
+                be shown does.
         """
-        if any(before >= after for before, after in pairwise(units)):
-            raise StrategyError("the units of a plan must stand in seq order, each once")
+        _check_units(view, units)
         shown = set(units)
+        _check_levels(view, shown, lods)
         lods = {row: lod for row, lod in lods.items() if lod is FULL or view.timeline.level(row, lod) < FULL}
-        _check_levels(view, lods)
         for unit in view.required() - shown:
             item = view.timeline.id(view.timeline.unit_row[unit])
             because = "it is pinned, a system item or the question" if view.trims else "nothing may be left out"
             raise StrategyError(f"item #{item} must be in every plan: {because}")
         units = [unit for unit in units if not _stands_alone(view, unit, shown)]
-        shown = set(units)
+        if len(units) < len(shown):
+            shown = set(units)
+            lods = {row: lod for row, lod in lods.items() if view.timeline.unit[row] in shown}
         body = view.full_tokens(units) - view.saved(lods)
         line = view.notices.marker(left_out)[1] if left_out else 0
         preface = view.notices.preface(shown, lods, encodable(says), view.body_limit - body - line)
@@ -194,6 +199,8 @@ class Plan:
         body += tokens
         if body > view.body_limit:
             _raise_overflow(view, shown, view.fixed + body, preface[1] if says else 0)
+        if not isinstance(reason, str):
+            raise StrategyError(f"the reason of a plan is a text, not {reason!r}")
         reason = encodable(reason)
         plan = cls(view, units, lods, why, body=body, base=body, reason=reason, left_out=left_out, marker=text)
         plan.preface, plan.preface_tokens, plan.checked = *preface, True
@@ -232,10 +239,36 @@ def _stands_alone(view: View, unit: int, shown: Collection[int]) -> bool:
     return timeline.led_message(view.path, row) not in shown
 
 
-def _check_levels(view: View, lods: Mapping[int, Lod]) -> None:
+def _check_units(view: View, units: Sequence[int]) -> None:
+    if any(type(unit) is not int for unit in units) or any(before >= after for before, after in pairwise(units)):
+        raise StrategyError("the units of a plan must be numbers in seq order, each once: take them from the view")
+    known = set(view.candidates())
+    for unit in units:
+        if unit not in known and not _is_on_path(view, unit):
+            raise StrategyError(f"there is no unit {unit} to show: view.candidates() lists the {len(known)} there are")
+
+
+def _is_on_path(view: View, unit: int) -> bool:
+    """Whether a unit is of the body of this branch, also if an earlier plan has left it out."""
+    timeline = view.timeline
+    if not 0 <= unit < len(timeline.unit_row):
+        return False
+    row = timeline.unit_row[unit]
+    return body_unit(timeline, unit) and view.path.holds(timeline.branch[row], row)
+
+
+def _check_levels(view: View, shown: Collection[int], lods: Mapping[int, Lod]) -> None:
+    timeline = view.timeline
     for row, lod in lods.items():
+        if type(row) is not int or not 0 <= row < len(timeline) or timeline.unit[row] not in shown:
+            raise StrategyError(
+                f"a level is given for row {row!r}, which is of no unit that this plan shows or adds: levels are by "
+                "row, and view.timeline.rows_of(unit) gives the rows of a unit"
+            )
+        if type(lod) is not Lod:
+            raise StrategyError(f"the level of row {row} is {lod!r}: pass Lod.FULL, Lod.SUMMARY or Lod.GIST")
         if lod is not FULL and view.never_reduced(row):
-            raise StrategyError(f"item #{view.timeline.id(row)} is pinned or a system item: it is shown in full")
+            raise StrategyError(f"item #{timeline.id(row)} is pinned or a system item: it is shown in full")
 
 
 def _raise_overflow(view: View, shown: set[int], tokens: int, strategy_tokens: int) -> None:
