@@ -1,12 +1,15 @@
-"""No shape of text makes an append or a sweep slow: four times the text costs at most six times the CPU time."""
+"""No shape of text makes an append, a sweep or a compaction slow: four times the text costs at most six times the CPU time."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from time import process_time
 
 import pytest
 
 from sightline import Budget, MemoryStore, Session
 from sightline.apps.app import App, Element
+from sightline.errors import NotShorter
+from sightline.imports.harness_text import command_words, divided
 from sightline.testing import calling
 from sightline.values.items import Lod
 
@@ -17,15 +20,17 @@ SHAPES: dict[str, str] = {  # what is repeated
     "negations": "don't ", "chinese": "不要修改数据库", "chinese sentences": "请不要。", "code spans": "`a` ",
     "tags": "<a><b>", "addresses": "http://a.b/", "names": "aB_c", "stars": "*a", "errors": "Error: ",
     "times": "12:30:45 ", "traces": 'File "a.py", line 3 ', "tables": "|a", "mails": "a@b.",
+    "lines": "\n", "reminders": "<system-reminder>", "qualified": "a::b",
 }  # fmt: skip
 SMALL, FACTOR, MOST = 16_000, 4, 6.0
+DENSE = {"lines": 64_000}  # of these it takes more characters until they do not fit
 NOISE = 0.02  # seconds: what is quicker says nothing
 LINES, SLOWEST = 5_000, 2.0  # of a text of a megabyte, and the seconds that it may take
 
 
 def long_text(shape: str, size: int) -> str:
     start = "see http://a.b/c " if shape == "one run after an address" else ""
-    return start + SHAPES[shape] * (size // len(SHAPES[shape]))
+    return start + SHAPES[shape] * (size // len(SHAPES[shape])) + "z"  # else the blanks at the end may be left out
 
 
 class Board(App):
@@ -60,7 +65,7 @@ WAYS: dict[str, Callable[[Session, str], object]] = {
 
 
 def cost(way: str, text: str) -> float:
-    """The seconds of CPU that a text takes on its way in and through a sweep, a search and an index line."""
+    """The seconds of CPU that a text takes on its way in and through a sweep, a search, an index line and a digest."""
     session = Session(MemoryStore("s"))
     start = process_time()
     WAYS[way](session, text)
@@ -70,6 +75,13 @@ def cost(way: str, text: str) -> float:
     session.reply("Fine.")
     session.user("And now?")
     session.compose(Budget(1_500, output=200))
+    for _ in range(6):
+        session.reply("So it is.")
+        session.user("Go on.")
+    with suppress(NotShorter):
+        session.summaries.compact()
+    list(divided(text))
+    command_words(f"<command-name>{text}")
     return process_time() - start
 
 
@@ -78,7 +90,7 @@ def test_time_grows_with_the_text(shape: str, soak: bool) -> None:
     at = list(SHAPES).index(shape)
     ways = list(WAYS) if soak else [list(WAYS)[(at + step) % len(WAYS)] for step in (0, 2, 4)]
     for way in ways:
-        texts = [long_text(shape, SMALL * n) for n in (1, FACTOR)]
+        texts = [long_text(shape, DENSE.get(shape, SMALL) * n) for n in (1, FACTOR)]
         small, large = (cost(way, text) for text in texts)
         if large > MOST * max(small, NOISE):  # once more, because something else may have been in the way
             small, large = (min(before, cost(way, text)) for before, text in zip((small, large), texts, strict=True))

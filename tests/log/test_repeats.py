@@ -88,3 +88,10 @@ def test_a_search_does_not_supersede_a_read(session: Session, searched: bool) ->
     first = called(session, "\n".join(LINES), **({"pattern": "line"} if searched else {}))
     called(session, "\n".join(LINES), pattern="file")
     assert superseded(session) == ([first] if searched else [])
+
+
+def test_one_line_very_often_takes_no_memory(session: Session) -> None:
+    """A log of one line a hundred thousand times is compared as a few lines."""
+    first, _ = (called(session, "\n".join(["waiting for the port"] * 100_000)) for _ in range(2))
+    assert superseded(session) == [first]
+    assert max(map(len, session._composer._repeats._lines.values())) < 100

@@ -123,6 +123,12 @@ def test_an_extended_plan_adds_and_changes_nothing(session: Session) -> None:
     assert first.levels() == {3: Lod.GIST}
 
 
+def test_a_unit_given_twice_counts_once(session: Session) -> None:
+    """A strategy may collect its units in any way."""
+    seen = view(session)
+    assert seen.full_tokens([0, 0, 2]) == seen.full_tokens([2, 0]) == 10 + 20 + 2 * FRAMING
+
+
 def test_a_plan_over_the_limit_is_refused(session: Session) -> None:
     """A strategy that only extends where it should sweep is told so."""
     with pytest.raises(StrategyError, match="over the limit of 500"):

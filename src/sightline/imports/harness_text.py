@@ -7,10 +7,8 @@ from typing import Any
 
 _INSERTED = ("system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics", "environment_context")
 # Texts that a harness puts before, after or between the user's own words.
-_REMINDER = re.compile("(" + "|".join(f"<{name}>.*?</{name}>" for name in _INSERTED) + ")", re.DOTALL)
+_OPENING = re.compile(f"<({'|'.join(_INSERTED)})>")
 _LOOKED_AT = 4_000  # characters in which a command is looked for
-_COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
-_ARGUMENTS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
 _WRITTEN = re.compile(
     r"\s*(?:<(?:local-command-|command-(?:name|message|args|contents)|bash-(?:std|input)"
     r"|ide_(?:opened_file|selection|diagnostics)|system-reminder|task-notification"
@@ -28,8 +26,13 @@ def is_harness_text(text: str) -> bool:
 
 def command_words(text: str) -> str:
     """Return the command that a person typed, with its arguments, of a text by which a harness tells of it; else ""."""
-    found = (pattern.search(text[:_LOOKED_AT]) for pattern in (_COMMAND, _ARGUMENTS))
-    return " ".join(each[1] for each in found if each is not None and each[1])
+    return " ".join(filter(None, (_tagged(text[:_LOOKED_AT], name) for name in ("command-name", "command-args"))))
+
+
+def _tagged(text: str, name: str) -> str:
+    """What stands in the first element of this name; "" if it is not closed."""
+    inside, closing, _ = text.partition(f"<{name}>")[2].partition(f"</{name}>")
+    return inside.strip() if closing else ""
 
 
 def divided(content: Any) -> Iterator[tuple[bool, list[Any]]]:
@@ -45,9 +48,23 @@ def divided(content: Any) -> Iterator[tuple[bool, list[Any]]]:
 
 def _pieces(block: Any) -> list[Any]:
     text = _text(block)
-    if _REMINDER.search(text) is None or (is_harness_text(text) and not _REMINDER.sub("", text).strip()):
+    pieces = _split_at_reminders(text)
+    if len(pieces) == 1 or (is_harness_text(text) and not "".join(pieces[::2]).strip()):
         return [block]
-    return [{**block, "text": piece} for piece in _REMINDER.split(text) if piece.strip()]
+    return [{**block, "text": piece} for piece in pieces if piece.strip()]
+
+
+def _split_at_reminders(text: str) -> list[str]:
+    """The text before the first reminder, that reminder, the text after it, the next reminder, and so on."""
+    last = {name: text.rfind(f"</{name}>") for name in _INSERTED}  # so that one that is not closed is not looked for
+    pieces, at = list[str](), 0
+    for found in _OPENING.finditer(text):
+        name, start = found[1], found.start()
+        if at <= start < last[name]:
+            end = text.index(f"</{name}>", start) + len(f"</{name}>")
+            pieces += (text[at:start], text[start:end])
+            at = end
+    return [*pieces, text[at:]]
 
 
 def _is_by_harness(block: Any) -> bool:

@@ -14,6 +14,7 @@ _NEARLY_ALL = 0.9  # of its lines: the rest is what was edited since, or what a 
 _SHORTEST = 4  # characters: shorter lines, such as brackets, are the same everywhere
 _NUMBER = pattern(r"\s*\d+\s*[→:|\t]")  # what a tool puts before the lines of a file
 _HASH_BITS = 32
+_MOST_OFTEN = 64  # times that a line counts: a log may have one line a hundred thousand times
 _CALL, _RESULT = int(Kind.CALL), int(Kind.RESULT)  # columns have plain numbers, which compare faster
 _SEARCH, _WRITE = int(Purpose.SEARCH), int(Purpose.WRITE)
 _CHANGING = frozenset((int(Purpose.CHANGE), _WRITE))
@@ -31,7 +32,8 @@ class Repeats:
 
         A newer one counts if it is about the same file or command: a result of reading or running it again, or a call
         that writes the whole file. An edit does not count, nor does what its tool answers. A search counts only for a
-        search, because it shows lines of a file out of their place. A line counts as often as it occurs.
+        search, because it shows lines of a file out of their place. A line counts as often as it occurs, but not more
+        than `_MOST_OFTEN` times.
         """
         about: dict[tuple[int, bool], list[int]] = defaultdict(list)  # subject, whether searched → rows, newest first
         subject, purpose = self._timeline.subject, self._timeline.purpose
@@ -67,7 +69,8 @@ class Repeats:
         long = [line for line in lines if len(line) >= _SHORTEST]
         shown = long if 2 * len(long) > len(lines) else lines
         counts = Counter([crc32(line.encode(errors="replace")) for line in shown])
-        return frozenset(line | nth << _HASH_BITS for line, count in counts.items() for nth in range(count))
+        often = [(line, min(count, _MOST_OFTEN)) for line, count in counts.items()]
+        return frozenset(line | nth << _HASH_BITS for line, count in often for nth in range(count))
 
     def _text(self, row: int) -> str:
         """The text of a result, or the texts that a call writes."""

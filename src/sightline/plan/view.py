@@ -116,7 +116,7 @@ class View(Struct, frozen=True):
 
     def full_tokens(self, units: Iterable[int]) -> int:
         """Tokens of whole units in full, framing included. Fast, because it does not look at their rows."""
-        units = sorted(units)
+        units = sorted({*units})
         if len(units) == 1:
             return self.timeline.unit_full[units[0]] + self.framing(units[0])
         rows = pick(self.timeline.unit_rows, units)

@@ -28,7 +28,8 @@ class StreamedReply:
     @property
     def text(self) -> str:
         """The answer so far, without thinking."""
-        return "".join(self._texts)
+        self._texts = ["".join(self._texts)]  # because it may be asked for at each chunk
+        return self._texts[0]
 
     @property
     def finished(self) -> bool:
@@ -52,7 +53,7 @@ class StreamedReply:
             return None
         if self.finished:
             return self._parts.reply()
-        return self._parts.stopped(self.text) if self._texts else None
+        return self._parts.stopped(text) if (text := self.text) else None
 
 
 def _parts_of(chunk: object) -> ReplyParts:
