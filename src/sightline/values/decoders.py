@@ -5,6 +5,7 @@ finds half of it: the process ends with a segmentation fault. So one thread at a
 decodes before it is whole. What is decoded without a type needs none of this.
 """
 
+import json
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -42,6 +43,34 @@ def decode_mended(data: bytes, kind: Any) -> Any:
         if (mended := mend_escapes(data)) == data:
             raise
         return decode_json(mended, kind)
+
+
+def decode_piece(data: bytes) -> Any:
+    """Read JSON of other programs that is a piece of more. Half a character stays: the next piece may begin with the
+    other half. Raises msgspec.DecodeError.
+    """
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        msgspec.json.decode(mend_escapes(data))
+        return json.loads(data)
+
+
+def encode_piece(value: Any) -> bytes:
+    """Write what `decode_piece` has read: half a character is an escape again."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value).encode()
+
+
+def join_halves(value: Any) -> Any:
+    """Return plain values with one character for two halves of it that came in two pieces."""
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.loads(json.dumps(value))
+    return value
 
 
 def mend_escapes(data: bytes) -> bytes:
