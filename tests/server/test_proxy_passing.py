@@ -58,9 +58,12 @@ def test_half_a_character_in_an_answer_is_logged_and_passes(wire: str, stream: b
         talk = Talk(through, wire, stream=stream)
         talk.list.append({"role": "user", "content": "Hello"})
         assert through.post(wire, talk.body()).content.count(rb"\ud83d") >= 2
+        assert through.texts()[-1] == "A ship 🚢 and half of one \ufffd"  # before the client sends it back
         talk.list += [{"role": "assistant", "content": text}, {"role": "user", "content": "more"}]
         assert through.post(wire, talk.body()).status_code == 200
         [name] = through.names
+        with through.session(name) as session:
+            assert session.branches == [""]
         assert through.texts(name)[-4:] == ["Hello", "A ship 🚢 and half of one \ufffd", "more", "Two."]
 
 
