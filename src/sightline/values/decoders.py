@@ -5,7 +5,6 @@ finds half of it: the process ends with a segmentation fault. So one thread at a
 decodes before it is whole. What is decoded without a type needs none of this.
 """
 
-import json
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -52,6 +51,8 @@ def decode_piece(data: bytes) -> Any:
     try:
         return msgspec.json.decode(data)
     except msgspec.DecodeError:
+        import json  # it is rarely needed
+
         msgspec.json.decode(mend_escapes(data))
         return json.loads(data)
 
@@ -61,6 +62,8 @@ def encode_piece(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
+        import json
+
         return json.dumps(value).encode()
 
 
@@ -69,7 +72,7 @@ def join_halves(value: Any) -> Any:
     try:
         msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return json.loads(json.dumps(value))
+        return decode_piece(encode_piece(value))
     return value
 
 
