@@ -22,7 +22,7 @@ from sightline.log.stores.memory import MemoryStores
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
-from sightline.values.items import Kind, plain_text
+from sightline.values.items import Call, Kind, plain_text
 from sightline.wire import langchain as langchain_wire
 
 BUDGET = Budget(window=12_000, output=1_000)
@@ -86,6 +86,21 @@ def test_nothing_is_shortened_while_it_fits() -> None:
     state = run(made(model, middleware), "Look at the disks.")
     assert all(one is other for one, other in zip(model.asked[-1][1:], state["messages"], strict=False))
     assert len(model.asked[-1]) == len(state["messages"])
+
+
+def test_a_name_that_the_model_invented_is_sent_as_providers_accept_it() -> None:
+    """With its result, and again at every call. The state keeps the name as the model said it, and so does the log."""
+    names = ["functions.look up", "a/b", "x" * 80, ""]
+    invented = [calling((f"c{number}", name, {})) for number, name in enumerate(names)]
+    model = StrictModel(**script(*invented, calling(("d", "shell", {"command": "df"})), AIMessage("Done.")))
+    middleware = SightlineMiddleware(Budget(window=100_000), sessions=MemoryStores())
+    state = run(made(model, middleware), "Look at the disks.")
+    sent = [call["name"] for message in model.asked[-1] for call in getattr(message, "tool_calls", [])]
+    assert sent == ["functions_look_up", "a_b", "x" * 64, "unknown", "shell"]
+    assert [message.name for message in model.asked[-1] if isinstance(message, ToolMessage)] == sent
+    assert [call["name"] for message in state["messages"] for call in getattr(message, "tool_calls", [])][:4] == names
+    logged = [part.name for item in middleware.session_of("T").items for part in item.parts if isinstance(part, Call)]
+    assert logged == [*names, "shell"]
 
 
 def test_the_system_prompt_and_the_tools_are_counted() -> None:

@@ -137,6 +137,20 @@ def test_nothing_is_shortened_while_it_fits() -> None:
     assert [call.input for call in ours.calls] == [call.input for call in model.calls]
 
 
+def test_a_name_that_the_model_invented_is_sent_as_providers_accept_it() -> None:
+    """The session of the SDK keeps the name as the model said it."""
+    names = ["functions.look up", "a/b", "x" * 80]
+    invented = [[function_call(name, {}, call_id=f"c{number}")] for number, name in enumerate(names)]
+    made, model = agent([*invented, [assistant_message("Done.")]])
+    own = config(tool_not_found_behavior="return_error_to_model")
+    options = run_options("s", BUDGET, sessions=MemoryStores(), run_config=own)
+    run(made, "Look at the disks.", options)
+    sent = [item["name"] for item in model.calls[-1].input if item.get("type") == "function_call"]
+    assert sent == ["functions_look_up", "a_b", "x" * 64]
+    kept = asyncio.run(options["session"].get_items())
+    assert [item["name"] for item in kept if item.get("type") == "function_call"] == names
+
+
 def test_turns_of_a_conversation_go_on() -> None:
     """Each run knows what was said before, under one id, and another id knows nothing of it."""
     stores = MemoryStores()

@@ -200,6 +200,18 @@ def test_the_model_sees_again_what_was_shortened() -> None:
     assert max(script.tokens) <= BUDGET.window - BUDGET.output
 
 
+def test_a_name_that_the_model_invented_is_sent_as_providers_accept_it() -> None:
+    """Its answer has the same name. The run keeps the name as the model said it."""
+    script = Script([ToolCallPart("functions.look up", {}, "c")], [TextPart("Done.")])
+    done = run(agent(script, capability()), "Look at the disks.")
+    assert _names(script.asked[-1]) == ["functions_look_up"] * 2
+    assert _names(done.all_messages()) == ["functions.look up"] * 2
+
+
+def _names(messages: list[ModelMessage]) -> list[str]:
+    return [part.tool_name for message in messages for part in message.parts if getattr(part, "tool_name", None)]
+
+
 def test_the_usage_that_the_model_reports_corrects_the_count() -> None:
     """A model that counts half as much again gets less from then on."""
     sizes = {}

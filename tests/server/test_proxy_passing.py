@@ -49,6 +49,24 @@ def test_half_a_character_is_logged_and_passes(wire: str, tmp_path: Path) -> Non
         assert [text for text in through.texts() if "\ufffd" in text] == ["cut \ufffd", "again \ufffd"]
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("wire", WIRES)
+def test_half_a_character_in_an_answer_is_logged_and_passes(wire: str, stream: bool, tmp_path: Path) -> None:
+    """Halves that come in two events are one character in the log; one alone is U+FFFD. The conversation goes on."""
+    text = "A ship \ud83d\udea2 and half of one \ud83d"
+    with Through(tmp_path, [answer(text), answer("Two.")]) as through:
+        talk = Talk(through, wire, stream=stream)
+        talk.list.append({"role": "user", "content": "Hello"})
+        assert through.post(wire, talk.body()).content.count(rb"\ud83d") >= 2
+        assert through.texts()[-1] == "A ship 🚢 and half of one \ufffd"  # before the client sends it back
+        talk.list += [{"role": "assistant", "content": text}, {"role": "user", "content": "more"}]
+        assert through.post(wire, talk.body()).status_code == 200
+        [name] = through.names
+        with through.session(name) as session:
+            assert session.branches == [""]
+        assert through.texts(name)[-4:] == ["Hello", "A ship 🚢 and half of one \ufffd", "more", "Two."]
+
+
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_stream_is_what_the_upstream_sent(wire: str, tmp_path: Path) -> None:
     """The same bytes in the same order, two choices at once included."""

@@ -8,6 +8,7 @@ from through_proxy import LISTS, MODELS, OWN, PATHS, TOOLS, Talk, Through, asked
 from upstream import Asked
 from upstream_script import Answer, answer, call, think
 
+from sightline.server.answer import EventReader, filter_of
 from sightline.server.exchange import ROUNDS
 
 WIRES = list(PATHS)
@@ -80,6 +81,18 @@ def test_the_model_reads_again_and_the_client_does_not_notice(wire: str, stream:
             texts = [session.items.text(item.id) for item in session.items]
             assert session.branches == [""]
         assert len([text for text in texts if "Then this." in text]) == 1
+
+
+def test_half_a_character_after_a_call_of_ours_comes_as_it_was() -> None:
+    """Such an event is written anew, with another id; the client may get the other half in the next one."""
+    chunk = b'data: {"id":"%b","choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n'
+    shown = filter_of("openai", {"recall"})
+    for raw, value in EventReader().feed(chunk % (b"first", b"One.")):
+        shown.show(value, raw)
+    shown.begin_next(frozenset())
+    [(raw, value)] = EventReader().feed(chunk % (b"second", rb"\ud83d"))
+    [event] = events_of(shown.show(value, raw))
+    assert (event["id"], event["choices"][0]["delta"]["content"]) == ("first", "\ud83d")
 
 
 @pytest.mark.parametrize(("wire", "stream"), SHAPES)

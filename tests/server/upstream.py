@@ -27,7 +27,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from upstream_delivery import Transports, deliver
-from upstream_rules import Bill, Cache, Json, Meter, Refused, Segment, make_id
+from upstream_rules import HALVES, Bill, Cache, Json, Meter, Refused, Segment, make_id
 from upstream_script import Answer, Failure, Script, Step
 
 WINDOW = 200_000  # tokens
@@ -258,7 +258,7 @@ def _parse(asked: Asked) -> Json:
 
 
 def _dump(value: Json) -> bytes:
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", HALVES)
 
 
 def _json(value: Json, status: int = 200) -> Response:

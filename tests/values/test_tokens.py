@@ -136,6 +136,39 @@ def test_audio_costs_by_how_long_it_lasts_never_by_its_bytes(field: str, sound: 
     assert opaque_tokens(Opaque("any", "thinking", text), openai, count) == count(msgspec.json.encode(text).decode())
 
 
+_MINUTE, _ADDRESS = b64encode(wav(60, 24_000)).decode(), "https://example.org/speech.wav"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "audio_url", "audio_url": {"url": f"data:audio/wav;base64,{_MINUTE}"}},
+        {"type": "file", "file": {"file_data": f"data:audio/wav;base64,{_MINUTE}"}},
+        {"type": "audio", "data": _MINUTE, "mimeType": "audio/wav"},
+        {"type": "tool_result", "content": [{"type": "audio", "data": _MINUTE, "mimeType": "audio/wav"}]},
+        {"type": "resource", "resource": {"uri": "file:///a", "blob": _MINUTE, "mimeType": "audio/wav"}},
+        {"type": "audio", "source": {"type": "base64", "media_type": "audio/wav", "data": _MINUTE}},
+        {"type": "audio_url", "audio_url": {"url": _ADDRESS}},
+        {"type": "input_audio", "input_audio": {"data": _ADDRESS, "format": "wav"}},
+        {"type": "audio", "source": {"type": "url", "url": _ADDRESS}},
+    ],
+)
+def test_audio_costs_the_same_in_every_form_and_at_an_address_as_much_as_an_unknown_document(
+    block: dict[str, Any],
+) -> None:
+    """Also as a tool of MCP returns it. The base64 is never counted as text, and an address is never for free."""
+    openai, count = profile("openai"), counter(DEFAULT_ENCODING).count
+    expected = openai.file_tokens if _ADDRESS in str(block) else 60 * openai.audio_tokens
+    assert expected <= opaque_tokens(Opaque("any", block["type"], block), openai, count) <= expected + 40
+
+
+def test_an_audio_file_costs_by_how_long_it_lasts() -> None:
+    """Tools of MCP return it as a file."""
+    openai = profile("openai")
+    assert media_tokens(File("audio/wav", _MINUTE), openai) == 60 * openai.audio_tokens + 1
+    assert media_tokens(File("audio/wav", url=_ADDRESS), openai) == openai.file_tokens
+
+
 def test_a_minute_of_speech_is_sent() -> None:
     """It is counted so that it fits into any usual window."""
     block = {"type": "input_audio", "input_audio": {"data": b64encode(wav(60, 24_000)).decode(), "format": "wav"}}

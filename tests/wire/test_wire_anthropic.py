@@ -212,6 +212,18 @@ def test_blank_text_is_left_out_and_silence_is_said() -> None:
     assert contents == [[text("x")], [THINKING, text("[empty]")], [text("[empty]")]]
 
 
+def test_what_the_model_said_is_sent_without_blanks_at_its_end_and_the_log_has_them() -> None:
+    """The API refuses them in the last message. The same message is written the same when others follow it."""
+    session = Session(MemoryStore())
+    session.user("Go on. ")
+    kept = session.reply("Prefilled: \n\u3000")
+    first = session.compose(Budget(10_000)).anthropic()["messages"]
+    assert [message["content"][0]["text"] for message in first] == ["Go on. ", "Prefilled:"]
+    session.user("And?")
+    assert session.compose(Budget(10_000)).anthropic()["messages"][1]["content"][0]["text"] == "Prefilled:"
+    assert session.items.text(kept) == "Prefilled: \n\u3000"
+
+
 def test_a_system_message_inside_the_body_stays_there_labelled() -> None:
     """It is user text behind a label, at its place."""
     body = [Message(Role.USER, (Text("hi"),)), Message(Role.SYSTEM, (Text("be brief"),))]

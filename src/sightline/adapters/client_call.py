@@ -11,6 +11,7 @@ from sightline.server.answer import EventReader, filter_of, show_error
 from sightline.server.model_request import Format, Json, parse
 from sightline.server.replies import StreamedAnswer, merged, own_calls
 from sightline.server.turns import Turns
+from sightline.values.decoders import decode_mended
 from sightline.values.finish import finish
 from sightline.wire import read_reply
 
@@ -65,7 +66,7 @@ class ClientCall:
     def take(self, body: bytes) -> bytes | None:
         """Log an answer. Return the body of the next call, if this one called tools of ours."""
         try:
-            reply = msgspec.json.decode(body)
+            reply = decode_mended(body, Json)
             read_reply(reply)
         except Exception:  # nothing that could be logged
             return None

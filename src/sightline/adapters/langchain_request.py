@@ -10,7 +10,7 @@ from sightline.plan.budget import Budget
 from sightline.session.history import History
 from sightline.values.items import Message, Role
 from sightline.wire import openai_chat
-from sightline.wire.call_ids import joins
+from sightline.wire.call_ids import joins, shown_messages
 from sightline.wire.payload import Payload
 
 _USUAL_OUTPUT = 8_000  # tokens for the answer, of a model that says how large its context window is
@@ -31,7 +31,7 @@ class MessageWriter:
         media: list[BaseMessage] = []  # of results: written after all results of their calls
         made, last = {}, None
         head = [each for each in payload.system if with_system or history.original(each) is not None]
-        for message in (*head, *payload.body, *payload.tail):
+        for message in (*head, *shown_messages(payload)):
             known, own = self._made.get(id(message), (None, []))
             if known is not message:
                 own = _write(message, history)

@@ -14,7 +14,7 @@ from sightline.log.conflict import retry_on_conflict
 from sightline.session.history import History
 from sightline.values.items import Message, Usage
 from sightline.wire import openai_responses
-from sightline.wire.call_ids import joins
+from sightline.wire.call_ids import joins, shown_messages
 from sightline.wire.payload import Payload
 
 Json = dict[str, Any]
@@ -115,7 +115,7 @@ class ItemList:
         written: list[Json] = []
         made, last = {}, None
         head = [each for each in payload.system if self._history.original(each) is not None]
-        for message in (*head, *payload.body, *payload.tail):
+        for message in (*head, *shown_messages(payload)):
             known, own = self._written.get(id(message), (None, []))
             if known is not message:
                 own = self._items(message)

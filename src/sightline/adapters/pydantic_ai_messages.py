@@ -27,6 +27,7 @@ from pydantic_ai.messages import (
 
 from sightline.session.history import History
 from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Part, Result, Role, Text, Usage, shown
+from sightline.wire.call_ids import shown_messages
 from sightline.wire.common import arguments_text, call_from, text_part
 from sightline.wire.payload import Payload
 
@@ -157,7 +158,7 @@ def write(payload: Payload, history: History, listed: Listed) -> list[ModelMessa
     written: list[ModelMessage] = []
     said: list[tuple[Any, ModelRequest | None]] = [(part, None) for part in listed.head]  # since the last response
     names: dict[str, str] = {}
-    for message in (*payload.body, *payload.tail):
+    for message in shown_messages(payload):
         source = sources.get(id(history.original(message)))
         names |= {part.id: part.name for part in message.parts if isinstance(part, Call)}
         if message.role is Role.ASSISTANT:

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import msgspec
 
 from sightline.server.replies import Json, add_output, count_output
+from sightline.values.decoders import decode_piece, encode_piece
 
 _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")  # ends an event
-_encode = msgspec.json.encode
 
 
 class Filter(Protocol):
@@ -59,7 +59,7 @@ class EventReader:
 def _value(raw: bytes) -> Json | None:
     lines = [line[5:].removeprefix(b" ") for line in raw.splitlines() if line.startswith(b"data:")]
     try:
-        value = msgspec.json.decode(b"\n".join(lines))
+        value = decode_piece(b"\n".join(lines))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
@@ -74,7 +74,7 @@ def filter_of(wire: str, own: Collection[str]) -> Filter:
 
 def _event(value: Json, *, named: bool = True) -> bytes:
     name = b"event: " + str(value.get("type")).encode() + b"\n" if named else b""
-    return name + b"data: " + _encode(value) + b"\n\n"
+    return name + b"data: " + encode_piece(value) + b"\n\n"
 
 
 def show_error(shown: Filter, wire: str, body: bytes) -> bytes:

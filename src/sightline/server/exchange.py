@@ -13,6 +13,7 @@ from sightline.server.model_request import Json, ModelRequest
 from sightline.server.replies import StreamedAnswer, error_response, merged, own_calls
 from sightline.server.turns import Prepared
 from sightline.server.upstream import passed_back
+from sightline.values.decoders import decode_mended
 from sightline.values.finish import finish
 from sightline.wire import read_reply
 
@@ -115,7 +116,7 @@ class Exchange:
                     except httpx2.HTTPError as error:
                         return self._call.failure(error)
                     try:
-                        reply = msgspec.json.decode(body)
+                        reply = decode_mended(body, Json)
                         read_reply(reply)
                     except Exception:  # nothing that could be logged
                         return Response(body, status_code=following.status_code, headers=headers)

@@ -22,8 +22,8 @@ Json = dict[str, Any]
 _SESSION_HEADERS = ("thread-id", "x-claude-code-session-id", "session-id", "x-session-id", "x-conversation-id")
 _HEAD_ROLES = ("system", "developer")
 # What may have more tokens than bytes. The last two are letters that no encoder escapes, so they may spell the others.
-_MEDIA = (b'"image', b'"input_image', b'"document"', b'"file', b'"input_file', b'"input_audio', b'"container_upload',
-          rb"\u006", rb"\u007")  # fmt: skip
+_MEDIA = (b'"image', b'"input_image', b'"document"', b'"file', b'"input_file', b'"input_audio', b'"audio',
+          b'"container_upload', rb"\u006", rb"\u007")  # fmt: skip
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 

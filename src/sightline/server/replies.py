@@ -3,10 +3,9 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from sightline.errors import BadInput
 from sightline.server.model_request import Format
+from sightline.values.decoders import decode_mended, encode_piece
 from sightline.wire.streams import StreamedReply
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class StreamedAnswer(StreamedReply):
         """See `StreamedReply.add`."""
         match chunk:
             case {"type": "response.failed", "response": {"error": dict(error)}} if not self.text:
-                self.refusal = msgspec.json.encode({"error": error}).decode()
+                self.refusal = encode_piece({"error": error}).decode()
         if self._is_broken:
             return
         try:
@@ -115,9 +114,10 @@ class StreamedAnswer(StreamedReply):
             self._is_broken = True
 
     def reply(self) -> Json | None:
-        """See `StreamedReply.reply`."""
+        """See `StreamedReply.reply`. Half a character is U+FFFD, as in requests, so that it is known again."""
         try:
-            return super().reply()
+            reply = super().reply()
+            return None if reply is None else decode_mended(encode_piece(reply), Json)
         except (BadInput, TypeError, ValueError, LookupError, AttributeError):
             return None
 

@@ -7,6 +7,7 @@ from sightline.log.conflict import retry_on_conflict
 from sightline.plan.budget import Budget
 from sightline.session.history import History
 from sightline.values.items import Message, Role, Text
+from sightline.wire.call_ids import shown_messages
 from sightline.wire.payload import Payload
 from sightline.wire.wire import Reader
 
@@ -53,8 +54,7 @@ def write_list(history: History, payload: Payload, form: MessageForm) -> list[An
     """
     written: list[Any] = []
     was_own = True  # whether the last one is the program's
-    shown = [*payload.body, *payload.tail]
-    for original, messages in history.match(shown):
+    for original, messages in history.match(shown_messages(payload)):
         made = [original] if original is not None else form.write(messages)
         if not written and original is None and messages[0].role is Role.ASSISTANT:
             written = form.write([Message(Role.USER, (Text(OPENING),))])

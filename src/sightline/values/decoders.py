@@ -44,6 +44,38 @@ def decode_mended(data: bytes, kind: Any) -> Any:
         return decode_json(mended, kind)
 
 
+def decode_piece(data: bytes) -> Any:
+    """Read JSON of other programs that is a piece of more. Half a character stays: the next piece may begin with the
+    other half. Raises msgspec.DecodeError.
+    """
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        import json  # it is rarely needed
+
+        msgspec.json.decode(mend_escapes(data))
+        return json.loads(data)
+
+
+def encode_piece(value: Any) -> bytes:
+    """Write what `decode_piece` has read: half a character is an escape again."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        import json
+
+        return json.dumps(value).encode()
+
+
+def join_halves(value: Any) -> Any:
+    """Return plain values with one character for two halves of it that came in two pieces."""
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return decode_piece(encode_piece(value))
+    return value
+
+
 def mend_escapes(data: bytes) -> bytes:
     """Return JSON with U+FFFD for each escape of half a character, such as that of an emoji that was cut in two.
 

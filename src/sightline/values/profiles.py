@@ -3,6 +3,7 @@
 from base64 import b64decode
 from collections.abc import Callable
 from math import ceil
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -10,7 +11,12 @@ from msgspec import Struct
 from sightline.errors import BadInput
 from sightline.values.items import File, Image, Opaque, Usage
 
-_AUDIO = ("input_audio", "audio")  # fields of blocks and of replies that have base64 under "data"
+_AUDIO = frozenset({"input_audio", "audio", "audio_url"})  # fields of blocks and of replies that hold audio
+_MEDIA_TYPES = ("media_type", "mime_type", "mimeType")
+_SOUND = frozenset(
+    {"data", "url", "blob", "base64", "fileUri", "$bytes"}
+)  # fields of audio: its base64, or where it is
+_DEEPEST = 8  # levels of a block in which audio is looked for: a resource in a result has four
 _AUDIO_BYTES = 8_000  # a second, if the audio does not say it: MP3 of 64 kbit/s; most has more, so it is shorter
 _WAV_BYTES = range(1_000, 2_000_000)  # a second, as a WAV may say it: from compressed speech to studio quality
 
@@ -35,7 +41,7 @@ class Profile(Struct, frozen=True):
     cache_minimum: int = 1024  # shorter prefixes are not cached
     image_tokens: int = 1600  # when the size is unknown: the most an image costs
     image_area: int = 750  # pixels per token
-    file_tokens: int = 3000  # a document of unknown length
+    file_tokens: int = 3000  # a document, or audio, of unknown length
     audio_tokens: int = 32  # a second of it, by Gemini's documentation (ai.google.dev): OpenAI's models take fewer
 
 
@@ -61,6 +67,8 @@ def profile(name: str) -> Profile:
 
 def media_tokens(part: Image | File, profile: Profile) -> int:
     """Tokens of an image or document by its size, or the most it can have if that is unknown. Never of its base64."""
+    if isinstance(part, File) and part.data and part.media_type.startswith("audio/"):  # such as an MCP tool's
+        return _audio_tokens(part.data, profile)
     if isinstance(part, File):
         size = len(part.data) * 3 // 4
         # A text is counted as a token per two bytes. Other documents are a guess: a page may be 3 KB or 300.
@@ -72,11 +80,31 @@ def media_tokens(part: Image | File, profile: Profile) -> int:
 
 def opaque_tokens(part: Opaque, profile: Profile, count: Callable[[str], int]) -> int:
     """Tokens of a block that only its provider knows: of its JSON, but of audio in it by how long that lasts."""
-    raw, seconds = part.raw, 0.0
-    for field in _AUDIO:
-        if isinstance(audio := raw.get(field), dict) and isinstance(data := audio.get("data"), str):
-            raw, seconds = raw | {field: audio | {"data": ""}}, seconds + _audio_seconds(data)
-    return ceil(seconds * profile.audio_tokens) + count(msgspec.json.encode(raw).decode())
+    rest, tokens = _take_audio(part.raw, profile)
+    return tokens + count(msgspec.json.encode(rest).decode())
+
+
+def _take_audio(value: Any, profile: Profile, *, is_audio: bool = False, levels: int = _DEEPEST) -> tuple[Any, int]:
+    """The values without the base64 of audio in them, and the tokens of this audio."""
+    if not isinstance(value, dict | list) or not levels:
+        return value, 0
+    fields = value if isinstance(value, dict) else dict(enumerate(value))
+    types = [str(fields.get(name, "")) for name in _MEDIA_TYPES]
+    is_audio = is_audio or fields.get("type") == "audio" or any(kind.startswith("audio/") for kind in types)
+    rest, tokens = {}, 0
+    for key, inner in fields.items():
+        if isinstance(inner, str) and (inner.startswith("data:audio/") or (is_audio and key in _SOUND)):
+            rest[key], found = "", _audio_tokens(inner, profile)
+        else:
+            rest[key], found = _take_audio(inner, profile, is_audio=is_audio or key in _AUDIO, levels=levels - 1)
+        tokens += found
+    return rest if isinstance(value, dict) else [*rest.values()], tokens
+
+
+def _audio_tokens(sound: str, profile: Profile) -> int:
+    """Tokens of audio in base64. How long audio at an address lasts is not known."""
+    is_address = "://" in sound[:16]
+    return profile.file_tokens if is_address else ceil(_audio_seconds(sound) * profile.audio_tokens)
 
 
 def _audio_seconds(data: str) -> float:

@@ -4,8 +4,9 @@ Read: a user message with tool results becomes one TOOL message for each, then a
 Written: content is always a list of blocks, and the results of one assistant message are one user message. A system
 message inside the body is user text after "[system] ", because not every model accepts that role there. `is_error` is
 set if the result has an error word; the word itself is not sent. Blank text is left out, and a message that has nothing
-else says "[empty]". A file or image that this provider does not accept becomes a line of text with its name. Fields
-of a message that are not known here are written with it again.
+else says "[empty]". An assistant's message does not end with blanks, because the API refuses them in the last message;
+it is so in every message, so that none changes when others follow. A file or image that this provider does not accept
+becomes a line of text with its name. Fields of a message that are not known here are written with it again.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -305,6 +306,8 @@ def _message_blocks(message: Message) -> list[Json]:
             return [{**blocks[0], "text": SYSTEM + blocks[0].get("text", "")}, *blocks[1:]]
         case Role.ASSISTANT:
             blocks = _blocks(common.without_media(message.parts))
+            if blocks and isinstance(text := blocks[-1].get("text"), str):
+                blocks[-1]["text"] = text.rstrip()
             can_end = bool(blocks) and blocks[-1].get("type") not in THINKING
             return blocks if can_end else [*blocks, _text(common.EMPTY)]
         case Role.USER:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from sightline.values.items import Call, Message, Part, Result, Role, Text, ToolDefinition
 from sightline.values.pattern import pattern
+from sightline.wire.payload import Payload
 
 
 class IdRule(NamedTuple):
@@ -35,6 +36,35 @@ def odd_names(tools: Iterable[ToolDefinition]) -> frozenset[str]:
 def _legal_name(name: str) -> str:
     """The name of a tool as every provider accepts it. A model may call what is no tool, such as `functions.look`."""
     return _ILLEGAL.sub("_", name)[:_LONGEST_NAME] or "unknown"
+
+
+def shown_messages(payload: Payload) -> list[Message]:
+    """The messages of a payload after its head, with names of calls that every provider accepts.
+
+    For programs that send their own messages where they are shown unchanged: one with another name is not. Without
+    tools nothing is renamed, because nobody has said which names are those of tools.
+    """
+    messages = [*payload.body, *payload.tail]
+    if not payload.tools:
+        return messages
+    odd = odd_names(payload.tools)
+    renamed: dict[str, str] = {}  # id of a call → its name; the results have it too
+    return [_with_legal_names(message, odd, renamed) for message in messages]
+
+
+def _with_legal_names(message: Message, odd: frozenset[str], renamed: dict[str, str]) -> Message:
+    parts: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, Call):
+            name = part.name if part.name in odd else _legal_name(part.name)
+            renamed.pop(part.id, None)
+            if name != part.name:
+                renamed[part.id], part = name, replace(part, name=name)  # noqa: PLW2901
+        elif isinstance(part, Result) and part.id in renamed:
+            part = replace(part, name=renamed[part.id])  # noqa: PLW2901
+        parts.append(part)
+    same = all(one is other for one, other in zip(parts, message.parts, strict=True))
+    return message if same else replace(message, parts=tuple(parts))
 
 
 class WireIds:

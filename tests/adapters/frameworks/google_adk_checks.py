@@ -200,6 +200,19 @@ def test_the_model_sees_again_what_was_shortened() -> None:
     assert count(talk.model.calls[-1]) <= BUDGET.window - BUDGET.output
 
 
+def test_a_name_that_the_model_invented_is_sent_as_providers_accept_it() -> None:
+    """The response has the same name. The events keep the name as the model said it."""
+
+    async def answer(**_: Any) -> Json:
+        return {"error": "there is no such tool"}
+
+    talk = Talk([[use("functions.look up")], text("Done.")], on_tool_error_callback=answer)
+    talk.ask("Look at the disks.")
+    parts = [part for content in talk.model.calls[-1]["contents"] for part in content["parts"] if "text" not in part]
+    assert [each["name"] for part in parts for each in part.values() if each] == ["functions_look_up"] * 2
+    assert [call.name for event in talk.events() for call in event.get_function_calls()] == ["functions.look up"]
+
+
 def test_an_agent_without_tools_is_told_of_none() -> None:
     """Its requests get none of ours, and nothing speaks of them."""
     talk = Talk([text("Yes. " * 300)] * 40, tools=[])

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from sightline.values.decoders import join_halves
 from sightline.wire import common
 from sightline.wire.streams.chat import ChatChunks
 from sightline.wire.streams.messages import MessageEvents
@@ -51,9 +52,10 @@ class StreamedReply:
         """The reply in its provider's form: whole, or of one that did not finish its text. None: there is no text."""
         if self._parts is None:
             return None
-        if self.finished:
-            return self._parts.reply()
-        return self._parts.stopped(text) if (text := self.text) else None
+        text = self.text
+        whole = self._parts.reply() if self.finished else self._parts.stopped(text) if text else None
+        reply: Json | None = join_halves(whole)
+        return reply
 
 
 def _parts_of(chunk: object) -> ReplyParts:
