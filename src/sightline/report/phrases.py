@@ -124,6 +124,12 @@ say = Phrases({
         "With economy = {economy} these sessions would have cost {more:.0%} more than as they were.",
         "若使用 economy = {economy}，这些会话的费用会比实际高 {more:.0%}。",
     ),
+    "thrifty costs more": (
+        "Here economy = thrifty costs more than safe: after old results are shortened, the provider has to cache again "
+        "what follows them, and an answer may have to read one of them again. That pays only in longer sessions.",
+        "此处 economy = thrifty 的费用高于 safe：缩短旧结果后，服务商要重新缓存其后的内容，回答有时还需重读其中一项。"
+        "只有会话更长时才划算。",
+    ),
     "economy thrifty": ("Sightline, economy = thrifty", "Sightline，economy = thrifty"),
     "against": ("against that", "与实际相比"),
     "rereads": ("read again", "需重读"),
