@@ -86,6 +86,7 @@ def test_the_page_has_every_part() -> None:
     assert f"{made.forecasts[0].spent.input:,}" in text
     assert f"{made.tools[0].sent:,}" in text
     assert "Files that are no sessions or cannot be read: 1." in text
+    assert "a call and its result are two" in text
     assert "9.9" in text
 
 

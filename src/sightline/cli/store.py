@@ -65,6 +65,7 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
     ours, theirs = _stores(here, source), _stores(here, target, is_target=True)
     if source == target or _is_same(ours, theirs):
         raise BadInput("FROM and TO are the same place")
+    theirs.sessions()  # a database that cannot be reached says so once, not for each session
     told = _Told(here, as_json)
     ids = list(wanted) or ours.sessions()
     sessions = [_copy_session(told, ours, theirs, each) for each in reversed(ids)]  # the newest is the newest there too

@@ -62,8 +62,9 @@ say = Phrases({
     "share said": ("of what was said", "占全部内容"),
     "sent means": (
         "Every call sends the conversation so far again: \"sent in all\" counts a text once for each call that "
-        "sent it.",
-        "每次调用都会重新发送此前的对话：“累计发送”按发送次数重复计数。",
+        "sent it. An item is a message, a tool call or a tool result: a call and its result are two.",
+        "每次调用都会重新发送此前的对话：“累计发送”按发送次数重复计数。一项是一条消息、一次工具调用或一个工具结果："
+        "一次调用及其结果算两项。",
     ),
     "kind system": ("system prompt", "系统提示"),
     "kind user": ("user", "用户"),
