@@ -1,18 +1,22 @@
-"""Run the examples of one page, as a reader would type them: top down, in one Python, in an empty folder.
+"""Run the examples of one page, as a reader would copy them: in an empty folder, with what the page says to save.
 
     python tests/docs_page.py docs/session.md "names = 1  # what the page takes for granted"
 
-`python` blocks are executed. What `pycon` blocks print is compared. A line `--8<-- "file"` stands for that file.
+Each `python` block is a program of its own. What `pycon` blocks print is compared, top down in one Python. A line
+`--8<-- "file"` stands for that file.
 """
 
 import doctest
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(python|pycon)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SAVED_BLOCK = re.compile(r"^```python\n(.*?)^```\s+Save it as `(\w+\.py)`", re.MULTILINE | re.DOTALL)
+SAVED_FILE = re.compile(r"Save \[`\w+\.py`\]\(([\w./]+)\)")
 SNIPPET = re.compile(r'^--8<-- "([\w./]+)"$', re.MULTILINE)
 
 
@@ -26,15 +30,27 @@ def _included(match: re.Match[str]) -> str:
     return (ROOT / match[1]).read_text(encoding="utf-8")
 
 
+def save(page: Path) -> None:
+    """Put what the page says to save into the current folder."""
+    text = page.read_text(encoding="utf-8")
+    for file in SAVED_FILE.findall(text):
+        shutil.copy(page.parent / file, ".")
+    for code, name in SAVED_BLOCK.findall(text):
+        Path(name).write_text(SNIPPET.sub(_included, code), encoding="utf-8")
+    sys.path.insert(0, "")
+
+
 def main(page: str, given: str = "") -> int:
     """Run the page and return how many of its lines failed."""
-    names: dict[str, Any] = {"__name__": "page"}
-    exec(given, names)
+    save(Path(page))
+    names: dict[str, Any] = {}
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for number, (language, code) in enumerate(blocks(Path(page)), 1):
         name = f"{Path(page).name}, example {number}"
         if language == "python":
-            exec(compile(code, name, "exec"), names)
+            program: dict[str, Any] = {"__name__": "page"}
+            exec(given, program)
+            exec(compile(code, name, "exec"), program)
         else:
             runner.run(parser.get_doctest(code, names, name, page, 0), clear_globs=False)
             names |= runner.test.globs if runner.test else {}

@@ -32,7 +32,7 @@ def main() -> None:
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         keep_samples(Place(project=folder, root=folder, words=Phrases("en")))
         token = make_token()
-        config = Config(folder=Path(folder), root=Path(folder), everywhere=True, token_hash=token.hashed)
+        config = Config(folder=Path(folder), root=Path(folder), everywhere=True, samples=True, token_hash=token.hashed)
         with running(make_listener(config)[0]) as port:
             browser = playwright.chromium.launch(executable_path=program, args=root)
             page = browser.new_page(viewport=SIZE, locale="en", color_scheme="light")

@@ -53,7 +53,10 @@ def sessions_at(address: str) -> Any:
 
 
 def test_inspect_shows_the_samples_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The address that is printed serves the page and lists the sample sessions; they are kept once."""
+    """The address that is printed serves the page and lists the sample sessions; they are kept once.
+
+    Who does not ask for them has only sessions of their own in the list.
+    """
     for name in ("HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "nobody"))
     with started(tmp_path, "inspect", "--samples", "--no-browser", "--port", "0") as (address, printed):
@@ -67,6 +70,8 @@ def test_inspect_shows_the_samples_without_a_key(tmp_path: Path, monkeypatch: py
     with started(tmp_path, "inspect", "--samples", "--no-browser", "--port", "0"):
         pass
     assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "home").rglob("*.jsonl")) == written
+    with started(tmp_path, "inspect", "--no-browser", "--port", "0") as (address, _):
+        assert sessions_at(address)["sessions"] == []
 
 
 def test_a_price_that_is_given_is_that_of_every_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

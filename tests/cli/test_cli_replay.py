@@ -199,11 +199,11 @@ def test_what_cannot_be_replayed_is_told(run: Run, args: list[str], code: int, t
 
 
 def test_chinese_words_are_shown_where_asked_for(run: Run) -> None:
-    """Before or after the command; the library's errors stay English."""
+    """Before or after the command, and in what is said of a wrong id."""
     before, after = run("--lang", "zh", "replay", "--sample").stdout, run("replay", "--sample", "--lang", "zh").stdout
     assert "每一行是对模型的一次调用" in before
     assert before == after
-    assert "no session" in run("--lang", "zh", "context", "nope").stderr
+    assert "没有会话 'nope'" in run("--lang", "zh", "context", "nope").stderr
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 100, 120, 200])

@@ -205,6 +205,24 @@ def test_the_log_is_exported_byte_for_byte(run: Run, folder: Folder) -> None:
     assert Path("copy.jsonl").read_bytes() == log
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("sessions show nobody", "此项目中没有会话 'nobody'"),
+        ("sessions show --branch nobody", "'nobody' 对应 0 个分支"),
+        ("sessions show --item 9999", "没有第 #9999 项"),
+        ("uncompact", "没有压缩"),
+        ("store copy nowhere backup", "nowhere 不存在"),
+        ("replay", "请指定要重放的 FILE"),
+    ],
+)
+def test_what_is_not_there_is_said_in_the_language_of_the_user(run: Run, command: str, words: str) -> None:
+    """The errors that people meet first: a wrong id, a wrong place, an argument that is missing."""
+    refused = run("--lang", "zh", *command.split())
+    assert refused.exit_code in (1, 2)
+    assert words in refused.output.replace("\n", "")
+
+
 @pytest.mark.parametrize(("lang", "words"), [("en", "there is no folder"), ("zh", "没有文件夹")])
 def test_an_export_into_no_folder_names_the_folder(run: Run, lang: str, words: str) -> None:
     """And no file whose name nobody gave."""

@@ -116,6 +116,15 @@ def test_a_session_that_cannot_be_copied_is_named(run: Run, copied: str, tmp_pat
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_database_that_cannot_be_reached_is_told_once(run: Run, shop: tuple[Path, Folder], lang: str) -> None:
+    """However many sessions there are to copy."""
+    project, sessions = shop
+    (sessions.path / "other.jsonl").write_bytes(sessions.file("login-bug").read_bytes())
+    done = run("--lang", lang, "store", "copy", str(project), "postgresql://me@127.0.0.1:1/team")
+    assert (done.exit_code, done.output.count("postgresql://me@127.0.0.1:1/team")) == (1, 1), done.output
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
 def test_no_output_has_a_password(run: Run, copied: str, tmp_path: Path, lang: str) -> None:
     """Neither what succeeds nor what fails, nor a traceback."""
     away = "postgresql://me:s3cret@127.0.0.1:1/name?connect_timeout=1"

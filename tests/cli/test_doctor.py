@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import threading
+import tomllib
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from io import StringIO
 from pathlib import Path
@@ -214,6 +216,13 @@ def test_missing_extras_are_notes(shop: Shop, monkeypatch: pytest.MonkeyPatch) -
     found = shop.checks()
     assert "sightline[code,mcp]" in found["extras"]["what_to_do"]
     assert found["tokenizer"]["state"] == "note"
+
+
+def test_every_extra_that_all_brings_is_looked_for() -> None:
+    """Or it would be said that all are installed when one is not. Who reads this has `cli`."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    [every] = project["optional-dependencies"]["all"]
+    assert {"cli", *doctor_checks.EXTRAS} == set(re.findall(r"[a-z-]+", every)) - {"sightline"}
 
 
 def test_a_check_that_fails_is_a_finding(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

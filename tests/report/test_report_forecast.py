@@ -3,10 +3,11 @@
 import pytest
 from report_logs import FILE, Log
 
+from sightline import Budget, MemoryStore, Session
 from sightline.report.contents import pieces_of
 from sightline.report.forecast import scale_of
 from sightline.report.session_report import report_of
-from sightline.report.talk import Talk
+from sightline.report.talk import Talk, conversation_of
 from sightline.report.values import Forecast, SessionReport
 from sightline.values.profiles import PROFILES
 from sightline.values.tokens import counter
@@ -112,3 +113,22 @@ def test_what_would_be_read_again_is_paid_for() -> None:
     assert small.spent.calls == large.spent.calls + small.rereads
     assert 0 < small.reread_cost < small.spent.cost
     assert small.largest < large.largest
+
+
+@pytest.mark.parametrize(
+    ("model", "composed", "window"),
+    [("", Budget(16_000, 4_000), 16_000), ("", Budget(15_000), 20_000), ("gpt-4o", Budget(128_000, 4_000), 128_000)],
+)
+def test_the_window_is_that_for_which_sightline_composed(model: str, composed: Budget, window: int) -> None:
+    """As in the proxy: the prompt may be as large as it could be there, and no window is larger than the model's."""
+    store = MemoryStore("own")
+    with Session(store) as session:
+        session.user("Where is the parser?")
+        session.compose(composed)
+        message = {"role": "assistant", "content": "In src/parse.py."}
+        usage = {"prompt_tokens": 12, "completion_tokens": 5}
+        session.reply({"model": model, "choices": [{"index": 0, "message": message}], "usage": usage})
+        [found] = report_of(conversation_of(store), economies=("safe",)).forecasts
+        [given] = report_of(conversation_of(store), economies=("safe",), window=9_000).forecasts
+    assert found.window == window
+    assert given.window == 9_000

@@ -86,6 +86,7 @@ def test_the_page_has_every_part() -> None:
     assert f"{made.forecasts[0].spent.input:,}" in text
     assert f"{made.tools[0].sent:,}" in text
     assert "Files that are no sessions or cannot be read: 1." in text
+    assert "a call and its result are two" in text
     assert "9.9" in text
 
 
@@ -116,3 +117,12 @@ def test_a_forecast_that_costs_more_is_said_in_a_sentence(factor: float, is_said
     spent = replace(made.spent, cost=made.forecasts[0].spent.cost * factor)
     text = Read("".join(page(replace(made, spent=spent)))).text
     assert ("With economy = safe these sessions would have cost 100% more than as they were." in text) is is_said
+
+
+@pytest.mark.parametrize(("factor", "is_said"), [(1.2, True), (1.0, False)])
+def test_a_thrifty_that_costs_more_than_safe_is_explained(factor: float, is_said: bool) -> None:
+    """Its name promises the opposite."""
+    safe = hostile().forecasts[0]
+    thrifty = replace(safe, economy="thrifty", spent=replace(safe.spent, cost=safe.spent.cost * factor))
+    text = Read("".join(page(replace(hostile(), forecasts=(safe, thrifty))))).text
+    assert ("economy = thrifty costs more than safe" in text) is is_said

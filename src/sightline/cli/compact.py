@@ -293,16 +293,17 @@ def uncompact(
 
 def _to_undo(session: Session, item_id: str | None) -> CompactionInfo:
     """Return the compaction that is to be undone, or that covers this item. Raises BadInput."""
+    words = place().words
     in_effect = [each for each in session.summaries if each.state == "holds"]
     if not in_effect:
-        raise BadInput(f"nothing is compacted in session {session.id!r}; `sightline compact --report` shows what was")
+        raise BadInput(words("nothing compacted", session=session.id))
     if item_id is None:
         return in_effect[-1]
     try:
         covered = session.summaries.covering(item_id)
     except UnknownItem as error:
-        raise BadInput(f"no item #{item_id} in session {session.id!r}; `sightline sessions show` lists them") from error
+        raise BadInput(words("no such item", item=item_id, session=session.id)) from error
     if covered is None:
-        runs = ", ".join(f"#{each.first} to #{each.last}" for each in in_effect)
-        raise BadInput(f"item #{item_id} is covered by no summary: they cover {runs}")
+        runs = ", ".join(f"#{each.first}–#{each.last}" for each in in_effect)
+        raise BadInput(words("item not covered", item=item_id, runs=runs))
     return covered

@@ -39,7 +39,7 @@ _PHRASES = {
     "check check": ("check", "检查"),
     # what was found, and what to do
     "versions found": ("Sightline {version}, Python {python}", "Sightline {version}，Python {python}"),
-    "extras there": ("all are installed", "全部已安装"),
+    "extras there": ("all that sightline[all] brings", "sightline[all] 的全部组件"),
     "extras missing": ("not installed: {missing}", "未安装：{missing}"),
     "install extras": (
         "if you need them: pip install 'sightline[{wanted}]'",

@@ -1,13 +1,16 @@
-"""What errors of a database and its tenants say in Chinese. Errors that are not in this table stay English.
+"""What errors of a database, of its tenants and of ids say in Chinese. Errors that are not here stay English.
 
 An error has its facts as attributes: they are filled in by name.
 """
 
 from collections.abc import Mapping
 
+from sightline.errors import BadSessionId, UnknownItem
 from sightline.log.stores import postgres_errors as errors
 
 CHINESE: Mapping[type[Exception], str] = {
+    BadSessionId: "会话 id {session_id!r} 无效：请使用 1 到 128 个字母、数字、'-'、'_' 或 '.'，首字符不能是 '.'",
+    UnknownItem: "此分支上没有第 #{item_id} 项；`sightline sessions show` 列出各项的 id",
     errors.Unreachable: "无法连接 {where}：{why}",
     errors.LoginRefused: "无法连接 {where}：{why}",
     errors.TablesRefused: (

@@ -72,7 +72,7 @@ def inspect(
         keep_samples(here)
     token = announce_token(here, host)
     sign_in = SignIn(token.text) if token.text else None
-    config = replace(_config(here, host, files, token.hashed), sign_in=sign_in)
+    config = replace(_config(here, host, files, token.hashed), sign_in=sign_in, samples=samples)
     if price is not None:
         given = given_price(price, "")
         config = replace(config, price_of=lambda _model: given)
@@ -182,16 +182,17 @@ def _wait_for_ctrl_c() -> None:
 
 
 def keep_samples(here: Place) -> None:
-    """Keep the sample sessions, composed at a small budget, as a project of their own, unless they are there."""
+    """Keep the sample sessions, composed at a small budget, apart from those of projects, unless they are there."""
     from sightline import samples
     from sightline.log.stores.session_folder import Folder
     from sightline.plan.budget import Budget
     from sightline.replay.formats import recorded
+    from sightline.replay.places import SAMPLES
     from sightline.replay.replay import replay
     from sightline.session.session import Session
 
     project = Path(samples.__file__).parent
-    stores = Folder(project, here.root)
+    stores = Folder.at(here.home / SAMPLES)
     for name in samples.names():
         session_id = name.replace("_", "-")
         if stores.has(session_id):

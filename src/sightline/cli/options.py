@@ -143,12 +143,10 @@ class Place(NamedTuple):
             return matching[0]
         if matching:
             first = ", ".join(matching[:_NAMED]) + (", …" if len(matching) > _NAMED else "")
-            raise BadInput(f"{given!r} begins the ids of {len(matching)} sessions ({first}); write more of the id")
+            raise BadInput(self.words("several sessions", given=given, count=len(matching), first=first))
         if given:
-            raise BadInput(f"no session {given!r} in this project; `sightline sessions` lists those there are")
-        raise BadInput(
-            "no sessions in this project; `sightline replay --sample --keep` makes one, --project names another"
-        )
+            raise BadInput(self.words("no such session", given=given))
+        raise BadInput(self.words("project without sessions"))
 
     def matching(self, given: str) -> list[str]:
         """Return the id that `given` is, else those that begin with it."""
@@ -171,7 +169,8 @@ class Place(NamedTuple):
         labels = list(map(branch_label, names))
         matching = named_by(branch, labels)
         if len(matching) != 1:
-            raise BadInput(f"{branch!r} names {len(matching)} branches; there are {', '.join(labels)}")
+            there = ", ".join(labels)
+            raise BadInput(self.words("no one branch", given=branch, count=len(matching), labels=there))
         return Session.inspect(session_id, self.project, branch=names[labels.index(matching[0])], **options)
 
 

@@ -1,6 +1,6 @@
 """What people see, in English and Chinese: a table of phrases, longer than other files because it is only data.
 
-Most of the library's errors stay English; those of a database and its tenants are in `error_phrases`.
+Most of the library's errors stay English; those that are not are in `error_phrases`.
 """
 
 from collections.abc import Mapping
@@ -147,6 +147,48 @@ _PHRASES = {
     "no folder": (
         "there is no folder {folder}: make it first, or choose another one",
         "没有文件夹 {folder}：请先创建，或另选一个",
+    ),
+    "several sessions": (
+        "{given!r} begins the ids of {count} sessions ({first}); write more of the id",
+        "有 {count} 个会话的 id 以 {given!r} 开头（{first}）；请多写几个字符",
+    ),
+    "no such session": (
+        "no session {given!r} in this project; `sightline sessions` lists those there are",
+        "此项目中没有会话 {given!r}；`sightline sessions` 列出现有会话",
+    ),
+    "project without sessions": (
+        "no sessions in this project; `sightline replay --sample --keep` makes one, --project names another",
+        "此项目中没有会话；`sightline replay --sample --keep` 可生成一个，--project 可指定其他项目",
+    ),
+    "no one branch": (
+        "{given!r} names {count} branches; there are {labels}",
+        "{given!r} 对应 {count} 个分支；现有分支：{labels}",
+    ),
+    "nothing compacted": (
+        "nothing is compacted in session {session!r}; `sightline compact --report` shows what was",
+        "会话 {session!r} 中没有压缩；`sightline compact --report` 显示以前的压缩",
+    ),
+    "no such item": (
+        "no item #{item} in session {session!r}; `sightline sessions show` lists them",
+        "会话 {session!r} 中没有第 #{item} 项；`sightline sessions show` 列出各项",
+    ),
+    "item not covered": (
+        "item #{item} is covered by no summary: they cover {runs}",
+        "没有摘要覆盖第 #{item} 项：摘要覆盖的是 {runs}",
+    ),
+    "replay what": (
+        "name a FILE or SESSION to replay, or --sample for one that is shipped (--list-samples)",
+        "请指定要重放的 FILE 或 SESSION，或用 --sample 重放自带的样例（--list-samples 列出样例）",
+    ),
+    "store no source": (
+        "there is no {source}: FROM is a project's folder, a folder with logs, or postgresql://…",
+        "{source} 不存在：FROM 应为项目文件夹、日志文件夹或 postgresql://…",
+    ),
+    "store same place": ("FROM and TO are the same place", "FROM 与 TO 是同一位置"),
+    "store bad address": ("a database is postgresql://user@host/name", "数据库地址形如 postgresql://user@host/name"),
+    "store is file": (
+        "{file} is a file; name the folder that it is in",
+        "{file} 是文件；请指定它所在的文件夹",
     ),
     "file exists": (
         "{file} exists already: choose another name, or add --force to replace it",

@@ -74,7 +74,7 @@ def read_source(here: Place, given: ReplayOptions) -> Replay:
         recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})
         window, output = _SAMPLE_WINDOWS.get(given.sample, WINDOW), SAMPLE_OUTPUT
         return Replay(given.sample, recording, _budget(given, window, output), sample)
-    raise click.UsageError("name a FILE or SESSION to replay, or --sample for one that is shipped (--list-samples)")
+    raise click.UsageError(here.words("replay what"))
 
 
 def named_file(here: Place, given: str) -> str:

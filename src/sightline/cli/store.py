@@ -61,10 +61,11 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
     """
     here = place()
     if not is_address(source) and "://" not in source and not Path(source).exists():
-        raise BadInput(f"there is no {source}: FROM is a project's folder, a folder with logs, or postgresql://…")
+        raise BadInput(here.words("store no source", source=source))
     ours, theirs = _stores(here, source), _stores(here, target, is_target=True)
     if source == target or _is_same(ours, theirs):
-        raise BadInput("FROM and TO are the same place")
+        raise BadInput(here.words("store same place"))
+    theirs.sessions()  # a database that cannot be reached says so once, not for each session
     told = _Told(here, as_json)
     ids = list(wanted) or ours.sessions()
     sessions = [_copy_session(told, ours, theirs, each) for each in reversed(ids)]  # the newest is the newest there too
@@ -166,10 +167,10 @@ def _stores(here: Place, given: str, *, is_target: bool = False) -> PlacedStores
     if is_address(given):
         return here._replace(store=given).stores
     if "://" in given:
-        raise BadInput("a database is postgresql://user@host/name")
+        raise BadInput(here.words("store bad address"))
     folder = Path(given)
     if folder.is_file():
-        raise BadInput(f"{given} is a file; name the folder that it is in")
+        raise BadInput(here.words("store is file", file=given))
     if not folder.exists():
         return Folder.at(folder)
     own = here._replace(project=given, store="").folder

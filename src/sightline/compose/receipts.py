@@ -18,6 +18,7 @@ from sightline.plan.view import LeftOut, View, body_units
 from sightline.values import excerpt
 from sightline.values.clock import milliseconds
 from sightline.values.items import Kind, Lod
+from sightline.values.profiles import Profile
 from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
 
@@ -162,10 +163,13 @@ def last_receipt(journal: Journal) -> tuple[ReceiptNote | None, int, int]:
 
 def last_budget(journal: Journal, last: ReceiptNote | None) -> Budget | None:
     """Return a budget that allows as many tokens as the last call's; None before the first call."""
-    if last is None:
-        return None
-    margin = journal.reader.profile.margin if last.factor == 1 else 0.0
-    return Budget(ceil(last.limit * last.factor * (1 + margin)))
+    return Budget(allowed_tokens(last, journal.reader.profile)) if last is not None else None
+
+
+def allowed_tokens(receipt: ReceiptNote, profile: Profile) -> int:
+    """Return how many tokens of its model a payload was allowed to have."""
+    margin = profile.margin if receipt.factor == 1 else 0.0
+    return ceil(receipt.limit * receipt.factor * (1 + margin))
 
 
 def as_sent(

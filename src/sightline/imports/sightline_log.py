@@ -49,6 +49,7 @@ class SightlineLog:
         self._source, self.name = source, source.name
         self.swept: set[str] = set()  # uuids of answers whose prompt we had shortened; known after `steps`
         self.joined: set[str] = set()  # that of the first answer to a prompt of ours after others; likewise
+        self.receipt: ReceiptNote | None = None  # the last one; likewise
 
     @cached_property
     def profile(self) -> str:
@@ -116,7 +117,8 @@ class SightlineLog:
                     yield Step((line._replace(type="summary", use=Use.SUMMARY),), (), found)
                     continue
                 if entry is not None and entry.subtype == log.RECEIPT:
-                    is_swept = _is_swept(entry)
+                    receipt = _receipt(entry)
+                    self.receipt, is_swept = receipt or self.receipt, _is_swept(receipt)
                     is_joined = is_joined or (not receipts and answers > 0)
                     receipts += 1
                 elif entry is not None and log.kind_of(entry) is Kind.ASSISTANT:
@@ -130,13 +132,16 @@ class SightlineLog:
                 yield Step((line._replace(type=kind, use=use),), turns)
 
 
-def _is_swept(receipt: log.Entry) -> bool:
-    """Whether a payload changed what came before, not because the provider had forgotten it anyway."""
+def _receipt(entry: log.Entry) -> ReceiptNote | None:
     try:
-        reason = log.decode_data(receipt, ReceiptNote).reason
+        return log.decode_data(entry, ReceiptNote)
     except BadInput:  # a receipt of another form
-        return False
-    return reason.startswith("sweep") and "cold" not in reason
+        return None
+
+
+def _is_swept(receipt: ReceiptNote | None) -> bool:
+    """Whether a payload changed what came before, not because the provider had forgotten it anyway."""
+    return receipt is not None and receipt.reason.startswith("sweep") and "cold" not in receipt.reason
 
 
 class _Summaries:

@@ -15,6 +15,7 @@ from sightline.log.stores.session_folder import Folder, sightline_home
 from sightline.values.decoders import decode_json
 
 IMPORTED = "imported"
+SAMPLES = "samples"
 _AT = "@"  # between the id of a session and its place; no id has it
 _BEGINNING = 1 << 16  # bytes of a log in which an entry names its project
 
@@ -41,6 +42,7 @@ class Places:
     Imported sessions are in a folder of their own: of the user, or of the project if only that is shown. In a database
     they are among the others, because every server and command that uses it must see them; but not if those of all
     projects of this machine are shown, because looking at a file of this machine must not show it to others.
+    `samples`: with those of all projects, also the sample sessions that somebody has looked at before.
     """
 
     def __init__(
@@ -50,8 +52,9 @@ class Places:
         root: str | Path | None = None,
         stores: Stores | None = None,
         everywhere: bool = False,
+        samples: bool = False,
     ) -> None:
-        self.everywhere, self.home = everywhere, Path(root or sightline_home())
+        self.everywhere, self._samples, self.home = everywhere, samples, Path(root or sightline_home())
         self.own = Place("", Path(project), stores if stores is not None else Folder(project, root))
         self.imported = self._place_for_imports()
 
@@ -87,7 +90,8 @@ class Places:
 
     def _others(self) -> list[Place]:
         own = self.own.stores.path if isinstance(self.own.stores, Folder) else None
-        found = []
+        samples = self.home / SAMPLES
+        found = [Place(SAMPLES, samples, Folder.at(samples))] if self._samples else []
         with suppress(OSError), os.scandir(self.home / "projects") as folders:
             for each in folders:
                 path = Path(each.path)

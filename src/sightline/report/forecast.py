@@ -25,6 +25,7 @@ from sightline.values.settings import Settings
 ECONOMIES = ("safe", "thrifty")  # of the strategy `focus`; the first is its default
 _FACTORS = (0.8, 2.0)  # tokens that a provider may count for one of ours
 _FEW = 5  # calls, from which on the two unknowns of `Scale` are estimated
+_ANSWER, _ANSWER_SHARE = 8_000, 4  # tokens that are kept for the answer; at most a fourth of the window
 _ROOM = 0.25  # of the window: what is left at least for the conversation
 
 
@@ -61,6 +62,11 @@ def scale_of(talk: Talk, pieces: Iterable[Piece]) -> Scale:
     return Scale(factor, max(round(theirs - factor * ours), 0))
 
 
+def window_for(tokens: int) -> int:
+    """Return the context window in which a forecast lets a prompt have so many tokens."""
+    return tokens + min(_ANSWER, tokens // (_ANSWER_SHARE - 1))
+
+
 def forecast(
     talk: Talk,
     profile: Profile,
@@ -78,7 +84,7 @@ def forecast(
     pace = Pace(talk.recording.times)
     settings = Settings(profile=profile.name, strategy="focus", config={"economy": economy})
     room = max(int((window - scale.unlogged) / scale.factor), int(_ROOM * window))
-    output = min(8_000, room // 4)
+    output = min(_ANSWER, room // _ANSWER_SHARE)
     # Its provider counted prompts that hold more than the log shows: the session must not learn from that.
     messages = tuple(replace(message, usage=None) for message in talk.messages)
     recording = replace(talk.recording, messages=messages)

@@ -258,12 +258,15 @@ def forecast_rows(report: Report, locale: str) -> Iterator[tuple[str, Spent, int
 
 
 def forecast_notes(report: Report, locale: str) -> Iterator[str]:
-    """Yield how the forecast is meant, and which economies would have cost more than was spent."""
+    """Yield how the forecast is meant, and which economies would have cost more than was spent, or than the default."""
     if report.reported and report.spent.cost:
         for each in report.forecasts:
             more = each.spent.cost / report.spent.cost - 1
             if more >= _MORE:
                 yield say("forecast costs more", locale, economy=each.economy, more=more)
+    default = report.forecasts[0].spent.cost if report.forecasts else 0.0
+    if any(each.economy == "thrifty" and each.spent.cost > default * (1 + _MORE) for each in report.forecasts):
+        yield say("thrifty costs more", locale)
     yield say("forecast means", locale)
 
 

@@ -62,8 +62,9 @@ say = Phrases({
     "share said": ("of what was said", "占全部内容"),
     "sent means": (
         "Every call sends the conversation so far again: \"sent in all\" counts a text once for each call that "
-        "sent it.",
-        "每次调用都会重新发送此前的对话：“累计发送”按发送次数重复计数。",
+        "sent it. An item is a message, a tool call or a tool result: a call and its result are two.",
+        "每次调用都会重新发送此前的对话：“累计发送”按发送次数重复计数。一项是一条消息、一次工具调用或一个工具结果："
+        "一次调用及其结果算两项。",
     ),
     "kind system": ("system prompt", "系统提示"),
     "kind user": ("user", "用户"),
@@ -123,6 +124,12 @@ say = Phrases({
     "forecast costs more": (
         "With economy = {economy} these sessions would have cost {more:.0%} more than as they were.",
         "若使用 economy = {economy}，这些会话的费用会比实际高 {more:.0%}。",
+    ),
+    "thrifty costs more": (
+        "Here economy = thrifty costs more than safe: after old results are shortened, the provider has to cache again "
+        "what follows them, and an answer may have to read one of them again. That pays only in longer sessions.",
+        "此处 economy = thrifty 的费用高于 safe：缩短旧结果后，服务商要重新缓存其后的内容，回答有时还需重读其中一项。"
+        "只有会话更长时才划算。",
     ),
     "economy thrifty": ("Sightline, economy = thrifty", "Sightline，economy = thrifty"),
     "against": ("against that", "与实际相比"),

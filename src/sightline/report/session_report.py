@@ -7,11 +7,12 @@ from msgspec.structs import replace
 
 from sightline.agent.models.catalog import price_of as known_price
 from sightline.agent.models.catalog import window_of
+from sightline.compose.receipts import allowed_tokens
 from sightline.imports.conversation import Conversation, check_speaks
 from sightline.report.advice import advice_on
 from sightline.report.cache import PriceOf, breaks_of, spent_by, spent_on
 from sightline.report.contents import pieces_of, read_again, shares_of
-from sightline.report.forecast import ECONOMIES, forecast, scale_of
+from sightline.report.forecast import ECONOMIES, forecast, scale_of, window_for
 from sightline.report.losses import losses_of
 from sightline.report.talk import Talk
 from sightline.report.values import SessionReport, Share, Spent
@@ -59,7 +60,7 @@ def _report(
     misses = {index: found.share for index, found in broken if found.cause not in ("compaction", "sweep", "joined")}
     misses = misses or _long_pauses(talk, profile)
     models = Counter(model for _, _, model, _ in talk.usages()) or Counter(filter(None, [talk.recording.model]))
-    room = _window(talk, window, models)
+    room = window or _window(talk, profile, models)
     forecasts = []
     for economy in economies:
         made = forecast(talk, profile, economy, room, scale, misses, price_of)
@@ -89,11 +90,14 @@ def _report(
     return replace(report, advice=advice_on([report]))
 
 
-def _window(talk: Talk, window: int, models: Counter[str]) -> int:
-    """Return the context window: as given, or of the model; at least what was sent."""
+def _window(talk: Talk, profile: Profile, models: Counter[str]) -> int:
+    """Return the context window: the one that Sightline composed for, or that of the model; at least what was sent."""
     known = max((window_of(model) for model in models), default=0)
+    if talk.receipt is not None:
+        used = window_for(allowed_tokens(talk.receipt, profile))
+        return min(used, known or used)
     largest = max((usage.input_tokens for *_, usage in talk.usages()), default=0)
-    return window or max(known or WINDOW, largest)
+    return max(known or WINDOW, largest)
 
 
 def _long_pauses(talk: Talk, profile: Profile) -> dict[int, float]:

@@ -43,11 +43,11 @@ class Talk:
                 at.setdefault(turn.uuid, len(turns))
                 turns.append(turn)
         self.recording: Recording = recording_of(turns, conversation)
-        swept, joined = (
-            (conversation.swept, conversation.joined) if isinstance(conversation, SightlineLog) else ((), ())
-        )
+        own = conversation if isinstance(conversation, SightlineLog) else None
+        swept, joined = (own.swept, own.joined) if own else ((), ())
         self.swept = {at[uuid] for uuid in swept if uuid in at}  # indexes of answers to a prompt that a sweep changed
         self.joined = {at[uuid] for uuid in joined if uuid in at}  # and of the first one that Sightline composed
+        self.receipt = own.receipt if own else None  # of the last payload that Sightline composed
 
     @property
     def title(self) -> str:

@@ -84,7 +84,10 @@ def open_sessions(config: Config, **options: Any) -> "OpenSessions":
     """Return the sessions of a server. `options` as `OpenSessions` has them."""
     from sightline.server.sessions import OpenSessions
 
-    return OpenSessions(config.folder, root=config.root, stores=config.stores, everywhere=config.everywhere, **options)
+    return OpenSessions(
+        config.folder, root=config.root, stores=config.stores, everywhere=config.everywhere, samples=config.samples,
+        **options,
+    )  # fmt: skip
 
 
 def guards(config: Config, metrics: "Metrics", callers: "Callers", *, open_models: bool) -> "list[Middleware]":

@@ -45,6 +45,7 @@ class Config(Struct, frozen=True, kw_only=True):
     sign_in: SignIn | None = None  # gives the token to a browser that we open
     price_of: PriceOf = known_price  # what a model costs, for those who look at sessions
     everywhere: bool = False  # sessions of all projects are shown, and recordings of other agents are offered
+    samples: bool = False  # and the sample sessions
     offered: tuple[Path, ...] = ()  # files and folders whose recordings are offered
     max_body: int = MAX_BODY
     timeout: float = 600.0  # seconds that an upstream may say nothing

@@ -57,14 +57,16 @@ class OpenSessions:
         most: int = MOST_OPEN,
         idle_seconds: float = IDLE_SECONDS,
         everywhere: bool = False,
+        samples: bool = False,
         **options: Any,
     ) -> None:
         """`stores`: where sessions are kept; None: in the project's folder below `root`. `options` as `Session.resume`.
 
         `most` are open at a time, more only while all of them are in use. `everywhere`: also those of other projects.
+        `samples`: and the samples.
         """
         self.project, self.hub = Path(project), hub or Hub()
-        self.places = Places(project, root=root, stores=stores, everywhere=everywhere)
+        self.places = Places(project, root=root, stores=stores, everywhere=everywhere, samples=samples)
         self.stores: Stores = self.places.own.stores
         self._most, self._idle, self._options = most, idle_seconds, options
         self._open: dict[Key, _Open] = {}
