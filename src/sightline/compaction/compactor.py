@@ -11,6 +11,7 @@ from sightline import wire
 from sightline.compaction.loss import Loss, loss, outputs, readable_text
 from sightline.compaction.oldest_part import oldest_part
 from sightline.compaction.prompt import (
+    NOTICE_CHARS,
     ask_model,
     check_words,
     error_text,
@@ -174,7 +175,7 @@ class Compactor:
             if job.trigger == "auto":  # nobody waits for it who could be told
                 logger.warning("%s: no summary: %s", self._journal.store.session_id, error)
             self._failures += 1
-            self.error = str(error)
+            self.error = error_text(error)
             return error
         self._failures, self.error = 0, ""
         return summary
@@ -291,7 +292,7 @@ class Compactor:
             if summary is not None:
                 later = [unit for unit in job.before.plan if unit > covered.last]
                 retained = [unit for unit in later if timeline.unit_kind(unit) is not Kind.SUMMARY]
-                notice = fallback(self._count_messages(retained), error_text(summary))
+                notice = fallback(self._count_messages(retained), error_text(summary, NOTICE_CHARS))
             page = self._digest(job, covered, units, covered.summaries(), [notice] if notice else [])
             texts = [(notice, BY_RULE | NOTICE), (page, BY_RULE)]
         return [(text, flags) for text, flags in texts if text]
