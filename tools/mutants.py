@@ -264,7 +264,7 @@ MUTANTS = (
     Mutant("compaction: any length is a summary", "compaction/compactor.py", "if self._added([summary])", "if 0",
            FAILING),
     Mutant("compaction: a digest may be longer than what it replaces", "compaction/compactor.py",
-           "if not isinstance(summary, str) and", "if False and", COMPACTED),
+           ', job.replaced - self._added([*others, ""]) - 1)', ")", COMPACTED),
     Mutant("compaction: two messages are refused", "compaction/compactor.py", ", least=1)", ")", COMPACTED),
     Mutant("compaction: a failing model is asked on", "compaction/compactor.py", "_FAILURES = 3 ", "_FAILURES = 300 ",
            FAILING),

@@ -7,10 +7,11 @@ one message of the payload shows its value, the word it is about and its negatio
 as constraints, so this measures the room that they get, not how many are recognised: see `unseen_sentences`.
 """
 
+from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
-from sightline import Budget, MemoryStore, Session, Settings
+from sightline import Budget, MemoryStore, NotShorter, Session, Settings
 from sightline.values.items import plain_text
 
 WINDOWS = (200, 400, 600)
@@ -119,8 +120,9 @@ def conversation(locale: str, seed: int) -> Session:
 def readable(session: Session, locale: str, window: int, *, compact: bool) -> tuple[float, int]:
     """The share of the twenty that one payload shows, and its tokens."""
     budget = Budget(window)
-    if compact:
-        session.summaries.compact(budget)
+    with suppress(NotShorter):  # in the smallest window a digest may save nothing
+        if compact:
+            session.summaries.compact(budget)
     payload = session.compose(budget)
     texts = [plain_text(message.parts).lower() for message in (*payload.body, *payload.tail)]
     shown = [any(_shows(line, each) for text in texts for line in text.split("\n")) for each in SAID[locale]]

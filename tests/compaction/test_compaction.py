@@ -134,6 +134,19 @@ def test_what_a_summary_would_not_shorten_is_not_compacted(summary: str | None, 
     assert texts(session.compose(ROOM)) == texts(before)
 
 
+def test_the_next_payload_is_never_larger() -> None:
+    """Where most is left out already, a digest has only the tokens that it frees. The log says the same of it."""
+    session = new_session()
+    for number in range(40):
+        talk(session, 1, size=8, first=number)
+        session.compose(Budget(400, recall=0.0))
+    done = session.summaries.compact()
+    assert done.post_tokens < done.pre_tokens
+    assert session.compose(Budget(400, recall=0.0)).tokens == done.post_tokens
+    [info] = session.summaries
+    assert (info.pre_tokens, info.post_tokens) == (done.pre_tokens, done.post_tokens)
+
+
 def test_what_is_compacted_twice_in_a_row_is_compacted_once() -> None:
     """A second compaction covers what the first one left, or says that there is too little; one summary is shown."""
     session = new_session()
@@ -200,7 +213,8 @@ def test_what_is_left_out_between_shown_items_is_covered() -> None:
     session.user("Go on.")
     small = Budget(120, recall=0.0)
     assert list(filter(None, shown_ids(session.preview(small)))) == ["2", "83"]
-    assert session.summaries.compact(small).covered == ("2", "82")
+    job, timeline = session.summaries.preview(small), session._journal.timeline
+    assert [timeline.id(timeline.unit_row[unit]) for unit in (job.first, job.last)] == ["2", "82"]
 
 
 def test_a_call_that_waits_for_its_result_is_not_covered() -> None:
@@ -215,6 +229,17 @@ def test_a_call_that_waits_for_its_result_is_not_covered() -> None:
     assert int(done.covered[1]) < 15
     session.tool_result("slow", "the build is done")
     assert "the build is done" in shown(session.compose(ROOM))
+
+
+def test_a_question_whose_answer_is_retained_is_not_called_open() -> None:
+    """The digest ends with the question, and the next message answers it. While nobody has, the question is open."""
+    for answer in ("The quay is 7 metres deep.", [Call("c", "bash", {"command": "sound quay"})]):
+        session = new_session()
+        ids = talk(session, 8)
+        ids.append(session.user("How deep is the quay?"))
+        session.assistant(answer)
+        page = session.summaries.cover(ids[0], ids[-1], budget=ROOM).summary
+        assert ("How deep is the quay? (not answered yet)" in page) is isinstance(answer, list)
 
 
 def test_a_short_range_is_never_hidden_behind_nothing() -> None:

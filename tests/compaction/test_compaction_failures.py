@@ -172,6 +172,17 @@ def test_a_failure_with_few_messages_is_no_exception() -> None:
     assert "well?" in shown(session.compose(ROOM))
 
 
+def test_an_error_as_long_as_a_page_does_not_prevent_a_compaction() -> None:
+    """The model is told its beginning, people more of it, and the digest stands behind it."""
+    session, page = ruled(), "<html> " + "not found " * 2_000
+    done = session.summaries.compact(model=says(RuntimeError(page)))
+    assert (done.success, done.error) == (False, page[:2000] + "…")
+    assert done.post_tokens < done.pre_tokens
+    assert done.summary == fallback(13, page[:200] + "…")
+    assert len(session.summaries.error) == len(done.error)
+    assert "Please measure the quay." in shown(session.compose(ROOM))
+
+
 def test_a_fallback_is_not_carried_on() -> None:
     """The next digest goes on from the last one, not from the words about a failure."""
     session = ruled()

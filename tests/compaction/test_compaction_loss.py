@@ -58,21 +58,20 @@ def test_what_can_still_be_read_is_not_reported() -> None:
 
 def test_a_rule_without_room_is_reported() -> None:
     """Rules that were readable and have no room in their share are named: they are the first thing to look at."""
-    session = new_session()
+    session, ids = new_session(), []
     said = [f"You must never change file{number}.py." for number in range(40)]
     for rule in said:
-        session.user(rule)
-        session.assistant("understood, noted, will do")
+        ids += [session.user(rule), session.assistant("understood, noted, will do")]
     budget = Budget(200, recall=0.0)
     session.compose(budget)
-    done = session.summaries.compact(budget, model=says("Some files."))
+    done = session.summaries.cover(ids[0], ids[-3], "Some files.")
     after = read(session.compose(budget))
     hidden = [rule for rule in said if rule not in after]
     assert hidden
     assert done.loss.constraints.count == len([rule for rule in hidden if rule in done.loss.constraints.named])
     assert set(done.loss.constraints.named) <= set(hidden)
-    talk(session, 5, first=len(session.items))
-    again = session.summaries.compact(budget, model=says("Some files still."))
+    ids += talk(session, 5, first=len(session.items))
+    again = session.summaries.cover(ids[0], ids[-3], "Some files still.")
     assert not set(again.loss.constraints.named) & set(done.loss.constraints.named)  # lost once
 
 

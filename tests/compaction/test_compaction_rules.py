@@ -157,14 +157,11 @@ def test_hidden_constraints_take_a_quarter_or_400_tokens(window: int, counting: 
     session = new_session(**({"token_counter": counting} if counting else {}))
     if tools:
         session.tools(())
-    said = []
-    for number in range(60):
-        said.append(f"You must never change the old file{number}.py.")
-        session.user(said[-1])
-        session.assistant(words(12))
+    said = [f"You must never change the old file{number}.py." for number in range(60)]
+    ids = [each for rule in said for each in (session.user(rule), session.assistant(words(12)))]
     budget = Budget(window, recall=0.0)
     session.compose(budget)
-    assert session.summaries.compact(model=says("Many files were named.")).success
+    session.summaries.cover(ids[0], ids[-3], "Many files were named.")
     payload = session.compose(budget)
     assert 0 < payload.plan.preface_tokens <= max(0.25 * payload.plan.limit, 400)
     heading, *lines = payload.plan.preface.split("\n")

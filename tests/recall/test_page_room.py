@@ -71,3 +71,14 @@ def test_a_program_brings_an_item_back_whole_too() -> None:
     session, _ = asked(40_000)
     item = next(item.id for item in session.items if item.kind.name == "RESULT")
     assert lines_of(session.items.expand(item)) == (LINES, LINES)
+
+
+def test_no_recalled_piece_is_without_a_line() -> None:
+    """Whatever the room: an item of which not even a line fits is not named either."""
+    session = Session(MemoryStore("s"), token_counter=WordCounter(), clock=Ticking(), ids=numbered_ids())
+    for number in range(6):
+        session.user(f"quay {number} depth\n" + "\n".join(f"line {at} of {number} " + "rope " * 20 for at in range(40)))
+    notes = [session._recall.note("quay depth", tokens, from_outside=True) for tokens in range(20, 240)]
+    pieces = [source for note in notes if note is not None for source in note.sources]
+    assert len(pieces) > 100
+    assert all(source.first <= source.last for source in pieces)

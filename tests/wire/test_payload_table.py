@@ -1,6 +1,9 @@
 """What `print(payload)` shows a person."""
 
+import pytest
+
 from sightline import Budget, MemoryStore, Session
+from sightline.values.items import Call
 
 
 def test_a_payload_prints_as_a_table_with_levels_reasons_and_windows() -> None:
@@ -25,6 +28,24 @@ def test_a_payload_prints_as_a_table_with_levels_reasons_and_windows() -> None:
         assert " ".join(cells["#" + line.id].split()) == " ".join(expected)
     assert " ".join(cells["todo_1"].split()) == "todo_1 window full as it is now, at the end"
     assert payload.plan.marker in str(payload)
+
+
+@pytest.mark.parametrize("window", [700, 3_000, 100_000])
+def test_the_tokens_of_the_table_sum_to_those_of_the_payload(window: int) -> None:
+    """System prompt, items, constraints that are quoted, lines for what is left out, and the framing are the whole."""
+    session = Session(MemoryStore())
+    session.system("You are careful.")
+    for number in range(30):
+        session.user(f"Never touch pier {number}. " + "word " * 30)
+        session.assistant([Call(f"c{number}", "bash", {"command": "ls"})])
+        session.tool_result(f"c{number}", "answer " * 30)
+    payload = session.compose(Budget(window, 100))
+    _, titles, *rows = str(payload).removesuffix(payload.plan.marker).rstrip("\n").splitlines()
+    end = titles.index("tokens") + len("tokens")
+    rows = rows[: len(rows) - len(payload.plan.preface.splitlines())]
+    assert sum(int(row[:end].split()[-1].replace(",", "")) for row in rows) == payload.tokens
+    assert bool(payload.plan.marker) == any(row.endswith("what is left out, listed below") for row in rows)
+    assert bool(payload.plan.preface) == any(row.endswith("constraints and notes, quoted below") for row in rows)
 
 
 def test_a_window_that_was_shortened_says_what_that_saved() -> None:

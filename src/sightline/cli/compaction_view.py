@@ -109,16 +109,13 @@ def print_report(
     `heading` replaces the first lines, which say what was compacted and how its tokens changed.
     """
     result = report.result
-    grown = result.post_tokens > result.pre_tokens
     if heading:
         print_text(out, printable(heading))
     else:
         title = words("would compact" if tried else "compacted", id=report.session, branch=report.branch)
         print_text(out, title, "bold")
         change = tokens_change(words, result.pre_tokens, result.post_tokens, report.limit)
-        print_text(out, change, "yellow" if grown else "green")
-    if grown:
-        print_text(out, words("grown"))
+        print_text(out, change, "green")
     print_text(out, _said("covered", words, report.covered._asdict()))
     if report.request_tokens is not None:
         asked = words("would ask", command=first_words(report.command), tokens=report.request_tokens)
@@ -195,7 +192,7 @@ def print_compactions(
         out.print(Text(heading, style=style), soft_wrap=True)
         out.print(_said("covered", words, info._asdict()), soft_wrap=True)
         if info.post_tokens is not None:
-            out.print(words("estimated", pre=info.pre_tokens, post=info.post_tokens), soft_wrap=True)
+            out.print(words("tokens then", pre=info.pre_tokens, post=info.post_tokens), soft_wrap=True)
         if info.files:
             out.print(words("files included", files=printable(", ".join(info.files))), soft_wrap=True)
         if info.boundary in losses:

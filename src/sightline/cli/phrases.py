@@ -373,11 +373,6 @@ _PHRASES = {
     "less": (", {share} less", "，减少 {share}"),
     "more": (", {share} more", "，增加 {share}"),
     "fitting": ("; budget {limit:,}", "；预算 {limit:,}"),
-    "grown": (
-        "It grew, because what the summary replaces was short or already shown shortened. A smaller --window "
-        "makes a shorter summary.",
-        "变大了：被摘要的内容原本很短，或已缩短显示。用更小的 --window 可得到更短的摘要。",
-    ),
     "covered one": (
         "The summary replaces one message, #{first}, {tokens:,} tokens in full.",
         "摘要代替 #{first} 这条消息，全文 {tokens:,} 个 token。",
@@ -439,7 +434,7 @@ _PHRASES = {
     "holds": ("in effect", "有效"),
     "undone": ("undone", "已撤销"),
     "replaced": ("replaced by a later one", "已被之后的压缩取代"),
-    "estimated": ("About {pre:,} → {post:,} tokens when it was made.", "生成时约 {pre:,} → {post:,} 个 token。"),
+    "tokens then": ("{pre:,} → {post:,} tokens when it was made.", "生成时 {pre:,} → {post:,} 个 token。"),
     "all brought back": (
         "Undone in session {session}: {messages:,} messages, #{first} to #{last}, are shown again from the next call "
         "on.",

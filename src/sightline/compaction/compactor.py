@@ -11,6 +11,7 @@ from sightline import wire
 from sightline.compaction.loss import Loss, loss, outputs, readable_text
 from sightline.compaction.oldest_part import oldest_part
 from sightline.compaction.prompt import (
+    NOTICE_CHARS,
     ask_model,
     check_words,
     error_text,
@@ -50,6 +51,7 @@ _DIGEST = 0.1  # of the token limit: a digest may always have this
 _DIGEST_TOKENS = 3_000  # that a digest may have of what the compaction frees: most of what is left in a small window
 _SUMMARY = 0.25  # of the token limit: a longer summary is no summary
 _LEAST_TOKENS, _LONG_TOKENS = 12, 2000  # so short an answer to so long a conversation is a refusal, not a summary
+_COMMAND = "command: compact"  # why the next call is a sweep
 _ATTEMPTS = 3  # to write while others write, before one more that may raise
 _ANSWER_TOKENS = 4000  # of the context window, left free for the model's answer
 _FAILURES = 3  # in a row; after these, most background summaries are not tried
@@ -90,7 +92,7 @@ class Job(NamedTuple):
     first: int  # the units that the summary will cover
     last: int
     trigger: str
-    replaced: int  # tokens that a summary of these units would replace
+    replaced: int  # tokens that a summary of these units would replace, so it must have fewer
 
 
 class Superseded(BadInput):
@@ -138,7 +140,9 @@ class Compactor:
         text, paths = instruction(shown, max_tokens=free_tokens, count=count, locale=reader.locale, programs=programs)
         tokens = seen.tokens + count(text) + reader.profile.message_tokens
         request = replace(seen, tail=(Message(Role.USER, (Text(text),)),), tokens=tokens)
-        replaced = self._replaced(before, budget, self._range(first, last))
+        covered = self._range(first, last)
+        # Whoever says what to cover may mean units that are left out: then a summary is measured by their full text.
+        replaced = self._freed(before, budget, covered) if cover is None else self._replaced(before, budget, covered)
         return Job(before, budget, request, tuple(paths), first, last, trigger, replaced)
 
     def _is_by_program(self, message: Message) -> bool:
@@ -171,7 +175,7 @@ class Compactor:
             if job.trigger == "auto":  # nobody waits for it who could be told
                 logger.warning("%s: no summary: %s", self._journal.store.session_id, error)
             self._failures += 1
-            self.error = str(error)
+            self.error = error_text(error)
             return error
         self._failures, self.error = 0, ""
         return summary
@@ -207,6 +211,16 @@ class Compactor:
         quoted = view.notices.preface({*plan} - units, plan.lods, "")[1]
         return view.full_tokens(units) - max(0, quoted - plan.preface_tokens)
 
+    def _freed(self, before: Payload, budget: Budget, covered: UnitRange) -> int:
+        """Return how many tokens fewer than `before` the next payload has without these units, and without a summary.
+
+        What it quotes of their constraints is not free.
+        """
+        view, hidden = self._composer.view(budget, _COMMAND), Compaction(0, 0, 0, 0, covered.first, covered.last)
+        in_force = [*(each for each in view.compactions if not hidden.covers(each)), hidden]
+        back = [unit for unit in view.back if not hidden.first <= unit <= hidden.last]
+        return before.tokens - self._composer.decide(replace(view, compactions=in_force, back=back))[1].tokens
+
     def _added(self, texts: Iterable[str]) -> int:
         """Return the tokens of these texts as summaries in a payload."""
         reader = self._journal.reader
@@ -223,27 +237,23 @@ class Compactor:
         if the model failed.
 
         Raises:
-            BadInput: there is too little to make a digest of; its subclass NotShorter if the digest would be no shorter
-                than what it replaces. Nothing was written, nor with these:
+            NotShorter: a digest would be no shorter than what it replaces. Nothing was written, nor with these:
             Conflict, StoreError
             Superseded: another process was faster to make a background summary.
         """
         summary = encodable(summary) if isinstance(summary, str) else summary
         error = error_text(summary) if isinstance(summary, Exception) else ""
-        first, last = job.first, job.last
-        if error:  # a few more messages are retained, unless these would be nearly all
-            first, last = oldest(self._composer.view(job.budget), job.before.plan, RETAINED_IN_NEED) or (first, last)
-        covered = self._range(first, last)
+        job = self._retaining_more(job) if error else job
+        covered = self._range(job.first, job.last)
         texts, used = self._texts(job, covered, summary), job.files if isinstance(summary, str) else ()
-        if not texts:
-            raise BadInput(_TOO_LITTLE)
-        replaced = self._replaced(job.before, job.budget, covered)
-        if not isinstance(summary, str) and self._added(text for text, _ in texts) >= replaced:
+        is_shorter = isinstance(summary, str) or self._added(text for text, _ in texts) < job.replaced
+        if not texts or not is_shorter:
             raise NotShorter(not_shorter(self._journal.reader.locale, error))
         boundary = self._write(job, covered, texts, used)
-        after = self._composer.preview(job.budget, command="command: compact")
+        after = self._composer.preview(job.budget, _COMMAND)
         hidden = self._loss(job.before, after)
-        self._journal.annotate((entries.LOSS, hidden))
+        facts = entries.CompactMetadata(job.trigger, job.before.tokens, after.tokens, list(used))
+        self._journal.append([replace(self._journal.drafts.annotation(entries.LOSS, hidden), compact_metadata=facts)])
         self._journal.store.sync()
         timeline = self._journal.timeline
         return Compacted(
@@ -253,12 +263,19 @@ class Compactor:
             pre_tokens=job.before.tokens,
             post_tokens=after.tokens,
             boundary=boundary,
-            covered=(timeline.id(timeline.unit_row[first]), timeline.id(timeline.unit_row[last])),
+            covered=(timeline.id(timeline.unit_row[job.first]), timeline.id(timeline.unit_row[job.last])),
             messages=self._count_messages(covered.units()),
             files=used,
             error=error,
             loss=hidden,
         )
+
+    def _retaining_more(self, job: Job) -> Job:
+        """Return the job with a few messages fewer to cover, unless nearly all would be retained then."""
+        found = oldest(self._composer.view(job.budget), job.before.plan, RETAINED_IN_NEED)
+        first, last = found or (job.first, job.last)
+        freed = self._freed(self._composer.preview(job.budget), job.budget, self._range(first, last))
+        return job._replace(first=first, last=last, replaced=freed)
 
     def _texts(self, job: Job, covered: UnitRange, summary: str | Exception | None) -> list[tuple[str, int]]:
         """Return the texts that replace the covered units, and their flags.
@@ -269,18 +286,24 @@ class Compactor:
         units = covered.not_summarised()
         if isinstance(summary, str):
             unseen = [unit for unit in units if unit not in job.request.plan]
-            texts = [(summary, 0), (self._digest(job, covered, unseen, []) if unseen else "", BY_RULE)]
+            texts = [(summary, 0), (self._digest(job, covered, unseen, [], [summary]) if unseen else "", BY_RULE)]
         else:
             timeline, notice = self._journal.timeline, ""
             if summary is not None:
                 later = [unit for unit in job.before.plan if unit > covered.last]
                 retained = [unit for unit in later if timeline.unit_kind(unit) is not Kind.SUMMARY]
-                notice = fallback(self._count_messages(retained), error_text(summary))
-            texts = [(notice, BY_RULE | NOTICE), (self._digest(job, covered, units, covered.summaries()), BY_RULE)]
+                notice = fallback(self._count_messages(retained), error_text(summary, NOTICE_CHARS))
+            page = self._digest(job, covered, units, covered.summaries(), [notice] if notice else [])
+            texts = [(notice, BY_RULE | NOTICE), (page, BY_RULE)]
         return [(text, flags) for text, flags in texts if text]
 
-    def _digest(self, job: Job, covered: UnitRange, units: Sequence[int], summaries: Sequence[int]) -> str:
-        """Return a digest of covered units that continues these summaries of earlier ones."""
+    def _digest(
+        self, job: Job, covered: UnitRange, units: Sequence[int], summaries: Sequence[int], others: Sequence[str]
+    ) -> str:
+        """Return a digest of covered units that continues these summaries of earlier ones.
+
+        With the `others` that replace these units it is shorter than what they replace; "" if no line is.
+        """
         from sightline.shorten.digest import as_notes, digest  # takes 7 ms, and few sessions are compacted
 
         timeline, reader = self._journal.timeline, self._journal.reader
@@ -297,9 +320,9 @@ class Compactor:
         shown = self._tokens(job, [unit for unit in plan if not job.first <= unit <= job.last])
         freed = int(halfway * (plan.limit - plan.fixed)) - shown
         most = max(int(_DIGEST * plan.limit), min(_DIGEST_TOKENS, freed))
-        most = min(most, full // 2)
-        ends, count = not self._asks_later(covered), reader.counter.count
-        return digest(items, tokens=most, count=count, locale=reader.locale, before=before, ends=ends)
+        most = min(most, full // 2, job.replaced - self._added([*others, ""]) - 1)
+        ends, then, count = not self._asks_later(covered), covered.next_speaker(), reader.counter.count
+        return digest(items, tokens=most, count=count, locale=reader.locale, before=before, ends=ends, then=then)
 
     def _asks_later(self, covered: UnitRange) -> bool:
         """Whether the user asks for something after these units, so that nothing in them is the current request."""

@@ -15,7 +15,8 @@ from sightline.values.phrases import Phrases
 T = TypeVar("T")
 
 FAILED = "[Automatic compaction failed; using fallback]"
-_MAX_ERROR_CHARS = 2000  # of an error that is shown: some contain whole pages
+_MAX_ERROR_CHARS = 2000  # of an error that is shown to people: some contain whole pages
+NOTICE_CHARS = 200  # of an error that the model is told of, because it replaces messages and must be shorter
 _MOST_PROGRAMS = 20  # messages of programs that are named
 _LEAST_TOKENS = 200  # of a file: less of it is of no use
 
@@ -221,10 +222,10 @@ def _script(letter: str) -> str:
     return unicodedata.name(letter, "").partition(" ")[0]
 
 
-def error_text(error: object) -> str:
+def error_text(error: object, most: int = _MAX_ERROR_CHARS) -> str:
     """Return an error's message, cut to a length that can be shown."""
     text = str(error) or type(error).__name__
-    return text if len(text) <= _MAX_ERROR_CHARS else f"{text[:_MAX_ERROR_CHARS]}…"
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def fallback(messages: int, error: str) -> str:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from sightline.log.branches import Compaction, Path
 from sightline.log.columns import Timeline
-from sightline.plan.view import body_unit
+from sightline.plan.view import body_unit, body_units
 from sightline.values.items import Kind
 
 
@@ -21,6 +21,16 @@ class UnitRange(NamedTuple):
         timeline = self.timeline
         units = timeline.units_between(self.path, timeline.unit_row[self.first], timeline.unit_row[self.last] + 1)
         return [unit for unit in units if body_unit(timeline, unit) and timeline.unit_kind(unit) is not Kind.SUMMARY]
+
+    def next_speaker(self) -> Kind | None:
+        """Return who speaks first after the range: the user, or the assistant without a call; None if nobody does."""
+        timeline = self.timeline
+        for unit in body_units(timeline, self.path, timeline.unit_row[self.last] + 1):
+            if timeline.is_users_own(timeline.unit_row[unit]):
+                return Kind.USER
+            if timeline.unit_kind(unit) is Kind.ASSISTANT and timeline.unit_rows[unit] == 1:
+                return Kind.ASSISTANT
+        return None
 
     def compactions(self) -> list[Compaction]:
         """Return the compactions in force inside the range. A compaction of the whole range replaces them."""

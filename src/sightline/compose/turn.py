@@ -156,12 +156,12 @@ class Composer:
     def _plan(self, budget: Budget, gathered: ComposeInputs) -> tuple[View, Plan]:
         """Let the strategy decide, and forget a refusal whose strict token count would let nothing fit."""
         seen = self._view(budget, gathered)
-        view, plan = self._decide(seen)
+        view, plan = self.decide(seen)
         if view is not seen:
             self._calibration.forget_refusal()
         return view, plan
 
-    def _decide(self, view: View) -> tuple[View, Plan]:
+    def decide(self, view: View) -> tuple[View, Plan]:
         """Return the plan and the view it was made from.
 
         If the stricter token factor learned from an overflow makes even the pinned items not fit, plan again with the
@@ -361,7 +361,7 @@ class Composer:
 
     def preview(self, budget: Budget, command: str = "") -> Payload:
         """Compose without logging. See `Session.preview`. With a command, as if somebody had given it."""
-        _, plan = self._decide(self.view(budget, command))
+        _, plan = self.decide(self.view(budget, command))
         gathered = self._inputs(self._window_texts(budget), budget)
         return render(self.journal.reader, plan, self._layout, gathered, self.payload)
 

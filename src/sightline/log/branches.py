@@ -100,6 +100,7 @@ class Compaction(Struct):
     manual: bool = True  # somebody asked for it, so the next call is a sweep
     summaries: list[int] = []  # the units that replace them
     undone: list[Placed] = []
+    post_tokens: int | None = None  # of the payload after it; None: only its summary says how many there may be
 
     def covers(self, other: "Compaction") -> bool:
         """Whether every unit that the other covers is covered by this one."""

@@ -228,15 +228,14 @@ class GrowingTimeline(Timeline, kw_only=True):
                     self.marks.append(Mark(row, pin.what, span.offset, branch, self._end(branch)))
             case entries.BOUNDARY:
                 self._add_boundary(entry, span, branch)
+            case entries.LOSS:
+                self._note_tokens(entry, branch)
             case entries.UNCOMPACT:
                 self._uncompact(entries.decode_data(entry, UncompactNote), span, branch)
             case entries.HEAD_MOVED:
                 self._move_head(entries.decode_data(entry, HeadNote), span.offset)
             case entries.SETTINGS:
-                entries.decode_data(entry, Settings)  # raises if it cannot be read: then it is not in force
-                if entry.flags & CHANGED:  # a session with settings that nobody has could not be opened
-                    raise BadInput("its checksum fails")
-                self.settings.append(Placed(*span, branch, self._end(branch)))
+                self._add_settings(entry, span, branch)
             case entries.STATE:
                 row = self.row(str(entries.decode_data(entry, StateNote).read))
                 at = (branch, self._end(branch)) if row is None else (self.branch[row], row + 1)
@@ -246,6 +245,12 @@ class GrowingTimeline(Timeline, kw_only=True):
                 self.tools.append(Placed(*span, branch, self._end(branch)))
             case _:
                 pass  # an annotation that this version does not know
+
+    def _add_settings(self, entry: Entry, span: Span, branch: int) -> None:
+        entries.decode_data(entry, Settings)  # raises if it cannot be read: then it is not in force
+        if entry.flags & CHANGED:  # a session with settings that nobody has could not be opened
+            raise BadInput("its checksum fails")
+        self.settings.append(Placed(*span, branch, self._end(branch)))
 
     def _add_boundary(self, entry: Entry, span: Span, branch: int) -> None:
         """Add a compaction. One that another program wrote covers everything before it."""
@@ -264,6 +269,12 @@ class GrowingTimeline(Timeline, kw_only=True):
             self.compactions += own
         own[-1].summaries.append(unit)
         own[-1].at = self._end(branch)  # a branch that begins between two summaries knows of neither
+
+    def _note_tokens(self, entry: Entry, branch: int) -> None:
+        """Note how large the payload after a compaction is. This is known when its summary has been written."""
+        own = [each for each in self.compactions if each.branch == branch]
+        if own and entry.compact_metadata is not None:
+            own[-1].post_tokens = entry.compact_metadata.post_tokens
 
     def _has_other_rows(self, compaction: Compaction, row: int) -> bool:
         """Whether the branch has rows between a compaction and this row that are not its summaries."""

@@ -144,7 +144,7 @@ class View(Struct, frozen=True):
         Units that a compaction covers are not among them, except those in `must_show`.
         """
         known = [*(self.last or ()), *self.new]
-        if not self.back and not self.timeline.compactions:
+        if not self.back and not self.compactions and not self.timeline.compactions:
             return known
         summaries = {unit for compaction in self.compactions for unit in compaction.summaries}
         kept = [unit for unit in known if not self.is_covered(unit)]

@@ -198,7 +198,8 @@ class Recall:
         if timeline.full[row] <= min(max_tokens, whole):
             yield Source(item_id)
             return
-        most = min(max_tokens, _WHOLE_TOKENS)
+        if (most := min(max_tokens, _WHOLE_TOKENS)) < 1:
+            return
         found = passages("\n".join(reader.lines(row)), terms, most, reader.counter.count)
         if not found:  # it was found by its call, or by what is around it: its beginning is shown
             beginning = list(enumerate(reader.lines(row)[:most], start=1))

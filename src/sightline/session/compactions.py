@@ -27,8 +27,8 @@ class CompactionInfo(NamedTuple):
     timestamp: str
     by_rule: bool  # no model made the summary
     trigger: str  # "manual" or "auto"
-    pre_tokens: int  # of the payload before it, and after it by estimate
-    post_tokens: int | None
+    pre_tokens: int  # of the payload before it
+    post_tokens: int | None  # of the payload right after it; as estimated, or None, if another program wrote it
     files: tuple[str, ...]  # shown to the model that made the summary
 
 
@@ -60,7 +60,7 @@ def _describe(journal: Journal, compaction: Compaction, holds: bool) -> Compacti
         by_rule=bool(timeline.state[rows[0]] & BY_RULE),
         trigger=metadata.trigger,
         pre_tokens=metadata.pre_tokens,
-        post_tokens=metadata.post_tokens,
+        post_tokens=metadata.post_tokens if compaction.post_tokens is None else compaction.post_tokens,
         files=tuple(metadata.files_included or ()),
     )
 

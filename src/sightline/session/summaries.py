@@ -68,8 +68,8 @@ class Summaries:
         word. Without a `budget`, the budget of the last payload is used.
 
         Raises:
-            BadInput: there is too little to compact, or no budget is known; its subclass NotShorter if a summary would
-                be no shorter than what it replaces. Then nothing changes.
+            BadInput: there is too little to compact, or no budget is known; its subclass NotShorter if the next payload
+                would not be shorter. Then nothing changes.
         """
         if model is not None:
             accept.check_model(model, seconds)

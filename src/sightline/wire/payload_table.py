@@ -3,16 +3,26 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from sightline.values.items import Kind
+
 if TYPE_CHECKING:
     from sightline.wire.payload import Payload
 
 _TITLES = ("item", "kind", "shown as", "tokens", "in full", "why")
 _RIGHT = (3, 4)  # the columns of numbers
+_ADDED = {
+    "notes": "constraints and notes, quoted below",
+    "index": "what is left out, listed below",
+    "framing": "of messages and calls",
+}
 _WHY = {"swept": "shortened to fit"}  # by the plan's word; others are said as they are
 
 
 def payload_table(payload: "Payload") -> str:
-    """Return the table: tokens of the payload, system prompt and tools, each item, what is left out, the windows."""
+    """Return the table: tokens of the payload, system prompt and tools, each item, the windows, what the engine adds.
+
+    The column of tokens sums to those of the payload. The engine's own texts follow below the table.
+    """
     plan = payload.plan
     heading = f"{payload.tokens:,} of {plan.limit:,} tokens" + (f", {plan.reason}" if plan.reason else "")
     lines = list(_aligned([_TITLES, *_rows(payload)]))
@@ -27,7 +37,8 @@ def _rows(payload: "Payload") -> Iterator[tuple[str, ...]]:
         "windows" if payload.shown_windows else "",
     )))  # fmt: skip
     yield "", fixed or "request", "full", f"{plan.fixed:,}", "", "in every payload"
-    for line in plan.lines():
+    shown = [*plan.lines()]
+    for line in shown:
         full = f"{line.full_tokens:,}" if line.full_tokens != line.tokens else ""
         why = _WHY.get(line.why, line.why) or ("brought back" if line.kind.name == "RECALL" else "")
         yield f"#{line.id}", line.kind.name.lower(), line.lod.name.lower(), f"{line.tokens:,}", full, why
@@ -35,6 +46,11 @@ def _rows(payload: "Payload") -> Iterator[tuple[str, ...]]:
         spared = payload.spared.get(name, 0)
         level = "full" if not spared else "shortened" if name in payload.shown_windows else "hidden"
         yield name, "window", level, "", "", f"{spared:,} tokens saved to fit" if spared else "as it is now, at the end"
+    calls, framing = sum(line.kind is Kind.CALL for line in shown), plan.profile
+    framed = calls * framing.call_tokens + (len(shown) - calls) * framing.message_tokens
+    index = plan.body - plan.preface_tokens - framed - sum(line.tokens for line in shown)
+    added = {"notes": plan.preface_tokens, "index": index, "framing": framed}
+    yield from (("", kind, "", f"{tokens:,}", "", _ADDED[kind]) for kind, tokens in added.items() if tokens)
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

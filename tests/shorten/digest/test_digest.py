@@ -347,6 +347,23 @@ def test_a_question_nobody_answered_is_open() -> None:
     assert section(digest(asked.items, tokens=ROOMY, count=words), "Open") == ["- Call it harbor. (not answered yet)"]
 
 
+@pytest.mark.parametrize(
+    ("asks", "then", "is_open"),
+    [
+        ("assistant", Kind.USER, False),
+        ("assistant", Kind.ASSISTANT, True),
+        ("user", Kind.ASSISTANT, False),
+        ("user", Kind.USER, True),
+    ],
+)
+def test_a_question_that_is_answered_right_after_the_items_is_not_open(asks: str, then: Kind, is_open: bool) -> None:
+    """The user answers the assistant's question, and the assistant the user's: what else is said leaves them open."""
+    asked = Conversation().user("Rename it.").says("Which name do you want?")
+    asked = asked if asks == "assistant" else asked.user("Call it harbor.")
+    page = digest(asked.items, tokens=ROOMY, count=words, then=then)
+    assert bool(section(page, "Open")) is is_open
+
+
 def test_names_and_values_stand_below_what_they_belong_to() -> None:
     """A name that no other section shows is listed under its file or command; settings under their argument."""
     talk = Conversation().user("Fix it.")

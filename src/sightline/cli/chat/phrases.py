@@ -413,8 +413,4 @@ PHRASES: dict[str, tuple[str, str]] = {
         "/apps open 名称 可打开一个模型可见的窗口。",
     ),
     "could ask": ("you could ask: {question}", "可以接着问：{question}"),
-    "grown": (
-        "It grew, because what the summary replaces was short or already shown shortened.",
-        "变大了：被摘要的内容原本很短，或已缩短显示。",
-    ),
 }

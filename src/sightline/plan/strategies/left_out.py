@@ -14,11 +14,12 @@ def count_left_out(view: View, units: Collection[int], out: Collection[int]) -> 
     """Count what the last plan counted, less what came back, and what a sweep over `units` leaves `out`.
 
     All is counted again only if a summary appears or ends, or the settings have changed, because that looks at the
-    whole history: another strategy may not have counted.
+    whole history: another strategy may not have counted. A compaction that is only tried has no summary yet.
     """
     last, timeline = view.last, view.timeline
     summaries = [unit for each in view.compactions for unit in each.summaries]
-    if view.command == SETTINGS_CHANGED or any(unit not in (last or ()) for unit in (*view.back, *summaries)):
+    is_new = any(unit not in (last or ()) for unit in (*view.back, *summaries))
+    if is_new or view.command == SETTINGS_CHANGED or not all(each.summaries for each in view.compactions):
         pending = {timeline.unit[row] for row in timeline.open_calls}
         hidden = {*body_units(timeline, view.path)} - ({*units} - {*out}) - pending
         return _count(view, _missed(view, hidden))

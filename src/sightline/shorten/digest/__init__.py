@@ -20,7 +20,7 @@ from sightline.shorten.digest.speech import (
 )
 from sightline.shorten.digest.steps import Run, read_run
 from sightline.shorten.digest.trail_lines import file_lines
-from sightline.values.items import Item
+from sightline.values.items import Item, Kind
 
 __all__ = ["Touched", "as_notes", "digest", "trail"]
 
@@ -41,6 +41,7 @@ def digest(
     locale: str = "en",
     before: str = "",
     ends: bool = True,
+    then: Kind | None = None,
 ) -> str:
     """Return the items as one text of at most `tokens` tokens, in sections; "" if not even one line fits.
 
@@ -49,12 +50,13 @@ def digest(
     user's own words are tasks and requests. What the user
     revoked is marked, or left out of a text that is cut. A section without content is left out. `before` is the digest
     or summary that this one continues: its content is included, and so is that of summaries among the items. `ends`:
-    the user's last text among them is the current request. Pure: the same arguments give the same bytes.
+    the user's last text among them is the current request. `then`: who speaks first after the items, and so answers a
+    question at their end. Pure: the same arguments give the same bytes.
     """
     run = read_run(items)
     previous = read_previous([before, *map(as_notes, continuation_summaries(run.users)), *run.summaries])
     costs = Costs(count)
-    writers = _writers(run, previous, tokens, costs, locale, ends)
+    writers = _writers(run, previous, tokens, costs, locale, ends, then)
     sections = [
         Section(heading(name, locale), writers[name], share, TASK if name == "task" else 0)
         for name, share in SHARES.items()
@@ -63,7 +65,9 @@ def digest(
     return write_page(sections, endings, tokens, costs)
 
 
-def _writers(run: Run, previous: Previous, tokens: int, costs: Costs, locale: str, ends: bool) -> dict[str, Write]:
+def _writers(
+    run: Run, previous: Previous, tokens: int, costs: Costs, locale: str, ends: bool, then: Kind | None
+) -> dict[str, Write]:
     """Return what writes each section. The last three show what no other section shows."""
     texts = user_texts(run.users, previous.words)
     first = previous.first or next(iter(previous.words), "") or first_request(run.users)
@@ -76,7 +80,7 @@ def _writers(run: Run, previous: Previous, tokens: int, costs: Costs, locale: st
     return {
         "task": lambda budget, _: task_lines(marked[first], marked.get(current, current), budget, costs, locale),
         "words": lambda budget, _: text_lines(others, budget, costs),
-        "open": list_writer(open_entries(run, previous.open, locale), costs),
+        "open": list_writer(open_entries(run, previous.open, locale, then), costs),
         "decisions": list_writer(decision_entries(run.assistant, previous.decisions, run.length), costs),
         "files": lambda budget, _: file_lines(files, run.length, budget, costs, locale),
         "errors": list_writer(error_entries(run.steps, previous.errors, locale), costs),

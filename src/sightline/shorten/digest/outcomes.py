@@ -10,7 +10,7 @@ from sightline.shorten.digest.headings import WORDS, times, word
 from sightline.shorten.digest.sections import Entry
 from sightline.shorten.digest.shell import CHANGED, WRITTEN, parse, programs
 from sightline.shorten.digest.steps import Run, Step, one_line
-from sightline.values.items import Call
+from sightline.values.items import Call, Kind
 
 COMMAND_CHARS = 180  # characters of a command line
 REASON_CHARS = 120  # characters of what went wrong
@@ -220,8 +220,11 @@ def _update(todo: Todo, given: dict[str, Any]) -> Todo:
     return Todo(text if isinstance(text, str) else todo.text, done)
 
 
-def open_entries(run: Run, previous: Sequence[str], locale: str) -> list[Entry]:
-    """Return what is still to be done, how much is done, and the last request if it is not answered."""
+def open_entries(run: Run, previous: Sequence[str], locale: str, then: Kind | None = None) -> list[Entry]:
+    """Return what is still to be done, how much is done, and the last request if it is not answered.
+
+    `then`: who speaks first after this run.
+    """
     found = _todos(run)
     if found is None:
         has_messages = run.users or run.assistant
@@ -231,7 +234,7 @@ def open_entries(run: Run, previous: Sequence[str], locale: str) -> list[Entry]:
         lines = open_lines(found)
         lines += [f"[x] {word('done', locale).format(n=done)}"] if done else []
     entries = [Entry(i, line, 2.0 - i / (len(lines) + 1)) for i, line in enumerate(lines)]
-    if text := _unanswered(run, locale):
+    if text := _unanswered(run, locale, then):
         entries.append(Entry(len(lines), text, 3.0))
     return entries
 
@@ -241,9 +244,11 @@ def open_lines(found: Iterable[Todo]) -> list[str]:
     return [f"[ ] {one_line(todo.text, TODO_CHARS)}" for todo in found if not todo.done]
 
 
-def _unanswered(run: Run, locale: str) -> str:
+def _unanswered(run: Run, locale: str, then: Kind | None) -> str:
     """Return the last request if it is not answered, or the assistant's last question if it is not."""
     asked, answered = (said[-1].place if said else -1 for said in (run.users, run.assistant))
+    if then is (Kind.ASSISTANT if asked > answered else Kind.USER):
+        return ""
     if asked > answered:
         return f"{one_line(run.users[-1].text, QUESTION_CHARS)} ({word('unanswered', locale)})"
     last = run.assistant[-1].text.rstrip().rpartition("\n")[2] if run.assistant else ""
