@@ -2,11 +2,13 @@
 
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from sightline.compose.verify import verify
+from sightline.errors import NotShorter
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
@@ -183,7 +185,8 @@ def test_no_payload_has_a_handle_without_expand(locale: str, tools: bool, size: 
             session.items.recall("port of service7", tokens=150)
             session.items.expand("4", start=3, lines=5)
         if step == 2:
-            session.summaries.compact(budget)
+            with suppress(NotShorter):  # in the smallest window
+                session.summaries.compact(budget)
         if step == 3:
             session.windows.register("todo")
             session.windows.open("todo")

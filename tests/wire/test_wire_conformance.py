@@ -220,4 +220,4 @@ def test_the_examples_of_the_page_run(monkeypatch: pytest.MonkeyPatch) -> None:
     for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(code, names)
     names["test_the_format_keeps_its_promises"]()
-    assert [item.kind.name for item in names["session"].items] == ["SYSTEM", "USER", "ASSISTANT"]
+    assert [item.kind.name for item in names["session"].items] == ["USER", "ASSISTANT"]
