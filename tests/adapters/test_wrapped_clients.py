@@ -19,6 +19,7 @@ from upstream_script import Answer, answer, call, cut, fail
 
 import sightline as sl
 from sightline.adapters import version
+from sightline.adapters.client_type import library_of
 from sightline.values.items import plain_text
 
 
@@ -214,9 +215,10 @@ def test_a_stream_that_the_program_leaves_is_logged_as_stopped(tmp_path: Path) -
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_stream_that_is_closed_unread_gives_its_connection_back(wire: str, is_async: bool, tmp_path: Path) -> None:
     """With a pool of one connection, the next call is answered."""
-    pool: Json = {"limits": httpx2.Limits(max_connections=1), "timeout": httpx2.Timeout(60, pool=0.5)}
-    http = httpx2.AsyncClient(**pool) if is_async else httpx2.Client(**pool)
     with Upstream([answer("One two."), answer("Three.")]) as upstream:
+        library = library_of(client_of(wire, upstream, is_async=is_async)._client)  # earlier SDKs have httpx
+        pool: Json = {"limits": library.Limits(max_connections=1), "timeout": library.Timeout(60, pool=0.5)}
+        http = library.AsyncClient(**pool) if is_async else library.Client(**pool)
         client = sl.wrap(client_of(wire, upstream, is_async=is_async, http_client=http), project=tmp_path)
         program = Program(wire, client, "async" if is_async else "create")
         program.list = [{"role": "user", "content": "Count."}]

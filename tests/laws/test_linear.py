@@ -1,4 +1,4 @@
-"""No shape of text makes an append, a sweep or a compaction slow: four times the text costs at most six times the CPU time."""
+"""No shape of text makes an append, a sweep or a digest slow: four times the text, at most six times the CPU time."""
 
 from collections.abc import Callable
 from contextlib import suppress
