@@ -17,7 +17,8 @@ LARGEST = 256 * 1024  # characters that are read at most: what people write is s
 LONGEST = 100  # characters of a name
 GARBLED = 0.5  # share of a piece that cannot be parsed, from which it is no code of this language,
 ERRORS = 16  # or number of places in it that cannot be parsed;
-MOST_GARBLED = 4  # such pieces before the rest is read line by line
+MOST_GARBLED = 4  # such pieces before the rest is read line by line, because they take long;
+DAMAGED = 0.25  # of such a piece is one that can be read in spite of its errors
 
 
 class Outline(NamedTuple):
@@ -61,20 +62,21 @@ def _parse(text: str, language: str) -> list[Definition] | None:
     if language not in GRAMMARS or any(_load(grammar.module, grammar.loader) is None for grammar in GRAMMARS[language]):
         return None
     found: list[Definition] = []
-    garbled = 0
+    garbled = 0.0
     for piece in pieces(text):
-        read = _parse_piece(piece, GRAMMARS[language]) if garbled < MOST_GARBLED else None
+        may_be_code = garbled < MOST_GARBLED and not piece.is_within_line
+        read, has_error = _parse_piece(piece, GRAMMARS[language]) if may_be_code else (None, True)
+        garbled += 1 if read is None else DAMAGED * has_error
         if read is None:
-            garbled += 1
             read = [] if piece.continues else list(line_rules.defined(piece.text, language))
         found += read
     return found
 
 
-def _parse_piece(piece: Piece, dialects: tuple[Grammar, ...]) -> list[Definition] | None:
-    """Return what one piece defines, in the dialect that reads it best; None if none can read it."""
+def _parse_piece(piece: Piece, dialects: tuple[Grammar, ...]) -> tuple[list[Definition] | None, bool]:
+    """Return what one piece defines, in the dialect that reads it best, None if none can; and whether it has errors."""
     if piece.continues and not dialects[0].nested:
-        return []
+        return [], False
     from tree_sitter import Parser
 
     source = piece.text.encode("utf-8", "replace")
@@ -86,8 +88,8 @@ def _parse_piece(piece: Piece, dialects: tuple[Grammar, ...]) -> list[Definition
         if unread <= least:
             least, best = unread, list(definitions(root, grammar, inside=piece.continues))
         if not root.has_error:
-            break
-    return best
+            return best, False
+    return best, True
 
 
 def _unread_share(root: "Node") -> float:

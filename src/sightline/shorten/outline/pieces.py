@@ -20,6 +20,11 @@ class Piece(NamedTuple):
     text: str
     continues: bool = False
 
+    @property
+    def is_within_line(self) -> bool:
+        """Whether this is a part of a line that nobody has written by hand, because it is longer than a piece."""
+        return len(self.text) == SIZE and "\n" not in self.text
+
 
 def pieces(text: str) -> Iterator[Piece]:
     """Yield the text in pieces, cut before lines without indentation, or else before the least indented line."""
