@@ -48,6 +48,20 @@ def test_the_tokens_of_the_table_sum_to_those_of_the_payload(window: int) -> Non
     assert bool(payload.plan.preface) == any(row.endswith("constraints and notes, quoted below") for row in rows)
 
 
+def test_the_items_stand_as_the_model_sees_them() -> None:
+    """A summary is before what was said after the messages that it covers, although it was made later."""
+    session = Session(MemoryStore())
+    for number in range(30):
+        session.user(f"question {number} " + "word " * 40)
+        session.reply("answer " * 80)
+    session.compose(Budget(8_000, 200))
+    session.summaries.compact()
+    payload = session.compose(Budget(8_000, 200))
+    shown = [row.split()[0].removeprefix("#") for row in str(payload).splitlines() if row.startswith("#")]
+    assert shown == [message.id for message in payload.body if message.id in shown]
+    assert session.items.info(shown[0]).kind.name == "SUMMARY"
+
+
 def test_a_window_that_was_shortened_says_what_that_saved() -> None:
     """A window that does not fit is shortened or hidden, and its row says so."""
     session = Session(MemoryStore())

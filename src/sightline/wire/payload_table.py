@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from sightline.values.items import Kind
 
 if TYPE_CHECKING:
+    from sightline.plan.plan import Line
     from sightline.wire.payload import Payload
 
 _TITLES = ("item", "kind", "shown as", "tokens", "in full", "why")
@@ -37,7 +38,7 @@ def _rows(payload: "Payload") -> Iterator[tuple[str, ...]]:
         "windows" if payload.shown_windows else "",
     )))  # fmt: skip
     yield "", fixed or "request", "full", f"{plan.fixed:,}", "", "in every payload"
-    shown = [*plan.lines()]
+    shown = _in_order(payload)
     for line in shown:
         full = f"{line.full_tokens:,}" if line.full_tokens != line.tokens else ""
         why = _WHY.get(line.why, line.why) or ("brought back" if line.kind.name == "RECALL" else "")
@@ -51,6 +52,16 @@ def _rows(payload: "Payload") -> Iterator[tuple[str, ...]]:
     index = plan.body - plan.preface_tokens - framed - sum(line.tokens for line in shown)
     added = {"notes": plan.preface_tokens, "index": index, "framing": framed}
     yield from (("", kind, "", f"{tokens:,}", "", _ADDED[kind]) for kind, tokens in added.items() if tokens)
+
+
+def _in_order(payload: "Payload") -> list["Line"]:
+    """Return the items in the order of the messages: a summary stands where what it covers stood."""
+    places = {message.id: at for at, message in enumerate((*payload.body, *payload.tail))}
+    at, found = 0, []
+    for line in payload.plan.lines():
+        at = places.get(line.id.partition(".")[0], at)  # one that is part of another message follows it
+        found.append((at, line))
+    return [line for _, line in sorted(found, key=lambda each: each[0])]
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
