@@ -36,7 +36,7 @@ class Recent(Hooks):
             return sl.Plan.extended(view, {}, {})
         must = view.required()
         units = [unit for unit in view.candidates() if unit not in must]
-        room = view.body_limit - view.full_tokens(sorted(must)) - 200  # for the line that says what is left out
+        room = view.body_limit - view.full_tokens(sorted(must)) - 200  # for constraints of the user that are quoted
         chosen = set(must)
         for unit in reversed(units[-self.keep :]):
             room -= view.full_tokens([unit])
