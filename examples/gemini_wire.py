@@ -14,7 +14,7 @@ Register it in your program, or let your package offer it by an entry point:
 Read: a content with function responses becomes one TOOL message for each, then a USER message with the rest.
 Written: the responses to one model content are one user content. Images and files of results follow in a content of
 their own, each after the id of its call. A system message inside the body is user text after "[system] ".
-`sightline.testing.check_wire(gemini_wire)` proves that it keeps what a wire promises.
+`sightline.testing.check_wire(gemini_wire, replies=[…])` proves that it keeps what a wire promises.
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -246,7 +246,7 @@ def test_arguments_may_be_written_byte_for_byte() -> None:
 
         return changed("write_messages", write_messages)
 
-    check_wire(writing(common.arguments_text))
+    check_wire(writing(common.arguments_text), replies=[CHAT])
     with pytest.raises(AssertionError, match=r"cut off.* is missing: keep it in an object"):
         check_wire(writing(lambda call: common.arguments_text(call) if isinstance(call.input, dict) else "{}"))
 
@@ -266,6 +266,6 @@ def test_a_head_may_say_more_than_tools() -> None:
         lambda tools: {"stop": ["\n"], "tool_choice": {"mode": "auto"}} | tools,
         lambda tools: {"toolConfig": tools},
     ):
-        check_wire(heading(more), histories=2)
+        check_wire(heading(more), replies=[CHAT], histories=2)
     with pytest.raises(AssertionError, match="read_tools finds no list"):
         check_wire(heading(lambda _: {"tool_choice": "auto"}), histories=2)

@@ -4,9 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby, pairwise
-from math import log2
+from math import isfinite, log2
 from typing import NamedTuple
 
+from sightline.errors import BadInput
 from sightline.shorten.fill import (
     CHARS,
     GROUPED,
@@ -164,13 +165,32 @@ def line_levels(
 
     `sections` has the first line of each section and its name, for the gaps of the summary; with `add_names` the gist
     has these names too.
+
+    Raises:
+        BadInput: a mark is for a line that the view does not have, or is no finite number.
     """
+    _check_marks(view, marks)
+    _check_marks(view, quoted)
     starts = {name: start for start, name in sections.items()}
     labels = _line_labels(view, sections)
     summary = summary_level(view, marks, labels, starts, add_numbers=add_numbers)
     named = rank_by_label(value_pieces(view, labels)) if add_names else value_pieces(view)
     values = [piece for piece in named if marks.get(piece.place, 0.0) > REPEATED]
     return Levels(summary, gist_level(quotable_pieces(view, {0: PLAIN, **quoted}), values, view.known))
+
+
+def _check_marks(view: View, marks: Mapping[int, float]) -> None:
+    count = len(view.sample.lines)
+    try:
+        if not marks or (min(marks) >= 0 and max(marks) < count and isfinite(sum(marks.values()))):
+            return
+    except TypeError:
+        pass  # which one it is, is found below
+    for line, mark in marks.items():
+        if not isinstance(line, int) or not 0 <= line < count:
+            raise BadInput(f"there is a mark for line {line!r}; the view has lines 0 to {count - 1}")
+        if not isinstance(mark, int | float) or not isfinite(mark):
+            raise BadInput(f"the mark of line {line} is {mark!r}; it must be a finite number")
 
 
 def gist_level(

@@ -121,7 +121,7 @@ def reply_of(text: str, **more: Any) -> dict[str, Any]:
 
 
 def check_wire(
-    wire: "Wire",
+    wire: "Wire | str",
     *,
     replies: Iterable[dict[str, Any]] = (),
     cut_off: Iterable[dict[str, Any]] = (),

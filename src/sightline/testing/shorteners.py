@@ -2,12 +2,14 @@
 
 import copy
 from collections.abc import Iterable
+from typing import Any
 
 from sightline.shorten.fill import EMPTY, Excerpt, Pieces, TokenLimit, fill
 from sightline.shorten.labels import phrases
 from sightline.shorten.lines import Levels, View, make_view
 from sightline.shorten.sample import Opening, encodable, read_sample
 from sightline.shorten.shortener import Shortener
+from sightline.testing.failures import reported
 from sightline.values.tokens import estimate_tokens
 
 LABEL = "[#412 result, 120 lines, 2,400 tokens]"
@@ -41,15 +43,12 @@ def check_shortener(shortener: Shortener, texts: Iterable[str] = (), *, any_text
         AssertionError: a check failed. The message says which one, and for which text.
     """
     assert isinstance(shortener, Shortener), f"{shortener!r} has no name, accepts(view) or levels(view)"
+    assert not isinstance(shortener, type), f"{shortener!r} is a class; pass an object of it: {shortener.__name__}()"
+    assert not isinstance(texts, str), "texts is one text; pass a list: texts=[text]"
     own, taken = list(texts), 0
     for number, text in enumerate([*own, *HOSTILE, *ORDINARY]):
         where = f"{shortener.name} on {text[:40]!r}"
-        try:
-            accepted = _check(shortener, text, where)
-        except AssertionError:
-            raise
-        except Exception as error:
-            raise AssertionError(f"{where}: {type(error).__name__}: {error}; take any text") from error
+        accepted = _check(shortener, text, where)
         assert accepted or number >= len(own), f"{where}: it does not accept a text of its own kind"
         taken += accepted
     assert taken, f"{shortener.name}: it accepts no text; pass texts of its kind, so that its levels are checked"
@@ -59,8 +58,20 @@ def check_shortener(shortener: Shortener, texts: Iterable[str] = (), *, any_text
 
 def _check(shortener: Shortener, text: str, where: str) -> bool:
     """Check one text. Return whether the shortener accepts it."""
-    view, again = _view_of(text), _view_of(text)
-    before = copy.deepcopy((view.values, view.worths, view.names, view.code, view.known, view.sample))
+    view = _view_of(text)
+    before = copy.deepcopy(_changeable(view))
+    try:
+        with reported(f"{where}: a shortener raises nothing, whatever the text, but"):
+            return _check_answers(shortener, view, _view_of(text), where)
+    finally:  # also if what it has changed raises an error
+        assert _changeable(view) == before, f"{where}: it changes the view; copy what you change"
+
+
+def _changeable(view: View) -> tuple[Any, ...]:
+    return view.values, view.worths, view.names, view.code, view.known, view.sample
+
+
+def _check_answers(shortener: Shortener, view: View, again: View, where: str) -> bool:
     accepted = shortener.accepts(view)
     assert bool(shortener.accepts(again)) == bool(accepted), f"{where}: accepts differs from one time to the next"
     if accepted:
@@ -71,8 +82,6 @@ def _check(shortener: Shortener, text: str, where: str) -> bool:
         for name, level, other in zip(Levels._fields, levels, same, strict=True):
             assert isinstance(level, Excerpt | Pieces), f"{where}: its {name} is {level!r}; it is an Excerpt or Pieces"
             _check_level(level, other, f"{where}, {name}")
-    after = (view.values, view.worths, view.names, view.code, view.known, view.sample)
-    assert after == before, f"{where}: it changes the view; copy what you change"
     return bool(accepted)
 
 

@@ -10,15 +10,11 @@ from sightline.log.stores.memory import MemoryStores
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking, WordCounter, calling, numbered_ids
+from sightline.testing.failures import same
 from sightline.values.items import Role
 
 _ROOM = Budget(100_000)
 _TIGHT = Budget(1_200)  # so that a sample is swept several times
-
-
-def same(found: Any, expected: Any, what: str) -> None:
-    """Raise AssertionError if these differ."""
-    assert found == expected, f"{what}: {found!r}, not {expected!r}"
 
 
 def _options() -> dict[str, Any]:

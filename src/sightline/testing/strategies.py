@@ -12,7 +12,8 @@ from sightline.plan.strategies import strategy as default_strategy
 from sightline.plan.strategy import Planner, completed, is_planner
 from sightline.plan.view import View
 from sightline.session.session import Session
-from sightline.values.items import Call, Kind, Lod, Message, Result, Role, Text
+from sightline.testing.failures import reported
+from sightline.values.items import Call, Kind, Lod, Message, Result, Role, Text, arguments, plain_text
 from sightline.values.settings import Settings
 from sightline.values.tokens import Estimate
 from sightline.wire.payload import Payload
@@ -20,6 +21,7 @@ from sightline.wire.payload import Payload
 _WINDOWS = (1_200, 4_000, 60_000)  # much must go, some must go, all fits
 _SEEDS = range(2)  # conversations in each window
 _TURNS = 8
+_COUNTER = Estimate()
 _WORDS = (
     "alpha",
     "invoice",
@@ -39,10 +41,10 @@ _WORDS = (
 def check_strategy(strategy: Planner) -> None:
     """Compose generated conversations with a strategy, in small and large windows, and check every payload.
 
-    A payload never exceeds its budget (law 2). It has no result without its call and no call without its result (law
-    3). Units stand in order, pinned items are shown in full, and the question is always shown (law 6). The same view
-    gives the same plan. There is a plan wherever the default strategy has one. A state that is remembered and a summary
-    that is wanted can be used.
+    A payload never exceeds its budget, and its messages have no more tokens than its plan says (law 2). It has no
+    result without its call and no call without its result (law 3). Units stand in order, pinned items are shown in
+    full, and the question is always shown (law 6). The same view gives the same plan. There is a plan wherever the
+    default strategy has one. A state that is remembered and a summary that is wanted can be used.
 
     Raises:
         AssertionError: a check failed. The message says which one, and in which conversation.
@@ -51,12 +53,8 @@ def check_strategy(strategy: Planner) -> None:
     for window in _WINDOWS:
         for seed in _SEEDS:
             where = f"{strategy.name}, window {window}, conversation {seed}"
-            try:
+            with reported(f"{where}:"):
                 _converse(_Watched(strategy, where), window, Random(seed), where)
-            except AssertionError:
-                raise
-            except Exception as error:
-                raise AssertionError(f"{where}: {type(error).__name__}: {error}") from error
 
 
 class _Watched:
@@ -105,7 +103,7 @@ def _facts(plan: Plan) -> tuple[Any, ...]:
 
 def _converse(strategy: _Watched, window: int, random: Random, where: str) -> None:
     """Hold one conversation, and check the payload of every call."""
-    session = Session(MemoryStore("check"), strategy=strategy, token_counter=Estimate())
+    session = Session(MemoryStore("check"), strategy=strategy, token_counter=_COUNTER)
     session.system("You help in a harbour office.")
     budget = Budget(window, output=window // 10)
     for turn in range(_TURNS):
@@ -130,6 +128,8 @@ def _compose(session: Session, budget: Budget, asked: str, where: str) -> None:
     except PinnedOverflow:
         return  # the question or what is pinned is larger than the window
     assert payload.tokens <= payload.plan.limit <= budget.window, f"{where}: {payload.tokens} tokens exceed the budget"
+    counted = _count(payload)
+    assert payload.tokens >= counted, f"{where}: the plan says {payload.tokens} tokens, but its messages have {counted}"
     _check_pairs(payload, where)
     ids = [message.id for message in payload.body if message.id.isdigit()]
     shown = [each for each in ids if session.items.info(each).kind is not Kind.RECALL]  # it leads its message
@@ -140,6 +140,18 @@ def _compose(session: Session, budget: Budget, asked: str, where: str) -> None:
             line = next((line for line in payload.plan.lines() if line.id == info.id), None)
             assert line is not None, f"{where}: the pinned item #{info.id} is not shown"
             assert line.lod is Lod.FULL, f"{where}: the pinned item #{info.id} is not shown in full"
+
+
+def _count(payload: Payload) -> int:
+    """The tokens of a payload, counted from its messages."""
+    messages, profile = [*payload.system, *payload.body], payload.plan.profile
+    tokens = profile.request_tokens + profile.message_tokens * len(messages)
+    for part in (part for message in messages for part in message.parts):
+        if isinstance(part, Call):
+            tokens += profile.call_tokens + _COUNTER.count(part.name) + _COUNTER.count(arguments(part))
+        else:
+            tokens += _COUNTER.count(plain_text((part,)))
+    return tokens
 
 
 def _check_pairs(payload: Payload, where: str) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sightline.testing.wire_histories import SECRET
+from sightline.testing.wire_histories import IMAGE, SECRET
 from sightline.testing.wire_requests import TOOLS, plain, read_back, walk, write, write_tools
 from sightline.values.items import Call, Message, Part, Result, Role, Text, ToolDefinition, Usage, plain_text
 from sightline.wire import common, registry
@@ -16,6 +16,7 @@ CALLED = [
         Message(Role.TOOL, (Result("call_1", (Text("seen"),)),)),
     ]
 ]
+SHOWN = [[Message(Role.USER, (Text("see"), IMAGE))]]  # which no format has as one plain text
 REPLIES: dict[str, Json] = {
     "openai": {"choices": [{"message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}]},
     "responses": {
@@ -45,6 +46,9 @@ def check_recognition(wire: Wire) -> None:
         assert not wire.recognises(message), f"recognises says yes to {message}, which is not of this format only"
     for value in NO_BLOCKS:
         assert not wire.recognises_block(value), f"recognises_block says yes to {value}, which is a tool's own data"
+    contents = [message.get("content") for message in plain(write(wire, SHOWN))]
+    blocks = [block for content in contents if isinstance(content, list) for block in content]
+    assert not blocks or any(map(wire.recognises_block, blocks)), f"recognises_block says no to all of {blocks}"
     others = [reply for name, reply in REPLIES.items() if name != wire.NAME]
     for reply in (*NO_REPLIES, *others):
         assert not wire.recognises_reply(plain(reply)), f"recognises_reply says yes to {reply}, which is no such reply"

@@ -1,6 +1,6 @@
 """What every wire must guarantee, checked over made-up histories that are the same in every run."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from sightline.errors import BadInput
+from sightline.testing.failures import raised
 from sightline.testing.wire_histories import LONG, SECRET, History, make_history, make_long_history
 from sightline.testing.wire_replies import check_cut_off, check_recognition, check_reply, check_tools
 from sightline.testing.wire_requests import (
@@ -30,8 +31,10 @@ from sightline.wire.wire import Json, Wire
 __all__ = ["check_wire", "request_in_one_go"]
 
 
-def check_wire(wire: Wire, *, replies: Iterable[Json] = (), cut_off: Iterable[Json] = (), histories: int = 40) -> None:
-    """Check a wire over as many histories, and over samples of its replies.
+def check_wire(
+    wire: Wire | str, *, replies: Iterable[Json] = (), cut_off: Iterable[Json] = (), histories: int = 40
+) -> None:
+    """Check a wire, or the one of this name, over as many histories and over samples of its replies, one at least.
 
     The system messages, texts and windows are all written, and come back as they were; calls and results stay pairs,
     with the function's name; adding messages only adds; arguments and further fields of calls stay as they are; the
@@ -44,7 +47,10 @@ def check_wire(wire: Wire, *, replies: Iterable[Json] = (), cut_off: Iterable[Js
     Raises:
         AssertionError: a check failed. The message says which one, and for which history.
     """
+    assert not isinstance(replies, Mapping), "replies is one reply; pass a list: replies=[reply]"
+    assert not isinstance(cut_off, Mapping), "cut_off is one reply; pass a list: cut_off=[reply]"
     try:
+        wire = registry.wire(wire) if isinstance(wire, str) else wire
         registry.check(wire, "the wire")
     except BadInput as error:
         raise AssertionError(str(error)) from error
@@ -57,10 +63,12 @@ def check_wire(wire: Wire, *, replies: Iterable[Json] = (), cut_off: Iterable[Js
         for of_history in _CHECKS:
             _run(of_history, wire, history, where=f"{name}, history {seed}")
     cut = list(cut_off)
-    for number, reply in enumerate([*replies, *cut]):
+    samples = [*replies, *cut]
+    for number, reply in enumerate(samples):
         _run(check_reply, wire, reply, where=f"{name}, reply {number}")
     for number, reply in enumerate(cut):
         _run(check_cut_off, wire, reply, where=f"{name}, cut-off reply {number}")
+    assert samples, f"{name}: no reply was checked; pass replies=[…], responses of the provider as it sends them"
 
 
 def _run(check: Callable[..., None], *arguments: Any, where: str) -> None:
@@ -70,7 +78,7 @@ def _run(check: Callable[..., None], *arguments: Any, where: str) -> None:
     except AssertionError as error:
         raise AssertionError(f"{where}: {promised} {error}") from error
     except Exception as error:
-        raise AssertionError(f"{where}: {promised} {type(error).__name__}: {error}") from error
+        raise AssertionError(f"{where}: {promised} {raised(error)}") from error
 
 
 # ------------------------------------------------------------------ what needs no history
@@ -222,13 +230,14 @@ def _check_arguments(wire: Wire, history: History) -> None:
 
 
 def _check_errors(wire: Wire, history: History) -> None:
-    """A failed result is not written like one that succeeded."""
+    """A failed result is neither written nor read like one that succeeded."""
     for at, unit in enumerate(history):
         for place, message in enumerate(unit):
             if message.role is Role.TOOL and result_of(message).error:
                 fine = msgspec.structs.replace(message, parts=(msgspec.structs.replace(result_of(message), error=""),))
                 better = [*history[:at], [*unit[:place], fine, *unit[place + 1 :]], *history[at + 1 :]]
                 assert write(wire, better) != write(wire, history), f"{message}"
+                assert read_back(wire, better) != read_back(wire, history), f"read drops the failure of {message}"
 
 
 def _check_media(wire: Wire, history: History) -> None:
