@@ -61,11 +61,15 @@ def test_only_the_newest_are_listed_unless_all_are_asked_for(run: Run, folder: F
     assert len(json.loads(run("sessions", "--all", "--json").stdout)["sessions"]) == 25
 
 
-def test_a_project_without_sessions_says_how_to_make_one(run: Run) -> None:
-    """That is no error."""
+def test_a_project_without_sessions_says_how_to_make_one(run: Run, folder: Folder) -> None:
+    """That is no error. If other projects have sessions, it says how to find those."""
     result = run("--project", "elsewhere", "sessions")
     assert (result.exit_code, "replay --sample --keep" in result.stdout) == (0, True)
     assert json.loads(run("sessions", "--project", "elsewhere", "--json").stdout) == {"sessions": [], "total": 0}
+    assert "Other projects have sessions" in result.stdout
+    assert "--project 目录" in run("--project", "elsewhere", "--lang", "zh", "sessions").stdout
+    folder.delete("login-bug")
+    assert "Other projects" not in run("--project", "elsewhere", "sessions").stdout
 
 
 def test_a_session_that_cannot_be_read_hides_no_other(run: Run, folder: Folder) -> None:

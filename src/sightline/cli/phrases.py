@@ -125,6 +125,10 @@ _PHRASES = {
         "No sessions in {folder} yet. `sightline replay --sample --keep` makes one.",
         "{folder} 中还没有会话。运行 `sightline replay --sample --keep` 可生成一个。",
     ),
+    "sessions elsewhere": (
+        "Other projects have sessions: `sightline inspect` shows all of them, --project DIR lists those of one.",
+        "其他项目有会话：`sightline inspect` 显示全部会话，--project 目录 列出其中一个项目的会话。",
+    ),
     "more sessions": ("{count:,} older sessions: add --all", "还有 {count:,} 个较早的会话：加上 --all"),
     "session heading": (
         "{id}  branch {branch}  strategy {strategy}  profile {profile}",
@@ -153,8 +157,8 @@ _PHRASES = {
         "有 {count} 个会话的 id 以 {given!r} 开头（{first}）；请多写几个字符",
     ),
     "no such session": (
-        "no session {given!r} in this project; `sightline sessions` lists those there are",
-        "此项目中没有会话 {given!r}；`sightline sessions` 列出现有会话",
+        "no session {given!r} in this project; `{listing}` lists those there are",
+        "此项目中没有会话 {given!r}；`{listing}` 列出现有会话",
     ),
     "project without sessions": (
         "no sessions in this project; `sightline replay --sample --keep` makes one, --project names another",

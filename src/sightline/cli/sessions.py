@@ -85,6 +85,8 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
     out, words = console(), here.words
     if not ids:
         out.print(words("no sessions", folder=here.described(here.stores)), soft_wrap=True)
+        if _are_elsewhere(here):
+            out.print(words("sessions elsewhere"), soft_wrap=True)
         return
     columns = (
         Column(words("session"), max(9, *map(len, shown)), style="cyan"),  # whole: people paste them
@@ -101,6 +103,14 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
     ), least=_LEAST)  # fmt: skip
     if len(shown) < len(ids):
         out.print(words("more sessions", count=len(ids) - len(shown)), style="dim")
+
+
+def _are_elsewhere(here: Place) -> bool:
+    """Whether other projects have sessions in files. Those of a database have no project."""
+    from sightline.replay.places import Places  # few need it
+
+    places = Places(here.project, root=here.root, everywhere=True).all()
+    return not here.store and any(place.stores.sessions() for place in places)
 
 
 def _describe(here: Place, session_id: str) -> dict[str, Any]:
