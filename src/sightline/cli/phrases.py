@@ -134,6 +134,10 @@ _PHRASES = {
         "{id}  branch {branch}  strategy {strategy}  profile {profile}",
         "{id}  分支 {branch}  策略 {strategy}  配置 {profile}",
     ),
+    "item as argument": (
+        "unexpected argument {item!r}; `sightline sessions show {session} --item {item}` shows an item in full",
+        "多余的参数 {item!r}；`sightline sessions show {session} --item {item}` 显示一项的全文",
+    ),
     "branches there are": ("branches: {names}", "分支：{names}"),
     "damaged": ("Damaged lines of the log that are ignored: {count:,}", "日志中损坏而被忽略的行：{count:,}"),
     "changed": (
@@ -733,6 +737,11 @@ _PHRASES = {
     ),
     "serve inspector": ("See what the models saw: {address}", "查看模型看到了什么： {address}"),
     "inspect at": ("The inspector: {address} (Ctrl-C ends it)", "检视器： {address} （Ctrl-C 结束）"),
+    "inspect not built": (
+        "The pages of the inspector are not built, so its address shows nothing yet: run `make pages` in the copy of "
+        "the repository.",
+        "检视器的页面尚未构建，其地址暂时不显示任何内容：请在代码库副本中运行 `make pages`。",
+    ),
     "inspect no model": (
         "No model was found, so the page cannot chat; all else works. `sightline model list` says how to get one.",
         "没有找到模型，页面不能对话，其余功能可用。`sightline model list` 说明如何配置。",
