@@ -36,7 +36,10 @@ SightlineError
     └── Unwritable          the disk refused: full, read-only, no permission
 """
 
+import os
+import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 
 
 class SightlineError(Exception):
@@ -249,20 +252,38 @@ class Locked(StoreError):
         )
 
 
+def resume_call(session_id: str, project: str = "") -> str:
+    """Return the call that opens a session. It names the project, unless that is the current folder or not known."""
+    named = f", project={project!r}" if _is_other(project) else ""
+    return f"Session.resume({session_id!r}{named})"
+
+
+def list_command(project: str = "") -> str:
+    """Return the command that lists the sessions of a project. It names the project as `resume_call` does."""
+    return f"sightline --project {shlex.quote(project)} sessions" if _is_other(project) else "sightline sessions"
+
+
+def _is_other(project: str) -> bool:
+    """Whether a project is known and not the current folder, which may be gone."""
+    with suppress(OSError):
+        return bool(project) and os.path.abspath(project) != os.getcwd()  # noqa: PTH100, PTH109 - pathlib is slow to import
+    return True
+
+
 class SessionClosed(StoreError):
     """The session was closed. Nothing was written."""
 
-    def __init__(self, session_id: str) -> None:
-        self.session_id = session_id
-        super().__init__(f"session {session_id!r} is closed; Session.resume({session_id!r}) opens it again")
+    def __init__(self, session_id: str, project: str = "") -> None:
+        self.session_id, self.project = session_id, project
+        super().__init__(f"session {session_id!r} is closed; {resume_call(session_id, project)} opens it again")
 
 
 class SessionNotFound(StoreError):
     """No session of this id in this project."""
 
-    def __init__(self, session_id: str, where: str) -> None:
-        self.session_id = session_id
-        super().__init__(f"no session {session_id!r} in {where}; `sightline sessions` lists those there are")
+    def __init__(self, session_id: str, where: str, project: str = "") -> None:
+        self.session_id, self.project = session_id, project
+        super().__init__(f"no session {session_id!r} in {where}; `{list_command(project)}` lists those there are")
 
 
 class Unconfirmed(StoreError):

@@ -280,7 +280,7 @@ def test_context_counts_faults(run: Run, folder: Folder) -> None:
     [
         (["compact", "tiny"], 1, "There is not enough conversation to compact."),
         (["compact", "tiny", "--dry-run"], 1, "There is not enough conversation to compact."),
-        (["compact", "nope"], 1, "`sightline sessions` lists those there are"),
+        (["compact", "nope"], 1, "`sightline --project /shop sessions` lists those there are"),
         (["compact", "--with", "no-such-program-here"], 1, "no program 'no-such-program-here' can be run"),
         (["compact", "--with", ""], 2, "--with needs a command"),
         (["compact", "--with", "echo 'x"], 2, "no command line"),

@@ -19,8 +19,9 @@ from click.testing import CliRunner
 from sightline.cli import inspect_command
 from sightline.cli.main import app
 from sightline.cli.options import Place
-from sightline.cli.phrases import Phrases
+from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.cli.serve import PORT
+from sightline.inspector import pages
 from sightline.server.access_token import Token
 from sightline.server.sign_in import SignIn
 
@@ -154,6 +155,19 @@ def test_a_browser_gets_a_code_and_the_terminal_the_token(
     printed = "".join(capsys.readouterr().err.split())  # lines are as wide as the terminal
     assert "http://[::1]:99/inspector/#token=made-now" in printed
     assert "chosen" not in printed
+
+
+def test_pages_that_are_not_built_are_told_before_the_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who opens the address would find nothing there."""
+    monkeypatch.setattr(pages, "FOLDER", tmp_path)
+    for language in LANGUAGES:
+        here = Place(project=str(tmp_path), root=str(tmp_path), words=Phrases(language))
+        inspect_command._announce(here, "127.0.0.1", 99, Token("", "chosen"), False, None)
+        told, _, after = capsys.readouterr().err.partition("http://")
+        assert "make pages" in " ".join(told.split())
+        assert "make pages" not in after
 
 
 def test_a_port_that_is_taken_is_no_obstacle() -> None:

@@ -12,6 +12,7 @@ import pytest
 from click.testing import Result
 
 from sightline import Session, samples
+from sightline.cli.phrases import LANGUAGES
 from sightline.log.stores.session_folder import Folder
 from sightline.replay.formats import recorded
 from sightline.wire import read_messages
@@ -61,11 +62,15 @@ def test_only_the_newest_are_listed_unless_all_are_asked_for(run: Run, folder: F
     assert len(json.loads(run("sessions", "--all", "--json").stdout)["sessions"]) == 25
 
 
-def test_a_project_without_sessions_says_how_to_make_one(run: Run) -> None:
-    """That is no error."""
+def test_a_project_without_sessions_says_how_to_make_one(run: Run, folder: Folder) -> None:
+    """That is no error. If other projects have sessions, it says how to find those."""
     result = run("--project", "elsewhere", "sessions")
     assert (result.exit_code, "replay --sample --keep" in result.stdout) == (0, True)
     assert json.loads(run("sessions", "--project", "elsewhere", "--json").stdout) == {"sessions": [], "total": 0}
+    assert "Other projects have sessions" in result.stdout
+    assert "--project 目录" in run("--project", "elsewhere", "--lang", "zh", "sessions").stdout
+    folder.delete("login-bug")
+    assert "Other projects" not in run("--project", "elsewhere", "sessions").stdout
 
 
 def test_a_session_that_cannot_be_read_hides_no_other(run: Run, folder: Folder) -> None:
@@ -112,6 +117,13 @@ def test_one_item_is_printed_byte_for_byte(run: Run, root: Path) -> None:
             assert run("sessions", "show", "--item", item.id).stdout_bytes == session.items.text(item.id).encode()
             facts = json.loads(run("sessions", "show", "--item", item.id, "--json").stdout)
             assert (facts["id"], facts["text"]) == (item.id, session.items.text(item.id))
+
+
+def test_an_item_that_is_written_as_an_argument_is_told_how_to_be_named(run: Run) -> None:
+    """In both languages, with the command to type."""
+    for language in LANGUAGES:
+        refused = run("--lang", language, "sessions", "show", "login-bug", "12")
+        assert (refused.exit_code, "sessions show login-bug --item 12`" in refused.stderr) == (2, True)
 
 
 def test_the_beginning_of_an_id_is_enough(run: Run, folder: Folder) -> None:

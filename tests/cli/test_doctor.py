@@ -22,6 +22,7 @@ from sightline import Session, __version__
 from sightline.cli import doctor, doctor_checks
 from sightline.cli.main import app
 from sightline.cli.phrases import Phrases
+from sightline.inspector import pages
 from sightline.log.stores.session_folder import Folder
 from sightline.server.access_token import load_or_create_token
 
@@ -216,6 +217,15 @@ def test_missing_extras_are_notes(shop: Shop, monkeypatch: pytest.MonkeyPatch) -
     found = shop.checks()
     assert "sightline[code,mcp]" in found["extras"]["what_to_do"]
     assert found["tokenizer"]["state"] == "note"
+
+
+def test_pages_that_are_not_built_are_a_note(shop: Shop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The inspector needs them, and a copy of the repository has none until they are built."""
+    monkeypatch.setattr(pages, "FOLDER", tmp_path)
+    found = shop.checks()["inspector"]
+    assert (found["state"], "make pages" in found["what_to_do"]) == ("note", True)
+    (tmp_path / "index.html").touch()
+    assert shop.checks()["inspector"]["state"] == "good"
 
 
 def test_every_extra_that_all_brings_is_looked_for() -> None:

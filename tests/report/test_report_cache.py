@@ -5,8 +5,10 @@ from report_logs import Log
 
 from sightline import Budget, MemoryStore, Session, Settings
 from sightline.agent.models import Price
+from sightline.report.page import caching_lines
 from sightline.report.session_report import report_of
 from sightline.report.talk import conversation_of
+from sightline.report.totals import report_over
 from sightline.report.values import SessionReport
 from sightline.values.profiles import PROFILES
 
@@ -47,6 +49,22 @@ def test_a_compaction_is_the_cause_of_the_loss_after_it() -> None:
     log.user("go on").answer("Done.", usage=(0, 5_000, 0, 10), after=900)
     made = report(log)
     assert [(each.cause, each.tokens) for each in made.breaks] == [("compaction", 5_000)]
+
+
+def test_no_cache_figure_is_no_miss() -> None:
+    """A provider that reports no cached tokens at all: the report says so, and neither counts misses nor advises."""
+    log = Log()
+    for number in range(8):
+        log.user(f"question {number}").answer("Done.", usage=(20_000 + 200 * number, 0, 0, 10))
+    made = report_of(log.conversation)
+    assert (made.breaks, made.is_cached) == ((), False)
+    assert "break other" not in {each.kind for each in made.advice}
+    assert {each.spent.cached for each in made.forecasts} == {0}
+    whole = report_over([made])
+    for locale, words in (("en", "reported no cached tokens"), ("zh", "没有报告缓存 token")):
+        [_, said] = caching_lines(whole, locale)
+        assert words in said
+    assert report_over([made, second_call(5_000)]).breaks["other"].items == 1
 
 
 def test_a_few_tokens_are_no_loss() -> None:

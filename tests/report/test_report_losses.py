@@ -7,6 +7,7 @@ from sightline import Budget, MemoryStore, Session
 from sightline.report.session_report import report_of
 from sightline.report.talk import conversation_of
 from sightline.report.values import Lost
+from sightline.testing import calling
 
 RULE = "Never change the public names in shop.py."
 
@@ -53,3 +54,25 @@ def test_a_session_of_sightline_tells_of_its_own_compactions(undone: bool) -> No
     made = report_of(conversation_of(store), economies=())
     assert len(made.compactions) == (0 if undone else 1)
     assert made.calls == 13
+
+
+def test_what_sightline_quotes_and_what_it_had_left_out_is_not_lost() -> None:
+    """The report agrees with what `compact()` found: it looks at the payloads before and after the compaction."""
+    store = MemoryStore("own")
+    session = Session(store)
+    session.tools([])
+    for number in range(40):
+        session.user(f"Question {number}: where is the port of service {number} set? Never use port {number}7.")
+        session.compose(Budget(4_000))
+        session.reply(calling(("bash", {"command": f"grep -rn port src/{number}"})))
+        ports = (f"src/{line}/f.py: port = {number}{line}31" for line in range(60))
+        session.tool_result(session.open_calls[0].id, "\n".join(ports))
+        session.compose(Budget(4_000))
+        session.reply(f"It is in module {number}.")
+    session.compose(Budget(4_000))
+    made = session.summaries.compact()
+    assert made is not None
+    assert "Never use port 07." in str(session.compose(Budget(4_000)).openai())
+    [found] = report_of(conversation_of(store), economies=()).compactions
+    assert (found.constraints, found.named) == (made.loss.constraints.count, ()) == (0, ())
+    assert found.numbers <= made.loss.numbers.count

@@ -802,7 +802,8 @@ def test_a_session_id_that_is_not_text(tmp_path: Path, bad: Any) -> None:
 def test_an_unknown_session_id(tmp_path: Path) -> None:
     """The error says where it was looked for; looking makes nothing."""
     where = str(Folder(tmp_path, tmp_path).path)
-    refused(SessionNotFound, lambda: Session.resume("ghost", tmp_path, root=tmp_path), "'ghost'", where)
+    listing = f"`sightline --project {tmp_path} sessions`"
+    refused(SessionNotFound, lambda: Session.resume("ghost", tmp_path, root=tmp_path), "'ghost'", where, listing)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -811,7 +812,8 @@ def test_the_id_of_a_session_that_exists_already(tmp_path: Path) -> None:
     with Session.new(tmp_path, root=tmp_path, session_id="s") as session:
         session.user("q")
     before = Folder(tmp_path, tmp_path).file("s").read_bytes()
-    refused(BadInput, lambda: Session.new(tmp_path, root=tmp_path, session_id="s"), "Session.resume('s')")
+    advised = f"Session.resume('s', project='{tmp_path}')"
+    refused(BadInput, lambda: Session.new(tmp_path, root=tmp_path, session_id="s"), advised)
     assert Folder(tmp_path, tmp_path).file("s").read_bytes() == before
 
 
@@ -1468,11 +1470,13 @@ def test_another_writer_was_first(kept: Log) -> None:
     assert said(other)[-2:] == ["I was first.", "So was I."]
 
 
-def test_something_for_a_session_that_was_closed(kept: Log) -> None:
+def test_something_for_a_session_that_was_closed(kept: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is written, and the error says how to go on; tests/session/test_closed.py has every kind of call."""
     session = kept.resumed()
     session.close()
     before = kept.path.read_bytes()
-    refused(SessionClosed, lambda: session.user("x"), "Session.resume('s')")
+    refused(SessionClosed, lambda: session.user("x"), f"Session.resume('s', project='{kept.root}')")
+    monkeypatch.chdir(kept.root)
+    refused(SessionClosed, lambda: session.user("x"), "Session.resume('s') ")
     assert kept.path.read_bytes() == before
     assert said(session) == kept.said

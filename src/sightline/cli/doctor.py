@@ -28,6 +28,7 @@ _PHRASES = {
     # what is checked
     "check versions": ("versions", "版本"),
     "check extras": ("extras", "附加组件"),
+    "check inspector": ("inspector", "检视器"),
     "check configuration": ("configuration", "配置"),
     "check store": ("store", "存储"),
     "check newest session": ("newest session", "最新会话"),
@@ -45,6 +46,12 @@ _PHRASES = {
         "if you need them: pip install 'sightline[{wanted}]'",
         "如有需要：pip install 'sightline[{wanted}]'",
     ),
+    "pages built": ("its pages are built", "页面已构建"),
+    "pages not built": (
+        "its pages are not built, so `sightline inspect` shows nothing",
+        "页面尚未构建，`sightline inspect` 不显示任何内容",
+    ),
+    "build pages": ("run `make pages` in the copy of the repository", "请在代码库副本中运行 `make pages`"),
     "configuration read": ("{file}, strategy {strategy}", "{file}，策略 {strategy}"),
     "configuration none": (
         "no sightline.toml here; the defaults, strategy {strategy}",

@@ -23,6 +23,7 @@ from sightline.cli.options import Place
 from sightline.cli.render import human_size
 from sightline.cli.tenant import database_tenants
 from sightline.errors import BadInput, SightlineError
+from sightline.inspector.pages import are_built
 from sightline.log.stores.disk import OsDisk, make_directory
 from sightline.plan.strategies.project_choice import chosen
 from sightline.server.access_token import TOKEN_FILE
@@ -76,6 +77,7 @@ def run_checks(here: Place, options: Options) -> Iterator[Check]:
     checks: tuple[Callable[[], Iterator[Check]], ...] = (
         check_versions,
         check_extras,
+        check_pages,
         lambda: check_configuration(here),
         lambda: check_store(here),
         lambda: check_newest(here),
@@ -106,6 +108,14 @@ def check_extras() -> Iterator[Check]:
         yield Check("extras", "note", "extras missing", "install extras", facts)
     else:
         yield Check("extras", "good", "extras there")
+
+
+def check_pages() -> Iterator[Check]:
+    """Whether the inspector has its pages."""
+    if are_built():
+        yield Check("inspector", "good", "pages built")
+    else:
+        yield Check("inspector", "note", "pages not built", "build pages")
 
 
 def _is_installed(module: str) -> bool:

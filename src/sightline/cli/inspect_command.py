@@ -21,6 +21,7 @@ from sightline.cli.render import error_console, print_text
 from sightline.cli.replay_source import given_price
 from sightline.cli.serve import PORT, announce_token, make_listener, running
 from sightline.errors import BadInput, SightlineError
+from sightline.inspector.pages import are_built
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
@@ -110,8 +111,11 @@ def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> "
 def _announce(here: Place, host: str, port: int, token: "Token", opens: bool, sign_in: "SignIn | None") -> None:
     """Print the address, with the token unless the user has chosen it, and open it if there is a browser.
 
-    The browser is told a code instead, because other accounts can read its command line.
+    Pages that are not built are told before it. The browser is told a code instead of the token, because other accounts
+    can read its command line.
     """
+    if not are_built():
+        print_text(error_console(), here.words("inspect not built"), "yellow")
     shown = token.shown and f"token={token.shown}"
     print_text(error_console(), here.words("inspect at", address=page_address(host, port, shown)), "bold")
     if opens:

@@ -13,7 +13,7 @@ import click
 
 from sightline.cli.error_phrases import error_text
 from sightline.cli.phrases import LANGUAGES, Phrases
-from sightline.errors import BadInput, BadSessionId
+from sightline.errors import BadInput, BadSessionId, list_command
 from sightline.files.folders import Folders
 from sightline.log import branches
 from sightline.log.stores import PlacedStores
@@ -145,7 +145,9 @@ class Place(NamedTuple):
             first = ", ".join(matching[:_NAMED]) + (", …" if len(matching) > _NAMED else "")
             raise BadInput(self.words("several sessions", given=given, count=len(matching), first=first))
         if given:
-            raise BadInput(self.words("no such session", given=given))
+            raise BadInput(
+                self.words("no such session", given=given, listing=list_command("" if self.store else self.project))
+            )
         raise BadInput(self.words("project without sessions"))
 
     def matching(self, given: str) -> list[str]:

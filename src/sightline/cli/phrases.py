@@ -125,10 +125,18 @@ _PHRASES = {
         "No sessions in {folder} yet. `sightline replay --sample --keep` makes one.",
         "{folder} 中还没有会话。运行 `sightline replay --sample --keep` 可生成一个。",
     ),
+    "sessions elsewhere": (
+        "Other projects have sessions: `sightline inspect` shows all of them, --project DIR lists those of one.",
+        "其他项目有会话：`sightline inspect` 显示全部会话，--project 目录 列出其中一个项目的会话。",
+    ),
     "more sessions": ("{count:,} older sessions: add --all", "还有 {count:,} 个较早的会话：加上 --all"),
     "session heading": (
         "{id}  branch {branch}  strategy {strategy}  profile {profile}",
         "{id}  分支 {branch}  策略 {strategy}  配置 {profile}",
+    ),
+    "item as argument": (
+        "unexpected argument {item!r}; `sightline sessions show {session} --item {item}` shows an item in full",
+        "多余的参数 {item!r}；`sightline sessions show {session} --item {item}` 显示一项的全文",
     ),
     "branches there are": ("branches: {names}", "分支：{names}"),
     "damaged": ("Damaged lines of the log that are ignored: {count:,}", "日志中损坏而被忽略的行：{count:,}"),
@@ -153,8 +161,8 @@ _PHRASES = {
         "有 {count} 个会话的 id 以 {given!r} 开头（{first}）；请多写几个字符",
     ),
     "no such session": (
-        "no session {given!r} in this project; `sightline sessions` lists those there are",
-        "此项目中没有会话 {given!r}；`sightline sessions` 列出现有会话",
+        "no session {given!r} in this project; `{listing}` lists those there are",
+        "此项目中没有会话 {given!r}；`{listing}` 列出现有会话",
     ),
     "project without sessions": (
         "no sessions in this project; `sightline replay --sample --keep` makes one, --project names another",
@@ -729,6 +737,11 @@ _PHRASES = {
     ),
     "serve inspector": ("See what the models saw: {address}", "查看模型看到了什么： {address}"),
     "inspect at": ("The inspector: {address} (Ctrl-C ends it)", "检视器： {address} （Ctrl-C 结束）"),
+    "inspect not built": (
+        "The pages of the inspector are not built, so its address shows nothing yet: run `make pages` in the copy of "
+        "the repository.",
+        "检视器的页面尚未构建，其地址暂时不显示任何内容：请在代码库副本中运行 `make pages`。",
+    ),
     "inspect no model": (
         "No model was found, so the page cannot chat; all else works. `sightline model list` says how to get one.",
         "没有找到模型，页面不能对话，其余功能可用。`sightline model list` 说明如何配置。",

@@ -7,8 +7,9 @@ from rich.text import Text
 
 from sightline.cli.render import Column, bar, console, print_stderr, print_table, print_text, printable
 from sightline.report.page import (
+    cached_share,
+    caching_lines,
     compaction_lines,
-    cost_parts,
     day,
     forecast_notes,
     forecast_rows,
@@ -118,9 +119,9 @@ def _print_more(out: Console, count: int, locale: str) -> None:
 
 def _print_caching(out: Console, made: Report, locale: str) -> None:
     _title(out, say("caching", locale))
-    print_text(out, cost_parts(made, locale))
+    for line in caching_lines(made, locale):
+        print_text(out, line)
     if not made.breaks:
-        print_text(out, say("caching none", locale))
         return
     whole, cost = made.spent.cost or 1, made.break_cost
     columns = [
@@ -183,7 +184,7 @@ def _print_sessions(out: Console, made: Report, locale: str) -> None:
     print_table(out, columns, (
         (
             _end(printable(short_name(each.name)), out), day(each.begin) if each.begin else "", f"{each.calls:,}",
-            f"{each.spent.input:,}", f"{each.spent.cached / (each.spent.input or 1):.0%}", f"{each.spent.cost:,.0f}",
+            f"{each.spent.input:,}", cached_share(each), f"{each.spent.cost:,.0f}",
         )
         for each in shown
     ))  # fmt: skip

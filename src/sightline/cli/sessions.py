@@ -85,6 +85,8 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
     out, words = console(), here.words
     if not ids:
         out.print(words("no sessions", folder=here.described(here.stores)), soft_wrap=True)
+        if _are_elsewhere(here):
+            out.print(words("sessions elsewhere"), soft_wrap=True)
         return
     columns = (
         Column(words("session"), max(9, *map(len, shown)), style="cyan"),  # whole: people paste them
@@ -101,6 +103,14 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
     ), least=_LEAST)  # fmt: skip
     if len(shown) < len(ids):
         out.print(words("more sessions", count=len(ids) - len(shown)), style="dim")
+
+
+def _are_elsewhere(here: Place) -> bool:
+    """Whether other projects have sessions in files. Those of a database have no project."""
+    from sightline.replay.places import Places  # few need it
+
+    places = Places(here.project, root=here.root, everywhere=True).all()
+    return not here.store and any(place.stores.sessions() for place in places)
 
 
 def _describe(here: Place, session_id: str) -> dict[str, Any]:
@@ -138,13 +148,18 @@ def _own_words(session: Session, item_id: str) -> str:
 # ---------------------------------------------------------------------- show
 
 
-@sessions.command(short_help="Show a session's items, or one of them in full.")
+@sessions.command(
+    short_help="Show a session's items, or one of them in full.", context_settings={"allow_extra_args": True}
+)
 @session_argument
 @click.option("--item", "item_id", metavar="ID", help="Show one item in full, byte for byte.")
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Show only the last N items.")
 @branch_option
 @with_json
-def show(session_id: str | None, item_id: str | None, last: int | None, branch: str | None, as_json: bool) -> None:
+@click.pass_context
+def show(
+    ctx: click.Context, session_id: str | None, item_id: str | None, last: int | None, branch: str | None, as_json: bool
+) -> None:
     """Show a session's items: id, kind, tokens (in full, as a summary, as a gist) and the beginning of the text.
 
     \b
@@ -154,6 +169,8 @@ def show(session_id: str | None, item_id: str | None, last: int | None, branch: 
       sightline sessions show V1StGXR8 --item 412 > result.txt
     """
     here = place()
+    if ctx.args:
+        raise click.UsageError(here.words("item as argument", session=session_id, item=ctx.args[0]))
     with here.session(session_id, branch) as session:
         if item_id is not None:
             _show_item(session, item_id, as_json)

@@ -60,6 +60,8 @@ class Compaction(Struct, frozen=True, kw_only=True):
     pre_tokens: int = 0
     post_tokens: int | None = None
     kept_from: str = ""  # uuid of the first turn that stayed as it was; empty: none did
+    quoted: tuple[str, str] = ("", "")  # the user's words that the prompts before and after it repeated
+    unseen: frozenset[str] = frozenset()  # uuids of turns that the last prompt before it did not show in full
     uuid: str = ""
     timestamp: str = ""
 

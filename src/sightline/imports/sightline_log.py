@@ -1,8 +1,10 @@
 """Reads Sightline's own logs, and logs of other programs in the form of the ClawdCode document: the current branch."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -12,7 +14,7 @@ from sightline.errors import BadInput
 from sightline.imports.conversation import Compaction, FileMark, Line, Step, Turn, Use, summed
 from sightline.imports.source import Source
 from sightline.log import entries as log
-from sightline.log.annotations import CompactNote, ReceiptNote, ToolsNote, UncompactNote
+from sightline.log.annotations import CompactNote, PlanNote, ReceiptNote, ToolsNote, UncompactNote
 from sightline.log.columns import LABELLED, ORPHAN
 from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Span
@@ -22,6 +24,7 @@ from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 
 _ROLES = {Kind.SYSTEM: Role.SYSTEM, Kind.USER: Role.USER, Kind.ASSISTANT: Role.ASSISTANT, Kind.RESULT: Role.TOOL}
+_MARKS = (b'"subtype":"uncompact"', b'"subtype":"compact_boundary"', b'"subtype":"receipt"')
 
 
 def recognises(value: Any) -> bool:
@@ -145,23 +148,43 @@ def _is_swept(receipt: ReceiptNote | None) -> bool:
 
 
 class _Summaries:
-    """Finds the compactions of a log that were not undone."""
+    """Finds the compactions of a log that were not undone, and what the payloads before and after them showed."""
 
     def __init__(self, lines: Iterator[Line]) -> None:
-        notes = (_entry(line) for line in lines if b'"subtype":"uncompact"' in line.data)
-        self._undone = {log.decode_data(note, UncompactNote).boundary for note in notes if note is not None}
+        self._undone: set[int] = set()  # seqs of boundaries
+        self._quotes: dict[str, str] = {}  # uuid of a boundary → what the next payload quoted before the history
+        self._look_ahead(lines)
         self._uuids: list[str] = []  # of what was said, in order
-        self._covered = CompactNote()
+        self._seqs: list[tuple[int, int]] = []  # its own, and of a result that of its answer: they are one unit
+        self._plan = PlanNote()  # of the last payload
+        self._covered, self._boundary = CompactNote(), ""
         self._holds = True
+
+    def _look_ahead(self, lines: Iterator[Line]) -> None:
+        boundary = ""
+        for line in lines:
+            if not any(mark in line.data for mark in _MARKS) or (entry := _entry(line)) is None:
+                continue
+            if entry.subtype == log.UNCOMPACT:
+                self._undone.add(log.decode_data(entry, UncompactNote).boundary)
+            elif entry.subtype == log.BOUNDARY:
+                boundary = entry.uuid
+            elif boundary and entry.subtype == log.RECEIPT and (receipt := _receipt(entry)) and receipt.plan:
+                self._quotes[boundary], boundary = receipt.plan.preface, ""
 
     def read(self, entry: log.Entry, *, is_active: bool) -> Compaction | None:
         """Return the compaction whose summary an entry is; None if it is none."""
         if entry.subtype == log.BOUNDARY:
-            self._covered = log.decode_data(entry, CompactNote)
+            self._covered, self._boundary = log.decode_data(entry, CompactNote), entry.uuid
             self._holds = entry.seq not in self._undone
+        elif entry.subtype == log.RECEIPT and (receipt := _receipt(entry)):
+            known = self._plan
+            self._plan = receipt.plan or msgspec.structs.replace(known, lods=known.lods | receipt.lods)
         kind = log.kind_of(entry)
         if is_active and kind in _ROLES:
             self._uuids.append(entry.uuid)
+            unit = self._seqs[-1][1] if kind is Kind.RESULT and self._seqs else entry.seq
+            self._seqs.append((entry.seq, unit))
         if kind is not Kind.SUMMARY or not is_active:
             return None
         facts, last = entry.compact_metadata, self._covered.uuids[1] if self._covered.uuids else ""
@@ -173,7 +196,16 @@ class _Summaries:
             summary=text, trigger=facts.trigger if facts else "auto", pre_tokens=facts.pre_tokens if facts else 0,
             post_tokens=facts.post_tokens if facts else None, uuid=entry.uuid, timestamp=entry.timestamp,
             kept_from=self._uuids[after] if after < len(self._uuids) else "",
+            quoted=(self._plan.preface, self._quotes.get(self._boundary, "")), unseen=frozenset(self._unseen()),
         )  # fmt: skip
+
+    def _unseen(self) -> Iterator[str]:
+        """Yield the uuids of what the last payload left out or shortened."""
+        out, shortened = self._plan.out, {id_.partition(".")[0] for id_ in self._plan.lods}
+        for uuid, (seq, unit) in zip(self._uuids, self._seqs, strict=True):
+            run = bisect_right(out, unit, key=itemgetter(0)) - 1
+            if str(seq) in shortened or (run >= 0 and unit <= out[run][1]):
+                yield uuid
 
 
 def _entry(line: Line) -> log.Entry | None:

@@ -41,6 +41,11 @@ class Page(NamedTuple):
     cached: str
 
 
+def are_built() -> bool:
+    """Whether there are pages. A wheel has them; in a copy of the repository `make pages` builds them."""
+    return (FOLDER / _FIRST).is_file()
+
+
 @cache
 def read_pages(folder: Path = FOLDER) -> Mapping[str, Page]:
     """Read the built files, by their path below the folder. No other file can be asked for."""

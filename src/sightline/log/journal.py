@@ -386,7 +386,7 @@ class Journal:
                 store.sync()
                 self.save_index()
         finally:
-            self.store = self.reader.store = self.blobs.store = ClosedStore(store)
+            self.store = self.reader.store = self.blobs.store = ClosedStore(store, self.where.cwd)
             store.close()
 
 

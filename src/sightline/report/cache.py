@@ -68,12 +68,19 @@ def plus(one: Spent, other: Spent) -> Spent:
     )
 
 
+def has_cache_figures(talk: Talk) -> bool:
+    """Whether a call is reported to have read from the cache or written to it. If none is, misses are not known."""
+    return any(usage.cached_tokens or usage.written_tokens for *_, usage in talk.usages())
+
+
 def breaks_of(talk: Talk, profile: Profile) -> Iterator[tuple[int, Break]]:
     """Yield each call that could not use what the call before it had left in the cache, with its answer's index.
 
     A call's prompt begins with that of the call before, unless a compaction came between. So what it read from the
-    cache should be at least that much; what is missing was processed again.
+    cache should be at least that much; what is missing was processed again. None where no call has a cache figure.
     """
+    if not has_cache_figures(talk):
+        return
     more, _ = new_prices(profile, None, writes=any(usage.written_tokens for *_, usage in talk.usages()))
     before: tuple[int, str, Usage] | None = None
     for number, index, model, usage in talk.usages():

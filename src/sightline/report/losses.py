@@ -20,11 +20,15 @@ def losses_of(talk: Talk, counter: TokenCounter) -> Iterator[Lost]:
     for number, cut in enumerate(talk.cuts):
         start = talk.cuts[number - 1].first if number else 0
         end = talk.cuts[number + 1].at if number + 1 < len(talk.cuts) else len(talk.messages)
-        before = [*_summary(talk, number - 1), *talk.messages[start : cut.first]]
+        seen = (talk.messages[index] for index in range(start, cut.first) if index not in cut.unseen)
+        summary = [_summary(talk.cuts[number - 1])] if number else []
+        before = [*_quotes(cut, 0), *summary, *seen]
+        after = [*_shown_instead(cut), *talk.messages[cut.first : cut.at]]
+        users = filter(_is_users, (*summary, *talk.messages[start : cut.first]))
         found = loss(
             map(readable_text, before),
-            [plain_text(message.parts) for message in before if _is_users(message)],
-            "\n".join([cut.compaction.summary, *map(readable_text, talk.messages[cut.first : cut.at])]),
+            [plain_text(message.parts) for message in users],
+            "\n".join(map(readable_text, after)),
             outputs=[*outputs(before)],
         )
         needed, tokens = _needed(talk, cut, end, rereads)
@@ -47,9 +51,18 @@ def losses_of(talk: Talk, counter: TokenCounter) -> Iterator[Lost]:
         )
 
 
-def _summary(talk: Talk, number: int) -> Iterator[Message]:
-    if number >= 0:
-        yield Message(Role.USER, (Text(talk.cuts[number].compaction.summary),))
+def _summary(cut: Cut) -> Message:
+    return Message(Role.USER, (Text(cut.compaction.summary),))
+
+
+def _quotes(cut: Cut, which: int) -> list[Message]:
+    text = cut.compaction.quoted[which]
+    return [Message(Role.SYSTEM, (Text(text),))] if text else []
+
+
+def _shown_instead(cut: Cut) -> list[Message]:
+    """Return what the model saw in the place of what was removed."""
+    return [_summary(cut), *_quotes(cut, 1)]
 
 
 def _is_users(message: Message) -> bool:
@@ -61,11 +74,11 @@ def _needed(talk: Talk, cut: Cut, end: int, rereads: Rereads) -> tuple[int, int]
 
     `rereads` knows the messages that compactions before this one have removed.
     """
-    for message in talk.messages[len(rereads) : cut.first]:
-        rereads.add(message)
+    for index in range(len(rereads), cut.first):
+        message = talk.messages[index]
+        rereads.add(Message(message.role, ()) if index in cut.unseen else message)
     rereads.forget_latest()
-    summary = Message(Role.USER, (Text(cut.compaction.summary),))
-    shown = [summary, *talk.messages[cut.first : cut.at]]
+    shown = [*_shown_instead(cut), *talk.messages[cut.first : cut.at]]
     shown += (message for message in talk.messages[: cut.first] if message.role is Role.SYSTEM)
     count = tokens = 0
     answers = {index for index in talk.answers if cut.at <= index < end}

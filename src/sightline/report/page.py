@@ -86,7 +86,23 @@ def notes(report: Report, locale: str) -> Iterator[str]:
         yield say("refused", locale, count=len(report.refused))
 
 
-def cost_parts(report: Report, locale: str) -> str:
+def caching_lines(report: Report, locale: str) -> Iterator[str]:
+    """Yield what is said about caching before the table of its misses."""
+    yield _cost_parts(report, locale)
+    unknown = sum(not session.is_cached for session in report.sessions)
+    if unknown:
+        yield say("caching unreported", locale, count=unknown, sessions=len(report.sessions))
+    if not report.breaks and unknown < len(report.sessions):
+        yield say("caching none", locale)
+
+
+def cached_share(session: SessionReport) -> str:
+    """Return which share of a session's input came from the cache; empty if that is not known."""
+    spent = session.spent
+    return f"{spent.cached / spent.input:.0%}" if spent.input and session.is_cached else ""
+
+
+def _cost_parts(report: Report, locale: str) -> str:
     """Return what the cost is made of, in a sentence."""
     spent, whole = report.spent, report.spent.cost or 1
     known = spent.read_cost + spent.write_cost + spent.output_cost
@@ -195,9 +211,9 @@ def _shares(report: Report, locale: str) -> Iterator[str]:
 
 
 def _caching(report: Report, locale: str) -> Iterator[str]:
-    yield _heading("caching", locale) + f"<p>{escape(cost_parts(report, locale))}</p>\n"
+    yield _heading("caching", locale)
+    yield "".join(f"<p>{escape(line)}</p>\n" for line in caching_lines(report, locale))
     if not report.breaks:
-        yield _paragraph(say("caching none", locale))
         return
     whole, most = report.spent.cost or 1, max(report.break_cost.values()) or 1
     rows = [
@@ -303,7 +319,7 @@ def _session_row(session: SessionReport, most: float) -> list[str]:
     spent = session.spent
     return [
         _session_name(session), _cell(day(session.begin) if session.begin else "", ""), _number(session.calls),
-        _number(spent.input), _cell(f"{spent.cached / spent.input:.0%}" if spent.input else ""),
+        _number(spent.input), _cell(cached_share(session)),
         _number(len(session.compactions)), _number(round(spent.cost)), _bar(spent.cost / most),
     ]  # fmt: skip
 

@@ -80,6 +80,13 @@ say = Phrases({
         "No call had to process again what a call before had sent.",
         "没有调用需要重新处理先前已发送的内容。",
     ),
+    "caching unreported": (
+        "Sessions in which the provider reported no cached tokens in any call: {count:,} of {sessions:,}. It does not "
+        "cache, it does not report it, or caching was not asked for. What its cache missed is not known and not "
+        "counted.",
+        "服务商在任何调用中都没有报告缓存 token 的会话：{count:,} / {sessions:,}。服务商不提供缓存、不报告缓存，或未"
+        "请求缓存。缓存未命中的情况无从得知，不计入。",
+    ),
     "cost parts": (
         "Of the cost, {read:.0%} is for reading from the cache, {write:.0%} for writing to it, {fresh:.0%} for input "
         "beside it and {output:.0%} for answers.",

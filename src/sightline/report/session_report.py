@@ -10,7 +10,7 @@ from sightline.agent.models.catalog import window_of
 from sightline.compose.receipts import allowed_tokens
 from sightline.imports.conversation import Conversation, check_speaks
 from sightline.report.advice import advice_on
-from sightline.report.cache import PriceOf, breaks_of, spent_by, spent_on
+from sightline.report.cache import PriceOf, breaks_of, has_cache_figures, spent_by, spent_on
 from sightline.report.contents import pieces_of, read_again, shares_of
 from sightline.report.forecast import ECONOMIES, forecast, scale_of, window_for
 from sightline.report.losses import losses_of
@@ -58,7 +58,7 @@ def _report(
     shares = shares_of(talk, [piece._replace(tokens=round(piece.tokens * scale.factor)) for piece in pieces])
     broken = [*breaks_of(talk, profile)]
     misses = {index: found.share for index, found in broken if found.cause not in ("compaction", "sweep", "joined")}
-    misses = misses or _long_pauses(talk, profile)
+    misses = misses or _expected_misses(talk, profile)
     models = Counter(model for _, _, model, _ in talk.usages()) or Counter(filter(None, [talk.recording.model]))
     room = window or _window(talk, profile, models)
     forecasts = []
@@ -70,8 +70,10 @@ def _report(
     # A log may have more than was sent: Sightline shortens old items, other programs trim.
     sent = min(1.0, spent.input / max(1, sum(kind.sent for kind in shares.kinds))) if is_reported else 1.0
     shares = shares.with_sent(sent)
+    is_cached = not is_reported or has_cache_figures(talk)
+    read = profile.prices.read if is_cached else 1.0
     write = profile.prices.write if spent.written or not is_reported else 1.0
-    again = [*read_again(talk, pieces, profile.prices.read, write, sent)]
+    again = [*read_again(talk, pieces, read, write, sent)]
     lost = [*losses_of(talk, count)]
     tick()
     times = [*filter(None, talk.recording.times)]
@@ -81,10 +83,10 @@ def _report(
         name=talk.name, title=talk.title, kind=talk.kind, models=dict(models.most_common()),
         unpriced=tuple(model for model in models if price_of(model) is None),
         begin=min(times, default=0), end=max(times, default=0), turns=_turns(talk), calls=len(talk.answers),
-        is_reported=is_reported, spent=spent, spent_elsewhere=_elsewhere(talk, spent),
+        is_reported=is_reported, is_cached=is_cached, spent=spent, spent_elsewhere=_elsewhere(talk, spent),
         kinds=_with_unlogged(shares.kinds, spent, is_reported=is_reported), tools=shares.tools, files=shares.files,
         breaks=tuple(found for _, found in broken), again=tuple(again), compactions=tuple(lost), large=shares.large,
-        large_cost=_sending_cost(shares.large, profile.prices.read, write), forecasts=tuple(forecasts),
+        large_cost=_sending_cost(shares.large, read, write), forecasts=tuple(forecasts),
         unit=unit / 1_000_000 if unit is not None else None,
     )  # fmt: skip
     return replace(report, advice=advice_on([report]))
@@ -100,10 +102,13 @@ def _window(talk: Talk, profile: Profile, models: Counter[str]) -> int:
     return max(known or WINDOW, largest)
 
 
-def _long_pauses(talk: Talk, profile: Profile) -> dict[int, float]:
-    """Return the answers before which the provider's cache should have expired: only if no usage says more."""
+def _expected_misses(talk: Talk, profile: Profile) -> dict[int, float]:
+    """Return the answers before which the provider's cache should have expired, if no usage says more.
+
+    All of them if usage is reported without a cache figure: a forecast must not take for a saving what caching saves.
+    """
     if any(True for _ in talk.usages()):
-        return {}
+        return {} if has_cache_figures(talk) else dict.fromkeys(talk.answers, 1.0)
     times = talk.recording.times
     pairs = zip(talk.answers, talk.answers[1:], strict=False)
     return {

@@ -18,11 +18,15 @@ _LOOKED_AT = 2_000  # characters of a message in which its first words are looke
 
 
 class Cut(Struct, frozen=True):
-    """A compaction: the messages before `first` are replaced from message `at` on."""
+    """A compaction: the messages before `first` are replaced from message `at` on.
+
+    unseen: indexes of those that the last prompt before it did not show in full, so that it did not remove them.
+    """
 
     at: int
     first: int
     compaction: Compaction
+    unseen: frozenset[int] = frozenset()
 
 
 class Talk:
@@ -38,7 +42,8 @@ class Talk:
         at: dict[str, int] = {}  # uuid → index of the turn
         for step in conversation.steps():
             if (found := step.compaction) is not None and turns:
-                self.cuts.append(Cut(len(turns), at.get(found.kept_from, len(turns)), found))
+                unseen = frozenset(at[uuid] for uuid in found.unseen if uuid in at)
+                self.cuts.append(Cut(len(turns), at.get(found.kept_from, len(turns)), found, unseen))
             for turn in step.turns:
                 at.setdefault(turn.uuid, len(turns))
                 turns.append(turn)

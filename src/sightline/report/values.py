@@ -119,6 +119,7 @@ class SessionReport(Struct, frozen=True, kw_only=True):
     turns: int  # messages of the user's own
     calls: int
     is_reported: bool  # the log has its provider's usage: `spent` is that, else a forecast of sending everything
+    is_cached: bool = True  # False: the provider reported no token as read from its cache or written to it
     spent: Spent
     spent_elsewhere: int = 0  # input tokens of calls that are not in the conversation: subagents, turns taken back
     kinds: tuple[Share, ...] = ()

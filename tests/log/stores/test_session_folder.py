@@ -112,7 +112,7 @@ def test_a_folder_that_is_not_there_has_no_sessions(folder: Folder) -> None:
 
 def test_an_unknown_session_is_named_with_where_it_was_looked_for(folder: Folder) -> None:
     """The error says which folder, and how to list what is there."""
-    with pytest.raises(SessionNotFound, match="sightline sessions") as caught:
+    with pytest.raises(SessionNotFound, match="sightline --project /some/project sessions") as caught:
         folder.existing("ghost")
     assert str(folder.path) in str(caught.value)
 

@@ -16,15 +16,15 @@ class ClosedStore:
     What would write to the log raises SessionClosed. Derived data are not kept.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, project: str = "") -> None:
         self.session_id, self.tips, self.repairs = store.session_id, store.tips, store.repairs
-        self._store = store
+        self._store, self._project = store, project
 
     def append(self, make: Make, *, branch: str, expected_head: str | None) -> list[Placement]:  # noqa: ARG002
-        raise SessionClosed(self.session_id)
+        raise SessionClosed(self.session_id, self._project)
 
     def keep_texts(self, texts: Mapping[str, str]) -> None:  # noqa: ARG002
-        raise SessionClosed(self.session_id)
+        raise SessionClosed(self.session_id, self._project)
 
     def keep(self, parts: Mapping[str, bytes]) -> None:
         """Keeps nothing."""

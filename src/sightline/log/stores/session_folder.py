@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISREG
 
-from sightline.errors import BadInput, BadSessionId, SessionNotFound, StoreError
+from sightline.errors import BadInput, BadSessionId, SessionNotFound, StoreError, resume_call
 from sightline.log.stores import Written, check_session_id
 from sightline.log.stores.disk import OsDisk
 from sightline.log.stores.jsonl import Fsync, JsonlStore
@@ -60,7 +60,7 @@ class Folder:
         fsync: Fsync = "turn",
         shared: bool = False,
     ) -> None:
-        self.fsync = fsync
+        self.fsync, self.project = fsync, os.path.abspath(project)  # noqa: PTH100 - as the name of the folder
         projects, former = Path(root or sightline_home()) / "projects", escape_project_path(project)
         self.path = projects / former if shared else own_folder(projects, project, former, SIDE_FILES, SESSION_FACTS)
 
@@ -68,7 +68,7 @@ class Folder:
     def at(cls, path: Path, *, fsync: Fsync = "turn") -> "Folder":
         """The sessions that lie in this folder, whichever project they are of."""
         folder = cls.__new__(cls)
-        folder.fsync, folder.path = fsync, path
+        folder.fsync, folder.path, folder.project = fsync, path, ""
         return folder
 
     def file(self, session_id: str) -> Path:
@@ -80,7 +80,7 @@ class Folder:
         path = self.file(session_id)
         try:
             if not path.exists():
-                raise SessionNotFound(session_id, str(self.path))
+                raise SessionNotFound(session_id, str(self.path), self.project)
         except OSError as error:
             raise StoreError(
                 f"cannot look into {self.path}: {error.strerror}; allow it to this user, or choose another root"
@@ -89,7 +89,7 @@ class Folder:
 
     def create(self, session_id: str) -> JsonlStore:
         if os.path.lexists(path := self.file(session_id)):
-            raise BadInput(f"session {session_id!r} exists already; Session.resume({session_id!r}) opens it")
+            raise BadInput(f"session {session_id!r} exists already; {resume_call(session_id, self.project)} opens it")
         return JsonlStore(path, fsync=self.fsync)
 
     def open(self, session_id: str) -> JsonlStore:
