@@ -15,6 +15,7 @@ from sightline.values.pattern import pattern
 
 REASON = 110  # characters of a reason
 LONG_ENOUGH = 20  # bytes from which a sentence without a name says more than the edit; "fix that" does not
+_LONGEST = 4_096  # characters of a path: no system has longer ones
 
 _EXISTED = pattern(
     r"(?:has been|was) (?:updated|overwritten|modified)|\boverwrote|successfully (?:overwr|updat)|已(?:更新|覆盖|修改)",
@@ -77,9 +78,10 @@ def extend_trail(steps: Iterable[Step], previous: Iterable[Touched] = ()) -> lis
 def _absolute_paths(paths: set[str]) -> dict[str, str]:
     """Map each relative path to the absolute path that ends with it, if there is only one."""
     ends: dict[str, str] = {}
-    relative = {path for path in paths if not path.startswith(("/", "~"))}
-    for path in sorted(paths - relative):
-        for end in (path[at + 1 :] for at in range(1, len(path)) if path[at] == "/"):
+    relative = {path for path in paths if not path.startswith(("/", "~")) and len(path) <= _LONGEST}
+    longest = max(map(len, relative), default=0)  # no end of a path that is longer is one of these
+    for path in sorted(path for path in paths if path.startswith(("/", "~"))):
+        for end in (path[at + 1 :] for at in range(max(1, len(path) - longest - 1), len(path)) if path[at] == "/"):
             if end in relative:
                 ends[end] = "" if end in ends else path
     return {end: path for end, path in ends.items() if path}
