@@ -45,8 +45,9 @@ def decode_mended(data: bytes, kind: Any) -> Any:
 
 
 def decode_piece(data: bytes) -> Any:
-    """Read JSON of other programs that is a piece of more. Half a character stays: the next piece may begin with the
-    other half. Raises msgspec.DecodeError.
+    """Read one piece of what another program sends as JSON in several. Raises msgspec.DecodeError.
+
+    Half a character stays as it is, because the next piece may begin with the other half.
     """
     try:
         return msgspec.json.decode(data)

@@ -13,9 +13,8 @@ from sightline.values.items import File, Image, Opaque, Usage
 
 _AUDIO = frozenset({"input_audio", "audio", "audio_url"})  # fields of blocks and of replies that hold audio
 _MEDIA_TYPES = ("media_type", "mime_type", "mimeType")
-_SOUND = frozenset(
-    {"data", "url", "blob", "base64", "fileUri", "$bytes"}
-)  # fields of audio: its base64, or where it is
+# Fields of audio that hold its base64, or say where it is.
+_SOUND = frozenset({"data", "url", "blob", "base64", "fileUri", "$bytes"})
 _DEEPEST = 8  # levels of a block in which audio is looked for: a resource in a result has four
 _AUDIO_BYTES = 8_000  # a second, if the audio does not say it: MP3 of 64 kbit/s; most has more, so it is shorter
 _WAV_BYTES = range(1_000, 2_000_000)  # a second, as a WAV may say it: from compressed speech to studio quality

@@ -41,8 +41,8 @@ def _legal_name(name: str) -> str:
 def shown_messages(payload: Payload) -> list[Message]:
     """The messages of a payload after its head, with names of calls that every provider accepts.
 
-    For programs that send their own messages where they are shown unchanged: one with another name is not. Without
-    tools nothing is renamed, because nobody has said which names are those of tools.
+    Adapters send a program's own message wherever a payload shows it unchanged. A message whose call is renamed is a
+    changed one, so they write it anew. Without tools nothing is renamed, because the names of the tools are not known.
     """
     messages = [*payload.body, *payload.tail]
     if not payload.tools:
