@@ -100,7 +100,7 @@ def _shown_again(arguments: argparse.Namespace) -> None:
 
 
 def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else 200)
+    return Console(width=None if sys.stdout.isatty() else 240)
 
 
 def _measured(jobs: Sequence[Job], asked: Asked, processes: int, progress: Console) -> list[Row]:
@@ -152,6 +152,8 @@ def _asked(arguments: argparse.Namespace, progress: Console) -> Asked:
         peers=_peers(arguments.peers, progress),
         baselines=not arguments.only_composers,
         scale=arguments.scale,
+        budgets=tuple(arguments.budget),
+        runs=tuple(arguments.run),
         cache_seconds=arguments.cache_ttl,
     )
 
@@ -184,6 +186,8 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     spelled = "[LABEL=]PKG.MOD:NAME"
     add("--composer", nargs="+", default=OURS, metavar=spelled, help="in place of Sightline")
     add("--gist", nargs="+", default=[OUR_GIST], metavar=spelled, help="gist(text, tokens) -> text, for part d")
+    add("--budget", nargs="+", type=_budget, default=[], metavar="TOKENS", help="in place of each dataset's own")
+    add("--run", nargs="+", default=[], metavar="NAME", help="of part b, such as cli-1 of long_runs; else all")
     add("--only-composers", action="store_true", help="leave the baselines out")
     add("--peers", nargs="+", default=["none"], metavar="NAME", help="see below; or all, or none, the default")
     add("--scale", type=_above_0(float), default=1.0, metavar="X", help="multiplies the sample sizes")
@@ -199,6 +203,12 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     arguments.given = sys.argv[1:] if given is None else given
     _check(arguments, parser)
     return arguments
+
+
+def _budget(text: str) -> str | int:
+    """Read a number of tokens, or "+1500": so many beyond the system prompt."""
+    tokens = int(_above_0(int)(text.removeprefix("+")))
+    return f"+{tokens}" if text.startswith("+") else tokens
 
 
 def _above_0(number: Callable[[str], float]) -> Callable[[str], float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import log
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -138,6 +138,17 @@ class Tally:
             "problems": problems,
             **timing(self.times),
         }
+
+
+def joined(tallies: Iterable[Tally]) -> Tally:
+    """Return the sums of several rows as those of one."""
+    out = Tally()
+    for each in tallies:
+        out.add(**each.sums)
+        out.times += each.times
+        for problem, count in each.problems.items():
+            out.problems[problem] += count
+    return out
 
 
 def quantile(values: Sequence[float], share: float) -> float | None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from benchmarks.quality.messages import History, Message, count_messages, is_system, text_of
 from benchmarks.quality.needed_values import epoch
-from sightline import BadInput, Budget, Kind, Lod, MemoryStore, PinnedOverflow, Plan, Session, wire
+from sightline import BadInput, Budget, Kind, Lod, MemoryStore, PinnedOverflow, Plan, Session, Settings, wire
 
 _HANDLE = re.compile(r"#(\d+)")  # a call is "#12.2": the second of message 12
 _KEYS = ("role", "content", "tool_calls", "tool_call_id")  # what a message says; when it was said goes beside it
@@ -25,6 +25,7 @@ class Engine:
     parts: tuple[str, ...] = ("a", "b", "c", "e")  # of the benchmark
     asks = True  # a question about a recorded conversation is composed for with `ask=True`
     compacts = False  # also where somebody asks
+    settings: Settings | None = None  # of the session; None: the library's own
 
     def __init__(self) -> None:
         self.start("")
@@ -32,7 +33,8 @@ class Engine:
     def start(self, session_id: str) -> None:
         """Forget everything."""
         self._now = 0
-        self.session = Session(MemoryStore(re.sub(r"\W", "_", session_id)), clock=lambda: self._now)
+        store = MemoryStore(re.sub(r"\W", "_", session_id))
+        self.session = Session(store, settings=self.settings, clock=lambda: self._now)
         self._told = 0  # messages of the history
         self._places: dict[str, int] = {}  # item: index in the history
         self._more = 0  # tokens that the written form has had beyond our count
@@ -101,6 +103,20 @@ class Compacted(Plain):
 
     parts = ("f",)
     compacts = True
+
+
+class Thrifty(Engine):
+    """The same with `economy="thrifty"`."""
+
+    parts = ("b",)
+    settings = Settings(config={"economy": "thrifty"})
+
+
+class Off(Engine):
+    """The same with `economy="off"`."""
+
+    parts = ("b",)
+    settings = Settings(config={"economy": "off"})
 
 
 def _in_full(plan: Plan, item: str) -> bool:

@@ -23,6 +23,7 @@ class Job(NamedTuple):
     dataset: str
     budgets: tuple[Any, ...]
     n: int  # records of each half
+    calls: int = replay.MOST_CALLS  # of a run, the last ones: those that count
 
 
 JOBS = (
@@ -38,6 +39,7 @@ JOBS = (
     Job("b", "swe_agent", ("+1500", "+3000"), 2),
     Job("b", "entire_claude", (16000, 32000, 128000), 10),
     Job("b", "entire_codex", (16000, 32000, 128000), 6),
+    Job("b", "long_runs", (64000, 128000, 200000), 10, 300),
     Job("c", "sgd", (1000, 2000, 4000), 12),
     Job("c", "crosswoz_zh", (1000, 2000, 4000), 12),
     Job("d", "dialogsum", (32, 64, 96), 200),
@@ -49,7 +51,7 @@ JOBS = (
 )
 PARTS = tuple(dict.fromkeys(job.part for job in JOBS))
 DATASETS = tuple(job.dataset for job in JOBS)
-_SLOW = ("entire_claude", "entire_codex", "locomo", "mini_swe_agent")  # begun first
+_SLOW = ("long_runs", "entire_claude", "entire_codex", "locomo", "mini_swe_agent")  # begun first
 _FEWEST = 2  # records, however small the scale
 _EVERY = 10.0  # seconds between two lines about progress
 
@@ -74,6 +76,8 @@ class Asked(NamedTuple):
     peers: tuple[str, ...] = ()
     baselines: bool = True
     scale: float = 1.0
+    budgets: tuple[str | int, ...] = ()  # in place of those of the job
+    runs: tuple[str, ...] = ()  # of (b), by name; else all
     cache_seconds: float = replay.CACHE_SECONDS
 
 
@@ -129,11 +133,11 @@ def done(job: Job, asked: Asked) -> Done:
 def _rows(job: Job, asked: Asked) -> list[Row]:
     options: dict[str, Any] = {"halves": asked.halves, "tick": _Ticker(f"{job.part} {job.dataset}")}
     if job.part == "b":
-        options["rules"] = replay.Rules(asked.cache_seconds)
+        options["rules"] = replay.Rules(asked.cache_seconds, job.calls, asked.runs)
     who = measured(asked, job.part)
     n = max(_FEWEST, int(job.n * asked.scale))
     readers, measure = _MEASURES[job.part]
-    return measure(job.dataset, readers[job.dataset](asked.root), who, job.budgets, n, **options)
+    return measure(job.dataset, readers[job.dataset](asked.root), who, asked.budgets or job.budgets, n, **options)
 
 
 def measured(asked: Asked, part: str) -> Mapping[str, Any]:

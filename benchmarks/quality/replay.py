@@ -15,6 +15,7 @@ from benchmarks.quality.composer_calls import (
     Tally,
     Tick,
     is_stateful,
+    joined,
     shown_handles,
     silent,
 )
@@ -41,6 +42,7 @@ class Rules(NamedTuple):
 
     cache_seconds: float = CACHE_SECONDS
     most_calls: int = MOST_CALLS
+    runs: tuple[str, ...] = ()  # to be replayed, by name; else all
 
 
 def measure_replay(
@@ -59,7 +61,8 @@ def measure_replay(
         Failed: a composer raised.
         RuntimeError: a composer changed the messages it was given.
     """
-    todo = _chosen(dataset, runs, n, halves)
+    wanted = [run for run in runs if not rules.runs or run.id in rules.runs]
+    todo = _chosen(dataset, wanted, n, halves)
     longest = {half: max((run for h, run in todo if h == half), key=lambda r: len(r.messages)) for half, _ in todo}
     every: dict[tuple[str, str, Label], Played] = {}
     for done, (half, run) in enumerate(todo):
@@ -69,7 +72,8 @@ def measure_replay(
             for label in [None] if name == "full" else budgets:
                 played = every.setdefault((half, name, label), Played())
                 opened = Opened(composer, f"{dataset}/{run.id}/{label}", name)
-                prepared.play(opened, composer, label, played, keep=run is longest[half])
+                tally = played.tallies.setdefault(run.id, Tally())
+                prepared.play(opened, composer, label, played, tally, keep=run is longest[half])
                 opened.close()
                 if prepared.changed():
                     raise RuntimeError(f"composer {name} changed the messages of its input; copy them first")
@@ -88,10 +92,10 @@ def _chosen(dataset: str, runs: Sequence[Run], n: int, halves: Sequence[str]) ->
 
 
 class Played:
-    """The sums over all runs of one composer at one token budget."""
+    """The sums over each run of one composer at one token budget."""
 
     def __init__(self) -> None:
-        self.tally = Tally()
+        self.tallies: dict[str, Tally] = {}  # by the name of the run
         self.prefixes = Prefixes()
         self.series: list[tuple[int, int]] = []  # tokens and cached tokens of each call of the longest run
 
@@ -121,11 +125,13 @@ class Prepared:
         """Tokens of one message."""
         return self.sizes[index + 1] - self.sizes[index]
 
-    def play(self, opened: Opened, composer: Composer, label: Label, played: Played, *, keep: bool) -> None:
+    def play(
+        self, opened: Opened, composer: Composer, label: Label, played: Played, tally: Tally, *, keep: bool
+    ) -> None:
         """Compose every call. Before those that count, a composer with state gets all earlier calls and a function
         the one before, so that nobody starts with a cold cache or an empty plan in the middle of a run."""
         budget = NO_LIMIT if label is None else self._system + int(label) if isinstance(label, str) else label
-        played.tally.add(runs=1)
+        tally.add(runs=1)
         before: list[Message] | None = None
         reads = Reads()
         for at in range(0 if is_stateful(composer) else max(0, self.first - 1), len(self.steps)):
@@ -135,11 +141,11 @@ class Prepared:
             before = shown.messages
             if at < self.first:
                 continue
-            tokens, cached = self._sent(shown, step.at, budget, warm, played.tally)
+            tokens, cached = self._sent(shown, step.at, budget, warm, tally)
             if keep:
                 played.series.append((tokens, cached))
             if step.calls or step.edits:
-                Look(self, shown, played.tally, reads).at(step, at, tokens)
+                Look(self, shown, tally, reads).at(step, at, tokens)
 
     def _sent(self, shown: Composed, index: int, budget: int, warm: int, tally: Tally) -> tuple[int, int]:
         tokens = count_messages(shown.messages)
@@ -224,7 +230,7 @@ class Look:
 
 
 def _row(dataset: str, half: str, name: str, budget: Label, played: Played, whole: Played) -> Row:
-    tally, base = played.tally, whole.tally
+    tally, base = joined(played.tallies.values()), joined(whole.tallies.values())
 
     def relative(cost: float, to: str = "cost") -> float | None:
         return cost / base[to] if base[to] else None
@@ -253,6 +259,7 @@ def _row(dataset: str, half: str, name: str, budget: Label, played: Played, whol
         "rel_cost_faults": relative(tally["cost"] + tally["fault_cost"]),
         # upper bound: read again at every call that misses something, not once a session
         "rel_cost_faults_each": relative(tally["cost"] + tally["reread_cost"]),
+        "cost_real": tally["cost"] + tally["real_cost"],
         "rel_cost_real": relative(tally["cost"] + tally["real_cost"]),
         "real_faults": int(tally["real_faults"]),
         "edits": tally.per("edits", "edits_n"),
@@ -268,5 +275,13 @@ def _row(dataset: str, half: str, name: str, budget: Label, played: Played, whol
         "handle_tokens": tally.per("span", "span_n"),
         **played.prefixes.row(),
         "series": played.series,
+        "by_run": {name: _of_one_run(each) for name, each in played.tallies.items()},
         **tally.usual(),
     }
+
+
+def _of_one_run(tally: Tally) -> Row:
+    """Return the sums of one run, from which the figures of any choice of runs can be made."""
+    counts = {name: int(tally[name]) for name in ("n", "edits", "edits_n", "needed_n", "far_n", "real_faults")}
+    sums = {name: tally[name] for name in ("tokens", "cost", "needed", "far")}
+    return {**counts, **sums, "cost_real": tally["cost"] + tally["real_cost"]}

@@ -46,6 +46,11 @@ def ratio(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
+def millions(value: float | None) -> str:
+    """A number of tokens, in millions."""
+    return "-" if value is None else f"{value / 1e6:.2f}"
+
+
 def millis(value: float | None) -> str:
     """A time, three digits."""
     if value is None:
@@ -78,8 +83,10 @@ COLUMNS: dict[str, list[Column]] = {
         Column("tokens/call", "tokens", whole),
         Column("cache hit %", "cache_hit", percent),
         Column("cost", "rel_cost", ratio),
-        Column("cost incl. faults", "rel_cost_faults", ratio),
         Column("real cost", "rel_cost_real", ratio),
+        Column("cost M", "cost", millions),
+        Column("real cost M", "cost_real", millions),
+        Column("re-reads", "real_faults", whole),
         Column("edits %", "edits", percent),
         Column("faults", "faults", whole),
         Column("needed %", "needed", percent),
