@@ -55,6 +55,18 @@ class Engine:
         messages = self._fitting(budget, ask=question and self.asks)
         return messages, self._handles(messages)
 
+    def why(self, at: int) -> str:
+        """Return why the latest request does not show all of a message of the history; empty if it does."""
+        timeline, plan = self._plan.timeline, self._plan
+        items = [item for item, place in self._places.items() if place == at]
+        rows = [row for item in items if (row := timeline.row(item)) is not None]
+        every = [each for row in rows for each in timeline.rows_of(timeline.unit[row])]
+        own = {timeline.seq[row] for row in rows}
+        less = [each for each in every if timeline.seq[each] in own]
+        if any(timeline.unit[each] not in plan for each in less):
+            return "left out"
+        return ", ".join(dict.fromkeys(plan.why.get(each, "") for each in less if plan.lod(each) < Lod.FULL))
+
     def _tell(self, message: Message, at: int) -> None:
         """Add one message of the history. Only here its time is read (`ts`, free text or ISO)."""
         said = message.get("ts") or ""

@@ -12,7 +12,7 @@ from benchmarks.quality import compactions, constraints, evidence, gists, replay
 from benchmarks.quality import datasets as sets
 from benchmarks.quality.baseline_gists import GISTS
 from benchmarks.quality.baselines import BASELINES, BY_PART, full
-from benchmarks.quality.composer_calls import Composers, Failed, Row
+from benchmarks.quality.composer_calls import Composers, Failed, Row, is_stateful
 from benchmarks.quality.splits import HALVES
 
 
@@ -24,8 +24,10 @@ class Job(NamedTuple):
     budgets: tuple[Any, ...]
     n: int  # records of each half
     calls: int = replay.MOST_CALLS  # of a run, the last ones: those that count
+    wide: tuple[int, ...] = ()  # budgets in which nearly everything fits
 
 
+_WIDE = (200_000, 1_000_000)
 JOBS = (
     Job("a", "locomo", (2000, 4000, 8000, 16000), 300),
     Job("a", "qmsum", (2000, 4000, 8000), 120),
@@ -33,12 +35,12 @@ JOBS = (
     Job("a", "bfcl_memory", (1000, 2000, 4000), 57),
     Job("b", "tau_bench", ("+1500", "+3000"), 30),
     Job("b", "tau2_bench", ("+1500", "+3000"), 30),
-    Job("b", "mini_swe_agent", (8000, 16000), 20),
-    Job("b", "claude_code", (8000, 16000, 128000), 14),
+    Job("b", "mini_swe_agent", (8000, 16000), 20, wide=_WIDE),
+    Job("b", "claude_code", (8000, 16000, 128000), 14, wide=_WIDE),
     Job("b", "openhands", (8000, 16000), 2),
     Job("b", "swe_agent", ("+1500", "+3000"), 2),
-    Job("b", "entire_claude", (16000, 32000, 128000), 10),
-    Job("b", "entire_codex", (16000, 32000, 128000), 6),
+    Job("b", "entire_claude", (16000, 32000, 128000), 10, wide=_WIDE),
+    Job("b", "entire_codex", (16000, 32000, 128000), 15, wide=_WIDE),
     Job("b", "long_runs", (64000, 128000, 200000), 10, 300),
     Job("c", "sgd", (1000, 2000, 4000), 12),
     Job("c", "crosswoz_zh", (1000, 2000, 4000), 12),
@@ -52,6 +54,7 @@ JOBS = (
 PARTS = tuple(dict.fromkeys(job.part for job in JOBS))
 DATASETS = tuple(job.dataset for job in JOBS)
 _SLOW = ("long_runs", "entire_claude", "entire_codex", "locomo", "mini_swe_agent")  # begun first
+_ALSO_WIDE = ("step_window",)  # of the baselines; where everything fits, most are the full history
 _FEWEST = 2  # records, however small the scale
 _EVERY = 10.0  # seconds between two lines about progress
 
@@ -137,7 +140,13 @@ def _rows(job: Job, asked: Asked) -> list[Row]:
     who = measured(asked, job.part)
     n = max(_FEWEST, int(job.n * asked.scale))
     readers, measure = _MEASURES[job.part]
-    return measure(job.dataset, readers[job.dataset](asked.root), who, asked.budgets or job.budgets, n, **options)
+    records = readers[job.dataset](asked.root)
+    rows = measure(job.dataset, records, who, asked.budgets or job.budgets, n, **options)
+    if job.wide and not asked.budgets:
+        few = {name: each for name, each in who.items() if is_stateful(each) or name in _ALSO_WIDE}
+        more = measure(job.dataset, records, few, job.wide, n, **options)
+        rows += [row for row in more if row["budget"]]  # the full history is among the others
+    return rows
 
 
 def measured(asked: Asked, part: str) -> Mapping[str, Any]:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from benchmarks.quality.baselines import full
 from benchmarks.quality.composer_calls import (
     NO_LIMIT,
-    Composed,
     Composer,
     Composers,
+    Handles,
     Opened,
     Row,
     Tally,
@@ -19,10 +19,12 @@ from benchmarks.quality.composer_calls import (
     shown_handles,
     silent,
 )
-from benchmarks.quality.messages import REQUEST, Message, count_message, count_messages, full_text, identity, is_system
+from benchmarks.quality.hidden import TRIGGER, Hidden
+from benchmarks.quality.messages import REQUEST, count_message, identity, is_system
 from benchmarks.quality.needed_values import Needed, Step, idle_seconds, run_texts, steps
 from benchmarks.quality.prefix import Prefixes
 from benchmarks.quality.records import Run
+from benchmarks.quality.request import Request
 from benchmarks.quality.splits import HALVES, divided, shuffled
 from benchmarks.quality.validity import mandatory_tokens, problems
 
@@ -98,13 +100,14 @@ class Played:
         self.tallies: dict[str, Tally] = {}  # by the name of the run
         self.prefixes = Prefixes()
         self.series: list[tuple[int, int]] = []  # tokens and cached tokens of each call of the longest run
+        self.hidden: list[Row] = []  # what was hidden although all of it fits
 
 
 class Prepared:
     """A run, and what every composer's requests are compared with."""
 
     def __init__(self, run: Run, rules: Rules) -> None:
-        self._messages, self._rules = run.messages, rules
+        self.name, self._messages, self._rules = run.id, run.messages, rules
         self._before = [identity(message) for message in run.messages]
         self.texts = run_texts(run.messages)
         self.steps = steps(run.messages, self.texts)
@@ -132,33 +135,37 @@ class Prepared:
         the one before, so that nobody starts with a cold cache or an empty plan in the middle of a run."""
         budget = NO_LIMIT if label is None else self._system + int(label) if isinstance(label, str) else label
         tally.add(runs=1)
-        before: list[Message] | None = None
-        reads = Reads()
+        before: Request | None = None
+        reads, hidden = Reads(), Hidden(self.name, self._messages)
         for at in range(0 if is_stateful(composer) else max(0, self.first - 1), len(self.steps)):
             step = self.steps[at]
             shown = opened(self._messages[: step.at], step.query, budget)
-            warm = played.prefixes.compare(before, shown.messages, opened.composer)
-            before = shown.messages
+            request = Request(shown.messages, before)
+            warm = played.prefixes.compare(before, request, opened.composer)
+            before = request
             if at < self.first:
                 continue
-            tokens, cached = self._sent(shown, step.at, budget, warm, tally)
+            cached = self._sent(request, shown.seconds, step.at, budget, warm, tally)
             if keep:
-                played.series.append((tokens, cached))
+                played.series.append((request.tokens, cached))
             if step.calls or step.edits:
-                Look(self, shown, tally, reads).at(step, at, tokens)
+                Look(self, request, shown.handles, tally, reads).at(step, at)
+            if self.sizes[step.at] < TRIGGER * budget < NO_LIMIT * TRIGGER:
+                hidden.look(request, step.at, self.sizes[step.at], opened.composer, tally)
+        played.hidden += hidden.items.values()
 
-    def _sent(self, shown: Composed, index: int, budget: int, warm: int, tally: Tally) -> tuple[int, int]:
-        tokens = count_messages(shown.messages)
-        feasible = self._least[index] <= budget
-        wrong = problems(shown.messages, self._messages[:index], budget, tokens, feasible)
-        tally.called(tokens, self.sizes[index], shown.seconds, wrong)
+    def _sent(self, sent: Request, seconds: float, index: int, budget: int, warm: int, tally: Tally) -> int:
+        """Count what a request costs. Return its tokens that the provider has in its cache."""
+        tokens, feasible = sent.tokens, self._least[index] <= budget
+        wrong = problems(sent.messages, self._messages[:index], budget, tokens, feasible)
+        tally.called(tokens, self.sizes[index], seconds, wrong)
         warm = warm if warm >= MIN_CACHE else 0
         idle = self._idle.get(index)
         cold = idle is not None and idle > self._rules.cache_seconds
         cached = 0 if cold else warm
         tally.add(infeasible=not feasible, clock=idle is not None, cold=cold, cached=cached, cached_warm=warm)
         tally.add(cost=READ * cached + WRITE * (tokens - cached), cost_warm=READ * warm + WRITE * (tokens - warm))
-        return tokens, cached
+        return cached
 
 
 class Reads:
@@ -178,25 +185,24 @@ class Reads:
 class Look:
     """Which values and texts that an answer needed are shown in a composed request."""
 
-    def __init__(self, run: Prepared, shown: Composed, tally: Tally, reads: Reads) -> None:
-        self._run, self._shown, self._tally, self._reads = run, shown, tally, reads
-        self._texts = [full_text(message) for message in shown.messages]
-        self._text = "\n".join(self._texts)
+    def __init__(self, run: Prepared, request: Request, handles: Handles, tally: Tally, reads: Reads) -> None:
+        self._run, self._request, self._handles, self._tally, self._reads = run, request, handles, tally, reads
+        self._text = "\n".join(request.texts)
         self._present: list[str] | None = None
         self._again: set[int] = set()  # messages that have to be read again
 
-    def at(self, step: Step, call: int, tokens: int) -> None:
-        """Look for all that the call of this number needed. Its request has so many tokens."""
+    def at(self, step: Step, call: int) -> None:
+        """Look for all that the call of this number needed."""
         self._edits(step)
         self._values(step.calls)
         self._tally.add(reread_cost=WRITE * sum(map(self._run.size, self._again)))
         if lost := self._reads.lost(self._again, call):  # one more request over the cached prompt, then the sources
             read = WRITE * sum(map(self._run.size, lost))
-            self._tally.add(real_faults=1, real_cost=READ * tokens + ASKING + read)
+            self._tally.add(real_faults=1, real_cost=READ * self._request.tokens + ASKING + read)
 
     def _edits(self, step: Step) -> None:
         for edit in step.edits:
-            readable = edit.readable(self._texts)
+            readable = edit.readable(self._request.texts)
             self._tally.add(edits_n=1, edits=readable)
             if not readable:
                 self._again.update(edit.sources)
@@ -214,7 +220,7 @@ class Look:
 
     def _one_step(self, missing: Needed) -> bool:
         """Count a fault: a needed value is not shown. Return whether a handle that is shown leads to it."""
-        tally, handles = self._tally, self._shown.handles
+        tally, handles = self._tally, self._handles
         if self._present is None:
             self._present = shown_handles(handles, self._text)
             tally.add(handles=len(self._present), handles_n=1)
@@ -273,6 +279,10 @@ def _row(dataset: str, half: str, name: str, budget: Label, played: Played, whol
         "call_ok": tally.per("call_ok", "needed_n"),
         "handles_shown": tally.per("handles", "handles_n"),
         "handle_tokens": tally.per("span", "span_n"),
+        "fits_n": int(tally["fits"]),
+        "hides_n": int(tally["hides"]),
+        "hidden": tally.per("hidden_tokens", "fits_tokens"),
+        "hidden_items": played.hidden,
         **played.prefixes.row(),
         "series": played.series,
         "by_run": {name: _of_one_run(each) for name, each in played.tallies.items()},

@@ -36,6 +36,11 @@ def percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
 
 
+def hidden(value: float | None) -> str:
+    """A share that should be nothing."""
+    return "0" if value == 0 else "<0.1" if value is not None and value < 0.0005 else percent(value)
+
+
 def whole(value: float | None) -> str:
     """A number without decimals."""
     return "-" if value is None else f"{value:.0f}"
@@ -88,6 +93,7 @@ COLUMNS: dict[str, list[Column]] = {
         Column("real cost M", "cost_real", millions),
         Column("re-reads", "real_faults", whole),
         Column("edits %", "edits", percent),
+        Column("hidden %", "hidden", hidden),
         Column("faults", "faults", whole),
         Column("needed %", "needed", percent),
         Column("or 1 step %", "needed_step", percent),
