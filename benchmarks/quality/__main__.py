@@ -57,7 +57,7 @@ def main(given: Sequence[str] | None = None) -> None:
     if arguments.rows:
         _shown_again(arguments)
         return
-    console, progress = _console(), Console(stderr=True)
+    console, progress = tables.console(), Console(stderr=True)
     asked = _asked(arguments, progress)
     jobs, absent = chosen(asked, arguments.part, arguments.dataset)
     if not jobs:
@@ -96,11 +96,7 @@ def _shown_again(arguments: argparse.Namespace) -> None:
     rows = sorted(keyed.values(), key=lambda row: _ORDER[row["part"], row["dataset"]])
     about = {**found[-1]["about"], "seconds": sum(run["about"]["seconds"] for run in found)}
     about["command"] = "; ".join(dict.fromkeys(run["about"]["command"] for run in found))
-    _report(rows, about, arguments, _console())
-
-
-def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else 240)
+    _report(rows, about, arguments, tables.console())
 
 
 def _measured(jobs: Sequence[Job], asked: Asked, processes: int, progress: Console) -> list[Row]:

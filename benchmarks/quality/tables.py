@@ -1,5 +1,6 @@
 """Rows as tables: for the terminal and for a page."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -274,16 +275,21 @@ def _middle(values: Sequence[float | None]) -> float | None:
 # ------------------------------------------------------------------ writing
 
 
-def show(lines: Lines, console: Console) -> None:
+def console() -> Console:
+    """Return where tables are printed. In a file, nothing is cut off."""
+    return Console(width=None if sys.stdout.isatty() else 240)
+
+
+def show(lines: Lines, place: Console) -> None:
     """Print a table in the terminal."""
     table = Table(title=lines.title, title_justify="left")
     for at, heading in enumerate(lines.headings):
         table.add_column(heading, justify="left" if at == 0 else "right")
     for cells in lines.cells:
         table.add_row(*cells, style="bold" if cells[0] in OURS else "")
-    console.print(table)
+    place.print(table)
     if lines.note:
-        console.print(f"[dim]{lines.note}[/]")
+        place.print(f"[dim]{lines.note}[/]")
 
 
 def markdown(lines: Lines) -> str:
