@@ -6,8 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from benchmarks.quality.messages import History, Message, count_messages, is_system, text_of
+from benchmarks.quality.messages import History, Message, count_messages, full_text, is_system, text_of
 from benchmarks.quality.needed_values import epoch
+from benchmarks.quality.request import Request
 from sightline import BadInput, Budget, Kind, Lod, MemoryStore, PinnedOverflow, Plan, Session, Settings, wire
 
 _HANDLE = re.compile(r"#(\d+)")  # a call is "#12.2": the second of message 12
@@ -38,6 +39,7 @@ class Engine:
         self._told = 0  # messages of the history
         self._places: dict[str, int] = {}  # item: index in the history
         self._more = 0  # tokens that the written form has had beyond our count
+        self._sent: Request | None = None
         self.reason = ""  # why the latest request does not begin with the one before; empty: it does
 
     def compose(self, history: History, query: str, budget: int) -> tuple[list[Message], dict[str, list[int]]]:  # noqa: ARG002
@@ -52,8 +54,8 @@ class Engine:
         if resumed and (self.compacts or not question):
             with suppress(BadInput):  # too little to compact
                 self.session.summaries.compact(Budget(budget))
-        messages = self._fitting(budget, ask=question and self.asks)
-        return messages, self._handles(messages)
+        self._sent = self._fitting(budget, ask=question and self.asks)
+        return list(self._sent.messages), self._handles(self._sent)
 
     def why(self, at: int) -> str:
         """Return why the latest request does not show all of a message of the history; empty if it does."""
@@ -77,12 +79,12 @@ class Engine:
             item = self.session.add(replace(neutral, when=str(said)))
             self._places[item.partition(".")[0]] = at
 
-    def _fitting(self, budget: int, *, ask: bool) -> list[Message]:
+    def _fitting(self, budget: int, *, ask: bool) -> Request:
         while True:
-            messages = self._written(max(_LEAST, budget - self._more), ask=ask)
-            over = count_messages(messages) - budget
+            request = Request(self._written(max(_LEAST, budget - self._more), ask=ask), self._sent)
+            over = request.tokens - budget
             if over <= 0 or budget - self._more <= _LEAST:
-                return messages
+                return request
             self._more += over
 
     def _written(self, window: int, *, ask: bool) -> list[Message]:
@@ -96,10 +98,9 @@ class Engine:
             self.reason = self.reason or self.session.receipt.reason  # of the first try: others go on from it
         return [_plain(message) for message in payload.openai()["messages"]]
 
-    def _handles(self, messages: list[Message]) -> dict[str, list[int]]:
+    def _handles(self, request: Request) -> dict[str, list[int]]:
         """Return the handles of items that the request does not show in full. Any other "#12" is part of a message."""
-        shown = "\n".join(text_of(message.get("content")) + str(message.get("tool_calls", "")) for message in messages)
-        named = [item for item in set(_HANDLE.findall(shown)) if item in self._places]
+        named = [item for item in set[str]().union(*request.each(_numbers)) if item in self._places]
         return {f"#{item}": [self._places[item]] for item in named if not _in_full(self._plan, item)}
 
 
@@ -129,6 +130,11 @@ class Off(Engine):
 
     parts = ("b",)
     settings = Settings(config={"economy": "off"})
+
+
+def _numbers(message: Message) -> set[str]:
+    """Return what may be handles in a message."""
+    return set(_HANDLE.findall(full_text(message)))
 
 
 def _in_full(plan: Plan, item: str) -> bool:
