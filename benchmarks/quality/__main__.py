@@ -20,16 +20,11 @@ from benchmarks.environment import ROOT
 from benchmarks.quality import page, peers, tables
 from benchmarks.quality.composer_calls import Row
 from benchmarks.quality.headlines import headline_table
-from benchmarks.quality.jobs import DATASETS, JOBS, PARTS, Asked, Job, Unknown, chosen, measured, results
+from benchmarks.quality.jobs import DATASETS, JOBS, OURS, PARTS, Asked, Job, Unknown, chosen, measured, results
 from benchmarks.quality.messages import ENCODING
 from benchmarks.quality.replay import CACHE_SECONDS
 from benchmarks.quality.splits import HALVES
 
-OURS = [
-    "sightline=benchmarks.quality.engine:Engine",
-    "sightline plain=benchmarks.quality.engine:Plain",
-    "sightline compact=benchmarks.quality.engine:Compacted",
-]
 OUR_GIST = "sightline=benchmarks.quality.sightline_gist:gist"
 HERE = ROOT / "data"  # where data are looked for when nobody says
 _ORDER = {(job.part, job.dataset): at for at, job in enumerate(JOBS)}
@@ -116,7 +111,8 @@ def _show(rows: Sequence[Row], about: dict[str, Any], console: Console, *, with_
         console.rule(title, align="left")
         for lines in found:
             tables.show(lines, console)
-    for more in (headline_table(rows), tables.break_reasons(rows), tables.times(rows) if with_times else None):
+    more_tables = [headline_table(rows), tables.hidden_items(rows), tables.one_by_one(rows, "long_runs")]
+    for more in (*more_tables, tables.break_reasons(rows), tables.times(rows) if with_times else None):
         if more:
             tables.show(more, console)
     for line in tables.broken_prefixes(rows):

@@ -15,6 +15,13 @@ from benchmarks.quality.baselines import BASELINES, BY_PART, full
 from benchmarks.quality.composer_calls import Composers, Failed, Row, is_stateful
 from benchmarks.quality.splits import HALVES
 
+OURS = (
+    "sightline=benchmarks.quality.engine:Engine",
+    "sightline plain=benchmarks.quality.engine:Plain",
+    "sightline compact=benchmarks.quality.engine:Compacted",
+)
+THRIFTY = "sightline thrifty=benchmarks.quality.engine:Thrifty"
+
 
 class Job(NamedTuple):
     """One dataset."""
@@ -25,6 +32,7 @@ class Job(NamedTuple):
     n: int  # records of each half
     calls: int = replay.MOST_CALLS  # of a run, the last ones: those that count
     wide: tuple[int, ...] = ()  # budgets in which nearly everything fits
+    also: tuple[str, ...] = ()  # composers beside `OURS`, where nobody names others
 
 
 _WIDE = (200_000, 1_000_000)
@@ -41,7 +49,7 @@ JOBS = (
     Job("b", "swe_agent", ("+1500", "+3000"), 2),
     Job("b", "entire_claude", (16000, 32000, 128000), 10, wide=_WIDE),
     Job("b", "entire_codex", (16000, 32000, 128000), 15, wide=_WIDE),
-    Job("b", "long_runs", (64000, 128000, 200000), 10, 300),
+    Job("b", "long_runs", (64000, 128000, 200000), 10, 300, wide=_WIDE[-1:], also=(THRIFTY,)),
     Job("c", "sgd", (1000, 2000, 4000), 12),
     Job("c", "crosswoz_zh", (1000, 2000, 4000), 12),
     Job("d", "dialogsum", (32, 64, 96), 200),
@@ -137,6 +145,8 @@ def _rows(job: Job, asked: Asked) -> list[Row]:
     options: dict[str, Any] = {"halves": asked.halves, "tick": _Ticker(f"{job.part} {job.dataset}")}
     if job.part == "b":
         options["rules"] = replay.Rules(asked.cache_seconds, job.calls, asked.runs)
+    if asked.composers == OURS:
+        asked = asked._replace(composers=(*OURS, *job.also))
     who = measured(asked, job.part)
     n = max(_FEWEST, int(job.n * asked.scale))
     readers, measure = _MEASURES[job.part]

@@ -1,6 +1,7 @@
 """Rows as tables: for the terminal and for a page."""
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -26,7 +27,9 @@ OURS = {
     "sightline": "",
     "sightline plain": ", plain",
     "sightline compact": ", compacted",
+    "sightline thrifty": ", thrifty",
 }  # row: what its figures' names end with
+_SHARES = ("edits", "needed", "far")
 _WHO = {"d": "gist", "g": "finder"}
 _OF = {"c": "sessions", "d": "dialogues", "f": "talks", "g": "messages"}
 Figure = Callable[[Any], str]
@@ -249,6 +252,61 @@ def break_reasons(rows: Sequence[Row]) -> Lines | None:
     ]
     headings = ["composer", "dataset", "reason", "calls", "tokens written again", "per call"]
     return Lines("Why a request did not begin with the one before", headings, cells)
+
+
+def one_by_one(rows: Sequence[Row], dataset: str) -> Lines | None:
+    """Return the figures of each run of a dataset, of the full history, of a plain window and of Sightline."""
+    own = [row for row in rows if row["dataset"] == dataset and row["composer"] in ("full", "step_window", *OURS)]
+    whole = {name: run for row in own if row["composer"] == "full" for name, run in row.get("by_run", {}).items()}
+    cells = []
+    for name in whole:
+        for row in own:
+            if run := row.get("by_run", {}).get(name):
+                shares = [percent(run[key] / run[f"{key}_n"] if run[f"{key}_n"] else None) for key in _SHARES]
+                costs = [
+                    millions(run["cost"]),
+                    millions(run["cost_real"]),
+                    ratio(run["cost_real"] / whole[name]["cost"]),
+                ]
+                place = [row["composer"], str(row["budget"] or "none"), f"{name} {row['half']}"]
+                cells.append([*place, *costs, str(run["real_faults"]), *shares])
+    headings = [
+        "composer",
+        "budget",
+        "run",
+        "cost M",
+        "real cost M",
+        "real cost",
+        "re-reads",
+        "edits %",
+        "needed %",
+        "far %",
+    ]
+    return Lines(f"{dataset}, run by run", headings, cells) if cells else None
+
+
+def hidden_items(rows: Sequence[Row]) -> Lines | None:
+    """Return what Sightline hides where the whole history fits, and why: the tool, the reason, how many items."""
+    cells = []
+    for row in rows:
+        if row["composer"] not in OURS or not row.get("fits_n") or not isinstance(row["budget"], int):
+            continue
+        reasons = Counter(f"{each['tool'] or 'text'}: {each['reason'] or 'no reason'}" for each in row["hidden_items"])
+        said = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
+        calls = [str(row["fits_n"]), str(row["hides_n"]), hidden(row["hidden"])]
+        cells.append(
+            [row["composer"], f"{row['dataset']} {row['half']}", str(row["budget"]), *calls, said or "nothing"]
+        )
+    headings = [
+        "composer",
+        "dataset",
+        "budget",
+        "calls that fit",
+        "calls that hide",
+        "hidden %",
+        "items by tool and reason",
+    ]
+    return Lines("Hidden although the whole history fits", headings, cells) if cells else None
 
 
 def times(rows: Sequence[Row]) -> Lines | None:
