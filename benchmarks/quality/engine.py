@@ -107,7 +107,7 @@ class Engine:
 class Plain(Engine):
     """The same with plain `compose` throughout, which is what chat and agents call after every user message."""
 
-    parts = ("a", "c", "f")  # elsewhere the two are one
+    parts: tuple[str, ...] = ("a", "c", "f")  # elsewhere the two are one
     asks = False
 
 

@@ -29,6 +29,7 @@ OURS = {
     "sightline compact": ", compacted",
     "sightline thrifty": ", thrifty",
 }  # row: what its figures' names end with
+_MOST_REASONS = 6  # in one cell; the JSON has all items
 _SHARES = ("edits", "needed", "far")
 _WHO = {"d": "gist", "g": "finder"}
 _OF = {"c": "sessions", "d": "dialogues", "f": "talks", "g": "messages"}
@@ -259,7 +260,7 @@ def one_by_one(rows: Sequence[Row], dataset: str) -> Lines | None:
     own = [row for row in rows if row["dataset"] == dataset and row["composer"] in ("full", "step_window", *OURS)]
     whole = {name: run for row in own if row["composer"] == "full" for name, run in row.get("by_run", {}).items()}
     cells = []
-    for name in whole:
+    for name in sorted(whole):
         for row in own:
             if run := row.get("by_run", {}).get(name):
                 shares = [percent(run[key] / run[f"{key}_n"] if run[f"{key}_n"] else None) for key in _SHARES]
@@ -286,26 +287,20 @@ def one_by_one(rows: Sequence[Row], dataset: str) -> Lines | None:
 
 
 def hidden_items(rows: Sequence[Row]) -> Lines | None:
-    """Return what Sightline hides where the whole history fits, and why: the tool, the reason, how many items."""
+    """Return what Sightline hides where the whole history fits, and why: the tool, the reason, how many items.
+
+    By default, that is: `thrifty` hides on purpose, because it works in a smaller window.
+    """
     cells = []
     for row in rows:
-        if row["composer"] not in OURS or not row.get("fits_n") or not isinstance(row["budget"], int):
+        if row["composer"] != "sightline" or not row.get("fits_n") or not isinstance(row["budget"], int):
             continue
         reasons = Counter(f"{each['tool'] or 'text'}: {each['reason'] or 'no reason'}" for each in row["hidden_items"])
-        said = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
+        said = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common(_MOST_REASONS))
+        said += ", …" if len(reasons) > _MOST_REASONS else ""
         calls = [str(row["fits_n"]), str(row["hides_n"]), hidden(row["hidden"])]
-        cells.append(
-            [row["composer"], f"{row['dataset']} {row['half']}", str(row["budget"]), *calls, said or "nothing"]
-        )
-    headings = [
-        "composer",
-        "dataset",
-        "budget",
-        "calls that fit",
-        "calls that hide",
-        "hidden %",
-        "items by tool and reason",
-    ]
+        cells.append([f"{row['dataset']} {row['half']}", str(row["budget"]), *calls, said or "nothing"])
+    headings = ["dataset", "budget", "calls that fit", "calls that hide", "hidden %", "items by tool and reason"]
     return Lines("Hidden although the whole history fits", headings, cells) if cells else None
 
 

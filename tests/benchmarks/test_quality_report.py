@@ -179,7 +179,7 @@ def test_what_is_hidden_is_named_with_its_reason() -> None:
     fine = long_run("sightline", 1_000_000, fits_n=50, hides_n=0, hidden=0.0, hidden_items=[])
     table = tables.hidden_items([hides, fine, long_run("sightline", 9, fits_n=0)])
     assert table is not None
-    assert [cells[3:] for cells in table.cells] == [
+    assert [cells[2:] for cells in table.cells] == [
         ["50", "9", "10.0", "Bash: command output (2), text: no reason (1)"],
         ["50", "0", "0", "nothing"],
     ]
@@ -292,6 +292,19 @@ def test_pictures_of_nothing_are_empty() -> None:
     """A run without agent runs has no session to draw, and an empty first picture."""
     assert plots.one_session([]) == ""
     ElementTree.fromstring(plots.cost_against_recall([]))
+
+
+def test_one_session_is_drawn_where_most_composers_can_be_compared() -> None:
+    """Not in the widest window, in which few are measured."""
+    places = [
+        ("sightline", 1_000_000),
+        ("sightline", 64_000),
+        ("sliding", 64_000),
+        ("sightline", 32_000),
+        ("full", None),
+    ]
+    rows = [long_run(name, budget, series=[(9, 3), (8, 4)], total_tokens=17) for name, budget in places]
+    assert "64000 tokens" in plots.one_session(rows)
 
 
 @given(st.floats(0, 1e5), st.floats(0.01, 1e5), st.floats(-1e6, 1e6))
