@@ -88,7 +88,7 @@ def _shown_again(arguments: argparse.Namespace) -> None:
     """Report the rows of earlier runs as one run; later rows replace earlier ones."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in arguments.rows]
     keyed = {tuple(str(row[key]) for key in _KEY): row for run in found for row in run["rows"]}
-    rows = sorted(keyed.values(), key=lambda row: _ORDER[row["part"], row["dataset"]])
+    rows = _ordered(list(keyed.values()))
     about = {**found[-1]["about"], "seconds": sum(run["about"]["seconds"] for run in found)}
     about["command"] = "; ".join(dict.fromkeys(run["about"]["command"] for run in found))
     _report(rows, about, arguments, tables.console())
@@ -102,7 +102,18 @@ def _measured(jobs: Sequence[Job], asked: Asked, processes: int, progress: Conso
         line = f"[{number}/{len(jobs)}] {done.job.part} {done.job.dataset} {done.seconds:.0f} s{nothing}"
         for each in (line, *done.failed):
             progress.print(each, markup=False, style="dim")
-    return sorted(rows, key=lambda row: _ORDER[row["part"], row["dataset"]])
+    return _ordered(rows)
+
+
+def _ordered(rows: Sequence[Row]) -> list[Row]:
+    """Return rows by dataset, then by composer as they came, then by budget, also if they are of several runs."""
+    came = {name: at for at, name in enumerate(dict.fromkeys(row["composer"] for row in rows))}
+
+    def place(row: Row) -> tuple[int, int, int]:
+        budget = str(row["budget"]).removeprefix("+")
+        return _ORDER[row["part"], row["dataset"]], came[row["composer"]], int(budget) if budget.isdecimal() else 0
+
+    return sorted(rows, key=place)
 
 
 def _show(rows: Sequence[Row], about: dict[str, Any], console: Console, *, with_times: bool) -> None:

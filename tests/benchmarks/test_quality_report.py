@@ -240,6 +240,19 @@ def test_rows_can_be_reported_again(ran: Ran, tmp_path: Path) -> None:
     assert json.loads(again.read_text())["rows"] == ran.rows
 
 
+def test_rows_of_several_runs_are_ordered_by_composer_and_budget(ran: Ran, tmp_path: Path) -> None:
+    """So that a benchmark which was split over machines reads like one run."""
+    about, again = json.loads((ran.folder / "rows.json").read_text())["about"], tmp_path / "again.json"
+    paths = [tmp_path / f"{number}.json" for number in (0, 1)]
+    budgets = sorted({row["budget"] for row in ran.rows if row["budget"]})
+    for path, some in zip(paths, (budgets[1:], budgets[:1]), strict=True):
+        own = [row for row in ran.rows if not row["budget"] or row["budget"] in some]
+        path.write_text(json.dumps({"about": about, "rows": own}))
+    main(["--rows", *map(str, paths), "--out", str(again)])
+    found = [(row["composer"], row["budget"], row["half"]) for row in json.loads(again.read_text())["rows"]]
+    assert found == [(row["composer"], row["budget"], row["half"]) for row in ran.rows]
+
+
 class Broken:
     """A peer that runs out of luck in the middle of a run."""
 
