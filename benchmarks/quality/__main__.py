@@ -20,16 +20,11 @@ from benchmarks.environment import ROOT
 from benchmarks.quality import page, peers, tables
 from benchmarks.quality.composer_calls import Row
 from benchmarks.quality.headlines import headline_table
-from benchmarks.quality.jobs import DATASETS, JOBS, PARTS, Asked, Job, Unknown, chosen, measured, results
+from benchmarks.quality.jobs import DATASETS, JOBS, OURS, PARTS, Asked, Job, Unknown, chosen, measured, results
 from benchmarks.quality.messages import ENCODING
 from benchmarks.quality.replay import CACHE_SECONDS
 from benchmarks.quality.splits import HALVES
 
-OURS = [
-    "sightline=benchmarks.quality.engine:Engine",
-    "sightline plain=benchmarks.quality.engine:Plain",
-    "sightline compact=benchmarks.quality.engine:Compacted",
-]
 OUR_GIST = "sightline=benchmarks.quality.sightline_gist:gist"
 HERE = ROOT / "data"  # where data are looked for when nobody says
 _ORDER = {(job.part, job.dataset): at for at, job in enumerate(JOBS)}
@@ -57,7 +52,7 @@ def main(given: Sequence[str] | None = None) -> None:
     if arguments.rows:
         _shown_again(arguments)
         return
-    console, progress = _console(), Console(stderr=True)
+    console, progress = tables.console(), Console(stderr=True)
     asked = _asked(arguments, progress)
     jobs, absent = chosen(asked, arguments.part, arguments.dataset)
     if not jobs:
@@ -93,14 +88,10 @@ def _shown_again(arguments: argparse.Namespace) -> None:
     """Report the rows of earlier runs as one run; later rows replace earlier ones."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in arguments.rows]
     keyed = {tuple(str(row[key]) for key in _KEY): row for run in found for row in run["rows"]}
-    rows = sorted(keyed.values(), key=lambda row: _ORDER[row["part"], row["dataset"]])
+    rows = _ordered(list(keyed.values()))
     about = {**found[-1]["about"], "seconds": sum(run["about"]["seconds"] for run in found)}
     about["command"] = "; ".join(dict.fromkeys(run["about"]["command"] for run in found))
-    _report(rows, about, arguments, _console())
-
-
-def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else 200)
+    _report(rows, about, arguments, tables.console())
 
 
 def _measured(jobs: Sequence[Job], asked: Asked, processes: int, progress: Console) -> list[Row]:
@@ -111,7 +102,18 @@ def _measured(jobs: Sequence[Job], asked: Asked, processes: int, progress: Conso
         line = f"[{number}/{len(jobs)}] {done.job.part} {done.job.dataset} {done.seconds:.0f} s{nothing}"
         for each in (line, *done.failed):
             progress.print(each, markup=False, style="dim")
-    return sorted(rows, key=lambda row: _ORDER[row["part"], row["dataset"]])
+    return _ordered(rows)
+
+
+def _ordered(rows: Sequence[Row]) -> list[Row]:
+    """Return rows by dataset, then by composer as they came, then by budget, also if they are of several runs."""
+    came = {name: at for at, name in enumerate(dict.fromkeys(row["composer"] for row in rows))}
+
+    def place(row: Row) -> tuple[int, int, int]:
+        budget = str(row["budget"]).removeprefix("+")
+        return _ORDER[row["part"], row["dataset"]], came[row["composer"]], int(budget) if budget.isdecimal() else 0
+
+    return sorted(rows, key=place)
 
 
 def _show(rows: Sequence[Row], about: dict[str, Any], console: Console, *, with_times: bool) -> None:
@@ -120,7 +122,8 @@ def _show(rows: Sequence[Row], about: dict[str, Any], console: Console, *, with_
         console.rule(title, align="left")
         for lines in found:
             tables.show(lines, console)
-    for more in (headline_table(rows), tables.break_reasons(rows), tables.times(rows) if with_times else None):
+    more_tables = [headline_table(rows), tables.hidden_items(rows), tables.one_by_one(rows, "long_runs")]
+    for more in (*more_tables, tables.break_reasons(rows), tables.times(rows) if with_times else None):
         if more:
             tables.show(more, console)
     for line in tables.broken_prefixes(rows):
@@ -152,6 +155,8 @@ def _asked(arguments: argparse.Namespace, progress: Console) -> Asked:
         peers=_peers(arguments.peers, progress),
         baselines=not arguments.only_composers,
         scale=arguments.scale,
+        budgets=tuple(arguments.budget),
+        runs=tuple(arguments.run),
         cache_seconds=arguments.cache_ttl,
     )
 
@@ -184,6 +189,8 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     spelled = "[LABEL=]PKG.MOD:NAME"
     add("--composer", nargs="+", default=OURS, metavar=spelled, help="in place of Sightline")
     add("--gist", nargs="+", default=[OUR_GIST], metavar=spelled, help="gist(text, tokens) -> text, for part d")
+    add("--budget", nargs="+", type=_budget, default=[], metavar="TOKENS", help="in place of each dataset's own")
+    add("--run", nargs="+", default=[], metavar="NAME", help="of part b, such as cli-1 of long_runs; else all")
     add("--only-composers", action="store_true", help="leave the baselines out")
     add("--peers", nargs="+", default=["none"], metavar="NAME", help="see below; or all, or none, the default")
     add("--scale", type=_above_0(float), default=1.0, metavar="X", help="multiplies the sample sizes")
@@ -199,6 +206,12 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     arguments.given = sys.argv[1:] if given is None else given
     _check(arguments, parser)
     return arguments
+
+
+def _budget(text: str) -> str | int:
+    """Read a number of tokens, or "+1500": so many beyond the system prompt."""
+    tokens = int(_above_0(int)(text.removeprefix("+")))
+    return f"+{tokens}" if text.startswith("+") else tokens
 
 
 def _above_0(number: Callable[[str], float]) -> Callable[[str], float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import log
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ It returns messages, or (messages, {handle: indexes of the history messages it b
 Composers = Mapping[str, Composer]
 Tick = Callable[[int, int], None]
 Row = dict[str, Any]
+Handles = Mapping[str, Sequence[int]]  # and the messages of the history that each brings back
 Times = list[tuple[int, float]]  # tokens of the history, seconds
 
 
@@ -42,7 +43,7 @@ class Composed(NamedTuple):
     """The result of one call."""
 
     messages: list[Message]
-    handles: Mapping[str, Sequence[int]]
+    handles: Handles
     seconds: float
 
 
@@ -93,7 +94,7 @@ class Opened:
             self.composer.close()
 
 
-def shown_handles(handles: Mapping[str, Sequence[int]], text: str) -> list[str]:
+def shown_handles(handles: Handles, text: str) -> list[str]:
     """Return the handles that occur in a text as separate words."""
     return [
         handle
@@ -138,6 +139,17 @@ class Tally:
             "problems": problems,
             **timing(self.times),
         }
+
+
+def joined(tallies: Iterable[Tally]) -> Tally:
+    """Return the sums of several rows as those of one."""
+    out = Tally()
+    for each in tallies:
+        out.add(**each.sums)
+        out.times += each.times
+        for problem, count in each.problems.items():
+            out.problems[problem] += count
+    return out
 
 
 def quantile(values: Sequence[float], share: float) -> float | None:

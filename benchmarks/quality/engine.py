@@ -6,9 +6,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from benchmarks.quality.messages import History, Message, count_messages, is_system, text_of
+from benchmarks.quality.messages import History, Message, count_messages, full_text, is_system, text_of
 from benchmarks.quality.needed_values import epoch
-from sightline import BadInput, Budget, Kind, Lod, MemoryStore, PinnedOverflow, Plan, Session, wire
+from benchmarks.quality.request import Request
+from sightline import BadInput, Budget, Kind, Lod, MemoryStore, PinnedOverflow, Plan, Session, Settings, wire
 
 _HANDLE = re.compile(r"#(\d+)")  # a call is "#12.2": the second of message 12
 _KEYS = ("role", "content", "tool_calls", "tool_call_id")  # what a message says; when it was said goes beside it
@@ -25,6 +26,7 @@ class Engine:
     parts: tuple[str, ...] = ("a", "b", "c", "e")  # of the benchmark
     asks = True  # a question about a recorded conversation is composed for with `ask=True`
     compacts = False  # also where somebody asks
+    settings: Settings | None = None  # of the session; None: the library's own
 
     def __init__(self) -> None:
         self.start("")
@@ -32,10 +34,12 @@ class Engine:
     def start(self, session_id: str) -> None:
         """Forget everything."""
         self._now = 0
-        self.session = Session(MemoryStore(re.sub(r"\W", "_", session_id)), clock=lambda: self._now)
+        store = MemoryStore(re.sub(r"\W", "_", session_id))
+        self.session = Session(store, settings=self.settings, clock=lambda: self._now)
         self._told = 0  # messages of the history
         self._places: dict[str, int] = {}  # item: index in the history
         self._more = 0  # tokens that the written form has had beyond our count
+        self._sent: Request | None = None
         self.reason = ""  # why the latest request does not begin with the one before; empty: it does
 
     def compose(self, history: History, query: str, budget: int) -> tuple[list[Message], dict[str, list[int]]]:  # noqa: ARG002
@@ -50,8 +54,20 @@ class Engine:
         if resumed and (self.compacts or not question):
             with suppress(BadInput):  # too little to compact
                 self.session.summaries.compact(Budget(budget))
-        messages = self._fitting(budget, ask=question and self.asks)
-        return messages, self._handles(messages)
+        self._sent = self._fitting(budget, ask=question and self.asks)
+        return list(self._sent.messages), self._handles(self._sent)
+
+    def why(self, at: int) -> str:
+        """Return why the latest request does not show all of a message of the history; empty if it does."""
+        timeline, plan = self._plan.timeline, self._plan
+        items = [item for item, place in self._places.items() if place == at]
+        rows = [row for item in items if (row := timeline.row(item)) is not None]
+        every = [each for row in rows for each in timeline.rows_of(timeline.unit[row])]
+        own = {timeline.seq[row] for row in rows}
+        less = [each for each in every if timeline.seq[each] in own]
+        if any(timeline.unit[each] not in plan for each in less):
+            return "left out"
+        return ", ".join(dict.fromkeys(plan.why.get(each, "") for each in less if plan.lod(each) < Lod.FULL))
 
     def _tell(self, message: Message, at: int) -> None:
         """Add one message of the history. Only here its time is read (`ts`, free text or ISO)."""
@@ -63,12 +79,12 @@ class Engine:
             item = self.session.add(replace(neutral, when=str(said)))
             self._places[item.partition(".")[0]] = at
 
-    def _fitting(self, budget: int, *, ask: bool) -> list[Message]:
+    def _fitting(self, budget: int, *, ask: bool) -> Request:
         while True:
-            messages = self._written(max(_LEAST, budget - self._more), ask=ask)
-            over = count_messages(messages) - budget
+            request = Request(self._written(max(_LEAST, budget - self._more), ask=ask), self._sent)
+            over = request.tokens - budget
             if over <= 0 or budget - self._more <= _LEAST:
-                return messages
+                return request
             self._more += over
 
     def _written(self, window: int, *, ask: bool) -> list[Message]:
@@ -82,17 +98,16 @@ class Engine:
             self.reason = self.reason or self.session.receipt.reason  # of the first try: others go on from it
         return [_plain(message) for message in payload.openai()["messages"]]
 
-    def _handles(self, messages: list[Message]) -> dict[str, list[int]]:
+    def _handles(self, request: Request) -> dict[str, list[int]]:
         """Return the handles of items that the request does not show in full. Any other "#12" is part of a message."""
-        shown = "\n".join(text_of(message.get("content")) + str(message.get("tool_calls", "")) for message in messages)
-        named = [item for item in set(_HANDLE.findall(shown)) if item in self._places]
+        named = [item for item in set[str]().union(*request.each(_numbers)) if item in self._places]
         return {f"#{item}": [self._places[item]] for item in named if not _in_full(self._plan, item)}
 
 
 class Plain(Engine):
     """The same with plain `compose` throughout, which is what chat and agents call after every user message."""
 
-    parts = ("a", "c", "f")  # elsewhere the two are one
+    parts: tuple[str, ...] = ("a", "c", "f")  # elsewhere the two are one
     asks = False
 
 
@@ -101,6 +116,25 @@ class Compacted(Plain):
 
     parts = ("f",)
     compacts = True
+
+
+class Thrifty(Engine):
+    """The same with `economy="thrifty"`."""
+
+    parts = ("b",)
+    settings = Settings(config={"economy": "thrifty"})
+
+
+class Off(Engine):
+    """The same with `economy="off"`."""
+
+    parts = ("b",)
+    settings = Settings(config={"economy": "off"})
+
+
+def _numbers(message: Message) -> set[str]:
+    """Return what may be handles in a message."""
+    return set(_HANDLE.findall(full_text(message)))
 
 
 def _in_full(plan: Plan, item: str) -> bool:

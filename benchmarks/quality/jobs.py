@@ -12,8 +12,15 @@ from benchmarks.quality import compactions, constraints, evidence, gists, replay
 from benchmarks.quality import datasets as sets
 from benchmarks.quality.baseline_gists import GISTS
 from benchmarks.quality.baselines import BASELINES, BY_PART, full
-from benchmarks.quality.composer_calls import Composers, Failed, Row
+from benchmarks.quality.composer_calls import Composers, Failed, Row, is_stateful
 from benchmarks.quality.splits import HALVES
+
+OURS = (
+    "sightline=benchmarks.quality.engine:Engine",
+    "sightline plain=benchmarks.quality.engine:Plain",
+    "sightline compact=benchmarks.quality.engine:Compacted",
+)
+THRIFTY = "sightline thrifty=benchmarks.quality.engine:Thrifty"
 
 
 class Job(NamedTuple):
@@ -23,8 +30,12 @@ class Job(NamedTuple):
     dataset: str
     budgets: tuple[Any, ...]
     n: int  # records of each half
+    calls: int = replay.MOST_CALLS  # of a run, the last ones: those that count
+    wide: tuple[int, ...] = ()  # budgets in which nearly everything fits
+    also: tuple[str, ...] = ()  # composers beside `OURS`, where nobody names others
 
 
+_WIDE = (200_000, 1_000_000)
 JOBS = (
     Job("a", "locomo", (2000, 4000, 8000, 16000), 300),
     Job("a", "qmsum", (2000, 4000, 8000), 120),
@@ -32,12 +43,13 @@ JOBS = (
     Job("a", "bfcl_memory", (1000, 2000, 4000), 57),
     Job("b", "tau_bench", ("+1500", "+3000"), 30),
     Job("b", "tau2_bench", ("+1500", "+3000"), 30),
-    Job("b", "mini_swe_agent", (8000, 16000), 20),
-    Job("b", "claude_code", (8000, 16000, 128000), 14),
+    Job("b", "mini_swe_agent", (8000, 16000), 20, wide=_WIDE),
+    Job("b", "claude_code", (8000, 16000, 128000), 14, wide=_WIDE),
     Job("b", "openhands", (8000, 16000), 2),
     Job("b", "swe_agent", ("+1500", "+3000"), 2),
-    Job("b", "entire_claude", (16000, 32000, 128000), 10),
-    Job("b", "entire_codex", (16000, 32000, 128000), 6),
+    Job("b", "entire_claude", (16000, 32000, 128000), 10, wide=_WIDE),
+    Job("b", "entire_codex", (16000, 32000, 128000), 15, wide=_WIDE),
+    Job("b", "long_runs", (64000, 128000, 200000), 10, 300, wide=_WIDE[-1:], also=(THRIFTY,)),
     Job("c", "sgd", (1000, 2000, 4000), 12),
     Job("c", "crosswoz_zh", (1000, 2000, 4000), 12),
     Job("d", "dialogsum", (32, 64, 96), 200),
@@ -49,7 +61,8 @@ JOBS = (
 )
 PARTS = tuple(dict.fromkeys(job.part for job in JOBS))
 DATASETS = tuple(job.dataset for job in JOBS)
-_SLOW = ("entire_claude", "entire_codex", "locomo", "mini_swe_agent")  # begun first
+_SLOW = ("long_runs", "entire_claude", "entire_codex", "locomo", "mini_swe_agent")  # begun first
+_ALSO_WIDE = ("step_window",)  # of the baselines; where everything fits, most are the full history
 _FEWEST = 2  # records, however small the scale
 _EVERY = 10.0  # seconds between two lines about progress
 
@@ -74,6 +87,8 @@ class Asked(NamedTuple):
     peers: tuple[str, ...] = ()
     baselines: bool = True
     scale: float = 1.0
+    budgets: tuple[str | int, ...] = ()  # in place of those of the job
+    runs: tuple[str, ...] = ()  # of (b), by name; else all
     cache_seconds: float = replay.CACHE_SECONDS
 
 
@@ -129,11 +144,19 @@ def done(job: Job, asked: Asked) -> Done:
 def _rows(job: Job, asked: Asked) -> list[Row]:
     options: dict[str, Any] = {"halves": asked.halves, "tick": _Ticker(f"{job.part} {job.dataset}")}
     if job.part == "b":
-        options["rules"] = replay.Rules(asked.cache_seconds)
+        options["rules"] = replay.Rules(asked.cache_seconds, job.calls, asked.runs)
+    if asked.composers == OURS:
+        asked = asked._replace(composers=(*OURS, *job.also))
     who = measured(asked, job.part)
     n = max(_FEWEST, int(job.n * asked.scale))
     readers, measure = _MEASURES[job.part]
-    return measure(job.dataset, readers[job.dataset](asked.root), who, job.budgets, n, **options)
+    records = readers[job.dataset](asked.root)
+    rows = measure(job.dataset, records, who, asked.budgets or job.budgets, n, **options)
+    if job.wide and not asked.budgets:
+        few = {name: each for name, each in who.items() if is_stateful(each) or name in _ALSO_WIDE}
+        more = measure(job.dataset, records, few, job.wide, n, **options)
+        rows += [row for row in more if row["budget"]]  # the full history is among the others
+    return rows
 
 
 def measured(asked: Asked, part: str) -> Mapping[str, Any]:

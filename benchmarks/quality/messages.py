@@ -31,7 +31,8 @@ def count_text(text: str) -> int:
 
 def count_message(message: Message) -> int:
     """Tokens of one message, its framing included."""
-    tokens = MESSAGE + count_text(text_of(message.get("content")))
+    content = message.get("content")
+    tokens = MESSAGE + count_text(content if isinstance(content, str) else text_of(content))
     for call in message.get("tool_calls") or ():
         function = call.get("function", {})
         tokens += CALL + count_text(function.get("name", "")) + count_text(arguments_text(function.get("arguments")))
@@ -90,7 +91,7 @@ def common_prefix(before: History, after: History) -> int:
     """How many messages two requests begin with in common."""
     same = 0
     for old, new in zip(before, after, strict=False):
-        if old is not new and identity(old) != identity(new):
+        if old is not new and old != new and identity(old) != identity(new):
             break
         same += 1
     return same

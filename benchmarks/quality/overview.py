@@ -1,13 +1,84 @@
-"""The tables that come first: edits and their cost, needed values where nothing is edited, and constraints."""
+"""The tables of the first page: what a user feels, edits and their cost, and constraints."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from benchmarks.quality.composer_calls import Row
 from benchmarks.quality.headlines import is_legal
-from benchmarks.quality.tables import OURS, Lines, percent, ratio
+from benchmarks.quality.splits import HALVES
+from benchmarks.quality.tables import OURS, Figure, Lines, hidden, percent, ratio
 
 _RIVALS = ("sliding", "step_window", "step_mask")  # whom edits and their cost are compared with, by name
-_FEWEST = 20  # edits, or calls where there are none: a dataset with fewer says nothing
+_FEWEST = 20  # edits: a dataset with fewer says nothing about them
+_FEWEST_CALLS = 100  # where there are none
+_WIDEST = 200_000  # budget of the edits: beyond, everything fits
+
+
+class Felt(NamedTuple):
+    """A figure that somebody notices who uses an agent."""
+
+    title: str
+    datasets: tuple[str, ...]  # of several the worst
+    budget: int
+    key: str
+    write: Figure
+
+
+_LONG, _CODEX = ("long_runs",), ("entire_codex",)
+_FITTING = ("entire_claude", "claude_code", "entire_codex", "mini_swe_agent")
+FELT = (
+    Felt("edits whose text can be read, %", _LONG, 128_000, "edits", percent),
+    Felt("edits whose text can be read, %", _LONG, 200_000, "edits", percent),
+    Felt("patches of Codex whose text can be read, %", _CODEX, 128_000, "edits", percent),
+    Felt("values from long ago that can be read, %", _LONG, 128_000, "needed_far", percent),
+    Felt("the bill, everything sent = 1", _LONG, 128_000, "rel_cost_real", ratio),
+    Felt("the bill, everything sent = 1", _LONG, 200_000, "rel_cost_real", ratio),
+    Felt("hidden although everything fits, % of the tokens", _FITTING, 200_000, "hidden", hidden),
+)
+_COLUMNS = {
+    "sightline": "sightline",
+    "sightline thrifty": "thrifty",
+    "step_window": "plain window",
+    "full": "everything",
+}
+_ANSWERED = ("sightline", "", "sliding", "full")  # who is asked for answers, column by column
+
+
+def felt_table(rows: Sequence[Row], answers: Lines | None) -> Lines | None:
+    """Return what a user feels, in few rows: edits, the bill, and what a real model answers."""
+    cells = []
+    for felt in FELT:
+        own = [row for row in rows if row["part"] == "b" and row["dataset"] in felt.datasets]
+        figures = [_felt(own, felt, name) for name in _COLUMNS]
+        if figures[0] != "-":
+            cells.append([felt.title, f"{felt.budget:,}", *figures])
+    if answers:
+        cells += _answers(answers)
+    return Lines("What a user feels", ["figure", "window", *_COLUMNS.values()], cells) if cells else None
+
+
+def _felt(rows: Sequence[Row], felt: Felt, name: str) -> str:
+    """Write the figure of one composer, of both halves if there are two."""
+    budget = None if name == "full" else felt.budget
+    own = [row for row in rows if (row["composer"], row["budget"]) == (name, budget) and row.get(felt.key) is not None]
+    halves = [[row[felt.key] for row in own if row["half"] == half] for half in HALVES]
+    return " / ".join(felt.write(max(values)) for values in halves if values) or "-"
+
+
+def _answers(answers: Lines) -> list[list[str]]:
+    """Write the F1 of each composer's answers at the largest window that Sightline was asked at."""
+    at = answers.headings.index("F1")
+    found = {
+        (name.removesuffix(" (sent)"), budget): cells[at].split()[0]
+        for cells in answers.cells
+        for name, budget in [cells[:2]]
+    }
+    windows = [int(budget) for name, budget in found if name == "sightline"]
+    if not windows:
+        return []
+    window = str(max(windows))
+    figures = [found.get((name, "none" if name == "full" else window), "-") for name in _ANSWERED]
+    return [["answers of a real model about a long chat, F1", f"{int(window):,}", *figures]]
 
 
 def edits_table(rows: Sequence[Row]) -> Lines | None:
@@ -16,9 +87,12 @@ def edits_table(rows: Sequence[Row]) -> Lines | None:
     Runs whose budget is counted from their system prompt are short, and edit nothing.
     """
     runs = [row for row in rows if row["part"] == "b" and isinstance(row["budget"], int) and row.get("rel_cost_real")]
-    who = [name for name in ("sightline", *_RIVALS) if any(row["composer"] == name for row in runs)]
+    runs = [row for row in runs if row["budget"] <= _WIDEST]
+    who = [
+        name for name in ("sightline", "sightline thrifty", *_RIVALS) if any(row["composer"] == name for row in runs)
+    ]
     cells = []
-    for place, own in _by_place(runs, lambda row: row["n"] >= _FEWEST):
+    for place, own in _by_place(runs, lambda row: row["n"] >= _FEWEST_CALLS or row["edits_n"] >= _FEWEST):
         edited = any(row["edits_n"] >= _FEWEST for row in own.values())
         key, title = ("edits", "edits %") if edited else ("needed", "needed %")
         cells.append([*place, title, *(_at_cost(own[name], key) if name in own else "-" for name in who)])

@@ -37,10 +37,13 @@ def _filled(template: Path, written: dict[str, str]) -> str:
 
 def _first(rows: Sequence[Row], answers: Sequence[Answer]) -> dict[str, str]:
     edits, constraints = overview.edits_table(rows), overview.constraints_table(rows)
+    answered = answers_table(answers) if answers else None
+    felt = overview.felt_table(rows, answered)
     return {
-        "answers": tables.markdown(answers_table(answers)) if answers else "No model was asked in this run.",
+        "felt": _or_nothing(felt),
+        "answers": tables.markdown(answered) if answered else "No model was asked in this run.",
         "edits": tables.markdown(edits) if edits else "No agent runs in this run.",
-        "constraints": tables.markdown(constraints) if constraints else "Not measured in this run.",
+        "constraints": _or_nothing(constraints),
     }
 
 
@@ -50,7 +53,13 @@ def _second(rows: Sequence[Row]) -> dict[str, str]:
         "standing": tables.markdown(stands) if stands else "Nothing to compare with.",
         "tables": _tables(rows),
         "prefixes": _prefixes(rows),
+        "hidden": _or_nothing(tables.hidden_items(rows)),
+        "long": _or_nothing(tables.one_by_one(rows, "long_runs")),
     }
+
+
+def _or_nothing(lines: tables.Lines | None) -> str:
+    return tables.markdown(lines) if lines else "Not measured in this run."
 
 
 def _tables(rows: Sequence[Row]) -> str:

@@ -1,5 +1,6 @@
 """Two pictures of a run: what composers cost against what they show, and one session call by call."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -121,7 +122,8 @@ def one_session(rows: Sequence[Row]) -> str:
         return ""
     dataset = max(runs, key=lambda row: (len(row["series"]), row["total_tokens"]))["dataset"]
     own = [row for row in runs if row["dataset"] == dataset]
-    budget = max((row["budget"] for row in own if row["budget"] is not None), key=int, default=None)
+    measured = Counter(row["budget"] for row in own if row["budget"] is not None)
+    budget = max(measured, key=lambda each: (measured[each], int(each)), default=None)  # where most can be compared
     shown = {row["composer"]: row for row in own if row["budget"] in (budget, None)}
     names = [name for name in _FEW if name in shown]
     columns = min(3, len(names))

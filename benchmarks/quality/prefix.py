@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from benchmarks.quality.composer_calls import Composer, Row
-from benchmarks.quality.messages import Message, common_prefix, count_message, text_of
+from benchmarks.quality.messages import Message, text_of
+from benchmarks.quality.request import Request
 
 UNNAMED = "no reason"
 
@@ -20,17 +21,15 @@ class Prefixes:
         self.promised = False
         self.reasons: dict[str, list[int]] = {}  # calls and tokens written again
 
-    def compare(self, before: Sequence[Message] | None, now: Sequence[Message], composer: Composer) -> int:
+    def compare(self, before: Request | None, now: Request, composer: Composer) -> int:
         """Compare with the request before. Return the tokens of the prefix that both share."""
         self.promised = hasattr(composer, "reason")
         if before is None:
             return 0
-        shared = common_prefix(before, now)
-        same = sum(map(count_message, now[:shared]))
         self.compared += 1
-        if shared < len(before) and not _goes_on(before, now, shared):
-            self._broken(composer, sum(map(count_message, now[shared:])))
-        return same
+        if now.shared < len(before.messages) and not _goes_on(before.messages, now.messages, now.shared):
+            self._broken(composer, sum(now.sizes[now.shared :]))
+        return sum(now.sizes[: now.shared])
 
     def _broken(self, composer: Composer, tokens: int) -> None:
         self.breaks += 1

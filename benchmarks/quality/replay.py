@@ -7,21 +7,24 @@ from typing import NamedTuple
 from benchmarks.quality.baselines import full
 from benchmarks.quality.composer_calls import (
     NO_LIMIT,
-    Composed,
     Composer,
     Composers,
+    Handles,
     Opened,
     Row,
     Tally,
     Tick,
     is_stateful,
+    joined,
     shown_handles,
     silent,
 )
-from benchmarks.quality.messages import REQUEST, Message, count_message, count_messages, full_text, identity, is_system
+from benchmarks.quality.hidden import TRIGGER, Hidden
+from benchmarks.quality.messages import REQUEST, count_message, identity, is_system
 from benchmarks.quality.needed_values import Needed, Step, idle_seconds, run_texts, steps
 from benchmarks.quality.prefix import Prefixes
 from benchmarks.quality.records import Run
+from benchmarks.quality.request import Request
 from benchmarks.quality.splits import HALVES, divided, shuffled
 from benchmarks.quality.validity import mandatory_tokens, problems
 
@@ -41,6 +44,7 @@ class Rules(NamedTuple):
 
     cache_seconds: float = CACHE_SECONDS
     most_calls: int = MOST_CALLS
+    runs: tuple[str, ...] = ()  # to be replayed, by name; else all
 
 
 def measure_replay(
@@ -59,7 +63,8 @@ def measure_replay(
         Failed: a composer raised.
         RuntimeError: a composer changed the messages it was given.
     """
-    todo = _chosen(dataset, runs, n, halves)
+    wanted = [run for run in runs if not rules.runs or run.id in rules.runs]
+    todo = _chosen(dataset, wanted, n, halves)
     longest = {half: max((run for h, run in todo if h == half), key=lambda r: len(r.messages)) for half, _ in todo}
     every: dict[tuple[str, str, Label], Played] = {}
     for done, (half, run) in enumerate(todo):
@@ -69,7 +74,8 @@ def measure_replay(
             for label in [None] if name == "full" else budgets:
                 played = every.setdefault((half, name, label), Played())
                 opened = Opened(composer, f"{dataset}/{run.id}/{label}", name)
-                prepared.play(opened, composer, label, played, keep=run is longest[half])
+                tally = played.tallies.setdefault(run.id, Tally())
+                prepared.play(opened, composer, label, played, tally, keep=run is longest[half])
                 opened.close()
                 if prepared.changed():
                     raise RuntimeError(f"composer {name} changed the messages of its input; copy them first")
@@ -88,19 +94,20 @@ def _chosen(dataset: str, runs: Sequence[Run], n: int, halves: Sequence[str]) ->
 
 
 class Played:
-    """The sums over all runs of one composer at one token budget."""
+    """The sums over each run of one composer at one token budget."""
 
     def __init__(self) -> None:
-        self.tally = Tally()
+        self.tallies: dict[str, Tally] = {}  # by the name of the run
         self.prefixes = Prefixes()
         self.series: list[tuple[int, int]] = []  # tokens and cached tokens of each call of the longest run
+        self.hidden: list[Row] = []  # what was hidden although all of it fits
 
 
 class Prepared:
     """A run, and what every composer's requests are compared with."""
 
     def __init__(self, run: Run, rules: Rules) -> None:
-        self._messages, self._rules = run.messages, rules
+        self.name, self._messages, self._rules = run.id, run.messages, rules
         self._before = [identity(message) for message in run.messages]
         self.texts = run_texts(run.messages)
         self.steps = steps(run.messages, self.texts)
@@ -121,38 +128,44 @@ class Prepared:
         """Tokens of one message."""
         return self.sizes[index + 1] - self.sizes[index]
 
-    def play(self, opened: Opened, composer: Composer, label: Label, played: Played, *, keep: bool) -> None:
+    def play(
+        self, opened: Opened, composer: Composer, label: Label, played: Played, tally: Tally, *, keep: bool
+    ) -> None:
         """Compose every call. Before those that count, a composer with state gets all earlier calls and a function
         the one before, so that nobody starts with a cold cache or an empty plan in the middle of a run."""
         budget = NO_LIMIT if label is None else self._system + int(label) if isinstance(label, str) else label
-        played.tally.add(runs=1)
-        before: list[Message] | None = None
-        reads = Reads()
+        tally.add(runs=1)
+        before: Request | None = None
+        reads, hidden = Reads(), Hidden(self.name, self._messages)
         for at in range(0 if is_stateful(composer) else max(0, self.first - 1), len(self.steps)):
             step = self.steps[at]
             shown = opened(self._messages[: step.at], step.query, budget)
-            warm = played.prefixes.compare(before, shown.messages, opened.composer)
-            before = shown.messages
+            request = Request(shown.messages, before)
+            warm = played.prefixes.compare(before, request, opened.composer)
+            before = request
             if at < self.first:
                 continue
-            tokens, cached = self._sent(shown, step.at, budget, warm, played.tally)
+            cached = self._sent(request, shown.seconds, step.at, budget, warm, tally)
             if keep:
-                played.series.append((tokens, cached))
+                played.series.append((request.tokens, cached))
             if step.calls or step.edits:
-                Look(self, shown, played.tally, reads).at(step, at, tokens)
+                Look(self, request, shown.handles, tally, reads).at(step, at)
+            if self.sizes[step.at] < TRIGGER * budget < NO_LIMIT * TRIGGER:
+                hidden.look(request, step.at, self.sizes[step.at], opened.composer, tally)
+        played.hidden += hidden.items.values()
 
-    def _sent(self, shown: Composed, index: int, budget: int, warm: int, tally: Tally) -> tuple[int, int]:
-        tokens = count_messages(shown.messages)
-        feasible = self._least[index] <= budget
-        wrong = problems(shown.messages, self._messages[:index], budget, tokens, feasible)
-        tally.called(tokens, self.sizes[index], shown.seconds, wrong)
+    def _sent(self, sent: Request, seconds: float, index: int, budget: int, warm: int, tally: Tally) -> int:
+        """Count what a request costs. Return its tokens that the provider has in its cache."""
+        tokens, feasible = sent.tokens, self._least[index] <= budget
+        wrong = problems(sent.messages, self._messages[:index], budget, tokens, feasible)
+        tally.called(tokens, self.sizes[index], seconds, wrong)
         warm = warm if warm >= MIN_CACHE else 0
         idle = self._idle.get(index)
         cold = idle is not None and idle > self._rules.cache_seconds
         cached = 0 if cold else warm
         tally.add(infeasible=not feasible, clock=idle is not None, cold=cold, cached=cached, cached_warm=warm)
         tally.add(cost=READ * cached + WRITE * (tokens - cached), cost_warm=READ * warm + WRITE * (tokens - warm))
-        return tokens, cached
+        return cached
 
 
 class Reads:
@@ -172,25 +185,24 @@ class Reads:
 class Look:
     """Which values and texts that an answer needed are shown in a composed request."""
 
-    def __init__(self, run: Prepared, shown: Composed, tally: Tally, reads: Reads) -> None:
-        self._run, self._shown, self._tally, self._reads = run, shown, tally, reads
-        self._texts = [full_text(message) for message in shown.messages]
-        self._text = "\n".join(self._texts)
+    def __init__(self, run: Prepared, request: Request, handles: Handles, tally: Tally, reads: Reads) -> None:
+        self._run, self._request, self._handles, self._tally, self._reads = run, request, handles, tally, reads
+        self._text = "\n".join(request.texts)
         self._present: list[str] | None = None
         self._again: set[int] = set()  # messages that have to be read again
 
-    def at(self, step: Step, call: int, tokens: int) -> None:
-        """Look for all that the call of this number needed. Its request has so many tokens."""
+    def at(self, step: Step, call: int) -> None:
+        """Look for all that the call of this number needed."""
         self._edits(step)
         self._values(step.calls)
         self._tally.add(reread_cost=WRITE * sum(map(self._run.size, self._again)))
         if lost := self._reads.lost(self._again, call):  # one more request over the cached prompt, then the sources
             read = WRITE * sum(map(self._run.size, lost))
-            self._tally.add(real_faults=1, real_cost=READ * tokens + ASKING + read)
+            self._tally.add(real_faults=1, real_cost=READ * self._request.tokens + ASKING + read)
 
     def _edits(self, step: Step) -> None:
         for edit in step.edits:
-            readable = edit.readable(self._texts)
+            readable = edit.readable(self._request.texts)
             self._tally.add(edits_n=1, edits=readable)
             if not readable:
                 self._again.update(edit.sources)
@@ -208,7 +220,7 @@ class Look:
 
     def _one_step(self, missing: Needed) -> bool:
         """Count a fault: a needed value is not shown. Return whether a handle that is shown leads to it."""
-        tally, handles = self._tally, self._shown.handles
+        tally, handles = self._tally, self._handles
         if self._present is None:
             self._present = shown_handles(handles, self._text)
             tally.add(handles=len(self._present), handles_n=1)
@@ -224,7 +236,7 @@ class Look:
 
 
 def _row(dataset: str, half: str, name: str, budget: Label, played: Played, whole: Played) -> Row:
-    tally, base = played.tally, whole.tally
+    tally, base = joined(played.tallies.values()), joined(whole.tallies.values())
 
     def relative(cost: float, to: str = "cost") -> float | None:
         return cost / base[to] if base[to] else None
@@ -253,6 +265,7 @@ def _row(dataset: str, half: str, name: str, budget: Label, played: Played, whol
         "rel_cost_faults": relative(tally["cost"] + tally["fault_cost"]),
         # upper bound: read again at every call that misses something, not once a session
         "rel_cost_faults_each": relative(tally["cost"] + tally["reread_cost"]),
+        "cost_real": tally["cost"] + tally["real_cost"],
         "rel_cost_real": relative(tally["cost"] + tally["real_cost"]),
         "real_faults": int(tally["real_faults"]),
         "edits": tally.per("edits", "edits_n"),
@@ -266,7 +279,19 @@ def _row(dataset: str, half: str, name: str, budget: Label, played: Played, whol
         "call_ok": tally.per("call_ok", "needed_n"),
         "handles_shown": tally.per("handles", "handles_n"),
         "handle_tokens": tally.per("span", "span_n"),
+        "fits_n": int(tally["fits"]),
+        "hides_n": int(tally["hides"]),
+        "hidden": tally.per("hidden_tokens", "fits_tokens"),
+        "hidden_items": played.hidden,
         **played.prefixes.row(),
         "series": played.series,
+        "by_run": {name: _of_one_run(each) for name, each in played.tallies.items()},
         **tally.usual(),
     }
+
+
+def _of_one_run(tally: Tally) -> Row:
+    """Return the sums of one run, from which the figures of any choice of runs can be made."""
+    counts = {name: int(tally[name]) for name in ("n", "edits", "edits_n", "needed_n", "far_n", "real_faults")}
+    sums = {name: tally[name] for name in ("tokens", "cost", "needed", "far")}
+    return {**counts, **sums, "cost_real": tally["cost"] + tally["real_cost"]}

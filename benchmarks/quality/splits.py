@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 HALVES = ("dev", "heldout")
 SEED = 7
+MADE_OF = {"long_runs": "entire_claude"}  # datasets made of the records of another one, which are divided as those are
 DIGITS = 12  # of a digest, kept in the file: enough to tell any two records apart
 
 
@@ -39,6 +40,7 @@ def ranked(dataset: str, ids: Iterable[str]) -> dict[str, str | None]:
 
 def halves(dataset: str, ids: Iterable[str]) -> dict[str, str | None]:
     """Return the half of each id; None if it is in neither. A dataset that is not in the file is split by the rule."""
+    dataset = MADE_OF.get(dataset, dataset)
     known = _KNOWN.get(dataset)
     if known is None:
         return ranked(dataset, ids)

@@ -1,5 +1,7 @@
 """Rows as tables: for the terminal and for a page."""
 
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -25,7 +27,10 @@ OURS = {
     "sightline": "",
     "sightline plain": ", plain",
     "sightline compact": ", compacted",
+    "sightline thrifty": ", thrifty",
 }  # row: what its figures' names end with
+_MOST_REASONS = 6  # in one cell; the JSON has all items
+_SHARES = ("edits", "needed", "far")
 _WHO = {"d": "gist", "g": "finder"}
 _OF = {"c": "sessions", "d": "dialogues", "f": "talks", "g": "messages"}
 Figure = Callable[[Any], str]
@@ -36,6 +41,11 @@ def percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
 
 
+def hidden(value: float | None) -> str:
+    """A share that should be nothing."""
+    return "0" if value == 0 else "<0.1" if value is not None and value < 0.0005 else percent(value)
+
+
 def whole(value: float | None) -> str:
     """A number without decimals."""
     return "-" if value is None else f"{value:.0f}"
@@ -44,6 +54,11 @@ def whole(value: float | None) -> str:
 def ratio(value: float | None) -> str:
     """A number with two decimals."""
     return "-" if value is None else f"{value:.2f}"
+
+
+def millions(value: float | None) -> str:
+    """A number of tokens, in millions."""
+    return "-" if value is None else f"{value / 1e6:.2f}"
 
 
 def millis(value: float | None) -> str:
@@ -78,9 +93,12 @@ COLUMNS: dict[str, list[Column]] = {
         Column("tokens/call", "tokens", whole),
         Column("cache hit %", "cache_hit", percent),
         Column("cost", "rel_cost", ratio),
-        Column("cost incl. faults", "rel_cost_faults", ratio),
         Column("real cost", "rel_cost_real", ratio),
+        Column("cost M", "cost", millions),
+        Column("real cost M", "cost_real", millions),
+        Column("re-reads", "real_faults", whole),
         Column("edits %", "edits", percent),
+        Column("hidden %", "hidden", hidden),
         Column("faults", "faults", whole),
         Column("needed %", "needed", percent),
         Column("or 1 step %", "needed_step", percent),
@@ -237,6 +255,55 @@ def break_reasons(rows: Sequence[Row]) -> Lines | None:
     return Lines("Why a request did not begin with the one before", headings, cells)
 
 
+def one_by_one(rows: Sequence[Row], dataset: str) -> Lines | None:
+    """Return the figures of each run of a dataset, of the full history, of a plain window and of Sightline."""
+    own = [row for row in rows if row["dataset"] == dataset and row["composer"] in ("full", "step_window", *OURS)]
+    whole = {name: run for row in own if row["composer"] == "full" for name, run in row.get("by_run", {}).items()}
+    cells = []
+    for name in sorted(whole):
+        for row in own:
+            if run := row.get("by_run", {}).get(name):
+                shares = [percent(run[key] / run[f"{key}_n"] if run[f"{key}_n"] else None) for key in _SHARES]
+                costs = [
+                    millions(run["cost"]),
+                    millions(run["cost_real"]),
+                    ratio(run["cost_real"] / whole[name]["cost"]),
+                ]
+                place = [row["composer"], str(row["budget"] or "none"), f"{name} {row['half']}"]
+                cells.append([*place, *costs, str(run["real_faults"]), *shares])
+    headings = [
+        "composer",
+        "budget",
+        "run",
+        "cost M",
+        "real cost M",
+        "real cost",
+        "re-reads",
+        "edits %",
+        "needed %",
+        "far %",
+    ]
+    return Lines(f"{dataset}, run by run", headings, cells) if cells else None
+
+
+def hidden_items(rows: Sequence[Row]) -> Lines | None:
+    """Return what Sightline hides where the whole history fits, and why: the tool, the reason, how many items.
+
+    By default, that is: `thrifty` hides on purpose, because it works in a smaller window.
+    """
+    cells = []
+    for row in rows:
+        if row["composer"] != "sightline" or not row.get("fits_n") or not isinstance(row["budget"], int):
+            continue
+        reasons = Counter(f"{each['tool'] or 'text'}: {each['reason'] or 'no reason'}" for each in row["hidden_items"])
+        said = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common(_MOST_REASONS))
+        said += ", …" if len(reasons) > _MOST_REASONS else ""
+        calls = [str(row["fits_n"]), str(row["hides_n"]), hidden(row["hidden"])]
+        cells.append([f"{row['dataset']} {row['half']}", str(row["budget"]), *calls, said or "nothing"])
+    headings = ["dataset", "budget", "calls that fit", "calls that hide", "hidden %", "items by tool and reason"]
+    return Lines("Hidden although the whole history fits", headings, cells) if cells else None
+
+
 def times(rows: Sequence[Row]) -> Lines | None:
     """Compose time over history length, budgets pooled by their median."""
     found: dict[tuple[str, str, str], list[Row]] = {}
@@ -261,16 +328,21 @@ def _middle(values: Sequence[float | None]) -> float | None:
 # ------------------------------------------------------------------ writing
 
 
-def show(lines: Lines, console: Console) -> None:
+def console() -> Console:
+    """Return where tables are printed. In a file, nothing is cut off."""
+    return Console(width=None if sys.stdout.isatty() else 240)
+
+
+def show(lines: Lines, place: Console) -> None:
     """Print a table in the terminal."""
     table = Table(title=lines.title, title_justify="left")
     for at, heading in enumerate(lines.headings):
         table.add_column(heading, justify="left" if at == 0 else "right")
     for cells in lines.cells:
         table.add_row(*cells, style="bold" if cells[0] in OURS else "")
-    console.print(table)
+    place.print(table)
     if lines.note:
-        console.print(f"[dim]{lines.note}[/]")
+        place.print(f"[dim]{lines.note}[/]")
 
 
 def markdown(lines: Lines) -> str:

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 from benchmarks.quality import datasets
-from benchmarks.quality.datasets.coding import claude_messages, codex_messages
+from benchmarks.quality.datasets.coding import chained_runs, claude_messages, codex_messages
 from benchmarks.quality.datasets.record_files import repaired
+from benchmarks.quality.messages import count_messages
+from benchmarks.quality.records import Run
+from benchmarks.quality.splits import halves
 from benchmarks.quality.validity import problems
-from quality_talk import REPLY, USER, call, tool
+from quality_talk import REPLY, SYSTEM, USER, call, tool
 
 
 def lines(path: Path, *records: Any) -> None:
@@ -64,6 +67,38 @@ def test_meetings_and_memories(tmp_path: Path) -> None:
     (memory,) = datasets.EVIDENCE["bfcl_memory"](tmp_path)
     assert memory.questions[0].gold == [told[0]["content"]]
     assert memory.questions[0].any_answer
+
+
+def test_sessions_of_a_project_are_chained_in_the_order_of_their_time() -> None:
+    """To runs of a size; the system prompt is said once, and what is left over is no run."""
+
+    def session(name: str, when: str) -> Run:
+        return Run(name, name, [SYSTEM, {**USER, "ts": when, "content": name}, REPLY])
+
+    sessions = [session("third", "2026-03"), session("first", "2026-01")]
+    size = count_messages(sessions[0].messages)
+    (run,) = chained_runs("people/cli", [*sessions, session("second", "2026-02")], size)
+    assert (run.id, run.group) == ("cli-1", "second")
+    assert [message["role"] for message in run.messages] == ["system", "user", "assistant", "user", "assistant"]
+    assert [message["content"] for message in run.messages if message["role"] == "user"] == ["first", "second"]
+
+
+def test_a_chain_is_made_of_one_project_and_one_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So what is tuned on one half never sees the other."""
+    monkeypatch.setattr("benchmarks.quality.datasets.coding.LONG", 5)
+    rows: list[Any] = [{"type": "user", "message": {"content": "Do it."}}]
+    for number in range(5):
+        used = {"type": "tool_use", "id": f"t{number}", "name": "Read", "input": {}}
+        rows.append({"type": "assistant", "message": {"id": f"m{number}", "content": [used]}})
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "done"}
+        rows.append({"type": "user", "message": {"content": [result]}})
+    names = [(f"s{number}", ("a/cli", "a/web")[number % 2]) for number in range(8)]
+    records = [{"id": name, "repo": repo, "rows": rows} for name, repo in names]
+    lines(tmp_path / "entire_sessions" / "claude_8.jsonl.gz", *records)
+    found = datasets.RUNS["long_runs"](tmp_path)
+    half = halves("long_runs", [name for name, _ in names])
+    assert half == halves("entire_claude", [name for name, _ in names])
+    assert {(run.id.split("-")[0], half[run.group]) for run in found} == {(repo[2:], half[n]) for n, repo in names}
 
 
 def test_a_bash_block_becomes_a_call(tmp_path: Path) -> None:

@@ -39,9 +39,53 @@ def test_the_lines_that_an_edit_replaces() -> None:
     """Whatever the tool calls them, also several edits in one call; short lines and what is no edit count nothing."""
     several = [{"old_text": "alpha\n}\nbeta"}, {"old_string": "beta"}, "nonsense"]
     made = edit("1", "first line\n  )\n", edits=several)
-    assert replaced_lines(made["tool_calls"][0]) == ["first line", "alpha", "beta"]
+    assert replaced_lines(made["tool_calls"][0]) == [["first line", "alpha", "beta"]]
     for given in ('{"path":"a"}', "no json", '["old_string"]', '{"old_string":7,"edits":8}'):
         assert replaced_lines(call("1", given)["tool_calls"][0]) == []
+
+
+PATCH = """*** Begin Patch
+*** Add File: src/new.py
++entirely new
+*** Update File: src/totals.py
+@@ def total(rows):
+ def total(rows):
+-    found = sum(rows)
++    found = fsum(rows)
+     return found
+@@
++only added
+*** Update File: src/means.py
+@@
+-    return total(rows) / len(rows)
++    return mean(rows)
+*** End Patch"""
+
+
+def patching(name: str, arguments: Any) -> Json:
+    """A call of this tool."""
+    return {"id": "1", "function": {"name": name, "arguments": arguments}}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("apply_patch", json.dumps({"input": PATCH})),
+        ("apply_patch", PATCH),
+        ("shell", json.dumps({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"]})),
+        ("exec_command", json.dumps({"cmd": f"cd src && apply_patch '{PATCH}'", "workdir": "/"})),
+    ],
+)
+def test_each_hunk_of_a_patch_is_an_edit(name: str, arguments: str) -> None:
+    """What it removes and what it shows as context must be readable; what it adds need not."""
+    found = [["def total(rows):", "found = sum(rows)", "return found"], ["return total(rows) / len(rows)"]]
+    assert replaced_lines(patching(name, arguments)) == found
+
+
+def test_a_patch_that_is_only_written_down_is_no_edit() -> None:
+    """A file that tells of patches, and a patch that breaks off."""
+    assert replaced_lines(patching("write", json.dumps({"content": PATCH}))) == []
+    assert replaced_lines(patching("apply_patch", json.dumps({"input": PATCH[:-15]}))) == []
 
 
 def test_an_edits_lines_stand_in_order_in_one_message_or_anywhere() -> None:

@@ -6,11 +6,11 @@ import pytest
 from benchmarks.histories import agent_run
 from benchmarks.quality.baselines import sliding
 from benchmarks.quality.composer_calls import BUCKET_NAMES, timing
-from benchmarks.quality.engine import Engine
+from benchmarks.quality.engine import Engine, Off, Thrifty
 from benchmarks.quality.messages import common_prefix, count_message
 from benchmarks.quality.needed_values import epoch, idle_seconds, needed_values
 from benchmarks.quality.records import Run
-from benchmarks.quality.replay import Rules
+from benchmarks.quality.replay import Rules, measure_replay
 from quality_talk import REPLY, SYSTEM, USER, Json, buried, call, measured, tool
 
 
@@ -183,3 +183,20 @@ def test_sightline_names_a_reason_for_every_break(budget: int) -> None:
         assert (row["prefix_breaks"], row["faults"], row["invalid"]) == (0, 0, 0)
     else:
         assert row["prefix_breaks"] > 0
+
+
+def test_a_row_has_the_sums_of_each_run() -> None:
+    """Together they are the row's; a run can be measured alone, by its name."""
+    both = [Run(name, name, [dict(message) for message in buried().messages]) for name in ("one", "two")]
+    rows = measure_replay("made up", both, {"it": sliding}, (500,), 5)
+    for row in rows:
+        assert sum(each["cost_real"] for each in row["by_run"].values()) == pytest.approx(row["cost_real"])
+        assert sum(each["n"] for each in row["by_run"].values()) == row["n"]
+    alone = measure_replay("made up", both, {"it": sliding}, (500,), 5, rules=Rules(runs=("two",)))
+    assert {name for row in alone for name in row["by_run"]} == {"two"}
+
+
+@pytest.mark.parametrize(("composer", "economy"), [(Engine, None), (Thrifty, "thrifty"), (Off, "off")])
+def test_sightline_is_measured_with_each_economy(composer: type[Engine], economy: str | None) -> None:
+    """Unless a composer says so, with the one that the library has by default."""
+    assert composer().session.settings.config.get("economy") == economy

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pytest
-from benchmarks.quality import overview, page, peers, plots, tables
+from benchmarks.quality import jobs, overview, page, peers, plots, tables
 from benchmarks.quality.__main__ import main
 from benchmarks.quality.composer_calls import Failed
 from benchmarks.quality.headlines import headline_table
@@ -122,12 +122,67 @@ def test_the_first_page_leads_with_answers_and_edits_and_is_short(ran: Ran, tmp_
 )
 def test_edits_lead_where_there_are_some(edits: int, figure: str, cell: str) -> None:
     """In runs that edit by shell commands, what their calls need is shown in their place, at the same cost."""
-    row = {"part": "b", "dataset": "d", "half": "dev", "budget": 8000, "n": 50, "invalid": 0.0, "rel_cost_real": 0.4}
+    row = {"part": "b", "dataset": "d", "half": "dev", "budget": 8000, "n": 150, "invalid": 0.0, "rel_cost_real": 0.4}
     known = {**row, "edits": 0.5, "edits_n": edits, "needed": 0.9}
     table = overview.edits_table([{**known, "composer": "sightline"}, {**known, "composer": "sliding", "invalid": 0.5}])
     assert table is not None
     assert table.headings[2:] == ["figure", "sightline", "sliding"]
     assert table.cells == [["d", "8000", figure, cell, f"{cell} (50.0 % invalid)"]]
+
+
+def long_run(composer: str, budget: int | None, **figures: Any) -> Any:
+    """A row of one long run, of twenty edits and twenty values that are far."""
+    sums = {"edits": 19, "edits_n": 20, "needed": 18.0, "needed_n": 20, "far": 8.0, "far_n": 10, "real_faults": 3}
+    run = {**sums, "cost": 1e6, "cost_real": 2e6}
+    place = {"part": "b", "dataset": "long_runs", "half": "dev", "composer": composer, "budget": budget, "n": 50}
+    return {**place, "edits": 0.95, "needed_far": 0.8, "rel_cost_real": 0.3, "by_run": {"cli-1": run}, **figures}
+
+
+def test_the_first_table_says_what_a_user_feels() -> None:
+    """Edits, bill and answers, in at most eight rows: ours, the thrifty, a plain window, and everything."""
+    ours = [long_run("sightline", budget) for budget in (128_000, 200_000)]
+    others = [long_run("step_window", 128_000, edits=0.9), long_run("full", None, edits=1.0, rel_cost_real=1.0)]
+    thrifty = [long_run("sightline thrifty", 128_000, rel_cost_real=0.1)]
+    hides = [
+        {**row, "dataset": name, "budget": 200_000, "hidden": share}
+        for row, name, share in ((ours[0], "claude_code", 0.0), (ours[0], "entire_codex", 0.25))
+    ]
+    answers = tables.Lines(
+        "", ["composer", "budget", "F1"], [["sightline", "8000", "37 ± 2"], ["full", "none", "17 ± 1"]]
+    )
+    table = overview.felt_table([*ours, *others, *thrifty, *hides], answers)
+    assert table is not None
+    assert table.headings == ["figure", "window", "sightline", "thrifty", "plain window", "everything"]
+    assert len(overview.FELT) + 1 <= 8
+    found = {(title, window): figures for title, window, *figures in table.cells}
+    assert found["edits whose text can be read, %", "128,000"] == ["95.0", "95.0", "90.0", "100.0"]
+    assert found["the bill, everything sent = 1", "128,000"] == ["0.30", "0.10", "0.30", "1.00"]
+    assert found["the bill, everything sent = 1", "200,000"] == ["0.30", "-", "-", "1.00"]
+    assert found["hidden although everything fits, % of the tokens", "200,000"] == ["25.0", "-", "-", "-"]
+    assert table.cells[-1] == ["answers of a real model about a long chat, F1", "8,000", "37", "-", "-", "17"]
+    assert overview.felt_table([], None) is None
+
+
+def test_long_runs_are_shown_one_by_one() -> None:
+    """With the bill in millions and relative to the full history of that run; other composers are left out."""
+    rows = [long_run("full", None), long_run("sightline", 64_000), long_run("sliding", 64_000)]
+    table = tables.one_by_one(rows, "long_runs")
+    assert table is not None
+    assert [cells[:3] for cells in table.cells] == [["full", "none", "cli-1 dev"], ["sightline", "64000", "cli-1 dev"]]
+    assert table.cells[1][3:] == ["1.00", "2.00", "2.00", "3", "95.0", "90.0", "80.0"]
+
+
+def test_what_is_hidden_is_named_with_its_reason() -> None:
+    """Each tool and reason once, with the number of items."""
+    items = [{"tool": "Bash", "reason": "command output"}] * 2 + [{"tool": "", "reason": ""}]
+    hides = long_run("sightline", 200_000, fits_n=50, hides_n=9, hidden=0.1, hidden_items=items)
+    fine = long_run("sightline", 1_000_000, fits_n=50, hides_n=0, hidden=0.0, hidden_items=[])
+    table = tables.hidden_items([hides, fine, long_run("sightline", 9, fits_n=0)])
+    assert table is not None
+    assert [cells[2:] for cells in table.cells] == [
+        ["50", "9", "10.0", "Bash: command output (2), text: no reason (1)"],
+        ["50", "0", "0", "nothing"],
+    ]
 
 
 def test_the_first_page_says_what_is_taken_for_a_constraint() -> None:
@@ -185,6 +240,19 @@ def test_rows_can_be_reported_again(ran: Ran, tmp_path: Path) -> None:
     assert json.loads(again.read_text())["rows"] == ran.rows
 
 
+def test_rows_of_several_runs_are_ordered_by_composer_and_budget(ran: Ran, tmp_path: Path) -> None:
+    """So that a benchmark which was split over machines reads like one run."""
+    about, again = json.loads((ran.folder / "rows.json").read_text())["about"], tmp_path / "again.json"
+    paths = [tmp_path / f"{number}.json" for number in (0, 1)]
+    budgets = sorted({row["budget"] for row in ran.rows if row["budget"]})
+    for path, some in zip(paths, (budgets[1:], budgets[:1]), strict=True):
+        own = [row for row in ran.rows if not row["budget"] or row["budget"] in some]
+        path.write_text(json.dumps({"about": about, "rows": own}))
+    main(["--rows", *map(str, paths), "--out", str(again)])
+    found = [(row["composer"], row["budget"], row["half"]) for row in json.loads(again.read_text())["rows"]]
+    assert found == [(row["composer"], row["budget"], row["half"]) for row in ran.rows]
+
+
 class Broken:
     """A peer that runs out of luck in the middle of a run."""
 
@@ -239,9 +307,38 @@ def test_pictures_of_nothing_are_empty() -> None:
     ElementTree.fromstring(plots.cost_against_recall([]))
 
 
+def test_one_session_is_drawn_where_most_composers_can_be_compared() -> None:
+    """Not in the widest window, in which few are measured."""
+    places = [
+        ("sightline", 1_000_000),
+        ("sightline", 64_000),
+        ("sliding", 64_000),
+        ("sightline", 32_000),
+        ("full", None),
+    ]
+    rows = [long_run(name, budget, series=[(9, 3), (8, 4)], total_tokens=17) for name, budget in places]
+    assert "64000 tokens" in plots.one_session(rows)
+
+
 @given(st.floats(0, 1e5), st.floats(0.01, 1e5), st.floats(-1e6, 1e6))
 def test_scales_keep_within_their_ends(low: float, span: float, value: float) -> None:
     """A point never leaves its picture, and ticks lie on the scale."""
     scale = Scale(low, low + span, 10, 90)
     assert 10 <= scale(value) <= 90 + 1e-9
     assert all(low - 1e-6 * span <= tick <= low + span * (1 + 1e-5) for tick in scale.ticks())
+
+
+def test_thrifty_is_measured_on_long_runs_unless_others_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is where it saves something."""
+    found: list[tuple[str, ...]] = []
+
+    def measured(dataset: str, records: Any, who: Any, budgets: Any, n: int, **options: Any) -> list[Any]:
+        found.append(tuple(who))
+        return []
+
+    monkeypatch.setitem(jobs._MEASURES, "b", ({"long_runs": lambda _: []}, measured))
+    (job,) = [job for job in JOBS if job.dataset == "long_runs"]
+    done(job, Asked(Path(), composers=jobs.OURS, baselines=False))
+    done(job, Asked(Path(), composers=jobs.OURS[:1], baselines=False, budgets=(9,)))
+    assert found[0] == ("full", "sightline", "sightline thrifty")
+    assert found[-1] == ("full", "sightline")

@@ -16,6 +16,7 @@ FOLDERS = {
     "entire_claude": "entire_sessions",
     "entire_codex": "entire_sessions",
     "compactions": "entire_sessions",
+    "long_runs": "entire_sessions",
     "friends": "locomo",
 }
 MADE_UP = ("constraints_en", "constraints_zh", "work_talk")
@@ -34,6 +35,7 @@ RUNS: dict[str, Callable[[Path], list[Run]]] = {
     "claude_code": coding.claude_code,
     "entire_claude": coding.entire_claude,
     "entire_codex": coding.entire_codex,
+    "long_runs": coding.long_runs,
 }
 SLOTS: dict[str, Callable[[Path], list[SlotSession]]] = {"sgd": slots.sgd, "crosswoz_zh": slots.crosswoz_zh}
 DIALOGUES: dict[str, Callable[[Path], list[Dialogue]]] = {"dialogsum": dialogues.dialogsum}

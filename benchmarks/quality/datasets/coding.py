@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.datasets.record_files import answer, at, call, calling, json_lines, repaired, spoken
-from benchmarks.quality.messages import Message, is_system
+from benchmarks.quality.messages import Message, count_messages, is_system
 from benchmarks.quality.records import Compaction, Run
+from benchmarks.quality.splits import halves
 
+LONG = 450_000  # tokens of a chained run
 _NOTHING = "(no output)"
 
 
@@ -24,6 +26,38 @@ def entire_claude(root: Path) -> list[Run]:
     """Claude Code sessions, checkpointed: the longest there are."""
     found = [(record["id"], claude_messages(record["rows"])) for record in _entire(root, "claude")]
     return [Run(name, name, messages) for name, messages in found if calling(messages) >= 5]
+
+
+def long_runs(root: Path) -> list[Run]:
+    """Claude Code sessions of one project and one half, in the order of their time, joined to runs of `LONG` tokens.
+
+    Nobody's log has such a run in one piece, because the program compacts; but people work on one project for so long.
+    """
+    sessions = [(record["repo"], record["id"], claude_messages(record["rows"])) for record in _entire(root, "claude")]
+    sessions = [each for each in sessions if calling(each[2]) >= 5]
+    half = halves("entire_claude", [name for _, name, _ in sessions])
+    by: dict[tuple[str, str | None], list[Run]] = {}
+    for project, name, messages in sessions:
+        by.setdefault((project, half[name]), []).append(Run(name, name, messages))
+    return [run for (project, part), found in by.items() if part for run in chained_runs(project, found, LONG)]
+
+
+def chained_runs(project: str, sessions: list[Run], tokens: int) -> list[Run]:
+    """Join the sessions of a project. What is left over after the last full run is no run."""
+    runs: list[Run] = []
+    joined: list[Message] = []
+    size = 0
+    for session in sorted(sessions, key=_begun):
+        more = [message for message in session.messages if not joined or not is_system(message)]
+        joined, size = joined + more, size + count_messages(more)
+        if size > tokens:
+            runs.append(Run(f"{project.rpartition('/')[2]}-{len(runs) + 1}", session.group, joined))
+            joined, size = [], 0
+    return runs
+
+
+def _begun(session: Run) -> str:
+    return next((str(message["ts"]) for message in session.messages if message.get("ts")), "")
 
 
 def entire_codex(root: Path) -> list[Run]:
