@@ -48,6 +48,7 @@ class State(Struct):
     current: int = 0  # the branch that was written to last
     open_calls: dict[int, str] = {}  # row of a call without a result → the id of the call
     subjects: list[str] = []  # what calls and results are about, by number
+    spellings: dict[str, int] = {}  # other ways in which paths among them were written → their number
     marks: list[Mark] = []
     systems: list[int] = []  # rows of system prompts
     compactions: list[Compaction] = []
@@ -108,8 +109,9 @@ class Timeline(State, eq=False):
     summary: Column = _column("i")
     full: Column = _column("i")
     partner: Column = _column("i")  # of a call: the row of its result; of a result: the row of its call
-    subject: Column = _column("i")
-    purpose: Column = _column("B")  # of a call, and of its result: what the call does
+    subject: Column = _column("i")  # of a call, and of its result: what the call is about
+    purpose: Column = _column("B")  # of a call: what it does; of a result: what it shows
+    shows: Column = _column("B")  # of a call: the purpose that its result will have
     same: Column = _column("i")  # of a result: the one before it about the same subject
     offset: Column = _column("q")
     length: Column = _column("i")
@@ -125,6 +127,11 @@ class Timeline(State, eq=False):
     unit_least: Column = _column("q")  # tokens of all of them at the lowest level of each; -1: nobody has needed it yet
 
     subject_row: Column = _column("i")  # subject → the last row about it
+
+    # One element for each further subject of a call: a command may show or change several files.
+    more_row: Column = _column("i")  # of the call
+    more_subject: Column = _column("i")
+    more_same: Column = _column("i")  # the result about the same subject before that of the call
 
     # One element per receipt.
     receipt_offset: Column = _column("q")
@@ -197,13 +204,34 @@ class Timeline(State, eq=False):
             self.unit_least[unit] = sum(self.size(row, GIST) for row in self.rows_of(unit))
         return self.unit_least[unit]
 
+    def subjects_at(self, row: int) -> Sequence[int]:
+        """The subjects of a call or result, the main one first; none if nothing says what it is about."""
+        if (subject := self.subject[row]) == NONE:
+            return ()
+        more = self._more_at(row)
+        return (subject, *self.more_subject[more.start : more.stop]) if more else (subject,)
+
     def last_use(self, row: int, path: Path) -> int:
-        """The last result on a path about the subject of this row; the row itself if there is none."""
-        subject = self.subject[row]
-        last = self.subject_row[subject] if subject != NONE else NONE
-        while last > row and not path.holds(self.branch[last], last):
-            last = self.same[last]
-        return max(row, last)
+        """The last result on a path about a subject of this row; the row itself if there is none."""
+        found = row
+        for subject in self.subjects_at(row):
+            last = self.subject_row[subject]
+            while last > found and not path.holds(self.branch[last], last):
+                last = self._same_before(last, subject)
+            found = max(found, last)
+        return found
+
+    def _more_at(self, row: int) -> range:
+        """The places of the further subjects of a call, or of the call of a result."""
+        call = row if self.kind[row] == _CALL else self.partner[row]
+        first = bisect_left(self.more_row, call)
+        return range(first, bisect_left(self.more_row, call + 1, first))
+
+    def _same_before(self, row: int, subject: int) -> int:
+        """The result about this subject before a result about it."""
+        if self.subject[row] == subject:
+            return self.same[row]
+        return next(self.more_same[at] for at in self._more_at(row) if self.more_subject[at] == subject)
 
     def open_call(self, call_id: str, branch: int) -> int | None:
         """The row of the pending call of this id on a branch: the first one in the newest message that has any."""
