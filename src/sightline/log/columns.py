@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import field
 
-from sightline.log.branches import NONE, UNBOUNDED, Branch, Compaction, Mark, Path, Placed
+from sightline.log.branches import NONE, UNBOUNDED, Compaction, Path, Placed
+from sightline.log.state import State
 from sightline.log.stores import Span
 from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
 
@@ -39,34 +40,6 @@ SEARCHED = 8192  # an item that was searched for constraints,
 CONSTRAINT = 16384  # and is a user message that has some
 TITLED = 32768  # a message of the program whose first text begins with a label of the engine
 CHANGED = 65536  # its line is not as it was written: the checksum fails
-
-
-class State(Struct):
-    """The part of a timeline that does not fit in columns. It is small, however long the log is."""
-
-    branches: list[Branch] = field(default_factory=lambda: [Branch("")])
-    current: int = 0  # the branch that was written to last
-    open_calls: dict[int, str] = {}  # row of a call without a result → the id of the call
-    subjects: list[str] = []  # what calls and results are about, by number
-    spellings: dict[str, int] = {}  # other ways in which paths among them were written → their number
-    marks: list[Mark] = []
-    systems: list[int] = []  # rows of system prompts
-    compactions: list[Compaction] = []
-    obsolete: list[int] = []  # rows that are OBSOLETE; one that became so twice is here twice
-    faults: list[int] = []  # rows of results that were fetched again
-    settings: list[Placed] = []
-    tools: list[Placed] = []
-    states: list[Placed] = []  # what a strategy remembers
-    heads: dict[int, str] = {}  # branch → the uuid of its last conversation entry
-    interrupted: dict[str, str] = {}  # id of an interrupted call → its tool
-    windows: dict[str, list[int]] = {}  # window id → rows that refer to it
-    closed: dict[str, list[Placed]] = {}  # window id → where it was closed
-    noted: dict[str, list[Placed]] = {}  # window id → all annotations on it
-    notes: int = 0  # annotations on windows, in all
-    last_seq: int = 0  # of the last line
-    damaged: list[int] = []  # offsets of lines and annotations that could not be read,
-    changed: list[int] = []  # and of those whose checksum fails
-    format_1: int = 0  # rows that payloads of format 1 may have shown: what was sent of them is not written otherwise
 
 
 Column: TypeAlias = "array[int]"
@@ -96,7 +69,8 @@ class Timeline(State, eq=False):
     """The items of a log as columns of numbers, and look-ups over them."""
 
     make_levels: Callable[[int, Lod], Mapping[Lod, int]] = _no_levels  # shortens an item; tokens of this level, or both
-    waiting: dict[str, list[deque[int]]] = {}  # id of open calls → their rows in each message, the newest message last
+    # Id of open calls → their rows in each message, the newest message last.
+    waiting: dict[str, list[deque[int]]] = field(default_factory=dict)
 
     # One element per row.
     seq: Column = _column("q")

@@ -11,6 +11,7 @@ from sightline.values.items import Call
 from sightline.values.pattern import pattern
 
 _PATHS = ("file_path", "filePath", "notebook_path", "path", "filename", "file", "target_file")
+_PATH_NAMES = frozenset(_PATHS)
 _COMMANDS = ("command", "cmd", "script")
 _SEARCHES = frozenset(("pattern", "query", "q", "glob", "regex"))
 KEYS = (
@@ -69,7 +70,7 @@ def effect_of(call: Call) -> Effect:
     Paths are normalised, and those of a command start with the folder that it runs in, if the call says which one.
     """
     given = arguments_of(call)
-    if path := _first_text(given, _PATHS):
+    if path := "" if _PATH_NAMES.isdisjoint(given) else _first_text(given, _PATHS):
         purpose = _path_purpose(call.name, given)
         return Effect(purpose, purpose, (plain_path(path[:LONGEST]),))
     for key in _PATCHES:

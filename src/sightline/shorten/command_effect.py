@@ -35,7 +35,8 @@ _LIST_FILTERS = _FILTERS | {"sort", "uniq", "wc"}  # and of lists
 _COUNTERS = frozenset(("wc", "md5sum", "sha1sum", "sha256sum"))
 _SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
 _HOLDERS = frozenset(("echo", "printf", "apply_patch", "python", "python3"))  # their words hold what they write
-_WRITERS = _HOLDERS | {"tee", "touch", "rm", "unlink", "mv", "cp", "git", "patch"}
+_WRITERS = frozenset(("apply_patch", "tee", "touch", "rm", "unlink", "mv", "cp", "patch"))
+_GIT_WRITERS = frozenset(("apply", "mv", "rm", "checkout", "restore"))
 _EDITORS = frozenset(("sed", "perl"))
 _MOVERS = frozenset(("cd", "pushd"))
 _LIMITERS = frozenset(("timeout", "nice", "stdbuf"))  # programs that run another one
@@ -113,12 +114,14 @@ class _LineReader:
             elif program and program not in _QUIET:
                 output, paths = _printed(program, words)
             edits = program in _EDITORS and shell.edits_in_place(program, words)
-            if edits or command.outputs or program in _WRITERS:
+            if edits or command.outputs or command.bodies or _may_write(program, words):
                 output = self._write(program, command, _LITTLE if edits else output, edits)
         self._print(output, paths)
 
     def _print(self, output: _Output, paths: Sequence[str]) -> None:
         """Note what the last command of a pipe has printed."""
+        if not paths and output is _LITTLE:
+            return
         if paths:
             places = [_placed(self._folder, path) for path in paths[:MOST_PATHS] if shell.is_path(path)]
             if not self._saved.isdisjoint(places):
@@ -159,6 +162,13 @@ class _LineReader:
         if match is None or values is None:
             return [word]
         return [f"{word[: match.start()]}{value}{word[match.end() :]}" for value in values]
+
+
+def _may_write(program: str, words: list[str]) -> bool:
+    """Whether a command without a redirection may write files."""
+    if program == "git":
+        return not _GIT_WRITERS.isdisjoint(words)
+    return program in _WRITERS or (program in _HOLDERS and "-c" in words)
 
 
 def _moved(folder: str, target: str) -> str:
