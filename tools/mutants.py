@@ -45,7 +45,7 @@ class Mutant(NamedTuple):
 
 
 SWEEP, FOCUS, VIEW, PLAN = "plan/strategies/sweep.py", "plan/strategies/focus.py", "plan/view.py", "plan/plan.py"
-WORTHS, REPEATS, CALLS = "plan/strategies/worth.py", "log/repeats.py", "shorten/call_subject.py"
+WORTHS, REPEATS, CALLS = "plan/strategies/worth.py", "log/repeats.py", "shorten/shell.py"
 TURN, RENDER, ROOM = "compose/turn.py", "compose/render.py", "compose/recall_room.py"
 JSONL, WORTH = "log/stores/jsonl.py", ("plan/strategies/test_sweep_worth.py",)
 SWEPT, LIMITS = ("plan/strategies/test_sweep.py",), ("plan/strategies/test_focus_limits.py",)
@@ -93,7 +93,7 @@ MUTANTS = (
     Mutant("repeats: an edit counts", REPEATS, "kind == _CALL and purpose == _WRITE", "kind == _CALL", REPEATED),
     Mutant("repeats: a line counts once", REPEATS, "for line in shown]", "for line in set(shown)]", REPEATED),
     Mutant("repeats: a search counts", REPEATS, "purpose[row] == _SEARCH", "False", REPEATED),
-    Mutant("calls: cat is a command", CALLS, "(?:cat|nl|head|tail|less|more|bat|type", "(?:nl|head|type",
+    Mutant("calls: cat is a command", CALLS, '"cat", "nl", "head"', '"nl", "head"',
            ("shorten/test_call_subject.py",)),
     # plan: how far a sweep goes, and what it protects
     Mutant("sweep: the task is not protected", SWEEP, " | ({self.task} - {-1})", "", SWEPT),

@@ -157,6 +157,43 @@ def test_items_are_brought_back_and_held(tmp_path: Path, capsys: Shown) -> None:
     assert "recalled from earlier" in json.dumps(stub.asked[-1].body["messages"])
 
 
+@pytest.mark.parametrize(("part", "shown"), [
+    ("200-202", ["line 200", "line 201", "line 202"]),
+    ("299-", ["line 299", "line 300"]),
+    ("7", ["line 7"]),
+    ("grep LINE 29 of", ["29: line 29"]),
+])  # fmt: skip
+def test_a_part_of_an_item_is_brought_back(tmp_path: Path, capsys: Shown, part: str, shown: list[str]) -> None:
+    """A range of lines, or those that have some words: the user is shown them, and the next request has them."""
+    text = "\n".join(f"line {number} of the list" for number in range(1, 301))
+    with Stub([answer("Long."), answer("Yes.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, [text])
+        capsys.readouterr()
+        talked(project, [f"/expand #{asked_first(project)} {part}", "And now?"], continue_=True)
+    printed = capsys.readouterr().out
+    found = re.findall(r"^((?:[0-9]+: )?line [0-9]+) of the list$", printed, re.M)
+    assert found == shown
+    assert "The model sees these lines of #" in printed
+    assert json.dumps(stub.asked[-1].body["messages"]).count(f"{shown[0].split(': ')[-1]} of the list") == 2
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "names no lines. Write for example"), ("zh", "不是行的范围")])
+def test_lines_that_make_no_sense_are_refused(tmp_path: Path, capsys: Shown, language: str, said: str) -> None:
+    """In both languages, and nothing is brought back; lines that an item does not have are said to be none."""
+    parts = ["9-2", "0-3", "some", "2-x", "grep", "200 61", "-5"]
+    with Stub([answer("First."), answer("Yes.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, ["Which order is first?"], language=language)
+        at = asked_first(project)
+        lines = [*(f"/expand {at} {part}" for part in parts), f"/expand {at} 90-99", f"/expand {at} grep nothing"]
+        talked(project, [*lines, "And now?"], continue_=True, language=language)
+    printed = "".join(capsys.readouterr().out.split())
+    assert printed.count("".join(said.split())) == len(parts)
+    assert not re.search("Themodelsees|显示在对话末尾", printed)
+    assert "recalled" not in json.dumps(said_in(stub.asked[-1]))
+
+
 def test_compacting_asks_the_model_and_can_be_undone(tmp_path: Path, capsys: Shown) -> None:
     """A capable model writes the summary; a small one is not asked, the digest is made by rule."""
     talk = [answer(f"Sorted {number}. " + "The shop keeps its orders by hand. " * 30) for number in range(4)]

@@ -95,3 +95,19 @@ def test_one_line_very_often_takes_no_memory(session: Session) -> None:
     first, _ = (called(session, "\n".join(["waiting for the port"] * 100_000)) for _ in range(2))
     assert superseded(session) == [first]
     assert max(map(len, session._composer._repeats._lines.values())) < 100
+
+
+def test_a_result_about_several_files_is_superseded_by_reads_of_each(session: Session) -> None:
+    """One of the reads alone is not enough. They may be of other tools."""
+    first = called(session, "\n".join(LINES), tool="bash", path="", command="sed -n '1,20p' a.py; sed -n '21,40p' b.py")
+    called(session, "\n".join(LINES[:20]), path="/w/a.py")
+    assert superseded(session) == []
+    called(session, "\n".join(LINES[20:]), tool="bash", path="", command="cat b.py")
+    assert superseded(session) == [first]
+
+
+def test_a_command_that_uses_a_file_does_not_show_it(session: Session) -> None:
+    """What it prints may have the same lines, out of another file."""
+    called(session, "\n".join(LINES))
+    called(session, "\n".join(LINES), tool="bash", path="", command="rm a.py && make")
+    assert superseded(session) == []

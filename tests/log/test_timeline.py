@@ -4,6 +4,7 @@ import pytest
 
 from sightline.log.columns import FAILED, HEAD, OBSOLETE, OPAQUE, UNMADE, Timeline
 from sightline.session.session import Session
+from sightline.shorten import Purpose
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod
 
@@ -106,6 +107,44 @@ def test_the_last_use_of_a_subject(session: Session) -> None:
     rows = timeline(session)
     results = [row for row in range(len(rows)) if rows.kind[row] == Kind.RESULT]
     assert [rows.last_use(row, session._journal.path) for row in results] == [results[2], results[1], results[2]]
+
+
+def used(session: Session, tool: str, **arguments: object) -> int:
+    """Have a tool called and answered. Return the row of the result."""
+    call_id = str(len(session.items))
+    session.assistant([Call(call_id, tool, arguments)])
+    session.tool_result(call_id, "text")
+    return len(timeline(session)) - 1
+
+
+def test_a_file_that_several_tools_use_is_one_subject(session: Session) -> None:
+    """A command that shows several files, a patch of one of them, and an absolute path of the other."""
+    both = used(session, "exec_command", cmd="sed -n '1,9p' a.py && cat b.py", workdir="/w/src")
+    other = used(session, "bash", command="cat c.py")
+    patch = used(session, "apply_patch", input="*** Begin Patch\n*** Update File: src/b.py\n+x\n*** End Patch")
+    rows, path = timeline(session), session._journal.path
+    assert [rows.last_use(row, path) for row in (both, other, patch)] == [patch, other, patch]
+    assert rows.last_use(rows.partner[both], path) == patch
+    read = used(session, "Read", file_path="/w/src/a.py")
+    assert [rows.last_use(row, path) for row in (both, other, patch)] == [read, other, patch]
+    assert [rows.subjects[each] for each in rows.subjects_at(both)] == ["/w/src/a.py", "/w/src/b.py"]
+
+
+def test_the_last_use_of_further_subjects_on_a_branch(session: Session) -> None:
+    """What another branch did with a file is no use of it on this one."""
+    first = used(session, "bash", command="cat a.py b.py")
+    other = session.fork(session._journal.timeline.id(first))
+    elsewhere = used(session, "bash", command="cat c.py b.py")
+    rows = timeline(session)
+    assert rows.last_use(first, session._journal.path) == elsewhere
+    assert rows.last_use(first, other._journal.path) == first
+
+
+def test_a_call_that_writes_a_file_and_its_result_have_purposes_of_their_own(session: Session) -> None:
+    """The text of the file stands in the call; the result is what the command printed."""
+    row = used(session, "bash", command="cat > a.py <<'EOF'\nx\nEOF\npython a.py")
+    rows = timeline(session)
+    assert (rows.purpose[rows.partner[row]], rows.purpose[row]) == (Purpose.WRITE, Purpose.COMMAND)
 
 
 def test_a_branch_shares_its_parents_rows_up_to_where_it_left(session: Session) -> None:

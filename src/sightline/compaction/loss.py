@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sightline.shorten import Purpose, identifiers, purpose_of, subject_of
+from sightline.shorten import Purpose, effect_of, identifiers, subject_of
 from sightline.values.excerpt import stands_alone
 from sightline.values.items import Call, Message, Result, Role, plain_text
 from sightline.values.pattern import pattern
@@ -128,10 +128,10 @@ def outputs(messages: Iterable[Message]) -> Iterator[str]:
 def _shows_code(call: Call | None) -> bool:
     if call is None:
         return False
-    purpose = purpose_of(call)
+    shown = effect_of(call).result
     from sightline.shorten.source import names_code
 
-    return purpose is Purpose.SEARCH or (purpose in _SHOWS_CODE and names_code(subject_of(call)))
+    return shown is Purpose.SEARCH or (shown in _SHOWS_CODE and names_code(subject_of(call)))
 
 
 def _leaves(value: Any) -> Iterator[str]:

@@ -18,6 +18,7 @@ from sightline.log.annotations import CompactNote, PlanNote, ReceiptNote, ToolsN
 from sightline.log.columns import LABELLED, ORPHAN
 from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Span
+from sightline.shorten.call_subject import NO_EFFECT
 from sightline.values.items import Kind, Message, Opaque, Role, Usage, plain_text
 from sightline.values.profiles import PROFILES
 from sightline.values.recall_tools import RECALL_TOOLS
@@ -68,7 +69,7 @@ class SightlineLog:
     def _shown(self) -> tuple[frozenset[int], tuple[Any, ...], str]:
         """Line numbers of the current branch, the tools, and the id. Texts are not kept."""
         # Sizes and subjects are not known, because only which items there are matters here.
-        timeline = GrowingTimeline(measure=lambda entry: [0] * len(log.items_of(entry)), subject_of=lambda _: "")
+        timeline = GrowingTimeline(measure=lambda entry: [0] * len(log.items_of(entry)), effect_of=lambda _: NO_EFFECT)
         seq, session_id, notes = 0, "", dict[int, log.Entry]()
         for line in self._source.lines():
             if (entry := _entry(line)) is None:

@@ -13,11 +13,12 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from sightline.log.columns import CONSTRAINT, SEARCHED, UNMADE, Column, State, Timeline
+from sightline.log.columns import CONSTRAINT, SEARCHED, UNMADE, Column, Timeline
+from sightline.log.state import State
 from sightline.log.stores import Span, Store, Tips
 from sightline.values.decoders import decode_json
 
-FORMAT = 19
+FORMAT = 20
 NAME = "columns"
 _LEAD = struct.Struct("<QI")  # length and checksum of the header, which in turn has those of the columns
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import field
 
-from sightline.log.branches import NONE, UNBOUNDED, Branch, Compaction, Mark, Path, Placed
+from sightline.log.branches import NONE, UNBOUNDED, Compaction, Path, Placed
+from sightline.log.state import State
 from sightline.log.stores import Span
 from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
 
@@ -39,33 +40,6 @@ SEARCHED = 8192  # an item that was searched for constraints,
 CONSTRAINT = 16384  # and is a user message that has some
 TITLED = 32768  # a message of the program whose first text begins with a label of the engine
 CHANGED = 65536  # its line is not as it was written: the checksum fails
-
-
-class State(Struct):
-    """The part of a timeline that does not fit in columns. It is small, however long the log is."""
-
-    branches: list[Branch] = field(default_factory=lambda: [Branch("")])
-    current: int = 0  # the branch that was written to last
-    open_calls: dict[int, str] = {}  # row of a call without a result → the id of the call
-    subjects: list[str] = []  # what calls and results are about, by number
-    marks: list[Mark] = []
-    systems: list[int] = []  # rows of system prompts
-    compactions: list[Compaction] = []
-    obsolete: list[int] = []  # rows that are OBSOLETE; one that became so twice is here twice
-    faults: list[int] = []  # rows of results that were fetched again
-    settings: list[Placed] = []
-    tools: list[Placed] = []
-    states: list[Placed] = []  # what a strategy remembers
-    heads: dict[int, str] = {}  # branch → the uuid of its last conversation entry
-    interrupted: dict[str, str] = {}  # id of an interrupted call → its tool
-    windows: dict[str, list[int]] = {}  # window id → rows that refer to it
-    closed: dict[str, list[Placed]] = {}  # window id → where it was closed
-    noted: dict[str, list[Placed]] = {}  # window id → all annotations on it
-    notes: int = 0  # annotations on windows, in all
-    last_seq: int = 0  # of the last line
-    damaged: list[int] = []  # offsets of lines and annotations that could not be read,
-    changed: list[int] = []  # and of those whose checksum fails
-    format_1: int = 0  # rows that payloads of format 1 may have shown: what was sent of them is not written otherwise
 
 
 Column: TypeAlias = "array[int]"
@@ -95,7 +69,8 @@ class Timeline(State, eq=False):
     """The items of a log as columns of numbers, and look-ups over them."""
 
     make_levels: Callable[[int, Lod], Mapping[Lod, int]] = _no_levels  # shortens an item; tokens of this level, or both
-    waiting: dict[str, list[deque[int]]] = {}  # id of open calls → their rows in each message, the newest message last
+    # Id of open calls → their rows in each message, the newest message last.
+    waiting: dict[str, list[deque[int]]] = field(default_factory=dict)
 
     # One element per row.
     seq: Column = _column("q")
@@ -108,8 +83,9 @@ class Timeline(State, eq=False):
     summary: Column = _column("i")
     full: Column = _column("i")
     partner: Column = _column("i")  # of a call: the row of its result; of a result: the row of its call
-    subject: Column = _column("i")
-    purpose: Column = _column("B")  # of a call, and of its result: what the call does
+    subject: Column = _column("i")  # of a call, and of its result: what the call is about
+    purpose: Column = _column("B")  # of a call: what it does; of a result: what it shows
+    shows: Column = _column("B")  # of a call: the purpose that its result will have
     same: Column = _column("i")  # of a result: the one before it about the same subject
     offset: Column = _column("q")
     length: Column = _column("i")
@@ -125,6 +101,11 @@ class Timeline(State, eq=False):
     unit_least: Column = _column("q")  # tokens of all of them at the lowest level of each; -1: nobody has needed it yet
 
     subject_row: Column = _column("i")  # subject → the last row about it
+
+    # One element for each further subject of a call: a command may show or change several files.
+    more_row: Column = _column("i")  # of the call
+    more_subject: Column = _column("i")
+    more_same: Column = _column("i")  # the result about the same subject before that of the call
 
     # One element per receipt.
     receipt_offset: Column = _column("q")
@@ -197,13 +178,34 @@ class Timeline(State, eq=False):
             self.unit_least[unit] = sum(self.size(row, GIST) for row in self.rows_of(unit))
         return self.unit_least[unit]
 
+    def subjects_at(self, row: int) -> Sequence[int]:
+        """The subjects of a call or result, the main one first; none if nothing says what it is about."""
+        if (subject := self.subject[row]) == NONE:
+            return ()
+        more = self._more_at(row)
+        return (subject, *self.more_subject[more.start : more.stop]) if more else (subject,)
+
     def last_use(self, row: int, path: Path) -> int:
-        """The last result on a path about the subject of this row; the row itself if there is none."""
-        subject = self.subject[row]
-        last = self.subject_row[subject] if subject != NONE else NONE
-        while last > row and not path.holds(self.branch[last], last):
-            last = self.same[last]
-        return max(row, last)
+        """The last result on a path about a subject of this row; the row itself if there is none."""
+        found = row
+        for subject in self.subjects_at(row):
+            last = self.subject_row[subject]
+            while last > found and not path.holds(self.branch[last], last):
+                last = self._same_before(last, subject)
+            found = max(found, last)
+        return found
+
+    def _more_at(self, row: int) -> range:
+        """The places of the further subjects of a call, or of the call of a result."""
+        call = row if self.kind[row] == _CALL else self.partner[row]
+        first = bisect_left(self.more_row, call)
+        return range(first, bisect_left(self.more_row, call + 1, first))
+
+    def _same_before(self, row: int, subject: int) -> int:
+        """The result about this subject before a result about it."""
+        if self.subject[row] == subject:
+            return self.same[row]
+        return next(self.more_same[at] for at in self._more_at(row) if self.more_subject[at] == subject)
 
     def open_call(self, call_id: str, branch: int) -> int | None:
         """The row of the pending call of this id on a branch: the first one in the newest message that has any."""

@@ -29,6 +29,11 @@ class PendingCall(NamedTuple):
     name: str
     subject: str
 
+    @classmethod
+    def of(cls, call: Call) -> "PendingCall":
+        """Return what its result needs to know of a call."""
+        return cls(call.id, call.name, subject_of(call)[:_LONGEST_SUBJECT])
+
 
 class Drafts:
     """Makes the entries of one session. Parents, seqs and tokens are set when they are appended."""
@@ -98,7 +103,7 @@ class Drafts:
                 own: dict[str, deque[int]] = {}
                 for each in (part for part in message.parts if isinstance(part, Call)):
                     own.setdefault(each.id, deque()).append(number := number + 1)
-                    pending[number] = PendingCall(each.id, each.name, subject_of(each)[:_LONGEST_SUBJECT])
+                    pending[number] = PendingCall.of(each)
                 for call_id, numbers in own.items():
                     by_id.setdefault(call_id, []).append(numbers)
                 continue

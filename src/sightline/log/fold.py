@@ -38,6 +38,8 @@ from sightline.log.columns import (
 )
 from sightline.log.entries import Entry
 from sightline.log.stores import Span
+from sightline.log.subjects import SubjectNumbers
+from sightline.shorten import Effect
 from sightline.values.items import Call, Kind, Lod
 from sightline.values.settings import Settings
 
@@ -50,11 +52,10 @@ class GrowingTimeline(Timeline, kw_only=True):
     """A timeline that entries can be added to."""
 
     measure: Callable[[Entry], Sequence[int]]  # tokens of an entry's items in full, if the entry does not state them
-    subject_of: Callable[[Call], str]  # what a call is about: a path, a command, a URL
-    purpose_of: Callable[[Call], int] = lambda _call: 0  # what a call does
+    effect_of: Callable[[Call], Effect]  # what a call does, and what it is about: paths, a command, a URL
     is_file_read: Callable[[str, str], bool] = lambda _id, _tool: False  # of a call, by its id and tool
     forget: Callable[[int], object] = lambda _row: None  # what was made of a row: the log has it now
-    _subject_ids: dict[str, int] | None = None  # the inverse of `subjects`, made when first needed
+    _numbers: SubjectNumbers | None = None  # made when first needed
 
     def fold(self, entry: Entry, span: Span) -> range:
         """Add one entry, in log order. Returns the rows it made. Raises BadInput for an annotation of another form."""
@@ -129,8 +130,18 @@ class GrowingTimeline(Timeline, kw_only=True):
             own = state & OPAQUE | (FILE_READ if self.is_file_read(call.id, call.name) else 0)
             row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, own, sizes[number], span)
             self.add_call(row, call.id)
-            self.subject[row] = self._subject_id(self.subject_of(call))
-            self.purpose[row] = self.purpose_of(call)
+            self._add_effect(row, self.effect_of(call))
+
+    def _add_effect(self, row: int, effect: Effect) -> None:
+        """Note what the call in this row does, and what it is about."""
+        self.purpose[row], self.shows[row] = effect.purpose, effect.result
+        subjects = list(dict.fromkeys(map(self._subject_number, effect.subjects)))
+        if subjects:
+            self.subject[row] = subjects[0]
+        for subject in subjects[1:]:
+            self.more_row.append(row)
+            self.more_subject.append(subject)
+            self.more_same.append(NONE)
 
     def _add_result(self, entry: Entry, span: Span, branch: int, full: int) -> None:
         assert entry.tool_result is not None
@@ -146,7 +157,7 @@ class GrowingTimeline(Timeline, kw_only=True):
             state |= self.state[call] & FILE_READ
         row = self._add_row(entry.seq, 0, self.unit[call], branch, Kind.RESULT, state, full, span)
         self.partner[row], self.partner[call] = call, row
-        self.purpose[row] = self.purpose[call]
+        self.purpose[row] = self.shows[call]
         self.interrupted.pop(entry.tool_result.id, None)
         if entry.tool_result.error == "interrupted":
             self.interrupted[entry.tool_result.id] = entry.tool_result.name
@@ -154,6 +165,9 @@ class GrowingTimeline(Timeline, kw_only=True):
         if subject != NONE:
             self.same[row] = self.subject_row[subject]
             self.subject_row[subject] = row
+        for at in self._more_at(call):
+            self.more_same[at] = self.subject_row[self.more_subject[at]]
+            self.subject_row[self.more_subject[at]] = row
 
     def _new_unit(self) -> int:
         self.unit_row.append(len(self.seq))
@@ -181,6 +195,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         for column in (self.partner, self.subject, self.same, self.gist_offset, self.summary_offset):
             column.append(NONE)
         self.purpose.append(0)
+        self.shows.append(0)
         self.gist_length.append(0)
         self.summary_length.append(0)
         row = self.branches[branch].last = len(self.seq) - 1
@@ -189,16 +204,13 @@ class GrowingTimeline(Timeline, kw_only=True):
         self.unit_least[unit] = UNKNOWN
         return row
 
-    def _subject_id(self, subject: str) -> int:
-        if not subject:
-            return NONE
-        if self._subject_ids is None:
-            self._subject_ids = {known: index for index, known in enumerate(self.subjects)}
-        index = self._subject_ids.setdefault(subject, len(self.subjects))
-        if index == len(self.subjects):
-            self.subjects.append(subject)
+    def _subject_number(self, subject: str) -> int:
+        if self._numbers is None:
+            self._numbers = SubjectNumbers(self.subjects, self.spellings)
+        number = self._numbers.number(subject)
+        if number == len(self.subject_row):
             self.subject_row.append(NONE)
-        return index
+        return number
 
     def _add_window_note(self, entry: Entry, span: Span, branch: int) -> None:
         window = entries.decode_data(entry, WindowNote)

@@ -171,9 +171,9 @@ class Journal:
         """The pending call of this id on this branch."""
         if (row := self.timeline.open_call(call_id, self.branch)) is None:
             return None
-        call, subject = self.reader.item(row).parts[0], self.timeline.subject[row]
+        call = self.reader.item(row).parts[0]
         assert isinstance(call, Call)
-        return PendingCall(call_id, call.name, self.timeline.subjects[subject] if subject >= 0 else "")
+        return PendingCall.of(call)
 
     def behind(self) -> bool:
         """Whether other writers have appended entries that are not folded yet."""

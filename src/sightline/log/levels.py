@@ -16,7 +16,7 @@ from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
 from sightline.log.reader import EntryReader, orphan
 from sightline.log.stores import Span, Store
-from sightline.shorten import is_file_read, purpose_of, subject_of
+from sightline.shorten import effect_of, is_file_read
 from sightline.shorten.labels import without_handle
 from sightline.values import excerpt
 from sightline.values.decoders import decode_json
@@ -62,8 +62,7 @@ class Reader(EntryReader):
             GrowingTimeline(
                 measure=self.measure,
                 make_levels=self._make_levels,
-                subject_of=subject_of,
-                purpose_of=purpose_of,
+                effect_of=effect_of,
                 is_file_read=is_file_read,
                 forget=lambda row: self._shorter.pop(row, None),
             ),

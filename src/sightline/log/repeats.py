@@ -2,9 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from typing import TypeAlias
 from zlib import crc32
 
-from sightline.log.branches import NONE
 from sightline.log.reader import EntryReader
 from sightline.shorten import Purpose
 from sightline.values.items import Call, Kind
@@ -16,7 +16,8 @@ _NUMBER = pattern(r"\s*\d+\s*[→:|\t]")  # what a tool puts before the lines of
 _HASH_BITS = 32
 _MOST_OFTEN = 64  # times that a line counts: a log may have one line a hundred thousand times
 _CALL, _RESULT = int(Kind.CALL), int(Kind.RESULT)  # columns have plain numbers, which compare faster
-_SEARCH, _WRITE = int(Purpose.SEARCH), int(Purpose.WRITE)
+_SEARCH, _WRITE, _COMMAND = int(Purpose.SEARCH), int(Purpose.WRITE), int(Purpose.COMMAND)
+_Key: TypeAlias = tuple[int, bool]  # a subject, and whether it was searched
 _CHANGING = frozenset((int(Purpose.CHANGE), _WRITE))
 
 
@@ -32,26 +33,34 @@ class Repeats:
 
         A newer one counts if it is about the same file or command: a result of reading or running it again, or a call
         that writes the whole file. An edit does not count, nor does what its tool answers. A search counts only for a
-        search, because it shows lines of a file out of their place. A line counts as often as it occurs, but not more
+        search, because it shows lines of a file out of their place. A result about several files is superseded by all
+        that is newer about any of them. A line counts as often as it occurs, but not more
         than `_MOST_OFTEN` times.
         """
-        about: dict[tuple[int, bool], list[int]] = defaultdict(list)  # subject, whether searched → rows, newest first
-        subject, purpose = self._timeline.subject, self._timeline.purpose
-        for row in sorted(rows, reverse=True):
-            if subject[row] != NONE and self._shows_its_subject(row):
-                about[subject[row], purpose[row] == _SEARCH].append(row)
-        compared = [found for found in about.values() if len(found) > 1]
-        self._lines = {row: self._line_hashes(row) for found in compared for row in found}
+        shown = {row: self._shown_at(row) for row in sorted(rows, reverse=True)}  # newest first
+        times = Counter(key for keys in shown.values() for key in keys)
+        compared = {row: keys for row, keys in shown.items() if any(times[key] > 1 for key in keys)}
+        self._lines = {row: self._line_hashes(row) for row in compared}
         superseded: set[int] = set()
-        for found in compared:
-            newer: set[int] = set()
-            for row in found:
-                lines = self._lines[row]
-                if lines and len(lines & newer) >= _NEARLY_ALL * len(lines):
-                    superseded.add(row)
-                else:  # what is superseded itself is no longer shown, so its lines do not count
-                    newer |= lines
+        newer: dict[_Key, set[int]] = defaultdict(set)  # the lines that newer rows show of each
+        for row, keys in compared.items():
+            lines = self._lines[row]
+            known = newer[keys[0]] if len(keys) == 1 else set[int]().union(*(newer[key] for key in keys))
+            if lines and len(lines & known) >= _NEARLY_ALL * len(lines):
+                superseded.add(row)
+            else:  # what is superseded itself is no longer shown, so its lines do not count
+                for key in keys:
+                    newer[key] |= lines
         return superseded
+
+    def _shown_at(self, row: int) -> list[_Key]:
+        """What a row shows: its subjects, and whether they were searched. Of what a command only used it shows none."""
+        timeline = self._timeline
+        if not self._shows_its_subject(row):
+            return []
+        subjects = timeline.subjects_at(row)
+        is_search, is_command = timeline.purpose[row] == _SEARCH, timeline.purpose[row] == _COMMAND
+        return [(subject, is_search) for subject in (subjects[:1] if is_command else subjects)]
 
     def _shows_its_subject(self, row: int) -> bool:
         """Whether a row shows what it is about: a result, unless its call changed a file; or a call that writes one."""

@@ -11,8 +11,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from sightline.imports.log_part import LogPart, mark_of
-from sightline.replay.file_reads import READS, FileReads, file_of
-from sightline.shorten.call_subject import purpose_of
+from sightline.replay.file_reads import FileReads, file_of, shows_file
 from sightline.values.decoders import decode_json, decode_mended
 from sightline.values.items import Call
 
@@ -112,7 +111,7 @@ class _Reading:
                 self._add_result(block)
 
     def _add_call(self, call: Call) -> None:
-        file = file_of(call) if purpose_of(call) in READS else ""
+        file = file_of(call) if shows_file(call) else ""
         self._reads.add_waiting(call.id, _digest(file) if file else "")
 
     def _add_result(self, block: _Block) -> None:

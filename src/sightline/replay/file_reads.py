@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from zlib import crc32
 
-from sightline.shorten import Purpose, purpose_of
+from sightline.shorten import Purpose, effect_of
 from sightline.values.items import Call
 from sightline.values.pattern import pattern
 
 READS = (Purpose.READ, Purpose.SHOW)
+_ABOUT_OTHERS = (Purpose.OTHER, Purpose.SEARCH, Purpose.REPORT)  # what such calls are about is no file
 NOWHERE = -1  # the place of a reading that is not known
 _NEARLY_ALL = 0.9  # of its lines: the rest is what a tool adds around them
 _SHORTEST = 200  # characters, about fifty tokens: a shorter reading again is not worth a word
@@ -49,7 +50,7 @@ class FileReads:
 
     def add_call(self, call: Call) -> None:
         """Note a call."""
-        self.add_waiting(call.id, file_of(call) if purpose_of(call) in READS else "")
+        self.add_waiting(call.id, file_of(call) if shows_file(call) else "")
 
     def add_waiting(self, call_id: str, file: str) -> None:
         """Note a call that reads a file, by any name of the file; empty: it reads none."""
@@ -104,14 +105,16 @@ def file_of(call: Call) -> str:
     path = call.input.get("file_path") if call.name == "Read" and isinstance(call.input, dict) else None
     if isinstance(path, str) and path.isprintable():  # most calls of Claude Code, which a status line counts
         return path.strip().removeprefix("./")
-    # Where they are used, because it takes a while to import them.
-    from sightline.shorten.digest import shell
-    from sightline.shorten.digest.file_effects import call_touches, command_of
+    effect = effect_of(call)
+    if effect.purpose in _ABOUT_OTHERS:
+        return ""
+    paths = effect.subjects[effect.purpose is Purpose.COMMAND :]  # what comes before is the command
+    return paths[0] if len(paths) == 1 and paths[0].isprintable() else ""
 
-    command = command_of(call)
-    touches = call_touches(call, shell.parse(command) if command else (), {}, failed=None)
-    paths = {touch.path for touch in touches}
-    return paths.pop() if len(paths) == 1 else ""
+
+def shows_file(call: Call) -> bool:
+    """Whether the result of a call is the text of a file."""
+    return effect_of(call).result in READS
 
 
 def _lines(text: str) -> set[int]:

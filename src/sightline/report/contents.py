@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from sightline.replay.file_reads import READS, FileReads, Reading, file_of
+from sightline.replay.file_reads import FileReads, Reading, file_of, shows_file
 from sightline.report.talk import Talk
 from sightline.report.values import Again, Share
-from sightline.shorten import purpose_of
 from sightline.values.items import Call, File, Image, Result, Role, arguments, plain_text
 from sightline.values.profiles import Profile, media_tokens
 from sightline.values.tokens import TokenCounter
@@ -51,7 +50,7 @@ def _message_pieces(
         call, text = calls.get(result.id), plain_text(result.parts)
         tokens = counter.count(text) + _media(result.parts, profile) + profile.message_tokens
         file = file_of(call) if call is not None else ""
-        reads = call is not None and purpose_of(call) in READS
+        reads = call is not None and shows_file(call)
         shown = text if file and reads and not result.error else ""
         name = result.name or (call.name if call is not None else "") or "?"
         yield Piece(index, "result", tokens, name, file, shown)

@@ -72,7 +72,7 @@ class ToolCalls:
             if call_row >= len(self.timeline) or self.timeline.kind[call_row] != Kind.CALL:
                 return  # its line was changed since
             self._names[call_row] = call.name
-            if self.timeline.purpose[call_row] in _READS:
+            if self.timeline.shows[call_row] in _READS:
                 self.arguments[call_row] = bytes(call.input)
 
 

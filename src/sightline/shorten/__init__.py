@@ -9,7 +9,7 @@ take 30 ms, which importing `Session` should not.
 
 from typing import TYPE_CHECKING, Any
 
-from sightline.shorten.call_subject import Purpose, is_file_read, purpose_of, subject_of
+from sightline.shorten.call_subject import Effect, Purpose, effect_of, is_file_read, purpose_of, subject_of
 from sightline.shorten.identifiers import identifiers
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sightline.shorten.levels import Shorter, levels_format, shorten, unusual_value
 
 __all__ = [
-    "Purpose", "Shorter", "identifiers", "is_file_read", "levels_format", "purpose_of", "register", "shorten",
-    "subject_of", "unusual_value",
+    "Effect", "Purpose", "Shorter", "effect_of", "identifiers", "is_file_read", "levels_format", "purpose_of",
+    "register", "shorten", "subject_of", "unusual_value",
 ]  # fmt: skip
 
 

@@ -1,12 +1,17 @@
 """The subject of a tool call: what it is about, and what it does with it."""
 
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
+
+from sightline.shorten import shell
+from sightline.shorten.command_effect import MOST_PATHS, command_effect, plain_path
 from sightline.values.items import Call
 from sightline.values.pattern import pattern
 
 _PATHS = ("file_path", "filePath", "notebook_path", "path", "filename", "file", "target_file")
+_PATH_NAMES = frozenset(_PATHS)
 _COMMANDS = ("command", "cmd", "script")
 _SEARCHES = frozenset(("pattern", "query", "q", "glob", "regex"))
 KEYS = (
@@ -19,6 +24,9 @@ LONGEST = 2000  # characters; a command may be a whole script, and its beginning
 
 # Arguments that hold all of a file's new text, or a part of it.
 _WHOLE_TEXTS = frozenset(("content", "contents", "file_text"))
+_PATCHES = ("input", "patch", "diff")  # arguments that may be a patch
+_FOLDERS = ("workdir", "cwd", "working_dir", "working_directory")  # where a command is run
+_LONGEST_PATCH = 1 << 18  # characters that are read
 _PART_TEXTS = frozenset((
     "old_string", "old_str", "old_text", "new_string", "new_str", "new_text", "insert_text", "edits", "diff",
 ))  # fmt: skip
@@ -30,14 +38,6 @@ _CHANGING = frozenset(
     ("edit", "replace", "insert", "append", "patch", "update", "modify", "delete", "remove", "rename", "move", "copy")
 )
 _WORD = pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_ARGUMENTS = r"""(?:'[^']*'|"[^"]*"|[^'"<>|&;\n])*+"""
-_SHOWS = rf"(?:cat|nl|head|tail|less|more|bat|type|Get-Content|sed\s+-n)\s{_ARGUMENTS}"
-# What shows a file may be piped into what shows a part of that, or numbers its lines.
-_CUTS = rf"(?:(?:cat|nl|head|tail|less|more|bat|cut)(?![\w.-])|sed\s+-n\s){_ARGUMENTS}"
-_SHOWN = rf"{_SHOWS}(?:\|\s*{_CUTS})*"
-_BETWEEN = r"(?:&&|;|\n)\s*+"
-_SHOWS_FILE = pattern(rf"\s*(?:cd\s{_ARGUMENTS}{_BETWEEN})?{_SHOWN}(?:{_BETWEEN}(?:{_SHOWN}|echo\b{_ARGUMENTS}))*;?\s*")
-_NO_OUTPUT = pattern(r"2>\s*(?:&1|/dev/null)")
 
 
 class Purpose(IntEnum):
@@ -48,32 +48,90 @@ class Purpose(IntEnum):
     CHANGE = 2  # changes a part of a file
     WRITE = 3  # writes a whole file
     SEARCH = 4  # searches or lists
-    COMMAND = 5  # runs a shell command that does not just show a file
+    COMMAND = 5  # runs a shell command that does not just show files
     REPORT = 6  # asks another agent, whose answer is its report
     SHOW = 7  # shows files by a shell command, so that nothing says later whether they were changed
 
 
+class Effect(NamedTuple):
+    """What a call does, and what it is about."""
+
+    purpose: Purpose
+    result: Purpose  # what its result shows: a command that writes a file may show another, or print anything
+    subjects: tuple[str, ...] = ()  # a path, command, URL or query, then the paths of other files that the call uses
+
+
+NO_EFFECT = Effect(Purpose.OTHER, Purpose.OTHER)
+
+
+def effect_of(call: Call) -> Effect:
+    """Return what a call does, by its arguments and by the name of its tool or command.
+
+    Paths are normalised, and those of a command start with the folder that it runs in, if the call says which one.
+    """
+    given = arguments_of(call)
+    if path := "" if _PATH_NAMES.isdisjoint(given) else _first_text(given, _PATHS):
+        purpose = _path_purpose(call.name, given)
+        return Effect(purpose, purpose, (plain_path(path[:LONGEST]),))
+    for key in _PATCHES:
+        if key in given and is_patch(given[key]):
+            return Effect(Purpose.CHANGE, Purpose.CHANGE, _patched(given[key]))
+    if command := _first_text(given, _COMMANDS):
+        return _command_effect(command, given)
+    if text_of(given.get("plan")):
+        return Effect(Purpose.WRITE, Purpose.WRITE, ("plan",))
+    purpose = _other_purpose(call.name, given)
+    subject = subject_of(call)
+    return Effect(purpose, purpose, (subject,) if subject else ())
+
+
 def purpose_of(call: Call) -> Purpose:
-    """Return what a call does, by its arguments and by the name of its tool or command."""
-    given = call.input if isinstance(call.input, dict) else {}
-    if any(key in _PATHS and text_of(value) for key, value in given.items()):
-        if not _PART_TEXTS.isdisjoint(given):
-            return Purpose.CHANGE
-        if not _WHOLE_TEXTS.isdisjoint(given):
-            return Purpose.WRITE
-        if not _SEARCHES.isdisjoint(given) or _LISTING.search(call.name):
-            return Purpose.SEARCH
-        words = {*map(str.lower, _WORD.findall(text_of(given.get("command")) or call.name))}  # one tool may do all
-        return Purpose.WRITE if words & _WRITING else Purpose.CHANGE if words & _CHANGING else Purpose.READ
-    if command := next(filter(None, (text_of(given.get(key)) for key in _COMMANDS)), ""):
-        shows = len(command) <= LONGEST and _SHOWS_FILE.fullmatch(_NO_OUTPUT.sub("", command))
-        return Purpose.SHOW if shows else Purpose.COMMAND
-    if _SHELL.search(call.name):
+    """Return what a call does."""
+    return effect_of(call).purpose
+
+
+def _path_purpose(tool: str, given: dict[str, Any]) -> Purpose:
+    if not _PART_TEXTS.isdisjoint(given):
+        return Purpose.CHANGE
+    if not _WHOLE_TEXTS.isdisjoint(given):
+        return Purpose.WRITE
+    if not _SEARCHES.isdisjoint(given) or _LISTING.search(tool):
+        return Purpose.SEARCH
+    words = {*map(str.lower, _WORD.findall((text_of(given.get("command")) or tool)[:LONGEST]))}  # one tool may do all
+    return Purpose.WRITE if words & _WRITING else Purpose.CHANGE if words & _CHANGING else Purpose.READ
+
+
+def _other_purpose(tool: str, given: dict[str, Any]) -> Purpose:
+    if _SHELL.search(tool):
         return Purpose.COMMAND
-    if _OTHER_AGENT.search(call.name):
+    if _OTHER_AGENT.search(tool):
         return Purpose.REPORT
-    is_search = not _SEARCHES.isdisjoint(given) or _LISTING.search(call.name)
-    return Purpose.SEARCH if is_search else Purpose.OTHER
+    return Purpose.SEARCH if not _SEARCHES.isdisjoint(given) or _LISTING.search(tool) else Purpose.OTHER
+
+
+def _command_effect(command: str, given: dict[str, Any]) -> Effect:
+    folder = _first_text(given, _FOLDERS) if len(given) > 1 else ""
+    found = command_effect(command, folder if shell.is_path(folder) else "")
+    result = Purpose.SHOW if found.shows else Purpose.COMMAND
+    if not found.writes and is_patch(command):  # `["apply_patch", PATCH]`
+        return Effect(Purpose.CHANGE, result, _patched(command))
+    purpose = {"": result, shell.WRITTEN: Purpose.WRITE, shell.CHANGED: Purpose.CHANGE}[found.writes]
+    if purpose is Purpose.COMMAND or not found.paths:
+        return Effect(purpose, result, (command[:LONGEST], *found.paths))
+    return Effect(purpose, result, found.paths)
+
+
+def _first_text(given: dict[str, Any], keys: tuple[str, ...]) -> str:
+    """Return the first of these arguments that is given and has a text; "" if none has."""
+    for key in keys:
+        if key in given and (text := text_of(given[key])):
+            return text
+    return ""
+
+
+def _patched(patch: str) -> tuple[str, ...]:
+    paths = (plain_path(touch.path) for touch in shell.patch_touches(patch[:_LONGEST_PATCH]))
+    return tuple(dict.fromkeys(paths))[:MOST_PATHS]
 
 
 def is_file_read(call_id: str, tool: str) -> bool:
@@ -83,15 +141,42 @@ def is_file_read(call_id: str, tool: str) -> bool:
 
 def subject_of(call: Call) -> str:
     """Return the path, command, URL, pattern or query in the arguments of a call; "" if there is none."""
-    given = call.input if isinstance(call.input, dict) else {}
+    given = arguments_of(call)
     return next((text for key in KEYS if key in given and (text := text_of(given[key]))), "")[:LONGEST]
+
+
+def arguments_of(call: Call) -> dict[str, Any]:
+    """Return the arguments of a call by name. Text alone, as some tools take it, is the `input`."""
+    given = call.input if call.input is not None else call.raw
+    if isinstance(given, dict):
+        return given
+    if not isinstance(given, str):
+        return {}
+    found = _decoded(given) if given.startswith("{") else None
+    return found if isinstance(found, dict) else {"input": given}
+
+
+def is_patch(value: Any) -> bool:
+    """Whether an argument is a patch in the form of `apply_patch`."""
+    return isinstance(value, str) and "*** Begin Patch" in value[:_LONGEST_PATCH]
 
 
 def text_of(value: Any) -> str:
     """Return an argument as text: a string, or the words of a command line. Of `bash -c LINE` only the line."""
     if isinstance(value, str):
-        return value.strip()
+        listed = _decoded(value) if value.startswith('["') else None
+        return text_of(listed) if isinstance(listed, list) else value.strip()
     if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
         runs_line = len(value) == 3 and value[1] in ("-c", "-lc")
         return str(value[2] if runs_line else " ".join(value)).strip()
     return ""
+
+
+def _decoded(text: str) -> Any:
+    """Return the JSON value of a text; None if it is none, or too long to be worth a try."""
+    if len(text) > shell.MOST:
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return None

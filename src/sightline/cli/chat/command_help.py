@@ -10,7 +10,12 @@ COMMAND_HELP: dict[str, tuple[str, str]] = {
         "Show what the model would see now. /context all lists every item.",
         "模型现在会看到什么。/context all 列出每一项。",
     ),
-    "/expand": ("Show an earlier item to the model again, in full.", "让模型重新看到某一项的全文。"),
+    "/expand": (
+        "Show an earlier item to the model again, in full. /expand 12 200-260 shows its lines 200 to 260, /expand 12 "
+        "200- those from 200 on, and /expand 12 grep WORDS those that have these words.",
+        "让模型重新看到某一项的全文。/expand 12 200-260 只显示第 200 到 260 行，/expand 12 200- 从第 200 行起，"
+        "/expand 12 grep 文字 只显示含有这些文字的行。",
+    ),
     "/recall": (
         "Find earlier passages and show the best ones to the model again.",
         "查找之前的内容，让模型重新看到最相关的。",

@@ -40,7 +40,7 @@ COMMANDS = (
     Command("/help", show_help, "[COMMAND]"),
     Command("/compact", commands_change.compact, "[full]", ("/c",)),
     Command("/context", commands_show.context, "[all]"),
-    Command("/expand", commands_change.expand, "ID"),
+    Command("/expand", commands_change.expand, "ID [LINES]", most_words=None),
     Command("/recall", commands_change.recall, "WORDS", most_words=None),
     Command("/pin", commands_change.pin, "[ID]"),
     Command("/unpin", commands_change.unpin, "ID"),

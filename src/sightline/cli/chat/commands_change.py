@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.text import Text
 
@@ -25,8 +26,10 @@ from sightline.plan.strategies import names
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind
+from sightline.values.pattern import pattern
 
 _PASSAGES = 6  # listed by /recall
+_LINES = pattern(r"([0-9]{1,9})(?:(-)([0-9]{1,9})?)?")
 
 
 async def compact(chat: Chat, rest: str) -> None:
@@ -76,9 +79,31 @@ async def uncompact(chat: Chat, rest: str) -> None:
 
 
 async def expand(chat: Chat, rest: str) -> None:
-    """Bring an item back in full."""
-    chat.out.print(Text(printable(chat.session.items.expand(_id(rest)))), soft_wrap=True)
-    chat.say("expanded", id=_id(rest), style="dim")
+    """Bring an item back: all of it, a range of its lines, or those that have some words."""
+    given, _, part = rest.partition(" ")
+    items, known = chat.session.items, len(chat.session.items)
+    text = items.expand(_id(given), **_part(chat, part.strip()))
+    chat.out.print(Text(printable(text)), soft_wrap=True)
+    if len(items) > known:  # otherwise it has no such lines
+        chat.say("expanded part" if part else "expanded", id=_id(given), style="dim")
+
+
+def _part(chat: Chat, part: str) -> dict[str, Any]:
+    """Return which lines of an item are meant: `200-260`, `200-` to the end, `200` alone, or `grep WORDS`."""
+    word, _, words = part.partition(" ")
+    if word.lower() == "grep" and words.strip():
+        return {"grep": words.strip()}
+    if not part:
+        return {}
+    if (found := _LINES.fullmatch(part)) is None:
+        raise BadInput(chat.words("no lines", given=part))
+    first, dash, last = found.groups()
+    start, end = int(first), int(last) if last else None
+    if start < 1 or (end is not None and end < start):
+        raise BadInput(chat.words("no lines", given=part))
+    if not dash:
+        end = start
+    return {"start": start, "lines": None if end is None else end - start + 1}
 
 
 async def recall(chat: Chat, rest: str) -> None:

@@ -254,6 +254,14 @@ PHRASES: dict[str, tuple[str, str]] = {
         "The model sees #{id} in full at the end of the conversation from the next message on.",
         "从下一条消息起，#{id} 的全文显示在对话末尾。",
     ),
+    "expanded part": (
+        "The model sees these lines of #{id} at the end of the conversation from the next message on.",
+        "从下一条消息起，#{id} 的这些行显示在对话末尾。",
+    ),
+    "no lines": (
+        "{given} names no lines. Write for example /expand 12 200-260, or /expand 12 grep WORDS.",
+        "{given} 不是行的范围。请写作例如 /expand 12 200-260，或 /expand 12 grep 文字。",
+    ),
     "recalled": ("The model sees these passages with your next message:", "模型将随下一条消息看到："),
     "nothing found": ("No earlier passage matches.", "没有找到匹配的内容。"),
     "pinned": ("#{id} is shown in full from now on.", "从现在起，#{id} 始终全文显示。"),

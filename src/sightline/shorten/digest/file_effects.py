@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
+from sightline.shorten import shell
 from sightline.shorten.call_subject import text_of
-from sightline.shorten.digest import shell
-from sightline.shorten.digest.shell import CHANGED, DELETED, READ, WRITTEN, Command, Touch
+from sightline.shorten.shell import CHANGED, DELETED, READ, WRITTEN, Command, Touch
 from sightline.values.items import Call
 
 _PATHS = ("file_path", "filePath", "notebook_path", "path", "filename", "file_name", "file", "target_file", "filepath")

@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sightline.shorten.digest.shell import CHANGED, MOST, READ, WRITTEN
 from sightline.shorten.digest.steps import SENTENCE, Step, one_line, read_run
 from sightline.shorten.identifiers import values_in
+from sightline.shorten.shell import CHANGED, MOST, READ, WRITTEN
 from sightline.values.items import Item
 from sightline.values.pattern import pattern
 

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from sightline.shorten.digest.headings import WORDS, times, word
 from sightline.shorten.digest.sections import Entry
-from sightline.shorten.digest.shell import CHANGED, WRITTEN, parse, programs
 from sightline.shorten.digest.steps import Run, Step, one_line
+from sightline.shorten.shell import CHANGED, WRITTEN, parse, programs
 from sightline.values.items import Call, Kind
 
 COMMAND_CHARS = 180  # characters of a command line

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from sightline.shorten import shell
 from sightline.shorten.call_subject import subject_of
-from sightline.shorten.digest import shell
 from sightline.shorten.digest.file_effects import call_touches, command_of
-from sightline.shorten.digest.shell import Touch
 from sightline.shorten.identifiers import values_of_lines
 from sightline.shorten.sample import cut_at_blank, encodable, read_sample
+from sightline.shorten.shell import Touch
 from sightline.shorten.signals import trouble_marks
 from sightline.values.items import Call, Item, Kind, Result, plain_text
 from sightline.values.pattern import pattern

@@ -1,13 +1,14 @@
 """Which files a shell command reads, writes and deletes, as far as the command says it plainly.
 
-The reader is a regular expression, not the grammar of `tree-sitter-bash`. On 3,335 recorded commands both find the same
-files, except in 11 with a backslash at the end of a line. The grammar takes a time that grows with the square of a text
-that is no shell (0.2 s for 4 KB, 3.3 s for 16 KB), and without the extra `code` a second reader would be needed.
+The reader is a regular expression, not the grammar of `tree-sitter-bash`. On 3,335 recorded commands both found the
+same files, except in 11 with a backslash at the end of a line, which is read since. The grammar takes a time that grows
+with the square of a text that is no shell (0.2 s for 4 KB, 3.3 s for 16 KB), and without the extra `code` a second
+reader would be needed.
 """
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import dropwhile, pairwise
+from itertools import dropwhile, pairwise, takewhile
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -15,28 +16,38 @@ from msgspec import Struct
 from sightline.values.pattern import pattern
 
 MOST = 64 * 1024  # characters of a command that are read
+_PIPES = ("|", "|&")
 READ, CHANGED, DELETED = "read", "changed", "deleted"
 WRITTEN = "written"  # created, or changed if the file existed
 
-_HEREDOC = pattern(
-    r"(?P<line><<-?[ \t]*(['\"\\]?)(?P<end>[A-Za-z_]\w*)\2[^\n]*)"
-    r"(?P<body>.*?)(?:\n[^\S\n]*(?P=end)[^\S\n]*(?=\n|\Z)|\Z)",
-    re.S,
-)
+_DOCUMENT = pattern(r"(?<!<)<<-?[ \t]*+(['\"\\]?)(?P<end>[A-Za-z_]\w*+)\1")
 _TOKEN = pattern(
-    r"(?P<end>\n|;|&&|\|\|?|[()]|&(?!>))"
+    r"(?P<plain>[^\s;&|<>()'\"\\#\d][^\s;&|<>()'\"\\#]*+(?=[\s;]|\Z))"  # a word without quotes: most are
+    r"|(?P<end>\n|;|&&|\|[|&]?|[()]|&(?!>))"
     r"|(?P<redirect>\d?(?:>>|>\||>&\d?|<<<|<<-?|(?<![-=])>|<)|&>>?)"
-    r"|(?P<word>(?:\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|[^\s;&|<>()'\"\\])+)"
-    r"|['\"\\]",
+    r"|(?P<word>(?:\\[^\n]|'[^']*+'|\"(?:\\.|[^\"\\])*+\"|(?<=[^\s;&|(])#|[^\s;&|<>()'\"\\#])++)"
+    r"|(?P<comment>#[^\n]*+)|\\\n|['\"\\]",  # a line goes on after a backslash at its end
     re.S,
 )
 _QUOTES = pattern(r"'([^']*)'|\"((?:\\.|[^\"\\])*)\"|\\(.)", re.S)
 _ASSIGNMENT = pattern(r"[A-Za-z_]\w*=")
 _NOT_A_PATH = pattern(r"[$*?`{}\n]|^-|^/dev/|^&|^[\d=,.:]+$|^\.{0,2}$|^/$")
-_LONGEST_PATH = 300
-_BEFORE_PROGRAM = frozenset(("sudo", "time", "command", "exec", "nohup", "env", "then", "do", "else"))
-_VIEWERS = frozenset(("cat", "head", "tail", "nl", "less", "more", "bat", "tac", "awk"))
-_VIEWER_OPTIONS = frozenset(("-n", "-c", "-l", "-e", "-F", "-v"))  # those whose value is the next word
+LONGEST_PATH = 300
+_BEFORE_PROGRAM = frozenset(
+    ("sudo", "time", "command", "exec", "nohup", "env", "if", "elif", "then", "do", "else", "!", "{")
+)
+VIEWERS = frozenset((
+    "cat", "nl", "head", "tail", "less", "more", "bat", "batcat", "tac", "zcat", "type", "Get-Content", "gc", "cut",
+    "sed", "awk", "gawk", "mawk", "jq", "yq",
+))  # fmt: skip
+_SCRIPTED = frozenset(("sed", "awk", "gawk", "mawk", "jq", "yq"))  # those whose first argument says what they print
+_VALUE_OPTIONS = {  # letters of options whose value is the next word
+    "head": "nc", "tail": "nc", "nl": "bdfhilnsvw", "sed": "efl", "awk": "vfF", "gawk": "vfF", "mawk": "vfF",
+    "cut": "cdf", "bat": "rl", "batcat": "rl", "jq": "fL", "rg": "ABCmefgtTjrMd", "grep": "ABCmefdD",
+    "egrep": "ABCmefdD", "fgrep": "ABCmefdD",
+}  # fmt: skip
+_SED_IN_PLACE = pattern(r"-[nErsz]*i|--in-place")
+_PERL_IN_PLACE = pattern(r"-[0-9pnwla]*i")
 _PYTHON = pattern(r"python[\d.]*$")
 _OPENED = pattern(
     r"\bopen\(\s*(?:[rbf]?(['\"])(?P<path>[^'\"\n]+)\1|(?P<name>\w+))\s*(?:,\s*(?:mode\s*=\s*)?['\"](?P<mode>[rwaxbt+]+)['\"])?"
@@ -45,6 +56,7 @@ _PATHS = pattern(
     r"(?:\bPath\(\s*(['\"])(?P<path>[^'\"\n]+)\1\s*\)|\b(?P<name>\w+))"
     r"\.(?P<verb>write_text|write_bytes|read_text|read_bytes|unlink|touch)\("
 )
+_PYTHON_VERBS = ("open(", ".write_", ".read_", ".unlink(", ".touch(")  # without any of these it opens no file by name
 _NAMED = pattern(r"\b(\w+)\s*=\s*(?:(?:pathlib\.)?Path\(\s*)?[rf]?(['\"])([^'\"\n]{1,300})\2")
 _PATCH_FILE = pattern(r"^\*\*\* (Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.M)
 _DIFF_FILE = pattern(r"^\+\+\+ (?:b/)?(\S+)", re.M)
@@ -63,25 +75,47 @@ class Command(Struct):
     words: list[str] = []
     outputs: list[tuple[str, str]] = []  # redirection operator and path
     bodies: list[str] = []
+    is_piped: bool = False  # it reads the output of the command before it
 
 
 def parse(line: str) -> list[Command]:
     """Return the commands of a script, each with its here-documents."""
-    text = line[:MOST]
-    bodies = [match["body"][1:] for match in _HEREDOC.finditer(text)]
-    command, redirect = Command(), ""
+    return parse_script(*cut_documents(line[:MOST]))
+
+
+def cut_documents(text: str) -> tuple[str, list[str]]:
+    """Return a script without its here-documents, and the here-documents in order."""
+    if "<<" not in text:
+        return text, []
+    kept, bodies, lines = [], [], iter(text.split("\n"))
+    for line in lines:
+        kept.append(line)
+        for match in _DOCUMENT.finditer(line) if "<<" in line else ():
+            bodies.append("\n".join(_until(match["end"], lines)))
+    return "\n".join(kept), bodies
+
+
+def _until(end: str, lines: Iterator[str]) -> list[str]:
+    return [*takewhile(lambda line: line.strip() != end, lines)]
+
+
+def parse_script(script: str, bodies: list[str]) -> list[Command]:
+    """Return the commands of a script that `cut_documents` has cut."""
+    bodies, command, redirect = [*bodies], Command(), ""
     commands = [command]
-    for match in _TOKEN.finditer(_HEREDOC.sub(r"\g<line>", text) if bodies else text):
+    for match in _TOKEN.finditer(script):
         kind, token = match.lastgroup, match.group()
-        if kind == "end":
-            command, redirect = Command(), ""
+        if kind == "plain" and not redirect:
+            command.words.append(token)
+        elif kind == "end":
+            command, redirect = Command(is_piped=token in _PIPES), ""
             commands.append(command)
         elif kind == "redirect":
-            redirect = token
+            redirect = "" if "&" in token and token[-1].isdigit() else token  # `2>&1` is complete
             if token.startswith("<<") and token != "<<<" and bodies:
                 command.bodies.append(bodies.pop(0))
-        elif kind == "word" and redirect:
-            if ">" in redirect and "&" not in redirect[1:]:
+        elif redirect and kind in ("word", "plain"):
+            if ">" in redirect:
                 command.outputs.append((redirect, _unquote(token)))
             redirect = ""
         elif kind == "word":
@@ -90,16 +124,21 @@ def parse(line: str) -> list[Command]:
 
 
 def _unquote(word: str) -> str:
+    if "'" not in word and '"' not in word and "\\" not in word:
+        return word
     return _QUOTES.sub(lambda match: next((g for g in match.groups() if g is not None), ""), word)
 
 
 def programs(commands: Iterable[Command]) -> list[tuple[str, ...]]:
     """Return each command's program and its first two arguments, without options: `("git", "commit")`."""
-    found = filter(None, (_from_program(command.words) for command in commands))
+    found = filter(None, (from_program(command.words) for command in commands))
     return [(words[0], *[word for word in words[1:] if not word.startswith("-")][:2]) for words in found]
 
 
-def _from_program(words: list[str]) -> list[str]:
+def from_program(words: list[str]) -> list[str]:
+    """Return the words of a command without what may stand before its program."""
+    if words and words[0] not in _BEFORE_PROGRAM and "=" not in words[0]:
+        return words
     return [*dropwhile(lambda word: word in _BEFORE_PROGRAM or _ASSIGNMENT.match(word), words)]
 
 
@@ -121,16 +160,16 @@ def command_touches(commands: Iterable[Command], scripts: dict[str, str]) -> lis
     `scripts` maps a path to the Python script written there, because a command may run one. Scripts that these commands
     write are added to it.
     """
-    return [
-        touch
-        for command in commands
-        for touch in _touches(command, scripts)
-        if len(touch.path) <= _LONGEST_PATH and not _NOT_A_PATH.search(touch.path)
-    ]
+    return [touch for command in commands for touch in _touches(command, scripts) if is_path(touch.path)]
+
+
+def is_path(word: str) -> bool:
+    """Whether a word of a command says plainly which file it is, if it is one."""
+    return len(word) <= LONGEST_PATH and not _NOT_A_PATH.search(word)
 
 
 def _touches(command: Command, scripts: dict[str, str]) -> Iterator[Touch]:
-    words = _from_program(command.words)
+    words = from_program(command.words)
     program = words[0].rpartition("/")[2] if words else ""
     for redirect, path in command.outputs:
         if not redirect.startswith(("2", "&")):
@@ -153,13 +192,43 @@ def _option_values(words: list[str], *options: str) -> list[str]:
     return [value for option, value in pairwise(words) if option in options]
 
 
+def edits_in_place(program: str, arguments: list[str]) -> bool:
+    """Whether `sed` or `perl` changes its files."""
+    if program not in ("sed", "perl"):
+        return False
+    in_place = _SED_IN_PLACE if program == "sed" else _PERL_IN_PLACE
+    return any(in_place.match(word) for word in arguments if word[:1] == "-")
+
+
+def plain_arguments(program: str, arguments: list[str]) -> list[str]:
+    """Return the arguments that are neither options nor values of options."""
+    takes, found, skips, ended = _VALUE_OPTIONS.get(program, ""), [], False, False
+    for word in arguments:
+        if skips:
+            skips = False
+        elif word == "--" and not ended:
+            ended = True
+        elif ended or word[:1] not in ("-", "+") or len(word) == 1:
+            found.append(word)
+        else:  # the last letter of `-nA` takes a value, and `-A3` has it
+            skips = word[1:2] != "-" and word[-1] in takes
+    return found
+
+
+def viewed_files(program: str, arguments: list[str]) -> list[str]:
+    """Return the arguments of a program that shows files which stand for files: patterns and variables too."""
+    has_script = program == "sed" and any(
+        word in ("--expression", "--file") or (word[:1] == "-" and word[1:2] != "-" and word[-1] in "ef")
+        for word in arguments
+    )
+    return plain_arguments(program, arguments)[program in _SCRIPTED and not has_script :]
+
+
 def _program_touches(program: str, arguments: list[str], command: Command) -> list[Touch]:
     files = [word for word in arguments if word and not word.startswith("-")]
     match program:
-        case "sed":
-            return _sed_touches(files, arguments)
-        case "perl" if any(re.match(r"-\w*i", word) for word in arguments):
-            return _touch_all(files[1:], CHANGED)
+        case "sed" | "perl" if edits_in_place(program, arguments):
+            return _touch_all(viewed_files(program, arguments)[program == "perl" :], CHANGED)
         case "tee" | "touch":
             return _touch_all(files, CHANGED if "-a" in arguments else WRITTEN)
         case "rm" | "unlink":
@@ -170,20 +239,10 @@ def _program_touches(program: str, arguments: list[str], command: Command) -> li
             return _git_touches(files, arguments, command.bodies)
         case "apply_patch" | "patch":
             return [touch for body in (*command.bodies, *files) for touch in patch_touches(body)]
-        case _ if program in _VIEWERS and not command.outputs:  # `cat a > b` copies; `cat > b` writes its input
-            options = _VIEWER_OPTIONS if program != "cat" else frozenset[str]()
-            words = [word for before, word in pairwise(["", *arguments]) if before not in options]
-            viewed = [word for word in words if not word.startswith(("-", "+"))]
-            return _touch_all(viewed[1:] if program == "awk" else viewed, READ)  # awk's first is its script
+        case _ if program in VIEWERS and (program == "sed" or not command.outputs):  # `cat a > b` copies
+            return _touch_all(viewed_files(program, arguments), READ)
         case _:
             return []
-
-
-def _sed_touches(files: list[str], arguments: list[str]) -> list[Touch]:
-    scripts = _option_values(arguments, "-e", "-f")
-    files = [word for word in files if word not in scripts] if scripts else files[1:]
-    in_place = any(re.match(r"-[nErs]*i|--in-place", word) for word in arguments)
-    return _touch_all(files, CHANGED if in_place else READ)
 
 
 def _move_touches(files: list[str], source: str) -> list[Touch]:
@@ -203,6 +262,8 @@ def _git_touches(files: list[str], arguments: list[str], bodies: list[str]) -> l
             return [touch for body in bodies for touch in patch_touches(body)]
         case ["mv", *paths]:
             return _move_touches(paths, DELETED)
+        case ["show", *objects]:
+            return _touch_all([path for _, is_file, path in (each.partition(":") for each in objects) if is_file], READ)
         case ["rm", *paths]:
             return _touch_all(paths, DELETED)
         case ["checkout" | "restore", *_] if "--" in arguments:
@@ -215,6 +276,8 @@ def _git_touches(files: list[str], arguments: list[str], bodies: list[str]) -> l
 
 def _python_touches(script: str) -> Iterator[Touch]:
     """Yield the files that a Python script opens by name. A file that is read and then written was changed."""
+    if not any(verb in script for verb in _PYTHON_VERBS):
+        return
     names = {match.group(1): match.group(3) for match in _NAMED.finditer(script)}
     found: dict[str, set[str]] = {}
     for match in (*_OPENED.finditer(script), *_PATHS.finditer(script)):
