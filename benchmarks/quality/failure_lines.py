@@ -133,13 +133,15 @@ _FORMS: dict[str, Callable[[Sequence[str]], Iterator[str]]] = {
 }
 KINDS = tuple(_FORMS)
 
+_RULE = re.compile(r"[=_]{3,}")
 _PLACED = re.compile(r"(\S+?\.\w+)((?::\d+|\(\d).*)")
 
 
 def readable_share(lines: Sequence[str], shown: str) -> float:
-    """Return the share of the lines that can be read in a text, blanks aside.
+    """Return the share of the lines that can be read in a text, blanks and rules aside.
 
-    A line that begins with a path and a place counts also where the path stands apart from the rest.
+    A line that begins with a path and a place counts also where the path stands apart from the rest, and the header of
+    a file in a diff wherever the path is.
     """
     text = _plain(shown)
     return sum(_is_readable(line, text) for line in lines) / max(1, len(lines))
@@ -148,9 +150,11 @@ def readable_share(lines: Sequence[str], shown: str) -> float:
 def _is_readable(line: str, text: str) -> bool:
     if _plain(line) in text:
         return True
+    if line.startswith("diff --git "):
+        return line.rpartition(" b/")[2] in text
     placed = _PLACED.match(line)
     return bool(placed) and placed[1] in text and _plain(placed[2].lstrip(":")) in text
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(_RULE.sub(" ", text).split())

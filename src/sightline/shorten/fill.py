@@ -60,10 +60,12 @@ class Offer(NamedTuple):
     line_costs: list[float]
     values: list[Any]
     value_costs: list[float]
+    first: int = 0  # lines that come before any value
 
     def fitting(self, tokens: float, share: float) -> tuple[int, int]:
-        """Return how many lines and values should fit: lines in their share, values, then lines in what is left."""
+        """Return how many should fit: the first lines, lines in their share, values, then lines in what is left."""
         lines = min(len(self.lines), bisect_right(self.line_costs, tokens * share) + 1) if share else 0
+        lines = max(lines, min(self.first, bisect_right(self.line_costs, tokens)))
         values = bisect_right(self.value_costs, tokens - (self.line_costs[lines - 1] if lines else 0.0))
         if values == len(self.values):
             lines = max(lines, bisect_right(self.line_costs, tokens - (self.value_costs[-1] if values else 0.0)))
@@ -144,17 +146,19 @@ class Excerpt(NamedTuple):
     render: Callable[[str, list[int], list[str]], str]  # from the item's label, chosen lines and chosen values
     shown: Iterable[str] = ()  # values that are visible whatever is chosen
     fixed: int = 0  # characters that are shown in addition to the item's label, whatever is chosen
+    first: int = 0  # lines at the beginning of the order that come before any value
     bias: float = 1.0  # real tokens of this layout for each estimated one
 
     def offer(self, limit: TokenLimit) -> Offer:
-        """Return all lines, and the values that the lines in their share do not show."""
+        """Return all lines, and the values that the first lines and those in their share do not show."""
         per, lines, extra_tokens = limit.chars_per_token, self.lines, self.extra_tokens
         costs = [*accumulate([len(lines[i]) / per + extra_tokens for i in self.order])]
-        share = self.order[: bisect_right(costs, limit.tokens * self.share) + 1]
+        certain = max(bisect_right(costs, limit.tokens * self.share) + 1, min(self.first, bisect_right(costs, limit.tokens)))
+        share = self.order[:certain]
         shown = {*self.shown, *chain.from_iterable([self.values[i] for i in share])}
         shown.update(*[_names_in(value) for value in shown if "." in value or "/" in value])
         names = [name for name in self.names if name not in shown]
-        return Offer(self.order, costs, names, [*accumulate([len(name) / per + VALUE for name in names])])
+        return Offer(self.order, costs, names, [*accumulate([len(name) / per + VALUE for name in names])], self.first)
 
 
 class Pieces(NamedTuple):
@@ -166,19 +170,27 @@ class Pieces(NamedTuple):
     render: Callable[[str, list[Piece], list[Piece]], str]
     shown: Iterable[str] = ()  # values that are visible whatever is chosen
     fixed: int = 0
+    first: int = 0  # lines that come before any value
     bias: float = 1.0
 
     def offer(self, limit: TokenLimit) -> Offer:
-        """Return lines in their share, values that show something new, then more lines: 1.4 times the limit."""
+        """Return the first lines, lines in their share, values that show something new, then more lines.
+
+        Together these have 1.4 times the limit.
+        """
         per, left = limit.chars_per_token, limit.tokens * OFFERED
         shown = set[str]().union(*map(_names_in, self.shown))
-        lines, line_costs = _select(self.lines, limit.tokens * self.share, per, 1.0)
+        lines, line_costs = _select(self.lines[: self.first], limit.tokens, per, 1.0)
+        if len(lines) == self.first:
+            some, costs = _select(self.lines[self.first :], limit.tokens * self.share - sum(line_costs), per, 1.0)
+            lines, line_costs = lines + some, line_costs + costs
         shown.update(*map(_names_in, chain.from_iterable([piece.values for piece in lines])))
         left -= sum(line_costs)
         values, value_costs = _select(_with_new_values(self.values, shown), left, per, VALUE)
         left -= sum(value_costs)
         more, more_costs = _select(self.lines[len(lines) :], left, per, 1.0)
-        return Offer(lines + more, [*accumulate(line_costs + more_costs)], values, [*accumulate(value_costs)])
+        costs = [*accumulate(line_costs + more_costs)]
+        return Offer(lines + more, costs, values, [*accumulate(value_costs)], self.first)
 
 
 def _with_new_values(pieces: Iterable[Piece], shown: set[str]) -> Iterator[Piece]:

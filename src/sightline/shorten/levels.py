@@ -65,6 +65,8 @@ MESSAGE_LABEL = 16  # tokens of a message's gist beside a sentence, at most: its
 HANDLE = 4  # tokens of a handle, at most
 READ_SHARE = 0.5  # of a file, for the line that describes it: the gist of a short file is that line
 PAGE_SHARE = 0.8  # of a page, for the unchanged beginning: what is read or edited next is most likely in it
+SUBJECT, LEAST_SUBJECT = 160, 40  # characters of what a call was about, in the label of its result's summary
+SUBJECT_SHARE = 0.1  # of a small summary, for the same
 OPENING_SHARE = 0.35  # of a summary, for the unchanged beginning; this makes it too short only in a small summary
 
 _MESSAGES = {Kind.USER: "user", Kind.ASSISTANT: "assistant", Kind.SYSTEM: "system", Kind.SUMMARY: "summarised"}
@@ -133,7 +135,8 @@ def shorten(
         choice, lines = _find_levels(item, text, subject, wording, longest, most, first, paged=bool(room))
         levels, foreign, place = choice
         begun = _lines_begun(text, most) if room else 0
-        label, header = _labels(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording, begun)
+        called = encodable(name[:80]), encodable(subject[:2000]), int(summary_tokens * ratio * SUBJECT_SHARE)
+        label, header = _labels(item, called, original, lines, wording, begun)
         summary = EMPTY
         try:
             if item.kind is not Kind.ASSISTANT or original >= ONE_LEVEL:
@@ -165,12 +168,14 @@ def _fill(label: str, level: Level, count: Count, limit: TokenLimit, foreign: Sh
 
 
 def _labels(
-    item: Item, name: str, subject: str, tokens: int, lines: int, wording: Mapping[str, str], begun: int = 0
+    item: Item, called: tuple[str, str, int], tokens: int, lines: int, wording: Mapping[str, str], begun: int = 0
 ) -> tuple[str, str]:
     """Return the lines that describe a shortened item in its summary and in its gist.
 
-    `begun`: how many of its first lines the summary shows, if it says from where to read on.
+    `called`: the name and the subject of its call, and how many characters of the subject the summary may show. `begun`: how many of its first lines the summary shows, if it says from where to read on.
     """
+    name, subject, chars = called
+    chars = min(SUBJECT, max(LEAST_SUBJECT, chars))
     kind = wording.get("program" if item.by_program else _KINDS.get(item.kind, ""), "")
     error = next((part.error for part in item.parts if isinstance(part, Result)), "")
 
@@ -181,7 +186,7 @@ def _labels(
     handle = f"#{item.id}"
     size = wording["lines" if lines > 1 else "line"].format(lines=f"{lines:,}", tokens=f"{tokens:,}")
     how = wording["how on" if begun else "how"].format(handle=handle, n=begun + 1)
-    summary = wording["summary"].format(handle=handle, what=what(160, 160), size=size, how=how)
+    summary = wording["summary"].format(handle=handle, what=what(chars, chars), size=size, how=how)
     said = f" {error[:40]}" if error else "" if item.kind is Kind.RESULT else what(0, 0)  # the call says the rest
     return summary, wording["gist"].format(handle=handle, what=said, tokens=f"{tokens:,}")
 

@@ -1,4 +1,4 @@
-"""Output over time: logs, tracebacks and test runs."""
+"""Output over time: logs and tracebacks."""
 
 import re
 from collections import Counter
@@ -27,19 +27,6 @@ _RAISED = pattern(
     re.MULTILINE,
 )
 _TRACEBACK = ("\nTraceback (most recent call last)", "\n    at ", "\n\tat ", "' panicked at ", "\ngoroutine ")
-_FAILED = pattern(
-    r"\n(?:(?:FAILED|ERROR|FAIL)[: ]|--- FAIL|not ok |[ \t]*[✗✕×●] |E {2,}|_{5,} (.{1,120}) _{5,}$|"
-    r"\S{1,200}::\S{1,200} FAILED)|\n.{1,200}\.\.\. (?:FAIL|ERROR)$",
-    re.MULTILINE,
-)
-_ENDED = pattern(
-    r"::\S{1,200} (?:PASSED|FAILED|ERROR|SKIPPED|XFAIL)\b|\.\.\. (?:ok|FAIL|FAILED|ERROR|skipped)\b|^(?:not )?ok \d"
-)
-_TALLY = pattern(
-    r"\n(?:=+ .{0,200}(?:passed|failed|error).{0,80} =+$|Ran \d+ tests?|Tests?:? +\d|"
-    r"Test Suites:|ok[ \t]+\S+[ \t]+[\d.]+s|test result:|FAILED \(|[ \t]*\d+ (?:passing|failing|passed|failed))",
-    re.MULTILINE,
-)
 
 
 def is_traceback(view: View) -> bool:
@@ -61,26 +48,6 @@ def traceback_levels(view: View) -> Levels:
         for near in range(max(0, i - 2), i):  # the failing statement and its frame
             marks[near] = max(marks.get(near, 0.0), 5.0)
     return line_levels(view, marks, quoted, frames)
-
-
-def is_test_run(view: View) -> bool:
-    """Whether there is a total of tests near the end, or the first lines say of one test each how it ended."""
-    first = list(filter(None, view.sample.lines[:DETECT]))
-    ended = sum(map(bool, map(_ENDED.search, first)))
-    return ended >= max(5, 0.5 * len(first)) or _TALLY.search("\n".join(["", *view.sample.lines[-30:]])) is not None
-
-
-def test_run_levels(view: View) -> Levels:
-    """Prefer failed tests and the totals. Values about a failed test are listed under its name."""
-    marks = view.trouble_marks()
-    failed = {}
-    for i, match in find_lines(_FAILED, view.sample):
-        marks[i] = 4.0
-        if match.group(1):
-            failed[i] = match.group(1)
-    for i, _ in find_lines(_TALLY, view.sample):
-        marks[i] = 6.0
-    return line_levels(view, marks, marks, failed)
 
 
 def is_log(view: View) -> bool:
