@@ -37,7 +37,7 @@ def diagnostic_levels(view: View) -> Levels:
     explained = [_explanation(lines, i, ends) for i in errors]
     said = [i for i in chain.from_iterable(zip_longest(*explained)) if i is not None]
     marks = view.unusual_marks() | dict.fromkeys(errors, REPORTED)
-    order = Order([*errors, *said, *range(max(0, len(lines) - LAST), len(lines))], terse=True)
+    order = Order([*errors, *said], range(max(0, len(lines) - LAST), len(lines)), terse=True)
     return line_levels(view, marks, marks, order=order)
 
 

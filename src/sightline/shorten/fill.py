@@ -15,7 +15,8 @@ Count = Callable[[str], int]
 
 TRIES = 6  # exact counts made to fill a level at most; as a rule the first is close enough
 AIM = 0.95  # of what should just fit, because a little too much costs another count
-CLOSE, CLOSER = 0.82, 0.86  # of a limit and of a small one: enough, because more would cost another count
+LESS = 0.85  # of an aim that gives what is known not to fit
+CLOSE, CLOSER = 0.93, 0.9  # of a limit and of a small one: enough, because more would cost another count
 SMALL = 200  # tokens of a small limit
 OFFERED = 1.4  # times the limit, by estimate, is offered, so that there is enough where the estimate is too high
 LABEL_CHARS = 3.0  # characters to a token in an item's label: much of it is numbers and signs
@@ -254,7 +255,13 @@ def fill(label: str, level: Level, count: Count, limit: TokenLimit) -> CountedTe
     tried: set[tuple[int, int]] = set()
     low, aim, high = 0.0, max(0.0, free * AIM), 2 * OFFERED * max(1.0, free)
     close = tokens * (CLOSE if tokens > SMALL else CLOSER)
-    while len(tried) < TRIES and (chosen := offer.fitting(aim, level.share)) not in tried:
+    while len(tried) < TRIES:
+        chosen = offer.fitting(aim, level.share)
+        if chosen in tried:
+            if best is not EMPTY or aim < 1.0:
+                break
+            high, aim = aim, aim * LESS  # the same choice again, which is too large
+            continue
         tried.add(chosen)
         filled = render(chosen)
         if filled.tokens <= tokens:

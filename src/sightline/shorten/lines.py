@@ -57,6 +57,7 @@ class Order(NamedTuple):
     """What a shortener decides of the order of lines, where their worth per token does not say it."""
 
     first: Sequence[int] = ()  # lines that both levels take before other lines and before values, in this order
+    then: Sequence[int] = ()  # lines that a summary takes next, before values
     hidden: frozenset[int] = frozenset()  # lines that no level shows, except at the beginning of a summary
     terse: bool = False  # the gaps of a summary do not say how many lines are left out
 
@@ -182,7 +183,7 @@ def line_levels(
     _check_marks(view, quoted)
     starts = {name: start for start, name in sections.items()}
     labels = _line_labels(view, sections)
-    order = order._replace(first=_distinct(view, order))
+    order = order._replace(first=_distinct(view, order.first, order.hidden), then=_distinct(view, order.then, order.hidden))
     summary = summary_level(view, marks, labels, starts, order=order, add_numbers=add_numbers)
     named = rank_by_label(value_pieces(view, labels)) if add_names else value_pieces(view)
     values = [piece for piece in named if marks.get(piece.place, 0.0) > REPEATED]
@@ -190,11 +191,11 @@ def line_levels(
     return Levels(summary, gist_level(lines, values, view.known, first=len(order.first)))
 
 
-def _distinct(view: View, order: Order) -> list[int]:
-    """Return the first lines, of those that read alike the earliest."""
+def _distinct(view: View, places: Sequence[int], hidden: frozenset[int]) -> list[int]:
+    """Return the lines that may be shown and say something, of those that read alike the first."""
     lines = view.sample.lines
-    texts = {lines[i].strip(): i for i in reversed(order.first) if i not in order.hidden and lines[i].strip(RULES)}
-    return [i for i in dict.fromkeys(order.first) if texts.get(lines[i].strip()) == i]
+    texts = {lines[i].strip(): i for i in reversed(places) if i not in hidden and lines[i].strip(RULES)}
+    return [i for i in dict.fromkeys(places) if texts.get(lines[i].strip()) == i]
 
 
 def _check_marks(view: View, marks: Mapping[int, float]) -> None:
@@ -257,7 +258,7 @@ def summary_level(
         for i in range(opening.lines, len(lines))
         if worth[i] > least and lines[i] and i not in order.hidden
     }
-    first = [i for i in order.first if i >= opening.lines]
+    first = [i for i in dict.fromkeys([*order.first, *order.then]) if i >= opening.lines]
     ranked = [*dict.fromkeys([*first, *sorted(density, key=density.__getitem__, reverse=True)])]
     render = _SummaryLayout(view, labels, section_starts, add_numbers, order).render
     shown = [*chain.from_iterable(view.values[: opening.lines])]

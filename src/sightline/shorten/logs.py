@@ -6,17 +6,24 @@ from collections import Counter
 from msgspec import structs
 
 from sightline.shorten.identifiers import NO_DIGITS
-from sightline.shorten.lines import REPEATED, Levels, View, line_levels
+from sightline.shorten.lines import REPEATED, Levels, Order, View, line_levels
 from sightline.shorten.sample import find_lines
+from sightline.shorten.signals import ERROR
 from sightline.values.pattern import pattern
 
+LAST = 10  # lines at the end of a log, which say what it came to
 DETECT = 30  # lines looked at to recognise a log
 LOGLIKE = 0.4  # share of lines with a time or a level, from which a text is a log
 
 
 _STAMP = pattern(r"\n[ \t]*\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|\w{3} [ \d]\d \d\d:\d\d|\d{10,13}\b)")
 _LEVELS = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL", "TRACE")
+_LEVEL = pattern(r"(?:\"(?:level|severity|levelname)\" ?: ?|\blevel=)")
 _TIME = "0123456789-/:.,+TZ[]() \t"  # characters of the time before a line
+# What a log says of trouble in other words than an error's.
+_TROUBLE = pattern(
+    r"(?i)\b(?:cannot|could not|unable to|refused|unreachable|killed|aborted|crash|corrupt|out of memory|segfault|no space)"
+)
 _FRAME = pattern(
     r"\n[ \t]*(?:File \"([^\"\n]{1,400})\", line (\d+)|at \S.{0,300}[:(]\S{0,200}:\d+|\S{1,300}:\d+(?::\d+)?:? in |"
     r"#\d+ +0x|goroutine \d+)"
@@ -30,8 +37,8 @@ _TRACEBACK = ("\nTraceback (most recent call last)", "\n    at ", "\n\tat ", "' 
 
 
 def is_traceback(view: View) -> bool:
-    """Whether a call stack is printed."""
-    return any(stem in view.sample.text for stem in _TRACEBACK)
+    """Whether a call stack is printed, and not only into a log."""
+    return any(stem in view.sample.text for stem in _TRACEBACK) and not is_log(view)
 
 
 def traceback_levels(view: View) -> Levels:
@@ -51,10 +58,11 @@ def traceback_levels(view: View) -> Levels:
 
 
 def is_log(view: View) -> bool:
-    """Whether enough lines begin with a time or name a level."""
+    """Whether enough lines begin with a time or name a level, as a word or under a key."""
     head = "\n".join(["", *filter(None, view.sample.lines[:DETECT])])
     total = head.count("\n")
-    return total >= 5 and sum(map(head.count, _LEVELS)) + len(_STAMP.findall(head)) >= LOGLIKE * total
+    stamped = sum(map(head.count, _LEVELS)) + len(_STAMP.findall(head)) + len(_LEVEL.findall(head))
+    return total >= 5 and stamped >= LOGLIKE * total
 
 
 def log_levels(view: View) -> Levels:
@@ -71,10 +79,11 @@ def log_levels(view: View) -> Levels:
         shown = first.setdefault(text, i)
         if shown < view.opening.lines <= i:  # shown unchanged, so a count cannot be added
             first[text] = i
-            times[i], shown = times.get(shown, 0), i
+            times[i], shown = times.pop(shown, 0), i
         times[shown] = times.get(shown, 0) + 1
         if shown != i:
             marks[i] = REPEATED
+    order = _log_order(view, marks, [*times])
     lines, plus = view.sample.lines, "" if view.sample.is_whole else "+"
     untimed = [line.lstrip(_TIME) for line in lines]
     every, same = Counter(texts), Counter(untimed)
@@ -88,4 +97,18 @@ def log_levels(view: View) -> Levels:
 
     counted = [line + ending(at, times.get(at, 1)) for at, line in enumerate(lines)]
     untimed = [line + ending(at, every[texts[at]]) for at, line in enumerate(untimed)]
-    return line_levels(view._replace(sample=structs.replace(view.sample, lines=counted), code=untimed), marks, marks)
+    counted_view = view._replace(sample=structs.replace(view.sample, lines=counted), code=untimed)
+    return line_levels(counted_view, marks, marks, order=order)
+
+
+def _log_order(view: View, marks: dict[int, float], kinds: list[int]) -> Order:
+    """Return the first error of each kind and what was raised, then the last lines, then the first of each kind.
+
+    After these come all other lines, the latest first: a summary uses the room it has.
+    """
+    lines = view.sample.lines
+    errors = [i for i in kinds if marks.get(i, 0.0) >= ERROR or _TROUBLE.search(lines[i])]
+    raised = [i for i, _ in find_lines(_RAISED, view.sample)]
+    frames = [near for i in raised for near in (i - 1, i - 2) if near >= 0]
+    last = range(max(0, len(lines) - LAST), len(lines))
+    return Order([*errors, *raised], [*frames, *last, *kinds, *range(len(lines) - 1, -1, -1)])

@@ -74,7 +74,7 @@ class _Said(NamedTuple):
     def in_order(self) -> list[int]:
         """What was raised, where, by which statement, then the rest of it."""
         most = [*self.raised[:1], *self.places[-1:], *self.statements[-1:], *self.places[:1], *self.statements[:1]]
-        rest = sorted({*self.raised, *self.others, *self.statements})
+        rest = sorted({*self.raised, *self.others})
         return [*dict.fromkeys([*most, *rest, *self.hints])]
 
 
@@ -90,7 +90,7 @@ def test_run_levels(view: View) -> Levels:
 
     Values about a failed test are listed under its name.
     """
-    passed = frozenset(_passed(view))
+    lines, passed = view.sample.lines, frozenset(_passed(view))
     view = _without(view, passed)
     marks = view.trouble_marks()
     titles = {i: match.group(1) or match.group(2) for i, match in _titles(view)}
@@ -98,10 +98,12 @@ def test_run_levels(view: View) -> Levels:
     tally = [i for i, _ in find_lines(_TALLY, view.sample)]
     marks |= dict.fromkeys([*titles, *listed], FAILED) | dict.fromkeys(tally, TALLY)
     ends = {i for i, _ in find_lines(_ENDS, view.sample)}
-    failures = [_said(view.sample.lines, *block).in_order() for block in _blocks(view, [*titles], ends)]
-    said = [i for i in chain.from_iterable(zip_longest(*failures)) if i is not None]
-    count = len(view.sample.lines)
-    order = Order([*tally[-3:], *said, *range(max(0, count - LAST), count), *titles, *listed], passed, terse=True)
+    failures = [_said(lines, *block).in_order() for block in _blocks(view, [*titles], ends)]
+    ranks = (sorted({*rank} - {None}, key=lambda i: (len(lines[i]), i)) for rank in zip_longest(*failures))
+    said = [*chain.from_iterable(ranks)]
+    count = len(lines)
+    then = [*range(max(0, count - LAST), count), *titles, *listed]
+    order = Order([*tally[-3:], *said], then, passed, terse=True)
     sections = {i: name for i, name in titles.items() if name}
     return line_levels(view, marks, marks, sections, order=order)
 
@@ -158,7 +160,8 @@ def _said(lines: list[str], start: int, end: int) -> _Said:
         elif _HINT.match(line):
             found.hints.append(i)
         elif _RAISED.match(line) or _GO.match(line):
-            found.raised.append(i)
+            is_last = line[0] != "E" and not line[0].isspace()  # of exceptions that follow from each other
+            found.raised.insert(0 if is_last else len(found.raised), i)
             goes_on = "" if "panicked at " in line else " " * 8 if _GO.match(line) else "\n"
         elif _STATEMENT.match(line) or (i - 1 in found.places and _FRAME.match(lines[i - 1]) and line[:4].isspace()):
             found.statements.append(i)
@@ -168,7 +171,7 @@ def _said(lines: list[str], start: int, end: int) -> _Said:
             found.statements.append(i - 1)
         elif _SAID.match(line) or line.startswith(goes_on):
             found.others.append(i)
-            if not found.raised and goes_on == "":
+            if not found.raised and not line.startswith("Traceback"):
                 found.raised.append(i)
                 goes_on = "\n"
     return found
