@@ -39,6 +39,13 @@ def _matching(form: re.Pattern[str]) -> Callable[[Sequence[str]], Iterator[str]]
     return lambda lines: filter(form.match, lines)
 
 
+def _pytest(lines: Sequence[str]) -> Iterator[str]:
+    """In a short traceback the statement is below its place and has no sign of its own."""
+    for at, line in enumerate(lines):
+        if _PYTEST.match(line) or (at and re.match(r"\S+\.py:\d+: in ", lines[at - 1])):
+            yield line
+
+
 def _log(lines: Sequence[str]) -> Iterator[str]:
     return filter(_LEVEL.search, lines)
 
@@ -119,7 +126,7 @@ def _diff(lines: Sequence[str]) -> Iterator[str]:
 
 
 _FORMS: dict[str, Callable[[Sequence[str]], Iterator[str]]] = {
-    "pytest": _matching(_PYTEST),
+    "pytest": _pytest,
     "unittest": _unittest,
     "jest": _jest,
     "vitest": _vitest,

@@ -29,7 +29,7 @@ from sightline.shorten import shorten
 from sightline.values.items import Item, Kind, Result, Text
 
 EDGE = 50  # lines at either end
-LEAST = 200  # tokens of an output: a shorter one is hardly ever shortened
+LEAST = 300  # tokens of an output: a shorter one has no summary
 COMMITS, DIFFS = 400, 12  # commits that are looked at, and diffs that are taken for each half
 DIFF_TOKENS = range(1_000, 20_000)
 RECORDED = ("claude_code", "entire_claude", "entire_codex", "mini_swe_agent")

@@ -60,7 +60,6 @@ CALL = Size(0.6, 0.25, 120, 0.05)  # all that says what its result is about
 MESSAGE = Size(0.38, 0.12, 60, least=40)
 
 LONGEST_LINE = 1000  # characters: a longer line is several to who reads on
-ONE_LEVEL = 1000  # tokens; a shorter reply has no summary, because it would be rewritten twice on its way to a gist
 MESSAGE_LABEL = 16  # tokens of a message's gist beside a sentence, at most: its label, and what marks a gap
 HANDLE = 4  # tokens of a handle, at most
 READ_SHARE = 0.5  # of a file, for the line that describes it: the gist of a short file is that line
@@ -69,6 +68,9 @@ SUBJECT, LEAST_SUBJECT = 160, 40  # characters of what a call was about, in the 
 SUBJECT_SHARE = 0.1  # of a small summary, for the same
 OPENING_SHARE = 0.35  # of a summary, for the unchanged beginning; this makes it too short only in a small summary
 
+# Tokens; a shorter item has no summary: a reply would be rewritten twice on its way to a gist, and of a result's summary
+# the label and the beginning would take half.
+_ONE_LEVEL = {Kind.ASSISTANT: 1000, Kind.RESULT: 300}
 _MESSAGES = {Kind.USER: "user", Kind.ASSISTANT: "assistant", Kind.SYSTEM: "system", Kind.SUMMARY: "summarised"}
 _KINDS = _MESSAGES | {Kind.WINDOW: "window", Kind.RECALL: "recall"}
 
@@ -139,7 +141,7 @@ def shorten(
         label, header = _labels(item, called, original, lines, wording, begun)
         summary = EMPTY
         try:
-            if item.kind is not Kind.ASSISTANT or original >= ONE_LEVEL:
+            if original >= _ONE_LEVEL.get(item.kind, 0):
                 limit = TokenLimit(summary_tokens, ratio)
                 summary = _fill("\n".join([label, *media]), levels.summary, count, limit, foreign)
             level = levels.gist

@@ -3,7 +3,7 @@
 import re
 
 from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, texts_by_label
-from sightline.shorten.lines import Levels, Order, View, gist_level, quotable_pieces, summary_level, value_pieces
+from sightline.shorten.lines import Levels, View, gist_level, quotable_pieces, summary_level, value_pieces
 from sightline.shorten.rarity import line_traits, odd_rows
 
 DETECT = 20  # lines looked at to recognise a listing
@@ -31,6 +31,9 @@ def listing_levels(view: View) -> Levels:
     entries = {i: entry for i, line in enumerate(view.sample.lines) if (entry := _parse_entry(line))}
     hits = {i: rest for i, (_, rest) in entries.items() if rest}
     errors = _first_of_kinds({i: rest for i, rest in hits.items() if _ERROR.match(rest)})
+    last = next((i for i in range(len(view.sample.lines) - 1, -1, -1) if view.sample.lines[i]), 0)
+    if errors and last not in entries:
+        errors[last] = True  # the total of a type checker
     if errors or len(hits) * 2 > len(entries):
         return _hit_levels(view, entries, errors)
     return Levels(summary_level(view, view.trouble_marks()), _directory_gist(view, entries))
@@ -76,25 +79,31 @@ def _hit_levels(view: View, entries: dict[int, tuple[str, str]], errors: dict[in
     opening = view.opening.text
 
     def render(label: str, hits: list[Piece], values: list[Piece]) -> str:
-        rows = [opening, label] if opening else [label]
-        more = texts_by_label(values)
-        for path, texts in texts_by_label(hits).items():
-            rows += [path, *(f" {text}" for text in texts)] if path else texts
-            if path in more:
-                rows.append(f" … {_join(more.pop(path))}")
-        rows += [f"{path} … {_join(texts)}".strip() for path, texts in more.items()]
-        return "\n".join(rows)
+        return "\n".join([*filter(None, [opening]), *_rows_by_path(label, hits, values)])
 
     kinds, others = ([piece for piece in pieces if errors.get(piece.place) is is_first] for is_first in (True, False))
     rest = [piece for piece in pieces if piece.place not in errors]
     hits = [hit for group in (kinds, others, rest) for hit in rank_by_label(rank(group, 1.0), 1.0)]
+    first = len(kinds) + len(others)
     shown = [value for found in view.values[: view.opening.lines] for value in found]
-    summary = Pieces(hits, values, 0.75, render, shown, len(opening), len(kinds) + len(others))
-    order = Order(sorted(errors, key=lambda i: (not errors[i], len(view.sample.lines[i]))))
-    quoted = [piece for piece in _odd_entries(view, entries) if piece.place not in errors]
-    return Levels(
-        summary, gist_level([*quotable_pieces(view, {}, order), *quoted], values, view.known, first=len(errors))
-    )
+    summary = Pieces(hits, values, 0.75, render, shown, len(opening), first)
+    if not errors:
+        return Levels(summary, gist_level(_odd_entries(view, entries), values, view.known))
+
+    def render_gist(label: str, hits: list[Piece], values: list[Piece]) -> str:
+        return "\n".join(_rows_by_path(label, hits, values))
+
+    return Levels(summary, Pieces(hits, values, 0.75, render_gist, view.known, first=first))
+
+
+def _rows_by_path(label: str, hits: list[Piece], values: list[Piece]) -> list[str]:
+    """Return the item's label, then each path, its hits below it and the values of its other hits behind these."""
+    rows, more = [label], texts_by_label(values)
+    for path, texts in texts_by_label(hits).items():
+        rows += [path, *(f" {text}" for text in texts)] if path else texts
+        if path in more:
+            rows.append(f" … {_join(more.pop(path))}")
+    return rows + [f"{path} … {_join(texts)}".strip() for path, texts in more.items()]
 
 
 def _join(texts: list[str]) -> str:

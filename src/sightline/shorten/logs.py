@@ -18,6 +18,7 @@ LOGLIKE = 0.4  # share of lines with a time or a level, from which a text is a l
 
 _STAMP = pattern(r"\n[ \t]*\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|\w{3} [ \d]\d \d\d:\d\d|\d{10,13}\b)")
 _LEVELS = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL", "TRACE")
+_BEFORE = frozenset("0123456789[(")  # what a time begins with
 _LEVEL = pattern(r"(?:\"(?:level|severity|levelname)\" ?: ?|\blevel=)")
 _TIME = "0123456789-/:.,+TZ[]() \t"  # characters of the time before a line
 # What a log says of trouble in other words than an error's.
@@ -85,7 +86,7 @@ def log_levels(view: View) -> Levels:
             marks[i] = REPEATED
     order = _log_order(view, marks, [*times])
     lines, plus = view.sample.lines, "" if view.sample.is_whole else "+"
-    untimed = [line.lstrip(_TIME) for line in lines]
+    untimed = [line.lstrip(_TIME) if line.lstrip()[:1] in _BEFORE else line for line in lines]
     every, same = Counter(texts), Counter(untimed)
 
     def ending(at: int, times: int) -> str:

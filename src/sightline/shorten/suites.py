@@ -45,7 +45,7 @@ _RUN = pattern(r"\n=== RUN +(\S{1,300})|\n[ \t]*--- FAIL: (\S{1,300})")
 # What is said about a failed test: what was raised or expected, where it is, the statement.
 _RAISED = pattern(
     r"E {2,}\S|[A-Za-z_][\w.]{0,120}(?:Error|Exception|Failure|Failed|Exit)(?::|$)|thread '.{0,200}panicked at |panic: |"
-    r"[ \t]{2,}(?:Error|\w{1,60}Error): "
+    r"[ \t]{2,}(?:Error|\w{1,60}Error): |\S{1,300}\.\w{1,6}:\d+:\d+: |error(?:\[\w{1,12}\])?: "
 )
 _SAID = pattern(
     r"[ \t]*(?:Expected|Received|expected|actual|got|want|left|right)\b.{0,40}:|[ \t]{2,}expect\(|"
@@ -59,7 +59,7 @@ _GO = pattern(r"[ \t]+\S{1,200}\.go:\d+: ")
 _FRAME = pattern(r" {2}File \"|\S{1,300}:\d+: in ")
 _STATEMENT = pattern(r">\s+\S|[ \t]*>[ \t]*\d+ \|")
 _POINTER = pattern(r"[ \t|\d]*\^+[ \t]*$")
-_HINT = pattern(r"E +\?|E +(?:Omitting|Use -v|\.\.\.)|E *$")
+_HINT = pattern(r"E +\?|E +(?:Omitting|Use -v|\.\.\.)")
 
 
 class _Said(NamedTuple):
@@ -92,11 +92,12 @@ def test_run_levels(view: View) -> Levels:
     """
     lines, passed = view.sample.lines, frozenset(_passed(view))
     view = _without(view, passed)
-    marks = view.trouble_marks()
+    troubles = view.trouble_marks()
     titles = {i: match.group(1) or match.group(2) for i, match in _titles(view)}
     listed = [i for i, _ in find_lines(_LISTED, view.sample)]
     tally = [i for i, _ in find_lines(_TALLY, view.sample)]
-    marks |= dict.fromkeys([*titles, *listed], FAILED) | dict.fromkeys(tally, TALLY)
+    failed = dict.fromkeys([*titles, *listed], FAILED)
+    quoted = (failed or troubles) | dict.fromkeys(tally, TALLY)
     ends = {i for i, _ in find_lines(_ENDS, view.sample)}
     failures = [_said(lines, *block).in_order() for block in _blocks(view, [*titles], ends)]
     ranks = (sorted({*rank} - {None}, key=lambda i: (len(lines[i]), i)) for rank in zip_longest(*failures))
@@ -105,7 +106,7 @@ def test_run_levels(view: View) -> Levels:
     then = [*range(max(0, count - LAST), count), *titles, *listed]
     order = Order([*tally[-3:], *said], then, passed, terse=True)
     sections = {i: name for i, name in titles.items() if name}
-    return line_levels(view, marks, marks, sections, order=order)
+    return line_levels(view, troubles | quoted, quoted, sections, order=order)
 
 
 def _passed(view: View) -> Iterator[int]:
@@ -152,7 +153,7 @@ def _blocks(view: View, titles: list[int], ends: set[int]) -> Iterator[tuple[int
 def _said(lines: list[str], start: int, end: int) -> _Said:
     """Tell the lines about one failed test apart."""
     found = _Said([], [], [], [], [])
-    goes_on = ""  # what a line begins with that goes on with what the line before it says; a blank line ends it
+    goes_on = "\n"  # what a line begins with that goes on with what the line before it says; a blank line ends it
     for i in range(start, end):
         line = lines[i]
         if not line:
@@ -162,6 +163,8 @@ def _said(lines: list[str], start: int, end: int) -> _Said:
         elif _RAISED.match(line) or _GO.match(line):
             is_last = line[0] != "E" and not line[0].isspace()  # of exceptions that follow from each other
             found.raised.insert(0 if is_last else len(found.raised), i)
+            if i - 1 in found.statements[-1:]:  # of every exception its own frame
+                found.others.extend([i - 2, i - 1])
             goes_on = "" if "panicked at " in line else " " * 8 if _GO.match(line) else "\n"
         elif _STATEMENT.match(line) or (i - 1 in found.places and _FRAME.match(lines[i - 1]) and line[:4].isspace()):
             found.statements.append(i)
@@ -171,7 +174,6 @@ def _said(lines: list[str], start: int, end: int) -> _Said:
             found.statements.append(i - 1)
         elif _SAID.match(line) or line.startswith(goes_on):
             found.others.append(i)
-            if not found.raised and not line.startswith("Traceback"):
-                found.raised.append(i)
-                goes_on = "\n"
+    if not found.raised:  # some runners say what was raised in the first line, in no form of its own
+        found.raised.extend([i for i in range(start, end) if lines[i]][:1])
     return found
