@@ -14,12 +14,16 @@ _VITEST = re.compile(r"\s*FAIL  |\S*(?:Error|Exception): |\s+[-+] |\s*❯ \S+:\d
 _GO_ALWAYS = re.compile(r"\s*--- FAIL|panic: |\S+\.go:\d+:\d+: |FAIL\b")
 _GO_SAID = re.compile(r"\s+\S+\.go:\d+: ")
 _GO_TEST = re.compile(r"(?:=== RUN|\s*--- (?:FAIL|PASS):)\s+(\S+)")
-_CARGO = re.compile(r"test .* \.\.\. FAILED|thread '.*panicked at|error(?:\[E\d+\])?: |\s+--> \S+:\d+:\d+|test result: F")
+_CARGO = re.compile(
+    r"test .* \.\.\. FAILED|thread '.*panicked at|error(?:\[E\d+\])?: |\s+--> \S+:\d+:\d+|test result: F"
+)
 _UNITTEST = re.compile(r"(?:FAIL|ERROR): |[A-Za-z_][\w.]*(?:Error|Exception|Failure)\b|FAILED \(")
 _MYPY = re.compile(r".*:\d+(?::\d+)?: error: |Found \d+ errors?")
 _TSC = re.compile(r"\S+\(\d+,\d+\): error TS\d+: |Found \d+ errors?|error TS\d+: ")
 _NPM = re.compile(r"npm (?:error|ERR!) .*\w|\S*Error: |/\S+:\d+$")
-_LEVEL = re.compile(r"\b(?:ERROR|FATAL|CRITICAL|PANIC)\b|\blevel\W{1,4}(?:error|fatal)|[A-Za-z_][\w.]*(?:Error|Exception): ")
+_LEVEL = re.compile(
+    r"\b(?:ERROR|FATAL|CRITICAL|PANIC)\b|\blevel\W{1,4}(?:error|fatal)|[A-Za-z_][\w.]*(?:Error|Exception): "
+)
 _CARETS = re.compile(r"[\s|]*\^+")
 
 
@@ -160,7 +164,7 @@ def _is_readable(line: str, text: str) -> bool:
     if line.startswith("diff --git "):
         return line.rpartition(" b/")[2] in text
     placed = _PLACED.match(line)
-    return bool(placed) and placed[1] in text and _plain(placed[2].lstrip(":")) in text
+    return placed is not None and placed[1] in text and _plain(placed[2].lstrip(":")) in text
 
 
 def _plain(text: str) -> str:

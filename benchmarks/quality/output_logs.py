@@ -1,4 +1,4 @@
-"""Logs: of the kernel of this machine, of a program that uses Python's logging, and of services in the form of a journal."""
+"""Logs: of this machine's kernel, of a program that uses Python's logging, and of services in the form of a journal."""
 
 import json
 import logging
@@ -63,23 +63,28 @@ def _journal(random: Random, routine: int, trouble: int) -> tuple[str, tuple[str
     for at in range(routine + trouble):
         when += timedelta(seconds=random.randrange(90))
         unit, message = random.choice(TROUBLES if at in bad else ROUTINE)
-        facts = {"s": random.choice(services), "p": random.randrange(900, 60000), "n": random.randrange(9), "m": at % 250}
+        facts = {
+            "s": random.choice(services),
+            "p": random.randrange(900, 60000),
+            "n": random.randrange(9),
+            "m": at % 250,
+        }
         lines.append(f"{when:%b %d %H:%M:%S} web-2 {unit.format(**facts)}: {message.format(**facts)}")
         if at in bad:
             failed.append(lines[-1])
     return "\n".join(lines), tuple(failed)
 
 
-def _program(
-    random: Random, routine: int, trouble: int, write: Callable[[logging.LogRecord], str]
-) -> Iterator[str]:
+def _program(random: Random, routine: int, trouble: int, write: Callable[[logging.LogRecord], str]) -> Iterator[str]:
     """Records of Python's logging, with the traceback of what was raised."""
     bad = set(random.sample(range(routine + trouble), trouble))
     when = datetime(2026, 3, 4, 5, tzinfo=UTC).timestamp()
     for at in range(routine + trouble):
         when += random.random() * 9
         noun = random.choice(NOUNS)
-        level = logging.ERROR if at in bad else random.choice((logging.DEBUG, logging.INFO, logging.INFO, logging.WARNING))
+        level = (
+            logging.ERROR if at in bad else random.choice((logging.DEBUG, logging.INFO, logging.INFO, logging.WARNING))
+        )
         message = f"{random.choice(VERBS)} {noun} {random.randrange(10**6)} in {random.randrange(900)} ms"
         record = logging.LogRecord(f"shop.{noun}", level, "job.py", at, message, (), None)
         record.created = when

@@ -43,18 +43,22 @@ CALLED = {
 }
 
 
+class LevelScore(NamedTuple):
+    """What of a failure can be read at one level: shares of its lines."""
+
+    tokens: int
+    ours: float
+    edges: float  # in as many tokens of both ends of the output
+
+
 class Score(NamedTuple):
     """What of one output can be read."""
 
     output: Output
     lines: int  # that tell of a failure
     tokens: int
-    summary_tokens: int
-    summary: float  # share of those lines in the summary,
-    summary_edges: float  # and in as many tokens of both ends
-    gist_tokens: int
-    gist: float
-    gist_edges: float
+    summary: LevelScore
+    gist: LevelScore
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -161,12 +165,13 @@ def measured(output: Output) -> Score | None:
         return None
     item = Item("5", Kind.RESULT, (Result("call", (Text(output.text),), "", "bash"),), "")
     shorter = shorten(item, count=count_text, name="bash", subject=output.command)
-    found: list[float] = []
-    for level in (shorter.summary, shorter.gist):
-        size = count_text(level or output.text)
-        shown = (level or output.text, edges(output.text, size))
-        found += [size, *(readable_share(lines, each) for each in shown)]
-    return Score(output, len(lines), tokens, int(found[0]), *found[1:3], int(found[3]), *found[4:])
+    levels = [_level_score(lines, output.text, level or output.text) for level in shorter]
+    return Score(output, len(lines), tokens, *levels)
+
+
+def _level_score(lines: Sequence[str], text: str, shown: str) -> LevelScore:
+    tokens = count_text(shown)
+    return LevelScore(tokens, readable_share(lines, shown), readable_share(lines, edges(text, tokens)))
 
 
 def edges(text: str, tokens: int) -> str:
@@ -211,29 +216,22 @@ def _table(title: str, scores: Sequence[Score]) -> Table:
 
 
 def _cells(scores: Sequence[Score]) -> list[str]:
-    def mean(values: Iterable[float]) -> float:
-        return sum(values) / max(1, len(scores))
+    tokens = sum(score.tokens for score in scores) / max(1, len(scores))
+    levels = ([score.summary for score in scores], [score.gist for score in scores])
+    return [str(len(scores)), f"{tokens:,.0f}", *(cell for level in levels for cell in _level_cells(level))]
 
-    return [
-        str(len(scores)),
-        f"{mean(each.tokens for each in scores):,.0f}",
-        f"{mean(each.summary_tokens for each in scores):,.0f}",
-        f"{100 * mean(each.summary for each in scores):.0f}",
-        f"{100 * mean(each.summary_edges for each in scores):.0f}",
-        str(sum(each.summary < each.summary_edges for each in scores)),
-        f"{mean(each.gist_tokens for each in scores):,.0f}",
-        f"{100 * mean(each.gist for each in scores):.0f}",
-        f"{100 * mean(each.gist_edges for each in scores):.0f}",
-        str(sum(each.gist < each.gist_edges for each in scores)),
-    ]
+
+def _level_cells(scores: Sequence[LevelScore]) -> list[str]:
+    tokens, ours, ends = (sum(column) / max(1, len(scores)) for column in zip(*scores, strict=True))
+    worse = sum(score.ours < score.edges for score in scores)
+    return [f"{tokens:,.0f}", f"{100 * ours:.0f}", f"{100 * ends:.0f}", str(worse)]
 
 
 def _line(score: Score) -> str:
-    return (
-        f"{score.output.kind:9} {score.output.source:75.75} {score.lines:4} lines of {score.tokens:6,} tokens; summary "
-        f"{score.summary_tokens:4}: {score.summary:4.0%} ({score.summary_edges:4.0%}), gist {score.gist_tokens:3}: "
-        f"{score.gist:4.0%} ({score.gist_edges:4.0%})"
-    )
+    levels = (("summary", score.summary), ("gist", score.gist))
+    shown = ", ".join(f"{name} {level.tokens:4}: {level.ours:4.0%} ({level.edges:4.0%})" for name, level in levels)
+    place = f"{score.output.kind:9} {score.output.source:75.75}"
+    return f"{place} {score.lines:4} lines of {score.tokens:6,} tokens; {shown}"
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from sightline.shorten.lines import Levels, Order, View, line_levels
 from sightline.shorten.sample import find_lines
 from sightline.values.pattern import pattern
 
-REPORTED = 4.0
 LAST = 10  # lines at the end, which say how it ended
 BELOW = 12  # lines below an error that may explain it
+EXPLAINED = 250  # errors for which these are looked at: more do not fit into a summary
 
 _ERROR = pattern(
     r"\n(?:error(?:\[\w{1,12}\])?: |fatal(?: error)?: |npm (?:error|ERR!) |make(?:\[\d+\])?: \*\*\* |"
@@ -34,9 +34,9 @@ def diagnostic_levels(view: View) -> Levels:
     lines = view.sample.lines
     errors = [i for i, _ in find_lines(_ERROR, view.sample)]
     ends = {i for i, _ in find_lines(_OTHER, view.sample)} | {*errors}
-    explained = [_explanation(lines, i, ends) for i in errors]
+    explained = [_explanation(lines, i, ends) for i in errors[:EXPLAINED]]
     said = [i for i in chain.from_iterable(zip_longest(*explained)) if i is not None]
-    marks = view.unusual_marks() | dict.fromkeys(errors, REPORTED)
+    marks = view.trouble_marks()
     order = Order([*errors, *said], range(max(0, len(lines) - LAST), len(lines)), terse=True)
     return line_levels(view, marks, marks, order=order)
 

@@ -80,8 +80,11 @@ def _headers(lines: list[str], marks: dict[int, float], sections: dict[int, str]
     if sum([len(lines[i]) for i in headers]) <= HEADERS:
         return headers
     ends = [*headers[1:], len(lines)]
-    named = ([j for j in range(i, end) if marks[j] == FILE and lines[j].startswith("+++ b")] for i, end in zip(headers, ends))
-    return [found[0] if found else i for i, found in zip(headers, named)]
+    named = (
+        [j for j in range(i, end) if marks[j] == FILE and lines[j].startswith("+++ b")]
+        for i, end in zip(headers, ends, strict=True)
+    )
+    return [found[0] if found else i for i, found in zip(headers, named, strict=True)]
 
 
 def _changed_lines(lines: list[str], marks: dict[int, float]) -> list[int]:

@@ -154,7 +154,9 @@ class Excerpt(NamedTuple):
         """Return all lines, and the values that the first lines and those in their share do not show."""
         per, lines, extra_tokens = limit.chars_per_token, self.lines, self.extra_tokens
         costs = [*accumulate([len(lines[i]) / per + extra_tokens for i in self.order])]
-        certain = max(bisect_right(costs, limit.tokens * self.share) + 1, min(self.first, bisect_right(costs, limit.tokens)))
+        certain = max(
+            bisect_right(costs, limit.tokens * self.share) + 1, min(self.first, bisect_right(costs, limit.tokens))
+        )
         share = self.order[:certain]
         shown = {*self.shown, *chain.from_iterable([self.values[i] for i in share])}
         shown.update(*[_names_in(value) for value in shown if "." in value or "/" in value])

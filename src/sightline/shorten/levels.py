@@ -30,7 +30,7 @@ from sightline.shorten.tool_calls import argument_text, shorten_arguments
 from sightline.values.foreign_code import warn_once
 from sightline.values.items import Call, Item, Kind, Result, plain_text
 
-FORMAT = 9  # rises when the same input would give other bytes
+FORMAT = 10  # rises when the same input would give other bytes
 
 SMALLEST = 80  # tokens; a shorter item has no lower level, because a handle and a label would use up what is saved
 SMALLEST_USER = 200  # tokens; the same for a user message, because it is the task, and there is little of it
@@ -68,8 +68,8 @@ SUBJECT, LEAST_SUBJECT = 160, 40  # characters of what a call was about, in the 
 SUBJECT_SHARE = 0.1  # of a small summary, for the same
 OPENING_SHARE = 0.35  # of a summary, for the unchanged beginning; this makes it too short only in a small summary
 
-# Tokens; a shorter item has no summary: a reply would be rewritten twice on its way to a gist, and of a result's summary
-# the label and the beginning would take half.
+# Tokens; a shorter item has no summary: a reply would be rewritten twice on its way to a gist, and of the summary of a
+# result the label and the beginning would take half.
 _ONE_LEVEL = {Kind.ASSISTANT: 1000, Kind.RESULT: 300}
 _MESSAGES = {Kind.USER: "user", Kind.ASSISTANT: "assistant", Kind.SYSTEM: "system", Kind.SUMMARY: "summarised"}
 _KINDS = _MESSAGES | {Kind.WINDOW: "window", Kind.RECALL: "recall"}
@@ -174,7 +174,8 @@ def _labels(
 ) -> tuple[str, str]:
     """Return the lines that describe a shortened item in its summary and in its gist.
 
-    `called`: the name and the subject of its call, and how many characters of the subject the summary may show. `begun`: how many of its first lines the summary shows, if it says from where to read on.
+    `called`: the name and the subject of its call, and how many characters of the subject the summary may show.
+    `begun`: how many of its first lines the summary shows, if it says from where to read on.
     """
     name, subject, chars = called
     chars = min(SUBJECT, max(LEAST_SUBJECT, chars))

@@ -62,6 +62,9 @@ class Order(NamedTuple):
     terse: bool = False  # the gaps of a summary do not say how many lines are left out
 
 
+IN_ORDER_OF_WORTH = Order()
+
+
 class ValueWorths(NamedTuple):
     """The worth of the values in some lines."""
 
@@ -167,7 +170,7 @@ def line_levels(
     quoted: Mapping[int, float],
     sections: Mapping[int, str] = {},
     *,
-    order: Order = Order(),
+    order: Order = IN_ORDER_OF_WORTH,
     add_numbers: bool = False,
     add_names: bool = False,
 ) -> Levels:
@@ -183,12 +186,14 @@ def line_levels(
     _check_marks(view, quoted)
     starts = {name: start for start, name in sections.items()}
     labels = _line_labels(view, sections)
-    order = order._replace(first=_distinct(view, order.first, order.hidden), then=_distinct(view, order.then, order.hidden))
+    order = order._replace(
+        first=_distinct(view, order.first, order.hidden), then=_distinct(view, order.then, order.hidden)
+    )
     summary = summary_level(view, marks, labels, starts, order=order, add_numbers=add_numbers)
     named = rank_by_label(value_pieces(view, labels)) if add_names else value_pieces(view)
     values = [piece for piece in named if marks.get(piece.place, 0.0) > REPEATED]
     lines = quotable_pieces(view, {0: PLAIN, **quoted}, order)
-    return Levels(summary, gist_level(lines, values, view.known, first=len(order.first)))
+    return Levels(summary, gist_level(lines, values, view.known, first=len(order.first[:NAMED])))
 
 
 def _distinct(view: View, places: Sequence[int], hidden: frozenset[int]) -> list[int]:
@@ -241,7 +246,7 @@ def summary_level(
     labels: Sequence[str] = (),
     section_starts: Mapping[str, int] = {},
     *,
-    order: Order = Order(),
+    order: Order = IN_ORDER_OF_WORTH,
     add_numbers: bool = False,
 ) -> Excerpt:
     """Return head, tail and the most useful lines, in order; gaps between them name the values that are left out."""
@@ -280,13 +285,13 @@ def value_pieces(view: View, labels: Sequence[str] = ()) -> list[Piece]:
     ]
 
 
-def quotable_pieces(view: View, marks: Mapping[int, float], order: Order = Order()) -> list[Piece]:
+def quotable_pieces(view: View, marks: Mapping[int, float], order: Order = IN_ORDER_OF_WORTH) -> list[Piece]:
     """Return the first and then the marked lines, on their own without blanks and rules, as a gist quotes them."""
 
     def piece(i: int, worth: float, rules: str = RULES, widest: int = WIDEST) -> Piece:
         return Piece(i, " ".join(view.code[i].strip(rules).split())[:widest], worth, view.values[i])
 
-    first = [piece(i, UNUSUAL, FRAME, FIRST_WIDEST) for i in order.first]
+    first = [piece(i, UNUSUAL, FRAME, FIRST_WIDEST) for i in order.first[:NAMED]]
     shown = {*order.first, *order.hidden}
     others = [piece(i, mark) for i, mark in marks.items() if mark > 0 and i not in shown]
     return first + rank([found for found in others if found.text], 1.0)

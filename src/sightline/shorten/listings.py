@@ -13,7 +13,9 @@ HIT, AGAIN = 0.5, 0.1  # worth of the first hit in a file, and of a later one
 _PATH = re.compile(r"(?:[\w@.~+\-\[\]()]*/)*[\w@.~+\-\[\]()]+(?:/|\.\w{1,10})?$")
 _LONG = re.compile(r"[dlbcps-][rwxsStT-]{9}.?\s+\d+\s.*?\s(\S+)(?: -> \S+)?$")
 _HIT = re.compile(r"((?:\w:\\)?[\w@.~+\-/\\\[\]]{2,240}?(?:/[\w.\-]{1,80}|\.\w{1,6})):(?=(?:\d{1,7}\b)?.*\S)")
-_PLACED = re.compile(r"([\w@.~+\-/\\\[\]]{2,240}?\.\w{1,6})(?=\(\d{1,7}(?:,\d{1,7})?\): \S)")  # as some compilers write it
+_PLACED = re.compile(
+    r"([\w@.~+\-/\\\[\]]{2,240}?\.\w{1,6})(?=\(\d{1,7}(?:,\d{1,7})?\): \S)"
+)  # as some compilers write it
 _ERROR = re.compile(r"[\d:,()]{1,20} ?(?:fatal )?error\b")
 _QUOTED = re.compile(r"[\"'`“][^\"'`”]{0,80}[\"'`”]|\d+")  # what errors of one kind differ in
 _FOLDER = re.compile(r"([\w@.~+\-/]{1,200}):$")  # the line above a folder in `ls -R`
@@ -84,16 +86,16 @@ def _hit_levels(view: View, entries: dict[int, tuple[str, str]], errors: dict[in
     kinds, others = ([piece for piece in pieces if errors.get(piece.place) is is_first] for is_first in (True, False))
     rest = [piece for piece in pieces if piece.place not in errors]
     hits = [hit for group in (kinds, others, rest) for hit in rank_by_label(rank(group, 1.0), 1.0)]
-    first = len(kinds) + len(others)
+    urgent = len(kinds) + len(others)
     shown = [value for found in view.values[: view.opening.lines] for value in found]
-    summary = Pieces(hits, values, 0.75, render, shown, len(opening), first)
+    summary = Pieces(hits, values, 0.75, render, shown, len(opening), urgent)
     if not errors:
         return Levels(summary, gist_level(_odd_entries(view, entries), values, view.known))
 
     def render_gist(label: str, hits: list[Piece], values: list[Piece]) -> str:
         return "\n".join(_rows_by_path(label, hits, values))
 
-    return Levels(summary, Pieces(hits, values, 0.75, render_gist, view.known, first=first))
+    return Levels(summary, Pieces(hits, values, 0.75, render_gist, view.known, first=urgent))
 
 
 def _rows_by_path(label: str, hits: list[Piece], values: list[Piece]) -> list[str]:

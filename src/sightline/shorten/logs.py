@@ -22,9 +22,10 @@ _BEFORE = frozenset("0123456789[(")  # what a time begins with
 _LEVEL = pattern(r"(?:\"(?:level|severity|levelname)\" ?: ?|\blevel=)")
 _TIME = "0123456789-/:.,+TZ[]() \t"  # characters of the time before a line
 # What a log says of trouble in other words than an error's.
-_TROUBLE = pattern(
-    r"(?i)\b(?:cannot|could not|unable to|refused|unreachable|killed|aborted|crash|corrupt|out of memory|segfault|no space)"
-)
+_TROUBLES = (
+    "cannot", "could not", "unable to", "refused", "unreachable", "killed", "aborted", "crash", "corrupt",
+    "out of memory", "segfault", "no space",
+)  # fmt: skip
 _FRAME = pattern(
     r"\n[ \t]*(?:File \"([^\"\n]{1,400})\", line (\d+)|at \S.{0,300}[:(]\S{0,200}:\d+|\S{1,300}:\d+(?::\d+)?:? in |"
     r"#\d+ +0x|goroutine \d+)"
@@ -107,8 +108,11 @@ def _log_order(view: View, marks: dict[int, float], kinds: list[int]) -> Order:
 
     After these come all other lines, the latest first: a summary uses the room it has.
     """
-    lines = view.sample.lines
-    errors = [i for i in kinds if marks.get(i, 0.0) >= ERROR or _TROUBLE.search(lines[i])]
+    lines, lowered = view.sample.lines, view.sample.text.lower()
+    words = [word for word in _TROUBLES if word in lowered]
+    errors = [
+        i for i in kinds if marks.get(i, 0.0) >= ERROR or (words and any(map(lines[i].lower().__contains__, words)))
+    ]
     raised = [i for i, _ in find_lines(_RAISED, view.sample)]
     frames = [near for i in raised for near in (i - 1, i - 2) if near >= 0]
     last = range(max(0, len(lines) - LAST), len(lines))

@@ -11,6 +11,7 @@ from sightline.values.pattern import pattern
 
 DETECT = 30  # lines looked at, at either end, to recognise a run of tests
 LAST = 10  # lines at the end, which say how it ended
+BLOCK, BLOCKS = 400, 250  # lines read about one failed test, and failed tests read: more do not fit into a summary
 TALLY, FAILED = 6.0, 4.0
 
 _NAMED = pattern(  # begins what is said about one failed test; a name that gaps of the summary can use
@@ -28,8 +29,9 @@ _ENDS = pattern(  # ends what is said about a failed test
     re.MULTILINE,
 )
 _TALLY = pattern(
-    r"\n(?:=+ .{0,200}(?:passed|failed|error).{0,80} =+$|Ran \d+ tests?|[ \t]*Tests?:? +\d|[ \t]*Test (?:Suites:|Files +\d)|"
-    r"ok[ \t]+\S+[ \t]+[\d.]+s|FAIL[ \t]+\S+[ \t]+(?:[\d.]+s|\[)|test result:|FAILED \(|"
+    r"\n(?:=+ .{0,200}(?:passed|failed|error).{0,80} =+$|Ran \d+ tests?|[ \t]*Tests?:? +\d|"
+    r"[ \t]*Test (?:Suites:|Files +\d)|ok[ \t]+\S+[ \t]+[\d.]+s|"
+    r"FAIL[ \t]+\S+[ \t]+(?:[\d.]+s|\[)|test result:|FAILED \(|"
     r"[ \t]*\d+ (?:passing|failing|passed|failed))",
     re.MULTILINE,
 )
@@ -44,8 +46,8 @@ _PASSED = pattern(
 _RUN = pattern(r"\n=== RUN +(\S{1,300})|\n[ \t]*--- FAIL: (\S{1,300})")
 # What is said about a failed test: what was raised or expected, where it is, the statement.
 _RAISED = pattern(
-    r"E {2,}\S|[A-Za-z_][\w.]{0,120}(?:Error|Exception|Failure|Failed|Exit)(?::|$)|thread '.{0,200}panicked at |panic: |"
-    r"[ \t]{2,}(?:Error|\w{1,60}Error): |\S{1,300}\.\w{1,6}:\d+:\d+: |error(?:\[\w{1,12}\])?: "
+    r"E {2,}\S|[A-Za-z_][\w.]{0,120}(?:Error|Exception|Failure|Failed|Exit)(?::|$)|thread '.{0,200}panicked at |"
+    r"panic: |[ \t]{2,}(?:Error|\w{1,60}Error): |\S{1,300}\.\w{1,6}:\d+:\d+: |error(?:\[\w{1,12}\])?: "
 )
 _SAID = pattern(
     r"[ \t]*(?:Expected|Received|expected|actual|got|want|left|right)\b.{0,40}:|[ \t]{2,}expect\(|"
@@ -70,10 +72,12 @@ class _Said(NamedTuple):
     statements: list[int]
     others: list[int]
     hints: list[int]
+    is_chain: bool = False  # exceptions that follow from each other: the last is what the test failed with
 
     def in_order(self) -> list[int]:
         """What was raised, where, by which statement, then the rest of it."""
-        most = [*self.raised[:1], *self.places[-1:], *self.statements[-1:], *self.places[:1], *self.statements[:1]]
+        raised = self.raised[-1:] if self.is_chain else self.raised[:1]
+        most = [*raised, *self.places[-1:], *self.statements[-1:], *self.places[:1], *self.statements[:1]]
         rest = sorted({*self.raised, *self.others})
         return [*dict.fromkeys([*most, *rest, *self.hints])]
 
@@ -99,7 +103,7 @@ def test_run_levels(view: View) -> Levels:
     failed = dict.fromkeys([*titles, *listed], FAILED)
     quoted = (failed or troubles) | dict.fromkeys(tally, TALLY)
     ends = {i for i, _ in find_lines(_ENDS, view.sample)}
-    failures = [_said(lines, *block).in_order() for block in _blocks(view, [*titles], ends)]
+    failures = [_said(lines, *block).in_order() for block in _blocks(view, [*titles][:BLOCKS], ends)]
     ranks = (sorted({*rank} - {None}, key=lambda i: (len(lines[i]), i)) for rank in zip_longest(*failures))
     said = [*chain.from_iterable(ranks)]
     count = len(lines)
@@ -138,16 +142,16 @@ def _titles(view: View) -> Iterator[tuple[int, re.Match[str]]]:
 
 
 def _blocks(view: View, titles: list[int], ends: set[int]) -> Iterator[tuple[int, int]]:
-    """Yield the lines about each failed test. A text without such a beginning is one block."""
+    """Yield the lines about each failed test. Of a text without such a beginning the last lines are one block."""
     count = len(view.sample.lines)
     if not titles:
-        yield 0, count
+        yield max(0, count - BLOCK), count
         return
     for start, after in zip(titles, [*titles[1:], count], strict=True):
         begin = start + 1
         while begin < after and begin in ends:  # a rule below the name
             begin += 1
-        yield begin, next((i for i in range(begin, after) if i in ends), after)
+        yield begin, next((i for i in range(begin, after) if i in ends), min(after, begin + BLOCK))
 
 
 def _said(lines: list[str], start: int, end: int) -> _Said:
@@ -160,13 +164,14 @@ def _said(lines: list[str], start: int, end: int) -> _Said:
             goes_on = "\n"
         elif _HINT.match(line):
             found.hints.append(i)
-        elif _RAISED.match(line) or _GO.match(line):
-            is_last = line[0] != "E" and not line[0].isspace()  # of exceptions that follow from each other
-            found.raised.insert(0 if is_last else len(found.raised), i)
-            if i - 1 in found.statements[-1:]:  # of every exception its own frame
+        elif _RAISED.match(line) or (line[0].isspace() and _GO.match(line)):
+            found.raised.append(i)
+            if found.statements[-1:] == [i - 1]:  # of every exception its own frame
                 found.others.extend([i - 2, i - 1])
             goes_on = "" if "panicked at " in line else " " * 8 if _GO.match(line) else "\n"
-        elif _STATEMENT.match(line) or (i - 1 in found.places and _FRAME.match(lines[i - 1]) and line[:4].isspace()):
+        elif _STATEMENT.match(line) or (
+            found.places[-1:] == [i - 1] and _FRAME.match(lines[i - 1]) and line[:4].isspace()
+        ):
             found.statements.append(i)
         elif _PLACE.match(line):
             found.places.append(i)
@@ -174,6 +179,8 @@ def _said(lines: list[str], start: int, end: int) -> _Said:
             found.statements.append(i - 1)
         elif _SAID.match(line) or line.startswith(goes_on):
             found.others.append(i)
+    if len(found.raised) > 1 and lines[found.raised[-1]][0] != "E" and not lines[found.raised[-1]][0].isspace():
+        return found._replace(is_chain=True)
     if not found.raised:  # some runners say what was raised in the first line, in no form of its own
         found.raised.extend([i for i in range(start, end) if lines[i]][:1])
     return found
