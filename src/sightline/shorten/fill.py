@@ -61,12 +61,13 @@ class Offer(NamedTuple):
     line_costs: list[float]
     values: list[Any]
     value_costs: list[float]
-    first: int = 0  # lines that come before any value
+    first: int = 0  # lines that come before any value,
+    first_share: float = 1.0  # up to this share of the tokens
 
     def fitting(self, tokens: float, share: float) -> tuple[int, int]:
         """Return how many should fit: the first lines, lines in their share, values, then lines in what is left."""
         lines = min(len(self.lines), bisect_right(self.line_costs, tokens * share) + 1) if share else 0
-        lines = max(lines, min(self.first, bisect_right(self.line_costs, tokens)))
+        lines = max(lines, min(self.first, bisect_right(self.line_costs, tokens * self.first_share)))
         values = bisect_right(self.value_costs, tokens - (self.line_costs[lines - 1] if lines else 0.0))
         if values == len(self.values):
             lines = max(lines, bisect_right(self.line_costs, tokens - (self.value_costs[-1] if values else 0.0)))
@@ -173,7 +174,8 @@ class Pieces(NamedTuple):
     render: Callable[[str, list[Piece], list[Piece]], str]
     shown: Iterable[str] = ()  # values that are visible whatever is chosen
     fixed: int = 0
-    first: int = 0  # lines that come before any value
+    first: int = 0  # lines that come before any value,
+    first_share: float = 1.0  # up to this share of the limit
     bias: float = 1.0
 
     def offer(self, limit: TokenLimit) -> Offer:
@@ -183,7 +185,7 @@ class Pieces(NamedTuple):
         """
         per, left = limit.chars_per_token, limit.tokens * OFFERED
         shown = set[str]().union(*map(_names_in, self.shown))
-        lines, line_costs = _select(self.lines[: self.first], limit.tokens, per, 1.0)
+        lines, line_costs = _select(self.lines[: self.first], limit.tokens * self.first_share, per, 1.0)
         if len(lines) == self.first:
             some, costs = _select(self.lines[self.first :], limit.tokens * self.share - sum(line_costs), per, 1.0)
             lines, line_costs = lines + some, line_costs + costs
@@ -193,7 +195,7 @@ class Pieces(NamedTuple):
         left -= sum(value_costs)
         more, more_costs = _select(self.lines[len(lines) :], left, per, 1.0)
         costs = [*accumulate(line_costs + more_costs)]
-        return Offer(lines + more, costs, values, [*accumulate(value_costs)], self.first)
+        return Offer(lines + more, costs, values, [*accumulate(value_costs)], self.first, self.first_share)
 
 
 def _with_new_values(pieces: Iterable[Piece], shown: set[str]) -> Iterator[Piece]:

@@ -58,6 +58,7 @@ class Order(NamedTuple):
 
     first: Sequence[int] = ()  # lines that both levels take before other lines and before values, in this order
     then: Sequence[int] = ()  # lines that a summary takes next, before values
+    share: float = 1.0  # of a gist, for the first lines; values have the rest
     hidden: frozenset[int] = frozenset()  # lines that no level shows, except at the beginning of a summary
     terse: bool = False  # the gaps of a summary do not say how many lines are left out
 
@@ -193,7 +194,7 @@ def line_levels(
     named = rank_by_label(value_pieces(view, labels)) if add_names else value_pieces(view)
     values = [piece for piece in named if marks.get(piece.place, 0.0) > REPEATED]
     lines = quotable_pieces(view, {0: PLAIN, **quoted}, order)
-    return Levels(summary, gist_level(lines, values, view.known, first=len(order.first[:NAMED])))
+    return Levels(summary, gist_level(lines, values, view.known, first=len(order.first[:NAMED]), share=order.share))
 
 
 def _distinct(view: View, places: Sequence[int], hidden: frozenset[int]) -> list[int]:
@@ -225,10 +226,11 @@ def gist_level(
     separator: str = " ",
     bias: float = 0.83,
     first: int = 0,
+    share: float = 1.0,
 ) -> Pieces:
     """Return a gist: what is unusual first, then values that neither it nor the call shows, then other lines.
 
-    So many of the unusual lines as `first` says come before any value.
+    So many of the unusual lines as `first` says come before any value, up to a share of the gist.
     """
     unusual = [line for line in lines if line.worth >= UNUSUAL]
     others = [line for line in lines if line.worth < UNUSUAL]
@@ -237,7 +239,8 @@ def gist_level(
         said = sorted(chosen, key=lambda line: (line.worth < UNUSUAL, line.place))
         return "\n".join([header, *(line.text for line in said), *rows_by_label(named, separator)])
 
-    return Pieces(unusual + others, values, QUOTED if unusual else 0.0, render, known, first=first, bias=bias)
+    quoted = QUOTED if unusual else 0.0
+    return Pieces(unusual + others, values, quoted, render, known, first=first, first_share=share, bias=bias)
 
 
 def summary_level(

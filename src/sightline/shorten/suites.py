@@ -108,7 +108,7 @@ def test_run_levels(view: View) -> Levels:
     said = [*chain.from_iterable(ranks)]
     count = len(lines)
     then = [*range(max(0, count - LAST), count), *titles, *listed]
-    order = Order([*tally[-3:], *said], then, passed, terse=True)
+    order = Order([*tally[-3:], *said], then, hidden=passed, terse=True)
     sections = {i: name for i, name in titles.items() if name}
     return line_levels(view, troubles | quoted, quoted, sections, order=order)
 
