@@ -87,7 +87,7 @@ def _program(random: Random, routine: int, trouble: int, write: Callable[[loggin
         )
         message = f"{random.choice(VERBS)} {noun} {random.randrange(10**6)} in {random.randrange(900)} ms"
         record = logging.LogRecord(f"shop.{noun}", level, "job.py", at, message, (), None)
-        record.created = when
+        record.created, record.msecs = when, when % 1 * 1000
         if at in bad:
             record.msg, record.exc_text = f"cannot {message}", _raised(random, noun)
         yield write(record)
