@@ -100,7 +100,7 @@ def shorten(
     A summary has at most 800 tokens. The gist of a result has at most 40 and 5 % of the original, never more than 300
     or a quarter of it; that of a call 120 and 5 %, never more than 400 or a quarter. For messages the shares are 38 %
     and 12 %, and a gist never has more than 60 tokens, but may have 40 at any size. Each level is smaller than the one
-    above it, or None. A short reply has only a gist.
+    above it, or None. A short reply or result has only a gist.
 
     For a call both are JSON objects with all its short arguments. Otherwise they are plain text with a label that gives
     handle, kind and size. A gist begins with the label, then says what is unusual, then names values that its call does
