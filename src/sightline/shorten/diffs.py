@@ -8,7 +8,7 @@ from sightline.shorten.fill import CHARS
 from sightline.shorten.lines import LINE, Levels, Order, View, line_levels
 
 FILE, HUNK, CHANGED = 6.0, 1.5, 0.6
-SHARE = 0.75  # of a gist, for files and changed lines; the rest names values, which are needed again
+SHARE = 0.85  # of a gist, for files and changed lines; the rest names values, which are needed again
 HEADERS = 400  # characters for the first lines of all headers, which have each path twice
 RUN = 8  # changed lines that are chosen together, so that they can be read and need no gap between them
 
