@@ -40,6 +40,7 @@ from sightline.wire import anthropic
 SAMPLES = {
     "listing": ["".join(f"-rw-r--r-- 1 ann staff {n * 100} May 16 10:{n:02} report_{n}.txt\n" for n in range(40))],
     "test run": ["".join(f"tests/test_{n}.py::test_it PASSED\n" for n in range(40)) + "==== 40 passed in 1.2s ====\n"],
+    "diagnostics": ["".join(f"error[E0308]: mismatched types\n --> src/m{n}.rs:{n}:5\n" for n in range(40))],
 }
 
 

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from sightline.errors import BadInput
+from sightline.shorten.diagnostics import diagnostic_levels, is_diagnostics
 from sightline.shorten.diffs import diff_levels, is_diff
 from sightline.shorten.lines import Levels, View
 from sightline.shorten.listings import is_listing, listing_levels
-from sightline.shorten.logs import is_log, is_test_run, is_traceback, log_levels, test_run_levels, traceback_levels
+from sightline.shorten.logs import is_log, is_traceback, log_levels, traceback_levels
 from sightline.shorten.prose import prose_levels
 from sightline.shorten.shortener import Shortener
 from sightline.shorten.source import is_code_file, is_source, source_levels
+from sightline.shorten.suites import is_test_run, test_run_levels
 from sightline.shorten.tables import is_table, table_levels
 from sightline.values.foreign_code import warn_once
 
@@ -35,6 +37,7 @@ SHORTENERS: tuple[Shortener, ...] = (
     Rule("test run", is_test_run, test_run_levels),
     Rule("traceback", is_traceback, traceback_levels),
     Rule("listing", is_listing, listing_levels),
+    Rule("diagnostics", is_diagnostics, diagnostic_levels),
     Rule("source", is_source, source_levels),
     Rule("log", is_log, log_levels),
     Rule("table", is_table, table_levels),

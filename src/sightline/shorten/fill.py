@@ -15,7 +15,8 @@ Count = Callable[[str], int]
 
 TRIES = 6  # exact counts made to fill a level at most; as a rule the first is close enough
 AIM = 0.95  # of what should just fit, because a little too much costs another count
-CLOSE, CLOSER = 0.82, 0.86  # of a limit and of a small one: enough, because more would cost another count
+LESS = 0.85  # of an aim that gives what is known not to fit
+CLOSE, CLOSER = 0.93, 0.9  # of a limit and of a small one: enough, because more would cost another count
 SMALL = 200  # tokens of a small limit
 OFFERED = 1.4  # times the limit, by estimate, is offered, so that there is enough where the estimate is too high
 LABEL_CHARS = 3.0  # characters to a token in an item's label: much of it is numbers and signs
@@ -60,10 +61,13 @@ class Offer(NamedTuple):
     line_costs: list[float]
     values: list[Any]
     value_costs: list[float]
+    first: int = 0  # lines that come before any value,
+    first_share: float = 1.0  # up to this share of the tokens
 
     def fitting(self, tokens: float, share: float) -> tuple[int, int]:
-        """Return how many lines and values should fit: lines in their share, values, then lines in what is left."""
+        """Return how many should fit: the first lines, lines in their share, values, then lines in what is left."""
         lines = min(len(self.lines), bisect_right(self.line_costs, tokens * share) + 1) if share else 0
+        lines = max(lines, min(self.first, bisect_right(self.line_costs, tokens * self.first_share)))
         values = bisect_right(self.value_costs, tokens - (self.line_costs[lines - 1] if lines else 0.0))
         if values == len(self.values):
             lines = max(lines, bisect_right(self.line_costs, tokens - (self.value_costs[-1] if values else 0.0)))
@@ -144,17 +148,21 @@ class Excerpt(NamedTuple):
     render: Callable[[str, list[int], list[str]], str]  # from the item's label, chosen lines and chosen values
     shown: Iterable[str] = ()  # values that are visible whatever is chosen
     fixed: int = 0  # characters that are shown in addition to the item's label, whatever is chosen
+    first: int = 0  # lines at the beginning of the order that come before any value
     bias: float = 1.0  # real tokens of this layout for each estimated one
 
     def offer(self, limit: TokenLimit) -> Offer:
-        """Return all lines, and the values that the lines in their share do not show."""
+        """Return all lines, and the values that the first lines and those in their share do not show."""
         per, lines, extra_tokens = limit.chars_per_token, self.lines, self.extra_tokens
         costs = [*accumulate([len(lines[i]) / per + extra_tokens for i in self.order])]
-        share = self.order[: bisect_right(costs, limit.tokens * self.share) + 1]
+        certain = max(
+            bisect_right(costs, limit.tokens * self.share) + 1, min(self.first, bisect_right(costs, limit.tokens))
+        )
+        share = self.order[:certain]
         shown = {*self.shown, *chain.from_iterable([self.values[i] for i in share])}
         shown.update(*[_names_in(value) for value in shown if "." in value or "/" in value])
         names = [name for name in self.names if name not in shown]
-        return Offer(self.order, costs, names, [*accumulate([len(name) / per + VALUE for name in names])])
+        return Offer(self.order, costs, names, [*accumulate([len(name) / per + VALUE for name in names])], self.first)
 
 
 class Pieces(NamedTuple):
@@ -166,19 +174,28 @@ class Pieces(NamedTuple):
     render: Callable[[str, list[Piece], list[Piece]], str]
     shown: Iterable[str] = ()  # values that are visible whatever is chosen
     fixed: int = 0
+    first: int = 0  # lines that come before any value,
+    first_share: float = 1.0  # up to this share of the limit
     bias: float = 1.0
 
     def offer(self, limit: TokenLimit) -> Offer:
-        """Return lines in their share, values that show something new, then more lines: 1.4 times the limit."""
+        """Return the first lines, lines in their share, values that show something new, then more lines.
+
+        Together these have 1.4 times the limit.
+        """
         per, left = limit.chars_per_token, limit.tokens * OFFERED
         shown = set[str]().union(*map(_names_in, self.shown))
-        lines, line_costs = _select(self.lines, limit.tokens * self.share, per, 1.0)
+        lines, line_costs = _select(self.lines[: self.first], limit.tokens * self.first_share, per, 1.0)
+        if len(lines) == self.first:
+            some, costs = _select(self.lines[self.first :], limit.tokens * self.share - sum(line_costs), per, 1.0)
+            lines, line_costs = lines + some, line_costs + costs
         shown.update(*map(_names_in, chain.from_iterable([piece.values for piece in lines])))
         left -= sum(line_costs)
         values, value_costs = _select(_with_new_values(self.values, shown), left, per, VALUE)
         left -= sum(value_costs)
         more, more_costs = _select(self.lines[len(lines) :], left, per, 1.0)
-        return Offer(lines + more, [*accumulate(line_costs + more_costs)], values, [*accumulate(value_costs)])
+        costs = [*accumulate(line_costs + more_costs)]
+        return Offer(lines + more, costs, values, [*accumulate(value_costs)], self.first, self.first_share)
 
 
 def _with_new_values(pieces: Iterable[Piece], shown: set[str]) -> Iterator[Piece]:
@@ -242,7 +259,13 @@ def fill(label: str, level: Level, count: Count, limit: TokenLimit) -> CountedTe
     tried: set[tuple[int, int]] = set()
     low, aim, high = 0.0, max(0.0, free * AIM), 2 * OFFERED * max(1.0, free)
     close = tokens * (CLOSE if tokens > SMALL else CLOSER)
-    while len(tried) < TRIES and (chosen := offer.fitting(aim, level.share)) not in tried:
+    while len(tried) < TRIES:
+        chosen = offer.fitting(aim, level.share)
+        if chosen in tried:
+            if best is not EMPTY or aim < 1.0:
+                break
+            high, aim = aim, aim * LESS  # the same choice again, which is too large
+            continue
         tried.add(chosen)
         filled = render(chosen)
         if filled.tokens <= tokens:

@@ -30,7 +30,7 @@ from sightline.shorten.tool_calls import argument_text, shorten_arguments
 from sightline.values.foreign_code import warn_once
 from sightline.values.items import Call, Item, Kind, Result, plain_text
 
-FORMAT = 9  # rises when the same input would give other bytes
+FORMAT = 10  # rises when the same input would give other bytes
 
 SMALLEST = 80  # tokens; a shorter item has no lower level, because a handle and a label would use up what is saved
 SMALLEST_USER = 200  # tokens; the same for a user message, because it is the task, and there is little of it
@@ -60,13 +60,17 @@ CALL = Size(0.6, 0.25, 120, 0.05)  # all that says what its result is about
 MESSAGE = Size(0.38, 0.12, 60, least=40)
 
 LONGEST_LINE = 1000  # characters: a longer line is several to who reads on
-ONE_LEVEL = 1000  # tokens; a shorter reply has no summary, because it would be rewritten twice on its way to a gist
 MESSAGE_LABEL = 16  # tokens of a message's gist beside a sentence, at most: its label, and what marks a gap
 HANDLE = 4  # tokens of a handle, at most
 READ_SHARE = 0.5  # of a file, for the line that describes it: the gist of a short file is that line
 PAGE_SHARE = 0.8  # of a page, for the unchanged beginning: what is read or edited next is most likely in it
+SUBJECT, LEAST_SUBJECT = 160, 40  # characters of what a call was about, in the label of its result's summary
+SUBJECT_SHARE = 0.1  # of a small summary, for the same
 OPENING_SHARE = 0.35  # of a summary, for the unchanged beginning; this makes it too short only in a small summary
 
+# Tokens; a shorter item has no summary: a reply would be rewritten twice on its way to a gist, and of the summary of a
+# result the label and the beginning would take half.
+_ONE_LEVEL = {Kind.ASSISTANT: 1000, Kind.RESULT: 300}
 _MESSAGES = {Kind.USER: "user", Kind.ASSISTANT: "assistant", Kind.SYSTEM: "system", Kind.SUMMARY: "summarised"}
 _KINDS = _MESSAGES | {Kind.WINDOW: "window", Kind.RECALL: "recall"}
 
@@ -96,7 +100,7 @@ def shorten(
     A summary has at most 800 tokens. The gist of a result has at most 40 and 5 % of the original, never more than 300
     or a quarter of it; that of a call 120 and 5 %, never more than 400 or a quarter. For messages the shares are 38 %
     and 12 %, and a gist never has more than 60 tokens, but may have 40 at any size. Each level is smaller than the one
-    above it, or None. A short reply has only a gist.
+    above it, or None. A short reply or result has only a gist.
 
     For a call both are JSON objects with all its short arguments. Otherwise they are plain text with a label that gives
     handle, kind and size. A gist begins with the label, then says what is unusual, then names values that its call does
@@ -133,10 +137,11 @@ def shorten(
         choice, lines = _find_levels(item, text, subject, wording, longest, most, first, paged=bool(room))
         levels, foreign, place = choice
         begun = _lines_begun(text, most) if room else 0
-        label, header = _labels(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording, begun)
+        called = encodable(name[:80]), encodable(subject[:2000]), int(summary_tokens * ratio * SUBJECT_SHARE)
+        label, header = _labels(item, called, original, lines, wording, begun)
         summary = EMPTY
         try:
-            if item.kind is not Kind.ASSISTANT or original >= ONE_LEVEL:
+            if original >= _ONE_LEVEL.get(item.kind, 0):
                 limit = TokenLimit(summary_tokens, ratio)
                 summary = _fill("\n".join([label, *media]), levels.summary, count, limit, foreign)
             level = levels.gist
@@ -165,12 +170,15 @@ def _fill(label: str, level: Level, count: Count, limit: TokenLimit, foreign: Sh
 
 
 def _labels(
-    item: Item, name: str, subject: str, tokens: int, lines: int, wording: Mapping[str, str], begun: int = 0
+    item: Item, called: tuple[str, str, int], tokens: int, lines: int, wording: Mapping[str, str], begun: int = 0
 ) -> tuple[str, str]:
     """Return the lines that describe a shortened item in its summary and in its gist.
 
+    `called`: the name and the subject of its call, and how many characters of the subject the summary may show.
     `begun`: how many of its first lines the summary shows, if it says from where to read on.
     """
+    name, subject, chars = called
+    chars = min(SUBJECT, max(LEAST_SUBJECT, chars))
     kind = wording.get("program" if item.by_program else _KINDS.get(item.kind, ""), "")
     error = next((part.error for part in item.parts if isinstance(part, Result)), "")
 
@@ -181,7 +189,7 @@ def _labels(
     handle = f"#{item.id}"
     size = wording["lines" if lines > 1 else "line"].format(lines=f"{lines:,}", tokens=f"{tokens:,}")
     how = wording["how on" if begun else "how"].format(handle=handle, n=begun + 1)
-    summary = wording["summary"].format(handle=handle, what=what(160, 160), size=size, how=how)
+    summary = wording["summary"].format(handle=handle, what=what(chars, chars), size=size, how=how)
     said = f" {error[:40]}" if error else "" if item.kind is Kind.RESULT else what(0, 0)  # the call says the rest
     return summary, wording["gist"].format(handle=handle, what=said, tokens=f"{tokens:,}")
 

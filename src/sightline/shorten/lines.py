@@ -38,8 +38,8 @@ SPARSE = 0.5  # share of lines that have any worth, below which plain lines can 
 SINGLE = 40  # characters; a gap of one line this short is shown, because its marker would cost as much
 REPEATED = -1.2  # mark of a line that differs from an earlier one only in numbers
 UNUSUAL = 3.0  # mark from which a gist says a line before everything else
-WIDEST = 90  # characters of a quoted line in a gist
-RULES = " \t=-_*#~"  # signs around a title or a total
+WIDEST, FIRST_WIDEST = 90, 160  # characters of a quoted line in a gist, and of one that comes before all others
+RULES, FRAME = " \t=-_*#~", " \t="  # signs around a title or a total, and those that begin no line of a diff
 DETECT = 14  # lines looked at to find out whether they are numbered
 MOST_VALUES, NAMED = 400, 120  # more do not fit into any level, and into any gist
 
@@ -51,6 +51,19 @@ class Levels(NamedTuple):
 
     summary: Level
     gist: Level
+
+
+class Order(NamedTuple):
+    """What a shortener decides of the order of lines, where their worth per token does not say it."""
+
+    first: Sequence[int] = ()  # lines that both levels take before other lines and before values, in this order
+    then: Sequence[int] = ()  # lines that a summary takes next, before values
+    share: float = 1.0  # of a gist, for the first lines; values have the rest
+    hidden: frozenset[int] = frozenset()  # lines that no level shows, except at the beginning of a summary
+    terse: bool = False  # the gaps of a summary do not say how many lines are left out
+
+
+IN_ORDER_OF_WORTH = Order()
 
 
 class ValueWorths(NamedTuple):
@@ -158,13 +171,14 @@ def line_levels(
     quoted: Mapping[int, float],
     sections: Mapping[int, str] = {},
     *,
+    order: Order = IN_ORDER_OF_WORTH,
     add_numbers: bool = False,
     add_names: bool = False,
 ) -> Levels:
     """Return both levels of a text. `marks` add worth to lines of the summary, `quoted` to those of the gist.
 
     `sections` has the first line of each section and its name, for the gaps of the summary; with `add_names` the gist
-    has these names too.
+    has these names too. `order` has lines that come before all others, and lines that are never shown.
 
     Raises:
         BadInput: a mark is for a line that the view does not have, or is no finite number.
@@ -173,10 +187,21 @@ def line_levels(
     _check_marks(view, quoted)
     starts = {name: start for start, name in sections.items()}
     labels = _line_labels(view, sections)
-    summary = summary_level(view, marks, labels, starts, add_numbers=add_numbers)
+    order = order._replace(
+        first=_distinct(view, order.first, order.hidden), then=_distinct(view, order.then, order.hidden)
+    )
+    summary = summary_level(view, marks, labels, starts, order=order, add_numbers=add_numbers)
     named = rank_by_label(value_pieces(view, labels)) if add_names else value_pieces(view)
     values = [piece for piece in named if marks.get(piece.place, 0.0) > REPEATED]
-    return Levels(summary, gist_level(quotable_pieces(view, {0: PLAIN, **quoted}), values, view.known))
+    lines = quotable_pieces(view, {0: PLAIN, **quoted}, order)
+    return Levels(summary, gist_level(lines, values, view.known, first=len(order.first[:NAMED]), share=order.share))
+
+
+def _distinct(view: View, places: Sequence[int], hidden: frozenset[int]) -> list[int]:
+    """Return the lines that may be shown and say something, of those that read alike the first."""
+    lines = view.sample.lines
+    texts = {lines[i].strip(): i for i in reversed(places) if i not in hidden and lines[i].strip(RULES)}
+    return [i for i in dict.fromkeys(places) if texts.get(lines[i].strip()) == i]
 
 
 def _check_marks(view: View, marks: Mapping[int, float]) -> None:
@@ -194,9 +219,19 @@ def _check_marks(view: View, marks: Mapping[int, float]) -> None:
 
 
 def gist_level(
-    lines: list[Piece], values: list[Piece], known: Iterable[str], *, separator: str = " ", bias: float = 0.83
+    lines: list[Piece],
+    values: list[Piece],
+    known: Iterable[str],
+    *,
+    separator: str = " ",
+    bias: float = 0.83,
+    first: int = 0,
+    share: float = 1.0,
 ) -> Pieces:
-    """Return a gist: what is unusual first, then values that neither it nor the call shows, then other lines."""
+    """Return a gist: what is unusual first, then values that neither it nor the call shows, then other lines.
+
+    So many of the unusual lines as `first` says come before any value, up to a share of the gist.
+    """
     unusual = [line for line in lines if line.worth >= UNUSUAL]
     others = [line for line in lines if line.worth < UNUSUAL]
 
@@ -204,7 +239,8 @@ def gist_level(
         said = sorted(chosen, key=lambda line: (line.worth < UNUSUAL, line.place))
         return "\n".join([header, *(line.text for line in said), *rows_by_label(named, separator)])
 
-    return Pieces(unusual + others, values, QUOTED if unusual else 0.0, render, known, bias=bias)
+    quoted = QUOTED if unusual else 0.0
+    return Pieces(unusual + others, values, quoted, render, known, first=first, first_share=share, bias=bias)
 
 
 def summary_level(
@@ -213,6 +249,7 @@ def summary_level(
     labels: Sequence[str] = (),
     section_starts: Mapping[str, int] = {},
     *,
+    order: Order = IN_ORDER_OF_WORTH,
     add_numbers: bool = False,
 ) -> Excerpt:
     """Return head, tail and the most useful lines, in order; gaps between them name the values that are left out."""
@@ -227,12 +264,14 @@ def summary_level(
     density = {
         i: (worth[i] + PLAIN) / (len(lines[i]) + extra_chars)
         for i in range(opening.lines, len(lines))
-        if worth[i] > least and lines[i]
+        if worth[i] > least and lines[i] and i not in order.hidden
     }
-    order = sorted(density, key=density.__getitem__, reverse=True)
-    render = _SummaryLayout(view, labels, section_starts, add_numbers).render
+    first = [i for i in dict.fromkeys([*order.first, *order.then]) if i >= opening.lines]
+    ranked = [*dict.fromkeys([*first, *sorted(density, key=density.__getitem__, reverse=True)])]
+    render = _SummaryLayout(view, labels, section_starts, add_numbers, order).render
     shown = [*chain.from_iterable(view.values[: opening.lines])]
-    return Excerpt(order, lines, view.values, view.names, SUMMARY_LINES, LINE, render, shown, len(opening.text))
+    fixed = len(opening.text)
+    return Excerpt(ranked, lines, view.values, view.names, SUMMARY_LINES, LINE, render, shown, fixed, len(first))
 
 
 def value_pieces(view: View, labels: Sequence[str] = ()) -> list[Piece]:
@@ -249,14 +288,16 @@ def value_pieces(view: View, labels: Sequence[str] = ()) -> list[Piece]:
     ]
 
 
-def quotable_pieces(view: View, marks: Mapping[int, float]) -> list[Piece]:
-    """Return the marked lines, on their own without blanks and rules, as a gist quotes them."""
-    pieces = [
-        Piece(i, " ".join(view.code[i].strip(RULES).split())[:WIDEST], mark, view.values[i])
-        for i, mark in marks.items()
-        if mark > 0
-    ]
-    return rank([piece for piece in pieces if piece.text], 1.0)
+def quotable_pieces(view: View, marks: Mapping[int, float], order: Order = IN_ORDER_OF_WORTH) -> list[Piece]:
+    """Return the first and then the marked lines, on their own without blanks and rules, as a gist quotes them."""
+
+    def piece(i: int, worth: float, rules: str = RULES, widest: int = WIDEST) -> Piece:
+        return Piece(i, " ".join(view.code[i].strip(rules).split())[:widest], worth, view.values[i])
+
+    first = [piece(i, UNUSUAL, FRAME, FIRST_WIDEST) for i in order.first[:NAMED]]
+    shown = {*order.first, *order.hidden}
+    others = [piece(i, mark) for i, mark in marks.items() if mark > 0 and i not in shown]
+    return first + rank([found for found in others if found.text], 1.0)
 
 
 class _SummaryLayout(NamedTuple):
@@ -266,6 +307,7 @@ class _SummaryLayout(NamedTuple):
     labels: Sequence[str]  # of each line, where there are sections
     section_starts: Mapping[str, int]  # by the section's name
     add_numbers: bool
+    order: Order
 
     def render(self, label: str, chosen: list[int], between: list[str]) -> str:
         """Return the opening, then lines and gaps. The label is at the first gap, or first if there is no opening."""
@@ -304,13 +346,13 @@ class _SummaryLayout(NamedTuple):
     def _gap(self, before: int, after: int, inside: list[str]) -> str | None:
         """Return the marker for the lines between two places: their number and their values; None if they are blank."""
         lines, numbers = self.view.sample.lines, self.view.sample.numbers
-        if after - before == 2 and len(lines[before + 1]) <= SINGLE:
+        if after - before == 2 and len(lines[before + 1]) <= SINGLE and before + 1 not in self.order.hidden:
             return self._line(before + 1) if lines[before + 1] else None
         if after - before <= 4 and not any(lines[before + 1 : after]):
             return None
         start = max(numbers[before] if before >= 0 else 0, self.view.opening.number)
         skipped = (numbers[after] if after < len(lines) else numbers[-1] + 1) - start - 1
-        if skipped < 1:  # inside one long line
+        if skipped < 1 or self.order.terse:  # inside one long line
             return f"…: {self._names(before, inside)} …" if inside else "…"
         marker = self.view.wording["gap" if skipped > 1 else "gap one"].format(n=f"{skipped:,}")
         return f"{marker}: {self._names(before, inside)} …" if inside else f"{marker} …"

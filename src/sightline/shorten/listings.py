@@ -13,6 +13,11 @@ HIT, AGAIN = 0.5, 0.1  # worth of the first hit in a file, and of a later one
 _PATH = re.compile(r"(?:[\w@.~+\-\[\]()]*/)*[\w@.~+\-\[\]()]+(?:/|\.\w{1,10})?$")
 _LONG = re.compile(r"[dlbcps-][rwxsStT-]{9}.?\s+\d+\s.*?\s(\S+)(?: -> \S+)?$")
 _HIT = re.compile(r"((?:\w:\\)?[\w@.~+\-/\\\[\]]{2,240}?(?:/[\w.\-]{1,80}|\.\w{1,6})):(?=(?:\d{1,7}\b)?.*\S)")
+_PLACED = re.compile(
+    r"([\w@.~+\-/\\\[\]]{2,240}?\.\w{1,6})(?=\(\d{1,7}(?:,\d{1,7})?\): \S)"
+)  # as some compilers write it
+_ERROR = re.compile(r"[\d:,()]{1,20} ?(?:fatal )?error\b")
+_QUOTED = re.compile(r"[\"'`“][^\"'`”]{0,80}[\"'`”]|\d+")  # what errors of one kind differ in
 _FOLDER = re.compile(r"([\w@.~+\-/]{1,200}):$")  # the line above a folder in `ls -R`
 
 
@@ -26,15 +31,20 @@ def is_listing(view: View) -> bool:
 def listing_levels(view: View) -> Levels:
     """Show paths whole, and search hits under their path."""
     entries = {i: entry for i, line in enumerate(view.sample.lines) if (entry := _parse_entry(line))}
-    if sum(bool(rest) for _, rest in entries.values()) * 2 > len(entries):
-        return _hit_levels(view, entries)
+    hits = {i: rest for i, (_, rest) in entries.items() if rest}
+    errors = _first_of_kinds({i: rest for i, rest in hits.items() if _ERROR.match(rest)})
+    last = next((i for i in range(len(view.sample.lines) - 1, -1, -1) if view.sample.lines[i]), 0)
+    if errors and last not in entries:
+        errors[last] = True  # the total of a type checker
+    if errors or len(hits) * 2 > len(entries):
+        return _hit_levels(view, entries, errors)
     return Levels(summary_level(view, view.trouble_marks()), _directory_gist(view, entries))
 
 
 def _parse_entry(text: str) -> tuple[str, str] | None:
     """Return the path in a line of a listing and, if it is a search hit, what was found there."""
     text = text.strip().lstrip("│├└─ ")
-    if ":" in text and (hit := _HIT.match(text)):
+    if ":" in text and (hit := _HIT.match(text) or _PLACED.match(text)):
         return hit.group(1), text[hit.end() :].rstrip()
     if " " in text:
         row = _LONG.match(text)
@@ -42,12 +52,26 @@ def _parse_entry(text: str) -> tuple[str, str] | None:
     return (text, "") if len(text) <= 300 and ("/" in text or "." in text) and _PATH.match(text) else None
 
 
-def _hit_levels(view: View, entries: dict[int, tuple[str, str]]) -> Levels:
-    """Show each path once with its hits below it, because the path repeats in every line of a search."""
+def _first_of_kinds(errors: dict[int, str]) -> dict[int, bool]:
+    """Return for each error whether it is the first of its kind: others differ only in names and numbers."""
+    kinds: dict[str, int] = {}
+    for i, text in errors.items():
+        kinds.setdefault(_QUOTED.sub("", text), i)
+    first = {*kinds.values()}
+    return {i: i in first for i in errors}
+
+
+def _hit_levels(view: View, entries: dict[int, tuple[str, str]], errors: dict[int, bool]) -> Levels:
+    """Show each path once with its hits below it, because the path repeats in every line of a search.
+
+    Errors come first, one of each kind before others of it.
+    """
     first: set[str] = set()
     pieces, paths = [], []
+    path = ""
     for i, line in enumerate(view.sample.lines):
-        path, found = entries.get(i, ("", line))
+        goes_on = i - 1 in entries and line.startswith("  ")  # explains the hit above it
+        path, found = entries.get(i, (path if goes_on else "", line))
         paths.append(path)
         if found.strip() and i >= view.opening.lines:
             worth = AGAIN if path in first else HIT
@@ -57,19 +81,31 @@ def _hit_levels(view: View, entries: dict[int, tuple[str, str]]) -> Levels:
     opening = view.opening.text
 
     def render(label: str, hits: list[Piece], values: list[Piece]) -> str:
-        rows = [opening, label] if opening else [label]
-        more = texts_by_label(values)
-        for path, texts in texts_by_label(hits).items():
-            rows += [path, *(f" {text}" for text in texts)] if path else texts
-            if path in more:
-                rows.append(f" … {_join(more.pop(path))}")
-        rows += [f"{path} … {_join(texts)}".strip() for path, texts in more.items()]
-        return "\n".join(rows)
+        return "\n".join([*filter(None, [opening]), *_rows_by_path(label, hits, values)])
 
-    hits = rank_by_label(rank(pieces, 1.0), 1.0)
+    kinds, others = ([piece for piece in pieces if errors.get(piece.place) is is_first] for is_first in (True, False))
+    rest = [piece for piece in pieces if piece.place not in errors]
+    hits = [hit for group in (kinds, others, rest) for hit in rank_by_label(rank(group, 1.0), 1.0)]
+    urgent = len(kinds) + len(others)
     shown = [value for found in view.values[: view.opening.lines] for value in found]
-    summary = Pieces(hits, values, 0.75, render, shown, len(opening))
-    return Levels(summary, gist_level(_odd_entries(view, entries), values, view.known))
+    summary = Pieces(hits, values, 0.75, render, shown, len(opening), urgent)
+    if not errors:
+        return Levels(summary, gist_level(_odd_entries(view, entries), values, view.known))
+
+    def render_gist(label: str, hits: list[Piece], values: list[Piece]) -> str:
+        return "\n".join(_rows_by_path(label, hits, values))
+
+    return Levels(summary, Pieces(hits, values, 0.75, render_gist, view.known, first=urgent))
+
+
+def _rows_by_path(label: str, hits: list[Piece], values: list[Piece]) -> list[str]:
+    """Return the item's label, then each path, its hits below it and the values of its other hits behind these."""
+    rows, more = [label], texts_by_label(values)
+    for path, texts in texts_by_label(hits).items():
+        rows += [path, *(f" {text}" for text in texts)] if path else texts
+        if path in more:
+            rows.append(f" … {_join(more.pop(path))}")
+    return rows + [f"{path} … {_join(texts)}".strip() for path, texts in more.items()]
 
 
 def _join(texts: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Output over time: logs, tracebacks and test runs."""
+"""Output over time: logs and tracebacks."""
 
 import re
 from collections import Counter
@@ -6,17 +6,26 @@ from collections import Counter
 from msgspec import structs
 
 from sightline.shorten.identifiers import NO_DIGITS
-from sightline.shorten.lines import REPEATED, Levels, View, line_levels
+from sightline.shorten.lines import REPEATED, Levels, Order, View, line_levels
 from sightline.shorten.sample import find_lines
+from sightline.shorten.signals import ERROR
 from sightline.values.pattern import pattern
 
+LAST = 10  # lines at the end of a log, which say what it came to
 DETECT = 30  # lines looked at to recognise a log
 LOGLIKE = 0.4  # share of lines with a time or a level, from which a text is a log
 
 
 _STAMP = pattern(r"\n[ \t]*\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|\w{3} [ \d]\d \d\d:\d\d|\d{10,13}\b)")
 _LEVELS = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL", "TRACE")
+_BEFORE = frozenset("0123456789[(")  # what a time begins with
+_LEVEL = pattern(r"(?:\"(?:level|severity|levelname)\" ?: ?|\blevel=)")
 _TIME = "0123456789-/:.,+TZ[]() \t"  # characters of the time before a line
+# What a log says of trouble in other words than an error's.
+_TROUBLES = (
+    "cannot", "could not", "unable to", "refused", "unreachable", "killed", "aborted", "crash", "corrupt",
+    "out of memory", "segfault", "no space",
+)  # fmt: skip
 _FRAME = pattern(
     r"\n[ \t]*(?:File \"([^\"\n]{1,400})\", line (\d+)|at \S.{0,300}[:(]\S{0,200}:\d+|\S{1,300}:\d+(?::\d+)?:? in |"
     r"#\d+ +0x|goroutine \d+)"
@@ -27,24 +36,11 @@ _RAISED = pattern(
     re.MULTILINE,
 )
 _TRACEBACK = ("\nTraceback (most recent call last)", "\n    at ", "\n\tat ", "' panicked at ", "\ngoroutine ")
-_FAILED = pattern(
-    r"\n(?:(?:FAILED|ERROR|FAIL)[: ]|--- FAIL|not ok |[ \t]*[✗✕×●] |E {2,}|_{5,} (.{1,120}) _{5,}$|"
-    r"\S{1,200}::\S{1,200} FAILED)|\n.{1,200}\.\.\. (?:FAIL|ERROR)$",
-    re.MULTILINE,
-)
-_ENDED = pattern(
-    r"::\S{1,200} (?:PASSED|FAILED|ERROR|SKIPPED|XFAIL)\b|\.\.\. (?:ok|FAIL|FAILED|ERROR|skipped)\b|^(?:not )?ok \d"
-)
-_TALLY = pattern(
-    r"\n(?:=+ .{0,200}(?:passed|failed|error).{0,80} =+$|Ran \d+ tests?|Tests?:? +\d|"
-    r"Test Suites:|ok[ \t]+\S+[ \t]+[\d.]+s|test result:|FAILED \(|[ \t]*\d+ (?:passing|failing|passed|failed))",
-    re.MULTILINE,
-)
 
 
 def is_traceback(view: View) -> bool:
-    """Whether a call stack is printed."""
-    return any(stem in view.sample.text for stem in _TRACEBACK)
+    """Whether a call stack is printed, and not only into a log."""
+    return any(stem in view.sample.text for stem in _TRACEBACK) and not is_log(view)
 
 
 def traceback_levels(view: View) -> Levels:
@@ -63,31 +59,12 @@ def traceback_levels(view: View) -> Levels:
     return line_levels(view, marks, quoted, frames)
 
 
-def is_test_run(view: View) -> bool:
-    """Whether there is a total of tests near the end, or the first lines say of one test each how it ended."""
-    first = list(filter(None, view.sample.lines[:DETECT]))
-    ended = sum(map(bool, map(_ENDED.search, first)))
-    return ended >= max(5, 0.5 * len(first)) or _TALLY.search("\n".join(["", *view.sample.lines[-30:]])) is not None
-
-
-def test_run_levels(view: View) -> Levels:
-    """Prefer failed tests and the totals. Values about a failed test are listed under its name."""
-    marks = view.trouble_marks()
-    failed = {}
-    for i, match in find_lines(_FAILED, view.sample):
-        marks[i] = 4.0
-        if match.group(1):
-            failed[i] = match.group(1)
-    for i, _ in find_lines(_TALLY, view.sample):
-        marks[i] = 6.0
-    return line_levels(view, marks, marks, failed)
-
-
 def is_log(view: View) -> bool:
-    """Whether enough lines begin with a time or name a level."""
+    """Whether enough lines begin with a time or name a level, as a word or under a key."""
     head = "\n".join(["", *filter(None, view.sample.lines[:DETECT])])
     total = head.count("\n")
-    return total >= 5 and sum(map(head.count, _LEVELS)) + len(_STAMP.findall(head)) >= LOGLIKE * total
+    stamped = sum(map(head.count, _LEVELS)) + len(_STAMP.findall(head)) + len(_LEVEL.findall(head))
+    return total >= 5 and stamped >= LOGLIKE * total
 
 
 def log_levels(view: View) -> Levels:
@@ -104,12 +81,13 @@ def log_levels(view: View) -> Levels:
         shown = first.setdefault(text, i)
         if shown < view.opening.lines <= i:  # shown unchanged, so a count cannot be added
             first[text] = i
-            times[i], shown = times.get(shown, 0), i
+            times[i], shown = times.pop(shown, 0), i
         times[shown] = times.get(shown, 0) + 1
         if shown != i:
             marks[i] = REPEATED
+    order = _log_order(view, marks, [*times])
     lines, plus = view.sample.lines, "" if view.sample.is_whole else "+"
-    untimed = [line.lstrip(_TIME) for line in lines]
+    untimed = [line.lstrip(_TIME) if line.lstrip()[:1] in _BEFORE else line for line in lines]
     every, same = Counter(texts), Counter(untimed)
 
     def ending(at: int, times: int) -> str:
@@ -121,4 +99,21 @@ def log_levels(view: View) -> Levels:
 
     counted = [line + ending(at, times.get(at, 1)) for at, line in enumerate(lines)]
     untimed = [line + ending(at, every[texts[at]]) for at, line in enumerate(untimed)]
-    return line_levels(view._replace(sample=structs.replace(view.sample, lines=counted), code=untimed), marks, marks)
+    counted_view = view._replace(sample=structs.replace(view.sample, lines=counted), code=untimed)
+    return line_levels(counted_view, marks, marks, order=order)
+
+
+def _log_order(view: View, marks: dict[int, float], kinds: list[int]) -> Order:
+    """Return the first error of each kind and what was raised, then the last lines, then the first of each kind.
+
+    After these come all other lines, the latest first: a summary uses the room it has.
+    """
+    lines, lowered = view.sample.lines, view.sample.text.lower()
+    words = [word for word in _TROUBLES if word in lowered]
+    errors = [
+        i for i in kinds if marks.get(i, 0.0) >= ERROR or (words and any(map(lines[i].lower().__contains__, words)))
+    ]
+    raised = [i for i, _ in find_lines(_RAISED, view.sample)]
+    frames = [near for i in raised for near in (i - 1, i - 2) if near >= 0]
+    last = range(max(0, len(lines) - LAST), len(lines))
+    return Order([*errors, *raised], [*frames, *last, *kinds, *range(len(lines) - 1, -1, -1)])

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -17,7 +17,7 @@ from sightline.shorten.signals import ERROR_WORDS
 from sightline.values.pattern import pattern
 
 READ_LIMIT = 44 * 1024  # characters read at most: more would take longer than a sweep may
-HEAD, TAIL, WINDOW = 24 * 1024, 8 * 1024, 4 * 1024
+HEAD, TAIL, WINDOW = 24 * 1024, 8 * 1024, 1024
 WINDOWS = (READ_LIMIT - HEAD - TAIL) // WINDOW
 SEARCHED = 2 << 20  # characters after the head, and before the tail, in which words for errors are looked for
 EXACT_COUNT = 128 * 1024  # characters up to which tokens are counted, not estimated
@@ -135,7 +135,7 @@ def _windows_to_read(text: str) -> list[tuple[int, int]]:
         return [(0, len(text))]
     head, tail = text.find("\n", HEAD, HEAD + SEGMENT), text.rfind("\n", 0, len(text) - TAIL)
     head, tail = head if head > 0 else HEAD, tail if tail > len(text) - TAIL - SEGMENT else len(text) - TAIL
-    around = [place - WINDOW // 2 for place in _troubled_places(text, head, tail)]
+    around = [place - WINDOW // 4 for place in _troubled_places(text, head, tail)]
     starts: list[int] = []
     for place in (*around, *_even_starts(len(text))):
         start = min(max(place, head), tail - WINDOW)
@@ -145,12 +145,27 @@ def _windows_to_read(text: str) -> list[tuple[int, int]]:
 
 
 def _troubled_places(text: str, start: int, end: int) -> list[int]:
-    """Return where each word for an error first and last is between these places, the rarest word first."""
+    """Return where words for errors are between these places: of each its first and its last, then others.
+
+    The rarest word comes first.
+    """
     parts = [(start, end)] if end - start <= 2 * SEARCHED else [(start, start + SEARCHED), (end - SEARCHED, end)]
     counts = {word: sum(text.count(word, *part) for part in parts) for word in ERROR_WORDS}
     words = sorted(filter(counts.__getitem__, ERROR_WORDS), key=counts.__getitem__)
     found = [find(word, *part) for word in words for find in (text.find, text.rfind) for part in parts]
+    for word in words:
+        found += chain.from_iterable(_places(text, word, *part) for part in parts)
     return [place for place in dict.fromkeys(found) if place >= 0]
+
+
+def _places(text: str, word: str, start: int, end: int) -> Iterator[int]:
+    """Yield where a word is, as many places as there are windows, each at least a window after the one before."""
+    for _ in range(WINDOWS):
+        start = text.find(word, start, end)
+        if start < 0:
+            return
+        yield start
+        start += WINDOW
 
 
 def _even_starts(length: int) -> list[int]:

@@ -1,0 +1,186 @@
+"""Runs of tests: what failed and why, then the totals and the end, then names; never the names of tests that passed."""
+
+import re
+from collections.abc import Iterator
+from itertools import chain, zip_longest
+from typing import NamedTuple
+
+from sightline.shorten.lines import Levels, Order, View, line_levels, rank_values, value_worths
+from sightline.shorten.sample import find_lines
+from sightline.values.pattern import pattern
+
+DETECT = 30  # lines looked at, at either end, to recognise a run of tests
+LAST = 10  # lines at the end, which say how it ended
+BLOCK, BLOCKS = 400, 250  # lines read about one failed test, and failed tests read: more do not fit into a summary
+TALLY, FAILED = 6.0, 4.0
+
+_NAMED = pattern(  # begins what is said about one failed test; a name that gaps of the summary can use
+    r"\n(?:_{3,} (\S.{0,120}?) _{3,}$|(?:FAIL|ERROR): (\S+)|[ \t]*● \S|[ \t]*FAIL {2}\S|[ \t]*--- FAIL: |"
+    r"---- \S{1,200} stdout ----$|[ \t]*\d{1,4}\) \S|not ok \d|[ \t]*[✗✕×] \S)",
+    re.MULTILINE,
+)
+_LISTED = pattern(  # only names a failed test
+    r"\n(?:(?:FAILED|ERROR) \S|\S{1,200}::\S{1,200} (?:FAILED|ERROR)|.{1,200}\.\.\. (?:FAIL|FAILED|ERROR)$)",
+    re.MULTILINE,
+)
+_ENDS = pattern(  # ends what is said about a failed test
+    r"\n(?:={5,}|-{60,}$|Test Suites:|Tests:|Ran \d|failures:$|test result:|(?:PASS|FAIL|ok)(?:$|[ \t])|\[Process|"
+    r"[ \t]*[✓√✔] |=== RUN|[ \t]*--- PASS)",
+    re.MULTILINE,
+)
+_TALLY = pattern(
+    r"\n(?:=+ .{0,200}(?:passed|failed|error).{0,80} =+$|Ran \d+ tests?|[ \t]*Tests?:? +\d|"
+    r"[ \t]*Test (?:Suites:|Files +\d)|ok[ \t]+\S+[ \t]+[\d.]+s|"
+    r"FAIL[ \t]+\S+[ \t]+(?:[\d.]+s|\[)|test result:|FAILED \(|"
+    r"[ \t]*\d+ (?:passing|failing|passed|failed))",
+    re.MULTILINE,
+)
+_ENDED = pattern(
+    r"::\S{1,200} (?:PASSED|FAILED|ERROR|SKIPPED|XFAIL)\b|\.\.\. (?:ok|FAIL|FAILED|ERROR|skipped)\b|^(?:not )?ok \d"
+)
+_PASSED = pattern(
+    r"\n(?:\S{1,300}::.{1,300} PASSED\b|\[gw\d+\][ \t].{0,40}PASSED |.{1,300}\.\.\. ok$|[ \t]*[✓√✔] |[ \t]*--- PASS: |"
+    r"=== (?:PAUSE|CONT) |ok \d|PASS[ \t]+\S)",
+    re.MULTILINE,
+)
+_RUN = pattern(r"\n=== RUN +(\S{1,300})|\n[ \t]*--- FAIL: (\S{1,300})")
+# What is said about a failed test: what was raised or expected, where it is, the statement.
+_RAISED = pattern(
+    r"E {2,}\S|[A-Za-z_][\w.]{0,120}(?:Error|Exception|Failure|Failed|Exit)(?::|$)|thread '.{0,200}panicked at |"
+    r"panic: |[ \t]{2,}(?:Error|\w{1,60}Error): |\S{1,300}\.\w{1,6}:\d+:\d+: |error(?:\[\w{1,12}\])?: "
+)
+_SAID = pattern(
+    r"[ \t]*(?:Expected|Received|expected|actual|got|want|left|right)\b.{0,40}:|[ \t]{2,}expect\(|"
+    r"[ \t]{0,8}[-+] |[ \t]*(?:[-+] )?(?:Expected|Received)\b"
+)
+_PLACE = pattern(
+    r"\S{1,300}:\d+: |[ \t]+at .{0,300}:\d+:\d+\)?$|[ \t]*❯ .{0,300}:\d+:\d+|"
+    r" {2}File \"[^\"]{1,400}\", line \d+"
+)
+_GO = pattern(r"[ \t]+\S{1,200}\.go:\d+: ")
+_FRAME = pattern(r" {2}File \"|\S{1,300}:\d+: in ")
+_STATEMENT = pattern(r">\s+\S|[ \t]*>[ \t]*\d+ \|")
+_POINTER = pattern(r"[ \t|\d]*\^+[ \t]*$")
+_HINT = pattern(r"E +\?|E +(?:Omitting|Use -v|\.\.\.)")
+
+
+class _Said(NamedTuple):
+    """Lines about one failed test, by what they tell."""
+
+    raised: list[int]
+    places: list[int]
+    statements: list[int]
+    others: list[int]
+    hints: list[int]
+    is_chain: bool = False  # exceptions that follow from each other: the last is what the test failed with
+
+    def in_order(self) -> list[int]:
+        """What was raised, where, by which statement, then the rest of it."""
+        raised = self.raised[-1:] if self.is_chain else self.raised[:1]
+        most = [*raised, *self.places[-1:], *self.statements[-1:], *self.places[:1], *self.statements[:1]]
+        rest = sorted({*self.raised, *self.others})
+        return [*dict.fromkeys([*most, *rest, *self.hints])]
+
+
+def is_test_run(view: View) -> bool:
+    """Whether there is a total of tests near the end, or the first lines say of one test each how it ended."""
+    first = list(filter(None, view.sample.lines[:DETECT]))
+    ended = sum(map(bool, map(_ENDED.search, first)))
+    return ended >= max(5, 0.5 * len(first)) or _TALLY.search("\n".join(["", *view.sample.lines[-DETECT:]])) is not None
+
+
+def test_run_levels(view: View) -> Levels:
+    """Show failures first, each before all of any, then the totals and the last lines, then names of failed tests.
+
+    Values about a failed test are listed under its name.
+    """
+    lines, passed = view.sample.lines, frozenset(_passed(view))
+    view = _without(view, passed)
+    troubles = view.trouble_marks()
+    titles = {i: match.group(1) or match.group(2) for i, match in _titles(view)}
+    listed = [i for i, _ in find_lines(_LISTED, view.sample)]
+    tally = [i for i, _ in find_lines(_TALLY, view.sample)]
+    failed = dict.fromkeys([*titles, *listed], FAILED)
+    quoted = (failed or troubles) | dict.fromkeys(tally, TALLY)
+    ends = {i for i, _ in find_lines(_ENDS, view.sample)}
+    failures = [_said(lines, *block).in_order() for block in _blocks(view, [*titles][:BLOCKS], ends)]
+    ranks = (sorted({*rank} - {None}, key=lambda i: (len(lines[i]), i)) for rank in zip_longest(*failures))
+    said = [*chain.from_iterable(ranks)]
+    count = len(lines)
+    then = [*range(max(0, count - LAST), count), *titles, *listed]
+    order = Order([*tally[-3:], *said], then, hidden=passed, terse=True)
+    sections = {i: name for i, name in titles.items() if name}
+    return line_levels(view, troubles | quoted, quoted, sections, order=order)
+
+
+def _passed(view: View) -> Iterator[int]:
+    """Yield the lines that only name a test that passed."""
+    yield from (i for i, _ in find_lines(_PASSED, view.sample))
+    runs = [*find_lines(_RUN, view.sample)]
+    failed = {match.group(2) for _, match in runs}
+    yield from (i for i, match in runs if match.group(1) and match.group(1) not in failed)
+
+
+def _without(view: View, hidden: frozenset[int]) -> View:
+    """Return the view without the values of some lines."""
+    if not hidden:
+        return view
+    values = [[] if i in hidden else found for i, found in enumerate(view.values)]
+    worths = value_worths(values)
+    return view._replace(values=values, worths=worths, names=rank_values(worths))
+
+
+def _titles(view: View) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield where the text about a failed test begins; where a test says it as it runs, where that test begins."""
+    runs = [*find_lines(_RUN, view.sample)]
+    failed = {match.group(2) for _, match in runs} - {None}
+    began = {match.group(1) for _, match in runs} & failed
+    found = [*find_lines(_NAMED, view.sample)]
+    if began:
+        found += [(i, match) for i, match in runs if match.group(1) in began]
+    yield from sorted(found, key=lambda each: each[0])
+
+
+def _blocks(view: View, titles: list[int], ends: set[int]) -> Iterator[tuple[int, int]]:
+    """Yield the lines about each failed test. Of a text without such a beginning the last lines are one block."""
+    count = len(view.sample.lines)
+    if not titles:
+        yield max(0, count - BLOCK), count
+        return
+    for start, after in zip(titles, [*titles[1:], count], strict=True):
+        begin = start + 1
+        while begin < after and begin in ends:  # a rule below the name
+            begin += 1
+        yield begin, next((i for i in range(begin, after) if i in ends), min(after, begin + BLOCK))
+
+
+def _said(lines: list[str], start: int, end: int) -> _Said:
+    """Tell the lines about one failed test apart."""
+    found = _Said([], [], [], [], [])
+    goes_on = "\n"  # what a line begins with that goes on with what the line before it says; a blank line ends it
+    for i in range(start, end):
+        line = lines[i]
+        if not line:
+            goes_on = "\n"
+        elif _HINT.match(line):
+            found.hints.append(i)
+        elif _RAISED.match(line) or (line[0].isspace() and _GO.match(line)):
+            found.raised.append(i)
+            if found.statements[-1:] == [i - 1]:  # of every exception its own frame
+                found.others.extend([i - 2, i - 1])
+            goes_on = "" if "panicked at " in line else " " * 8 if _GO.match(line) else "\n"
+        elif _STATEMENT.match(line) or (
+            found.places[-1:] == [i - 1] and _FRAME.match(lines[i - 1]) and line[:4].isspace()
+        ):
+            found.statements.append(i)
+        elif _PLACE.match(line):
+            found.places.append(i)
+        elif i > start and _POINTER.match(line):
+            found.statements.append(i - 1)
+        elif _SAID.match(line) or line.startswith(goes_on):
+            found.others.append(i)
+    if len(found.raised) > 1 and lines[found.raised[-1]][0] != "E" and not lines[found.raised[-1]][0].isspace():
+        return found._replace(is_chain=True)
+    if not found.raised:  # some runners say what was raised in the first line, in no form of its own
+        found.raised.extend([i for i in range(start, end) if lines[i]][:1])
+    return found
