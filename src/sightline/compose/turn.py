@@ -203,7 +203,7 @@ class Composer:
         command = command or ("sweep: room" if all_again and not is_answered else "")
         if not command and wanted and sent and inputs.was_raised(timeline, journal.path, sent):
             command = "command: expand"
-        return View(
+        view = View(
             timeline=timeline,
             path=journal.path,
             profile=journal.reader.profile,
@@ -229,6 +229,9 @@ class Composer:
             uncut=journal.reader.uncut,
             reductions=self._reductions,
         )
+        if (narrower := self.strategy.limit(view)) < limit:
+            return replace(view, limit=narrower, notices=EngineNotices(journal, narrower, made=self._made))
+        return view
 
     def _read_marks(self) -> tuple[frozenset[int], dict[int, Lod]]:
         """Return the pinned and the wanted rows of this branch, read again only after another mark."""

@@ -18,7 +18,7 @@ from sightline.values.items import FULL, Kind, Lod
 if TYPE_CHECKING:
     from sightline.plan.reductions import Reduction
 
-INDEX = 0.15  # share of the body's tokens that the index lines of left-out units may take
+INDEX = 0.08  # share of the body's tokens that the index lines of left-out units may take
 MARKER = 80  # tokens: the line before the index lines is never longer
 _NAMED = 3  # how many of the largest items an error names
 

@@ -37,6 +37,9 @@ class Strategy(Planner, Protocol):
     def plan(self, view: View) -> Plan:
         """The plan of the next call: made by `Plan.extended` if nothing already shown changes, else by `Plan.swept`."""
 
+    def limit(self, view: View) -> int:
+        """How many tokens a payload may have: as many as the budget allows, or fewer. Pure."""
+
     @property
     def apart(self) -> bool:
         """Whether the model that summarises sees only the part to be summarised, not the whole conversation."""
@@ -57,6 +60,10 @@ class Hooks:
 
     apart = False
     compression_model = ""
+
+    def limit(self, view: View) -> int:
+        """See `Strategy.limit`."""
+        return view.limit
 
     def wants(self, view: View) -> tuple[int, int] | None:  # noqa: ARG002 - it never wants one
         """See `Strategy.wants`."""

@@ -16,7 +16,7 @@ that the next one is far away. `Sweep.reduce` takes these steps in this order:
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from itertools import accumulate, chain, compress
 from math import inf
 
@@ -30,33 +30,27 @@ from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
 
 _USER_SHARE = 0.4  # of the tokens to reach: the user's messages get so much even if other units are newer
 _TASK_SHARE = 0.25  # of the body's tokens: a task that takes more is left out like others, so that constraints stay
+_RECENT_SHARE = 0.15  # of the body's tokens: the newest units are reduced after all else
 _FAULT_UNITS = 30  # what was fetched again stays protected until so many newer units have come,
 _FAULT_SHARE = 0.25  # in up to this share of the body's tokens
 _WORKING_SHARE = 0.7  # of the body's tokens: above, the working set is reduced too. A lower share hides what is edited
-_OLDER = 0.7  # of the target: what older units keep although the protected ones are large
+_OLDER = 0.4  # of the target: what older units keep although the protected ones are large
 _FULLEST = 0.85  # of the body's tokens: but no more than this is in use after a sweep,
 _LEAST_OLDER = 0.25  # of the target: except so much for older units, so that one large result does not erase them all
-_BESIDE = 0.4  # of the target: what a sweep for its price leaves beside the working set and what is protected
 _LEAST_SAVING = 200  # tokens: below, a sweep that is not needed is not worth it
 _LEAST_MORE, _PAGE = 100, 16_000  # tokens: how much longer a new result is shown at least, and how long at most
 _PAGED = (Kind.RESULT, Kind.USER)
 _SAID, _BY_USER = kind_table({*Kind} - {Kind.RECALL}), kind_table(USER_KINDS)
-EntryLevels = Callable[[Collection[int]], Mapping[int, Lod]]
-ENTERED = "command output"  # why an item is shortened when it first appears
 _INDEX_LINE = 25  # tokens of the line that replaces a unit
 
 
 class Sweep:
-    """One sweep over the units of a view. Call `reduce` or `economise`, once.
+    """One sweep over the units of a view. Call `reduce` or `shorten_repeated`, once.
 
-    `lods` are the levels at which the new units would appear, `why` the reasons for them. `entry_levels` gives such
-    levels for those of these units that may stay, if the body is over its limit in any case. `keep` is how many of the
-    newest units are protected.
+    `keep` is how many of the newest units are protected.
     """
 
-    def __init__(
-        self, view: View, lods: dict[int, Lod], why: dict[int, str], entry_levels: EntryLevels = lambda _units: {}
-    ) -> None:
+    def __init__(self, view: View) -> None:
         view.uncut()
         last, unit = view.last, view.timeline.unit
         self.view, self.timeline = view, view.timeline
@@ -66,18 +60,17 @@ class Sweep:
         self.said = [*compress(self.units, kinds.translate(_SAID))]
         by_user = [*compress(self.units, kinds.translate(_BY_USER))]
         self.by_user, self.task = set(by_user), by_user[0] if by_user else -1
-        known = (last.levels() if last else {}) | lods
-        self.lods = {row: lod for row, lod in known.items() if unit[row] in self.unit_set}
-        self.why = dict(last.why if last else {}) | why
+        levels = last.levels() if last else {}
+        self.lods = {row: lod for row, lod in levels.items() if unit[row] in self.unit_set}
+        self.why = dict(last.why if last else {})
         self.body = view.full_tokens(self.units) - view.saved(self.lods)  # tokens, with the changes made so far
         self.out: set[int] = set()  # units that are left out
         self.out_before = last.left_out.messages // 2 if last and last.left_out else 0  # a unit has about two messages
         self.index_limit = int(INDEX * view.body_limit)  # tokens that index lines may take
         self.turns: dict[int, int] = {}  # of a chat, an answer and its question: they are left out together
         self.summaries = [unit for each in view.compactions for unit in each.summaries]
-        self.entry_levels, self.unentered = entry_levels, self.unit_set.intersection(view.new)
+        self.recent: set[int] = set()  # the newest units, which a plain window of this size would show too
         self.newest = self._newest_units()
-        self._enter({*self.newest, *view.must_show})
         rows = [row for unit in self.newest for row in self.timeline.rows_of(unit)]
         self.superseded = view.superseded([row for row in rows if self.lods.get(row, FULL) is FULL])
         self.worth = Worth(view, self.units, self.superseded)
@@ -94,7 +87,7 @@ class Sweep:
         view, limit = self.view, self.view.body_limit
         notices = MARKER + view.notices.preface_limit
         protected = self._protected_units(keep)
-        self._enter(protected)
+        self.recent = self._recent_units()
         stay = protected | view.must_show | {self.task}
         turns = chat_turns(self.timeline, view.path, self.unit_set, self.by_user)
         self.turns = {answer: asked for answer, asked in turns.items() if stay.isdisjoint((answer, asked))}
@@ -110,30 +103,11 @@ class Sweep:
         self._show_more(protected, notices + index)
         return self._plan(reason)
 
-    def _enter(self, units: Collection[int]) -> None:
-        """Show the new items of these units at the levels at which they first appear."""
-        units = self.unentered.intersection(units)
-        self.unentered -= units
-        levels = {row: lod for row, lod in self.entry_levels(units).items() if row not in self.lods}
-        self.body -= self.view.saved(levels)
-        self.lods |= levels
-        self.why |= dict.fromkeys(levels, ENTERED)
-
-    def economise(self, keep: int, reason: str, target: float) -> Plan | None:
-        """Lower levels although there is room, down to `target` tokens; None if that would save next to nothing.
-
-        The working set and what was not shown yet stay as they are, with a share for the rest even if they are large.
-        Nothing is left out.
-        """
+    def shorten_repeated(self, keep: int, reason: str) -> Plan | None:
+        """Shorten what newer items show again; None if that would save next to nothing."""
         before, protected = self.body, self._protected_units(keep) | {*self.view.new}
-        self.index_limit = 0  # nothing is left out, so the index lines stay as they are
         self._set_wanted_levels()
         self._shorten_superseded(protected)
-        spared = self._spared_rows()
-        working = [row for row in spared if self.timeline.unit[row] not in protected]
-        kept = sum(self.view.row_tokens(row, self.lods.get(row, FULL)) for row in working)
-        goal = max(target, kept + self._tokens_of(protected) + _BESIDE * target)
-        self._give_back(self._take_steps(goal, self.units, protected, spared, leave_out=False), goal)
         return self._plan(reason) if before - self.body >= _LEAST_SAVING else None
 
     def _reduce_protected(self, others: int, protected: set[int]) -> None:
@@ -187,24 +161,34 @@ class Sweep:
 
     def _reduce_to(self, goal: float, protected: set[int]) -> None:
         if large := self._large_questions():
-            self._enter(self.units)
             self._take_steps(goal, self.units, protected, self._spared_rows(), leave_out=False)
         for row in large:
             if self.body > goal:
                 self._set_level(row, self.view.lower_levels(row, self.lods.get(row, FULL))[0])
         if self.view.trims and len(self.newest) < len(self.units):
             self._leave_out_oldest(int(goal) - self.index_limit, protected)
-            self._enter(self.unit_set - self.out)
         spared = self._spared_rows()
         taken = self._take_steps(goal, self.units, protected, spared)
         most = min(_WORKING_SHARE, self.view.budget.trigger) * self.view.body_limit
         taken += self._take_steps(max(goal, most), self.units, protected)
         self._give_back(taken, goal)
 
+    def _recent_units(self) -> set[int]:
+        """The newest units, up to a share of the body's tokens."""
+        free, found = _RECENT_SHARE * self.view.body_limit, set[int]()
+        for unit in reversed(self.said):
+            free -= self.view.unit_tokens(unit, self.lods)
+            if free < 0:
+                break
+            found.add(unit)
+        return found
+
     def _spared_rows(self) -> set[int]:
-        """The working set, and what the user wrote: reduced after all else."""
-        rows = [row for unit in self.units if unit not in self.out for row in self.timeline.rows_of(unit)]
-        return {row for row in rows if self.timeline.kind[row] in USER_KINDS or self.worth.in_working_set(row)}
+        """The working set, what is recent, and what the user wrote: reduced after all else."""
+        rows_of, kind = self.timeline.rows_of, self.timeline.kind
+        recent = {row for unit in self.recent for row in rows_of(unit)}
+        rows = [row for unit in self.units if unit not in self.out for row in rows_of(unit)]
+        return {row for row in rows if kind[row] in USER_KINDS or row in recent or self.worth.in_working_set(row)}
 
     def _large_questions(self) -> list[int]:
         """The question and the task, if they take more than half of the body and were shown in full before."""
@@ -303,7 +287,6 @@ class Sweep:
     def _shorten_superseded(self, protected: set[int]) -> None:
         """Show what is superseded or obsolete at its lowest level: that loses nothing that can be read elsewhere."""
         unit, open_units = self.timeline.unit, self.unit_set - protected - self.out
-        self._enter({unit[row] for row in self.timeline.obsolete})
         for row in sorted(self.superseded.union(self.timeline.obsolete)):
             if unit[row] in open_units:
                 for lower in self.view.lower_levels(row, self.lods.get(row, FULL))[-1:]:
