@@ -34,8 +34,9 @@ PORT = 8787
 _OPTIONS: Sequence[Callable[[Any], Any]] = (
     click.option("--window", type=click.IntRange(min=1000), metavar="TOKENS", help="The context window to use, if "
                  "smaller than the model's. Without it, that of the model."),
-    click.option("--economy", type=click.Choice(ECONOMIES), help=f"How much is shown: {described()}. Requests go up "
-                 f"byte for byte until then.  [default: what the project has chosen, else {DEFAULT}]"),
+    click.option("--economy", type=click.Choice(ECONOMIES), help=f"How much is shown: {described()}. Until "
+                 "something has to be shortened, requests go up byte for byte.  [default: what the project has chosen, "
+                 f"else {DEFAULT}]"),
     click.option("--upstream", "upstreams", multiple=True, metavar="NAME=URL", help="Where requests go: "
                  "anthropic=https://… or openai=https://…/v1. Without it, ANTHROPIC_BASE_URL and OPENAI_BASE_URL, else "
                  "the providers themselves."),
