@@ -92,7 +92,8 @@ def test_only_forecasts_are_compared(factor: float) -> None:
     made = report(Log().user("fix it").answer("Done.", usage=(0, 20_000, 0, 50)))
     made = replace(made, spent=replace(made.spent, cost=1_000 * factor))
     [advice] = sightline(made, safe=1_000.0, thrifty=400.0)
-    assert (advice.saved, advice.share, advice.money) == (600.0, 0.6, pytest.approx(6.0))
+    assert (advice.saved, advice.share) == (600.0, 0.6)
+    assert advice.money == pytest.approx(6.0)
     assert advice.facts == {"economy": "thrifty", "rereads": 3}
     assert sightline(made, safe=1_000.0, thrifty=1_100.0) == []
     assert sightline(made, safe=1_000.0, thrifty=995.0) == []

@@ -189,6 +189,7 @@ def test_without_usage_sending_everything_is_what_was_spent() -> None:
     made = report_of(working(8, 500, usage=False).conversation, economies=("safe", "thrifty"))
     assert {made.spent.cost} == {each.full.cost for each in made.forecasts}
     assert made.spent == made.forecasts[0].full
+    assert made.spent.output == sum(each.tokens for each in made.kinds if each.name in ("assistant", "call"))
 
 
 def test_never_more_is_sent_than_the_window_holds() -> None:

@@ -21,11 +21,9 @@ from sightline.report.prompts import Prompt, Sizes, Stretch, stretches_of
 from sightline.report.talk import Talk, answers_in
 from sightline.report.values import Forecast, Spent
 from sightline.session.session import Session
-from sightline.values.items import Role, Usage
+from sightline.values.items import Usage
 from sightline.values.profiles import Profile
 from sightline.values.settings import Settings
-from sightline.values.tokens import counter
-from sightline.wire.common import dumped
 
 ECONOMIES = ("safe", "thrifty")  # that are forecast: the default, and the one that is meant to save
 _FACTORS = (0.8, 2.0)  # tokens that a provider may count for one of ours
@@ -163,7 +161,6 @@ class _Tally:
         for number, _, model, usage in talk.usages():
             self._usages[number].append((model, usage))
         self._writes = not self._usages or any(usage.written_tokens for *_, usage in talk.usages())
-        self._output = _output_tokens(talk) if not self._usages else {}
         self.spent, self.full = Spent(money=0.0), Spent(money=0.0)
         self.rereads = self.sweeps = self.largest = 0
         self.reread_cost = 0.0
@@ -196,7 +193,7 @@ class _Tally:
         if self._usages and not reported:
             return False
         there = 0.0 if prompt.number == 1 else 1 - self._provider.misses.get(prompt.answer, 0.0)
-        for model, usage in reported or [("", Usage(0, self._output.get(prompt.number, 0)))]:
+        for model, usage in reported or [("", Usage(0, prompt.output))]:
             # Other sessions may have left the head in the cache; not the head with our tools.
             head = min(usage.cached_tokens, self._provider.scale.unlogged)
             cached = max(0 if begins else head, round(there * sent.reused))
@@ -222,13 +219,3 @@ class _Tally:
         written = tokens - cached if self._writes else 0
         usage = Usage(tokens, output, cached, written)
         return plus(total, spent_by(usage, self.profile, self._provider.price_of(model)))
-
-
-def _output_tokens(talk: Talk) -> dict[int, int]:
-    """Return how many tokens the model wrote in each call, as we count them."""
-    written: dict[int, int] = defaultdict(int)
-    count = counter().count
-    for index, message in enumerate(talk.messages):
-        if message.role is Role.ASSISTANT:
-            written[talk.call_before(index) + 1] += count(dumped(message.parts))
-    return written

@@ -18,12 +18,13 @@ say = Phrases({
     "usage reported": ("Tokens and costs are what the providers reported.", "token 和费用来自服务商的报告。"),
     "usage mixed": (
         "{reported:,} of {sessions:,} logs say what the provider counted; the others are a forecast of sending "
-        "everything each time.",
-        "{sessions:,} 个日志中有 {reported:,} 个包含服务商的计数；其余按每次发送全部内容估算。",
+        "everything each time, as far as the context window holds it.",
+        "{sessions:,} 个日志中有 {reported:,} 个包含服务商的计数；其余按每次发送上下文窗口放得下的全部内容估算。",
     ),
     "usage forecast": (
-        "These logs do not say what the provider counted: all figures are a forecast of sending everything each time.",
-        "这些日志没有服务商的计数：所有数字均按每次发送全部内容估算。",
+        "These logs do not say what the provider counted: all figures are a forecast of sending everything each time, "
+        "as far as the context window holds it.",
+        "这些日志没有服务商的计数：所有数字均按每次发送上下文窗口放得下的全部内容估算。",
     ),
     # what was spent
     "spent": ("What was spent", "用量"),

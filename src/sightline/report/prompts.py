@@ -12,6 +12,7 @@ from sightline.report.talk import Cut, Talk
 from sightline.values.items import Message, Opaque, Role, Text
 
 _ASKED_FOR = "manual"  # the trigger of a compaction that a person asked for
+_WRITTEN = ("assistant", "call")  # kinds of pieces that the model writes
 
 
 class Prompt(NamedTuple):
@@ -25,6 +26,7 @@ class Prompt(NamedTuple):
     answer: int
     tokens: int
     kept: int
+    output: int  # of the answer
 
 
 class Stretch(NamedTuple):
@@ -42,19 +44,24 @@ class Sizes:
     """Tokens of a conversation's messages, as we count them."""
 
     def __init__(self, talk: Talk, pieces: Sequence[Piece]) -> None:
-        sizes, system = [0] * (len(talk.messages) + 1), [0] * (len(talk.messages) + 1)
+        sizes, system, written = ([0] * (len(talk.messages) + 1) for _ in range(3))
         self._summaries = {piece.at: piece.tokens for piece in pieces if piece.kind == "summary"}
         for piece in pieces:
             if piece.kind != "summary":
                 sizes[piece.at + 1] += piece.tokens
                 system[piece.at + 1] += piece.tokens if piece.kind == "system" else 0
-        self._before, self._system_before = [*accumulate(sizes)], [*accumulate(system)]
+                written[piece.at + 1] += piece.tokens if piece.kind in _WRITTEN else 0
+        self._before, self._system_before, self._written_before = map(list, map(accumulate, (sizes, system, written)))
 
     def since(self, cut: Cut | None, index: int) -> int:
         """Return the tokens of a prompt before this message: what this compaction left, and all that came later."""
         if cut is None:
             return self._before[index]
         return self.head(cut) + self._summaries[cut.at] + self._before[index] - self._before[cut.first]
+
+    def written(self, start: int, end: int) -> int:
+        """Return the tokens that the model wrote in these messages."""
+        return self._written_before[end] - self._written_before[start]
 
     def head(self, cut: Cut) -> int:
         """Return the tokens of the system prompt, which a compaction leaves where it is."""
@@ -70,7 +77,8 @@ def prompts_of(talk: Talk, sizes: Sizes) -> list[Prompt]:
         kept = prompts[-1].tokens if prompts else 0
         if cut is not last_cut and cut is not None:
             kept = min(kept, sizes.head(cut))
-        prompts.append(Prompt(number, index, sizes.since(cut, index), kept))
+        output = sizes.written(index, _end_of_answer(talk, index))
+        prompts.append(Prompt(number, index, sizes.since(cut, index), kept, output))
         last_cut = cut
     return prompts
 
