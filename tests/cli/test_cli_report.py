@@ -40,7 +40,9 @@ def test_a_folder_is_reported_on(run: Run, logs: Path) -> None:
     assert "input tokens 61,500" in told
     assert "No price is known here for claude-x" in told
     assert "/w/shop.py 2 1 0" in told
-    assert "as it was 61,500" in told
+    assert "everything is sent" in told
+    assert "economy = safe nothing would have changed" in told
+    assert "Sightline would not have made these sessions cheaper" in told
     assert "other.json" in done.stderr
 
 
@@ -51,7 +53,9 @@ def test_the_figures_are_the_same_for_programs(run: Run, logs: Path) -> None:
     assert [each["cause"] for each in facts["sessions"][0]["breaks"]] == ["pause"]
     assert facts["words"][0]["kind"] == facts["advice"][0]["kind"]
     assert "费用" in facts["words"][0]["saving"]
-    assert facts["sessions"][0]["forecasts"][0]["economy"] == "safe"
+    safe = facts["sessions"][0]["forecasts"][0]
+    assert (safe["economy"], safe["spent"], safe["unchanged"]) == ("safe", safe["full"], 1)
+    assert "economy = safe，什么都不会改变" in facts["forecast_words"][0]
     quick = json.loads(run("report", str(logs), "--json", "--no-forecast").stdout)
     assert quick["sessions"][0]["forecasts"] == []
     assert quick["spent"] == facts["spent"]

@@ -6,13 +6,24 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+from click.testing import Result
 from clients import Conversation
+from msgspec.structs import replace
 from upstream import Upstream
 from upstream_script import answer
 
 from sightline import Session
+from sightline.cli.options import Place
+from sightline.cli.phrases import Phrases
+from sightline.cli.serve import _chosen_economy, _config, _print_totals
+from sightline.errors import BadInput
+from sightline.plan.economies import DEFAULT, ECONOMIES, meaning
+from sightline.plan.strategies.focus import Focus
+from sightline.server.totals import Totals
 
 SIGHTLINE = [sys.executable, "-m", "sightline"]
 AGENT = """
@@ -43,12 +54,58 @@ def test_wrap_runs_a_command_and_says_what_went_through(tmp_path: Path) -> None:
         )  # fmt: skip
     assert (done.returncode, done.stdout) == (3, "done: 7\n"), done.stderr
     assert re.search(r"calls of the model +3\n", done.stderr)
-    assert "cost of the input" not in done.stderr  # nothing was shortened
+    told = " ".join(done.stderr.split())
+    assert re.search(r"cost \(forecast\) \d+: the same as sending everything \(0%\), because nothing was short", told)
+    assert re.search(r"reported by the provider [\d,]+ tokens in", told)
     listed = subprocess.run(
         [*SIGHTLINE, "--root", "kept", "sessions", "--json"], cwd=tmp_path, env=environment(tmp_path),
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert "Hello?" in listed.stdout
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("cost", "share"), [(400.0, ("60% less than", "少 60%")), (1_100.0, ("10% more than", "多 10%"))]
+)
+def test_the_end_says_what_the_run_cost_against_sending_everything(
+    cost: float, share: tuple[str, str], language: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Two forecasts; what the provider reported stands beside them under its own name, and changes nothing."""
+    here = Place(".", None, Phrases(language))
+    totals = Totals(calls=3, sweeps=1, cost=cost, full_cost=1_000.0, input=5_000, output=9)
+    _print_totals(here, totals)
+    without = " ".join(capfd.readouterr().err.split())
+    _print_totals(here, replace(totals, cached=4_000, reported_cost=1_700.0))
+    told = " ".join(capfd.readouterr().err.split())
+    is_chinese = language == "zh"
+    assert share[is_chinese] in without
+    assert share[is_chinese] in told
+    assert "1,000" in told
+    assert ("1,700" in told, "1,700" in without) == (True, False)
+
+
+def test_the_project_chooses_the_economy_unless_the_command_line_does(tmp_path: Path) -> None:
+    """As for the library and the chat; without a choice it is the default of all of them."""
+    here = Place(str(tmp_path), None, Phrases("en"))
+    assert _chosen_economy(here) == DEFAULT == Focus().economy == "safe"
+    (tmp_path / "sightline.toml").write_text('strategy = "focus"\n[config]\neconomy = "thrifty"\n')
+    assert _config(here, "127.0.0.1", None, None, (), "").economy == "thrifty"
+    assert _config(here, "127.0.0.1", None, "off", (), "").economy == "off"
+    (tmp_path / "sightline.toml").write_text('strategy = "focus"\n[config]\neconomy = "greedy"\n')
+    with pytest.raises(BadInput, match=r"sightline\.toml.*greedy"):
+        _chosen_economy(here)
+
+
+@pytest.mark.parametrize("command", ["serve", "wrap"])
+def test_the_help_says_what_each_economy_does(command: str, run: Callable[..., Result]) -> None:
+    """In the same sentence everywhere; a wrong one is refused with the names of the three."""
+    told = " ".join(run(command, "--help").stdout.split())
+    for economy in ECONOMIES:
+        assert f"{economy} {meaning(economy)}" in told
+    refused = run(command, "--economy", "greedy", "--", "true")
+    assert refused.exit_code == 2
+    assert all(economy in refused.stderr for economy in ECONOMIES)
 
 
 STRANGER = """

@@ -12,7 +12,7 @@ from sightline.report.advice import MOST, advice_on
 from sightline.report.phrases import say, told
 from sightline.report.session_report import report_of
 from sightline.report.totals import report_over
-from sightline.report.values import Advice, SessionReport, Spent
+from sightline.report.values import Advice, Forecast, SessionReport, Spent
 
 
 def report(log: Log, **options: object) -> SessionReport:
@@ -76,13 +76,35 @@ def test_what_saves_little_is_not_said(output: int, said: int) -> None:
     assert len(made.advice) == said
 
 
-def test_what_the_forecast_does_not_explain_is_not_saved() -> None:
-    """Of sending everything it says less than was spent: then it is compared with that."""
-    made = report(costly(), economies=("safe",))
-    [found] = made.forecasts
-    cheaper = replace(found, full=Spent(cost=made.spent.cost / 2), spent=Spent(cost=made.spent.cost / 4))
-    [advice] = [each for each in advice_on([replace(made, forecasts=(cheaper,))]) if each.kind == "sightline"]
-    assert advice.saved == pytest.approx(made.spent.cost / 4)
+def sightline(made: SessionReport, **costs: float) -> list[Advice]:
+    """The advice on Sightline where sending everything costs 1,000 by the forecast, and each economy so much."""
+    full = Spent(cost=1_000.0, money=10.0)
+    forecasts = tuple(
+        Forecast(economy=economy, window=200_000, full=full, spent=Spent(cost=cost, money=cost / 100), rereads=3)
+        for economy, cost in costs.items()
+    )
+    return [each for each in advice_on([replace(made, forecasts=forecasts)]) if each.kind == "sightline"]
+
+
+@pytest.mark.parametrize("factor", [0.1, 1.0, 10.0])
+def test_only_forecasts_are_compared(factor: float) -> None:
+    """Whatever the provider reported: a saving is the difference of two forecasts, and a share of the first."""
+    made = report(Log().user("fix it").answer("Done.", usage=(0, 20_000, 0, 50)))
+    made = replace(made, spent=replace(made.spent, cost=1_000 * factor))
+    [advice] = sightline(made, safe=1_000.0, thrifty=400.0)
+    assert (advice.saved, advice.share) == (600.0, 0.6)
+    assert advice.money == pytest.approx(6.0)
+    assert advice.facts == {"economy": "thrifty", "rereads": 3}
+    assert sightline(made, safe=1_000.0, thrifty=1_100.0) == []
+    assert sightline(made, safe=1_000.0, thrifty=995.0) == []
+
+
+@pytest.mark.parametrize(("economy", "saved"), [("", 600.0), ("off", 400.0), ("safe", 400.0), ("thrifty", None)])
+def test_who_has_an_economy_is_not_told_to_take_it(economy: str, saved: float | None) -> None:
+    """A session that Sightline composed is compared with what it composed: only what is left to save is said."""
+    made = replace(report(Log().user("fix it").answer("Done.", usage=(0, 2_000, 0, 50))), economy=economy)
+    advised = sightline(made, safe=800.0, thrifty=400.0)
+    assert [each.saved for each in advised] == ([saved] if saved else [])
 
 
 def test_money_is_said_where_every_price_is_known() -> None:
@@ -99,14 +121,14 @@ def test_money_is_said_where_every_price_is_known() -> None:
 
 def test_a_forecast_says_that_it_is_one() -> None:
     """What Sightline would save was not measured."""
-    log = Log().user("fix it")
-    for number in range(12):
-        log.call(f"c{number}", "Bash", {"command": f"make {number}"}, f"{number} word " * 3_000)
-    found = {each.kind: each for each in report(log.answer("Done."), economies=("safe",)).advice}
-    assert found["sightline"].is_forecast
-    assert "forecast" in told(found["sightline"]).saving
-    assert "`sightline wrap --economy safe -- claude`" in told(found["sightline"]).action
-    assert not found["large results"].is_forecast
+    made = report(Log().user("fix it").answer("Which?", usage=(0, 20_000, 0, 50)).user("both").answer(
+        "Done.", usage=(0, 20_500, 0, 50), after=900
+    ))  # fmt: skip
+    [advice] = sightline(made, safe=1_000.0, thrifty=400.0)
+    assert advice.is_forecast
+    assert told(advice).saving == "60% of the cost, 6.00 $ (forecast)"
+    assert "`sightline wrap --economy thrifty -- claude`" in told(advice).action
+    assert [each.is_forecast for each in made.advice] == [False]
 
 
 def test_several_sessions_are_summed() -> None:

@@ -3,9 +3,10 @@
 import pytest
 from report_logs import FILE, Log
 
-from sightline import Budget, MemoryStore, Session
+from sightline import Budget, MemoryStore, Session, Settings
 from sightline.report.contents import pieces_of
 from sightline.report.forecast import scale_of
+from sightline.report.prompts import Sizes, prompts_of, stretches_of
 from sightline.report.session_report import report_of
 from sightline.report.talk import Talk, conversation_of
 from sightline.report.values import Forecast, SessionReport
@@ -132,3 +133,120 @@ def test_the_window_is_that_for_which_sightline_composed(model: str, composed: B
         [given] = report_of(conversation_of(store), economies=("safe",), window=9_000).forecasts
     assert found.window == window
     assert given.window == 9_000
+
+
+def working(rounds: int, tokens: int, usage: bool = True) -> Log:
+    """An agent that reads a file of about so many tokens in every round, and edits what it has just read."""
+    log, before = Log().user("look at everything"), 0
+    for number in range(rounds):
+        lines = [f"value_{number}_{line} = compute({line}, {number})" for line in range(tokens // 13)]
+        counted = 2_000 + number * tokens
+        used = (0, counted - before, before, 50) if usage else None
+        before = counted
+        log.read(f"r{number}", "\n".join(lines), f"/w/part_{number}.py", usage=used)
+    return log.answer("Done.", usage=(0, tokens, before, 50) if usage else None)
+
+
+def test_safe_changes_nothing_in_a_session_that_fits() -> None:
+    """The two forecasts are equal to the last digit, and nobody is advised to use it."""
+    made = report_of(working(8, 500).conversation, economies=("safe",))
+    [safe] = made.forecasts
+    assert safe.spent == safe.full
+    assert (safe.change, safe.unchanged, safe.sweeps, safe.rereads) == (0.0, 1, 0, 0)
+    assert not [each for each in made.advice if each.kind == "sightline"]
+
+
+@pytest.fixture
+def small_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thrifty works in 10,000 tokens, so that a short session is long for it."""
+    monkeypatch.setattr("sightline.report.forecast.THRIFTY_WINDOW", 10_000)
+
+
+@pytest.mark.usefixtures("small_window")
+def test_thrifty_is_advised_where_it_saves() -> None:
+    """In a long session, and with the saving that its forecast gives."""
+    made = report_of(working(90, 500).conversation, economies=("safe", "thrifty"))
+    safe, thrifty = made.forecasts
+    assert safe.spent == safe.full == thrifty.full
+    assert thrifty.largest < 10_000 < safe.largest
+    assert thrifty.change < -0.1
+    [advice] = [each for each in made.advice if each.kind == "sightline"]
+    assert advice.facts["economy"] == "thrifty"
+    assert advice.share == pytest.approx(-thrifty.change)
+    assert advice.saved == pytest.approx(thrifty.full.cost - thrifty.spent.cost)
+
+
+@pytest.mark.usefixtures("small_window")
+def test_thrifty_is_not_advised_where_it_costs_more() -> None:
+    """A session that has just outgrown the small window is cached anew and ends: that does not pay."""
+    made = report_of(working(16, 500).conversation, economies=("safe", "thrifty"))
+    assert made.forecasts[1].change > 0.005
+    assert not [each for each in made.advice if each.kind == "sightline"]
+
+
+def test_without_usage_sending_everything_is_what_was_spent() -> None:
+    """Figures on one page that stand for the same thing are the same."""
+    made = report_of(working(8, 500, usage=False).conversation, economies=("safe", "thrifty"))
+    assert {made.spent.cost} == {each.full.cost for each in made.forecasts}
+    assert made.spent == made.forecasts[0].full
+    assert made.spent.output == sum(each.tokens for each in made.kinds if each.name in ("assistant", "call"))
+
+
+def test_never_more_is_sent_than_the_window_holds() -> None:
+    """Also in the forecast of sending everything: what is beyond could not be sent, and is not saved."""
+    log = working(20, 500, usage=False)
+    [small] = report_of(log.conversation, economies=("safe",), window=5_000).forecasts
+    [large] = report_of(log.conversation, economies=("safe",), window=400_000).forecasts
+    assert small.full.input < small.full.calls * 5_000
+    assert small.full.cost < large.full.cost
+    assert small.full.written >= 0.9 * large.full.written  # what is new is paid for all the same
+
+
+def stretches(log: Log, most: float) -> list[tuple[int, bool]]:
+    """How many calls each stretch has, and whether it is composed."""
+    talked = Talk(log.conversation)
+    sizes = Sizes(talked, [*pieces_of(talked, counter(), PROFILE)])
+    found = stretches_of(talked, prompts_of(talked, sizes), sizes, most)
+    return [(len(each.prompts), each.recording is not None) for each in found]
+
+
+def compacted(trigger: str) -> Log:
+    """Three calls, a compaction, and two more."""
+    log = working(2, 1_000, usage=False).compact("Read on.")
+    log.lines[-2]["compactMetadata"]["trigger"] = trigger
+    return log.user("go on").read("r9").answer("Done.")
+
+
+def test_the_agent_compacts_unless_something_was_shortened_before() -> None:
+    """Its compaction comes with the size of its prompts; one that a person asked for comes in any case."""
+    assert stretches(compacted("auto"), 20_000) == [(3, False), (2, False)]
+    assert stretches(compacted("auto"), 1_200) == [(5, True)]
+    assert stretches(compacted("manual"), 1_200) == [(3, True), (2, False)]
+
+
+def test_sending_everything_is_all_since_the_last_compaction() -> None:
+    """With the summary in the place of what it covers; the call after it reuses nothing but the head."""
+    talked = Talk(compacted("auto").conversation)
+    sizes = Sizes(talked, [*pieces_of(talked, counter(), PROFILE)])
+    prompts = prompts_of(talked, sizes)
+    assert [each.kept for each in prompts] == [0, prompts[0].tokens, prompts[1].tokens, 0, prompts[3].tokens]
+    assert prompts[3].tokens < 100
+    assert prompts[2].tokens > 1_500
+    made = report_of(compacted("auto").conversation, economies=("safe",))
+    assert made.forecasts[0].full.input == sum(each.tokens for each in prompts)
+
+
+@pytest.mark.parametrize(("config", "composes", "economy"), [
+    ({"economy": "thrifty"}, True, "thrifty"), ({"economy": "off"}, True, "off"), ({}, True, "safe"), ({}, False, ""),
+])  # fmt: skip
+def test_a_session_tells_with_which_economy_it_was_composed(
+    config: dict[str, str], composes: bool, economy: str
+) -> None:
+    """So that nobody is advised to use what is in use; what was only passed on was not composed."""
+    store = MemoryStore("own")
+    with Session(store, settings=Settings(config=config)) as session:
+        session.user("Where is the parser?")
+        if composes:
+            session.compose(Budget(16_000))
+        session.assistant("In src/parse.py.")
+        assert report_of(conversation_of(store), economies=()).economy == economy

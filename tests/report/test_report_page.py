@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 from report_logs import FILE, Log
 
-from sightline.report.page import page, share_base
+from sightline.plan.economies import meaning
+from sightline.report.page import forecast_notes, forecast_rows, page, share_base
 from sightline.report.session_report import report_of
 from sightline.report.totals import report_over
 from sightline.report.values import Refused, Report
@@ -110,19 +111,50 @@ def test_a_session_is_named_by_its_first_question() -> None:
     assert made.sessions[0].title + made.sessions[0].name in text
 
 
-@pytest.mark.parametrize(("factor", "is_said"), [(0.5, True), (2.0, False)])
-def test_a_forecast_that_costs_more_is_said_in_a_sentence(factor: float, is_said: bool) -> None:
-    """Nobody should have to compare the rows of the table to see that it would not have saved anything."""
+def with_thrifty(factor: float) -> Report:
+    """A report in which safe changes nothing, and thrifty costs so many times as much."""
     made = hostile()
-    spent = replace(made.spent, cost=made.forecasts[0].spent.cost * factor)
-    text = Read("".join(page(replace(made, spent=spent)))).text
-    assert ("With economy = safe these sessions would have cost 100% more than as they were." in text) is is_said
+    [safe] = made.forecasts
+    assert safe.unchanged == safe.sessions == 2
+    spent = replace(safe.spent, cost=safe.full.cost * factor)
+    return replace(made, forecasts=(safe, replace(safe, economy="thrifty", spent=spent, unchanged=0)))
 
 
-@pytest.mark.parametrize(("factor", "is_said"), [(1.2, True), (1.0, False)])
-def test_a_thrifty_that_costs_more_than_safe_is_explained(factor: float, is_said: bool) -> None:
-    """Its name promises the opposite."""
-    safe = hostile().forecasts[0]
-    thrifty = replace(safe, economy="thrifty", spent=replace(safe.spent, cost=safe.spent.cost * factor))
-    text = Read("".join(page(replace(hostile(), forecasts=(safe, thrifty))))).text
-    assert ("economy = thrifty costs more than safe" in text) is is_said
+@pytest.mark.parametrize(
+    ("factor", "sentence", "row", "pays"),
+    [
+        (1.2, "thrifty the same calls would have cost 20% more than sending everything", "120%", False),
+        (1.001, "thrifty the same calls would have cost about as much as sending everything (0%)", "100%", False),
+        (0.4, "thrifty the same calls would have cost 60% less than sending everything", "40%", True),
+    ],
+)
+def test_each_economy_is_told_in_a_sentence(factor: float, sentence: str, row: str, pays: bool) -> None:
+    """What it saves or costs, as the row says; that nothing changes; and, if none pays, that Sightline does not."""
+    text = Read("".join(page(with_thrifty(factor)))).text
+    assert "With economy = safe nothing would have changed" in text
+    assert f"With economy = {sentence}" in text
+    assert f"economy = thrifty{hostile().forecasts[0].spent.input:,}" in text
+    assert f"{row}0\n" in text
+    assert ("Sightline would not have made these sessions cheaper" in text) is not pays
+    assert ("it does not pay for these sessions" in text) is (factor > 1.1)
+
+
+@pytest.mark.parametrize("locale", ["en", "zh"])
+def test_what_a_provider_reported_has_no_part_in_the_comparison(locale: str) -> None:
+    """With another measured cost every row, sentence and figure of the forecasts is the same; it is named beside."""
+    made = with_thrifty(0.4)
+    other = replace(made, spent=replace(made.spent, cost=made.spent.cost * 7))
+    assert [*forecast_rows(made, locale)] == [*forecast_rows(other, locale)]
+    notes = zip(forecast_notes(made, locale), forecast_notes(other, locale), strict=True)
+    differing = [pair for pair in notes if len({*pair}) > 1]
+    assert [f"{made.spent.cost:,.0f}" in one for one, _ in differing] == [True]
+    assert [f"{other.spent.cost:,.0f}" in another for _, another in differing] == [True]
+
+
+def test_the_page_says_what_is_compared() -> None:
+    """What sending everything means where the agent compacts, and what each economy does, in one sentence each."""
+    told = [*forecast_notes(with_thrifty(1.0), "en")]
+    assert sum("all since its own last compaction, and never more than the model's context window" in each
+               for each in told) == 1  # fmt: skip
+    for economy in ("safe", "thrifty"):
+        assert f"economy = {economy} {meaning(economy)}." in told

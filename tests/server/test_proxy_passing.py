@@ -9,9 +9,13 @@ import pytest
 from through_proxy import HEADERS, MODELS, PATHS, Talk, Through
 from upstream_script import Failure, answer, call, fail, slow, think, zip_body
 
-from sightline.errors import Unwritable
+from sightline.errors import BadInput, Unwritable
+from sightline.plan.economies import ECONOMIES
+from sightline.server.config import Config
+from sightline.server.model_request import FORMATS, parse
 from sightline.server.turns import Turns
 from sightline.server.upstream import passed_back
+from sightline.session.session import Session
 
 WIRES = list(PATHS)
 
@@ -31,6 +35,64 @@ def test_the_bodies_pass_byte_for_byte(wire: str, stream: bool, tmp_path: Path) 
             talk.list += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "more"}]
         assert [asked.raw for asked in through.upstream.asked] == sent
         assert through.upstream.invalid == []
+
+
+@pytest.mark.parametrize("economy", ECONOMIES)
+def test_every_economy_passes_until_its_window_is_full(economy: str, tmp_path: Path) -> None:
+    """Also a file that was read twice and a long output of a command; then it is composed."""
+    read = [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            ],
+        }
+        for number, (name, arguments) in enumerate(
+            [("read", '{"path": "a"}'), ("read", '{"path": "a"}'), ("bash", '{"command": "make"}')]
+        )
+    ]
+    with Through(tmp_path, lambda _: answer("Yes."), economy=economy, window=20_000) as through:
+        talk, sent = Talk(through, "chat"), []
+        talk.list.append({"role": "user", "content": "Look."})
+        for number, asked in enumerate(read):
+            talk.list += [asked, {"role": "tool", "tool_call_id": f"c{number}", "content": f"{number} word " * 1_500}]
+            sent.append(json.dumps(talk.body()).encode())
+            assert through.post("chat", sent[-1]).status_code == 200
+        assert [asked.raw for asked in through.upstream.asked] == sent
+        talk.list += [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": "more words " * 6_000}]
+        assert through.post("chat", talk.body()).status_code == 200
+        assert {tool["function"]["name"] for tool in through.bodies[-1]["tools"]} == {"read", "expand", "recall"}
+
+
+@pytest.mark.parametrize(("economy", "tokens", "passes"), [
+    ("safe", 120_000, True), ("off", 120_000, True), ("thrifty", 120_000, False), ("thrifty", 30_000, True),
+    ("safe", 200_000, False),
+])  # fmt: skip
+def test_what_certainly_fits_is_not_composed(economy: str, tokens: int, passes: bool, tmp_path: Path) -> None:
+    """The limit is that of the economy: of the model's window, or of the smaller one that thrifty works in."""
+    body = {"model": MODELS["anthropic"], "max_tokens": 500, "messages": [{"role": "user", "content": "a " * tokens}]}
+    config = Config(folder=tmp_path, root=tmp_path / "logs", economy=economy)
+    asked = parse(FORMATS["/v1/messages"], json.dumps(body).encode(), {})._replace(most_tokens=tokens)
+    assert Turns(config).passes(asked) is passes
+
+
+def test_a_conversation_goes_on_with_the_economy_of_the_server(tmp_path: Path) -> None:
+    """Also one that began with another."""
+    body = {"model": MODELS["anthropic"], "max_tokens": 500, "messages": [{"role": "user", "content": "Hello"}]}
+    asked = parse(FORMATS["/v1/messages"], json.dumps(body).encode(), {})
+    for economy in ("off", "thrifty", "safe"):
+        turns = Turns(Config(folder=tmp_path, root=tmp_path / "logs", economy=economy))
+        turns.prepare(asked)
+        turns.close()
+        with Session.inspect(asked.name, tmp_path, root=tmp_path / "logs") as session:
+            assert session.settings.config == {"economy": economy}
+
+
+def test_an_economy_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    """At once, and with what each of them does: a session would refuse it at the first request."""
+    with pytest.raises(BadInput, match=r"no economy 'greedy'; safe shows everything in full until .*; thrifty works"):
+        Config(folder=tmp_path, economy="greedy")
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -3,8 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from through_proxy import Talk, Through, page
 from upstream_script import answer, call
+
+from sightline.server.totals import Totals
+from sightline.server.turns import Prepared
+from sightline.session.message_list import ListPlace
+from sightline.values.profiles import call_cost, profile
+
+ANTHROPIC = profile("anthropic")
 
 
 def test_what_the_agent_reads_again_is_counted(tmp_path: Path) -> None:
@@ -20,3 +28,79 @@ def test_what_the_agent_reads_again_is_counted(tmp_path: Path) -> None:
         assert through.upstream.invalid == []
         assert through.totals.sweeps > 0
         assert through.totals.read_again == 1
+        assert through.totals.cost != through.totals.full_cost
+
+
+def test_what_only_passed_costs_the_same(tmp_path: Path) -> None:
+    """To the last digit: everything was sent."""
+    with Through(tmp_path, [answer("One."), answer("Two. " * 50), answer("Three.")]) as through:
+        talk = Talk(through, "anthropic")
+        for word in ("Hello", "Go on", "And then?"):
+            talk.say(word * 100)
+        assert through.totals.sweeps == 0
+        assert 0 < through.totals.cost == through.totals.full_cost
+
+
+def request(number: int, offered: int, sent: int, **more: Any) -> Prepared:
+    return Prepared("one", ListPlace("", b""), b"", frozenset(), offered, sent, number=number, **more)
+
+
+def replied(cached: int = 0, output: int = 0) -> dict[str, Any]:
+    usage = {"input_tokens": 10, "cache_read_input_tokens": cached, "output_tokens": output}
+    return {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Yes."}], "usage": usage}
+
+
+def totals(*requests: Prepared, **usage: int) -> Totals:
+    found = Totals()
+    for each in requests:
+        found.add(each, replied(**usage))
+    return found
+
+
+LONG = (
+    request(1, 10_000, 10_000),
+    request(2, 20_000, 6_000, swept="sweep: forced", composed=True, kept=0),
+    request(3, 30_000, 16_000, composed=True),
+    request(4, 40_000, 9_000, swept="sweep: forced", composed=True, kept=2_000),
+)
+
+
+def test_both_costs_are_forecasts_by_the_same_rule() -> None:
+    """What the call before had sent is read from the cache: of everything, and of what was sent instead."""
+    found = totals(*LONG)
+    sent = ((10_000, 0), (6_000, 0), (16_000, 6_000), (9_000, 2_000))
+    full = ((10_000, 0), (20_000, 10_000), (30_000, 20_000), (40_000, 30_000))
+    assert found.cost == pytest.approx(sum(call_cost(*each, ANTHROPIC) for each in sent))
+    assert found.full_cost == pytest.approx(sum(call_cost(*each, ANTHROPIC) for each in full))
+
+
+def test_what_a_provider_reported_does_not_change_the_comparison() -> None:
+    """It is told for itself."""
+    one, other = totals(*LONG), totals(*LONG, cached=50_000)
+    assert (one.cost, one.full_cost) == (other.cost, other.full_cost)
+    assert one.reported_cost != other.reported_cost
+
+
+def test_answers_cost_the_same_in_both() -> None:
+    """So that the percentage is of the whole bill."""
+    short, long = totals(*LONG), totals(*LONG, output=100)
+    assert long.cost - short.cost == pytest.approx(long.full_cost - short.full_cost) == pytest.approx(4 * 100 * 5)
+
+
+@pytest.mark.parametrize("extra", [
+    request(2, 20_500, 6_500, composed=True),  # a round of ours: the same request
+    request(9, 20_500, 6_500, composed=True, read_again=1),  # the agent's own
+])  # fmt: skip
+def test_bringing_back_is_charged_to_us_alone(extra: Prepared) -> None:
+    """If everything is sent, neither the call is made nor what it brings is sent."""
+    without, again = totals(*LONG[:2]), totals(*LONG[:2], extra)
+    assert again.cost == pytest.approx(without.cost + call_cost(6_500, 6_000, ANTHROPIC))
+    assert again.full_cost == without.full_cost
+    later = totals(*LONG[:2], extra, request(10, 30_500, 16_500, composed=True))
+    assert later.full_cost == pytest.approx(totals(*LONG[:3]).full_cost)
+
+
+def test_never_more_is_sent_than_the_window_holds() -> None:
+    """Beyond it, sending everything costs a full window and what is new."""
+    found = totals(request(1, 10_000, 10_000), request(2, 20_000, 6_000, composed=True, kept=0, window=12_000))
+    assert found.full_cost == pytest.approx(call_cost(10_000, 0, ANTHROPIC) + call_cost(12_000, 2_000, ANTHROPIC))

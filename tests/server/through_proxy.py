@@ -16,6 +16,7 @@ from loopback import Server
 from upstream import Asked, Upstream
 from upstream_script import Script
 
+from sightline.plan.economies import DEFAULT
 from sightline.server.access_token import hash_token
 from sightline.server.app import create_app
 from sightline.server.config import Config
@@ -47,9 +48,11 @@ OWN = {"expand", "recall"}
 class Through:
     """An upstream with a proxy before it. `restart` puts another proxy over the same folder."""
 
-    def __init__(self, folder: Path, script: Script, *, window: int | None = None, **upstream: Any) -> None:
+    def __init__(
+        self, folder: Path, script: Script, *, window: int | None = None, economy: str = DEFAULT, **upstream: Any
+    ) -> None:
         self.upstream = Upstream(script, **upstream)
-        self.folder, self._window = folder, window
+        self.folder, self._config = folder, {"window": window, "economy": economy}
         self.server: Server | None = None
 
     def __enter__(self) -> "Through":
@@ -65,7 +68,7 @@ class Through:
     def start(self, **changed: Any) -> None:
         """Start a proxy."""
         upstreams = {"anthropic": self.upstream.anthropic_url, "openai": self.upstream.openai_url}
-        told = {"folder": self.folder, "root": self.folder / "logs", "upstreams": upstreams, "window": self._window}
+        told = {"folder": self.folder, "root": self.folder / "logs", "upstreams": upstreams, **self._config}
         app = create_app(Config(**({"token_hash": hash_token(TOKEN)} | told | changed)))
         self.totals = app.state.totals
         self.server = Server(app)

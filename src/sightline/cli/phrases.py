@@ -785,27 +785,35 @@ _PHRASES = {
     ),
     "wrap unanswered": ("requests without an answer", "没有应答的请求"),
     "wrap unanswered value": ("{count:,}; the last: {why}", "{count:,}；最后一次：{why}"),
-    "wrap cost forecast": (
-        "{said}; a forecast, because the server does not say what was cached",
-        "{said}；此为预测，因为服务器没有报告缓存",
-    ),
     "wrap title": ("Sightline: what went through", "Sightline：经过的内容"),
     "wrap calls": ("calls of the model", "模型调用"),
     "wrap offered": ("tokens that the agent sent", "智能体发送的 token"),
     "wrap sent": ("tokens that went to the model", "发给模型的 token"),
-    "wrap billed": ("tokens that the provider counted", "服务商计数的 token"),
-    "wrap billed value": (
-        "{input:,} in ({cached:,} of them cached), {output:,} out",
-        "输入 {input:,}（其中缓存 {cached:,}），输出 {output:,}",
+    "wrap reported": ("reported by the provider", "服务商报告"),
+    "wrap reported value": (
+        "{input:,} tokens in ({cached:,} of them cached), {output:,} out",
+        "输入 {input:,} 个 token（其中缓存 {cached:,}），输出 {output:,}",
     ),
-    "wrap cost": ("cost of the input, in tokens", "输入成本（折合 token）"),
+    "wrap reported cost": ("{said}; cost {cost:,}", "{said}；费用 {cost:,}"),
+    "wrap cost": ("cost (forecast)", "费用（估算）"),
+    "wrap cost same": (
+        "{cost:,}: the same as sending everything (0%), because nothing was shortened",
+        "{cost:,}：与发送全部内容相同（0%），因为没有缩短任何内容",
+    ),
     "wrap cost less": (
-        "{cost:,}: {share:.0%} less than the whole history, about {full:,}, in a window that it fits into",
-        "{cost:,}：比在足够大的窗口中发送全部历史（约 {full:,}）少 {share:.0%}",
+        "{cost:,}: {share:.0%} less than sending everything ({full:,})",
+        "{cost:,}：比发送全部内容（{full:,}）少 {share:.0%}",
     ),
     "wrap cost more": (
-        "{cost:,}: {share:.0%} more than the whole history, about {full:,}, in a window that it fits into",
-        "{cost:,}：比在足够大的窗口中发送全部历史（约 {full:,}）多 {share:.0%}",
+        "{cost:,}: {share:.0%} more than sending everything ({full:,}); it did not pay in this run",
+        "{cost:,}：比发送全部内容（{full:,}）多 {share:.0%}；此次运行不划算",
+    ),
+    "wrap cost means": (
+        "Costs are in uncached input tokens, with the answers. Both are forecasts by the same rule: the provider "
+        "caches what the call before had sent. Sending everything needs no call to bring something back, and never "
+        "sends more than the context window holds.",
+        "费用折算为未缓存的输入 token，含回答。两者按同一规则估算：服务商缓存上一次调用发送的内容。发送全部内容不需要"
+        "取回内容的调用，也不会超过上下文窗口。",
     ),
     "serve own upstream": (
         "the upstream {address} is this server itself: unset ANTHROPIC_BASE_URL and OPENAI_BASE_URL here, or name the "

@@ -31,15 +31,16 @@ _NEWEST = 100  # logs that are read unless told otherwise: more would take minut
 @with_json
 def report(paths: tuple[str, ...], as_json: bool, html: str | None, force: bool, **options: Any) -> None:
     """Report on recorded sessions: where the tokens went, what caching cost, what was read twice, what compaction lost,
-    what Sightline would have sent and cost instead, and the three things that would save most.
+    what the same calls would cost with Sightline, and the three things that would save most.
 
     A FOLDER is searched for logs of Claude Code, Codex or Sightline, and for messages in the form of a provider;
     SESSION is a session of the project. Without any of them, the logs in ~/.claude/projects and ~/.codex/sessions are
     read. Nothing is sent anywhere, and nothing is changed.
 
-    Tokens are those that the providers reported, if a log has them. What Sightline would have cost is a forecast: the
-    session is replayed, and what an answer used that the prompt did not show is counted as read again. Costs are in
-    uncached input tokens, and in money if the price of the model is known or given.
+    Tokens are those that the providers reported, if a log has them. What Sightline would have cost is a forecast,
+    and it is compared with the forecast of sending everything: the session is replayed, and what an answer used that
+    the prompt did not show is counted as read again. Costs are in uncached input tokens, and in money if the price of
+    the model is known or given.
 
     \b
     Examples:

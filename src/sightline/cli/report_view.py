@@ -159,15 +159,13 @@ def _print_forecasts(out: Console, made: Report, locale: str) -> None:
     if not made.forecasts:
         print_text(out, say("forecast none", locale))
         return
-    found = [*forecast_rows(made, locale)]
-    base = found[0][1].cost or 1
     columns = [
         Column(""), Column(say("input", locale), 15, right=True), Column(say("cost", locale), 13, right=True),
-        Column(say("against", locale), 12, right=True), Column(say("rereads", locale), 10, right=True),
+        Column(say("against", locale), 13, right=True), Column(say("rereads", locale), 10, right=True),
     ]  # fmt: skip
     print_table(out, columns, (
-        (name, f"{spent.input:,}", f"{spent.cost:,.0f}", f"{spent.cost / base:.0%}", f"{rereads:,}")
-        for name, spent, rereads in found
+        (name, f"{spent.input:,}", f"{spent.cost:,.0f}", share, f"{rereads:,}")
+        for name, spent, share, rereads in forecast_rows(made, locale)
     ))  # fmt: skip
     for note in forecast_notes(made, locale):
         print_text(out, note, "dim")
@@ -192,6 +190,7 @@ def _print_sessions(out: Console, made: Report, locale: str) -> None:
 
 
 def report_facts(made: Report, locale: str) -> dict[str, Any]:
-    """Return every figure of a report, and the words of its advice."""
+    """Return every figure of a report, and the words of its advice and of its forecasts."""
     words = [{"kind": each.kind, **told(each, locale)._asdict()} for each in made.advice]
-    return {**{name: getattr(made, name) for name in made.__struct_fields__}, "words": words}
+    figures = {name: getattr(made, name) for name in made.__struct_fields__}
+    return {**figures, "words": words, "forecast_words": [*forecast_notes(made, locale)] if made.forecasts else []}

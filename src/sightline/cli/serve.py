@@ -20,6 +20,7 @@ from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
 from sightline.cli.worker import find_summarizer, make_work, operator_token, summary_model_option, working
 from sightline.errors import BadInput
+from sightline.plan.economies import DEFAULT, ECONOMIES, described
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
@@ -33,8 +34,9 @@ PORT = 8787
 _OPTIONS: Sequence[Callable[[Any], Any]] = (
     click.option("--window", type=click.IntRange(min=1000), metavar="TOKENS", help="The context window to use, if "
                  "smaller than the model's. Without it, that of the model."),
-    click.option("--economy", type=click.Choice(["off", "safe", "thrifty"]), default="off", show_default=True,
-                 help="What may be shortened while everything still fits. off: nothing; requests go up byte for byte."),
+    click.option("--economy", type=click.Choice(ECONOMIES), help=f"How much is shown: {described()}. Until "
+                 "something has to be shortened, requests go up byte for byte.  [default: what the project has chosen, "
+                 f"else {DEFAULT}]"),
     click.option("--upstream", "upstreams", multiple=True, metavar="NAME=URL", help="Where requests go: "
                  "anthropic=https://… or openai=https://…/v1. Without it, ANTHROPIC_BASE_URL and OPENAI_BASE_URL, else "
                  "the providers themselves."),
@@ -91,7 +93,7 @@ def serve(
     summary_model: str | None,
     tenants: bool,
     window: int | None,
-    economy: str,
+    economy: str | None,
     upstreams: tuple[str, ...],
     drain: float,
     finish: float,
@@ -160,7 +162,7 @@ def serve(
 @_with_options
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @shared_options(hidden=True)
-def wrap(window: int | None, economy: str, upstreams: tuple[str, ...], command: tuple[str, ...]) -> None:
+def wrap(window: int | None, economy: str | None, upstreams: tuple[str, ...], command: tuple[str, ...]) -> None:
     """Run COMMAND with the proxy between it and its model, and say afterwards what went through.
 
     The command gets ANTHROPIC_BASE_URL and OPENAI_BASE_URL, keeps its terminal and its signals, and its exit status is
@@ -188,7 +190,7 @@ def wrap(window: int | None, economy: str, upstreams: tuple[str, ...], command: 
 
 
 def _config(
-    here: Place, host: str, window: int | None, economy: str, upstreams: tuple[str, ...], token_hash: str
+    here: Place, host: str, window: int | None, economy: str | None, upstreams: tuple[str, ...], token_hash: str
 ) -> "Config":
     from sightline.server.access_token import is_loopback
     from sightline.server.config import Config, usual_upstreams
@@ -202,8 +204,16 @@ def _config(
     root = Path(here.root) if here.root else None
     return Config(
         folder=Path(here.project).resolve(), root=root, upstreams=known, window=window,
-        economy=economy, host=host, token_hash=token_hash, everywhere=is_loopback(host) and not here.store,
+        economy=economy or _chosen_economy(here), host=host, token_hash=token_hash,
+        everywhere=is_loopback(host) and not here.store,
     )  # fmt: skip
+
+
+def _chosen_economy(here: Place) -> str:
+    """Return the economy that the project has chosen, in `sightline.toml` say; else the default. Raises BadInput."""
+    from sightline.plan.strategies.project_choice import chosen
+
+    return str(chosen(here.project).config.get("economy", DEFAULT))
 
 
 def announce_token(here: Place, host: str) -> "Token":
@@ -322,13 +332,16 @@ def _run_child(command: Sequence[str], variables: dict[str, str]) -> int:
 
 
 def _cost(words: Phrases, totals: "Totals") -> str:
-    """Say what the input cost, beside what the whole history would have cost if a window had been large enough."""
-    cost, full = totals.input_cost, totals.full_cost
-    share = cost / full - 1 if full else 0.0
-    said = words(
-        "wrap cost less" if share <= 0 else "wrap cost more", cost=round(cost), full=round(full), share=abs(share)
-    )
-    return said if totals.cached else words("wrap cost forecast", said=said)
+    """Say what the run cost, beside what sending everything would have: two forecasts by the same rule."""
+    change = totals.cost / totals.full_cost - 1 if totals.full_cost else 0.0
+    key = "same" if not change else "less" if change < 0 else "more"
+    return words(f"wrap cost {key}", cost=round(totals.cost), full=round(totals.full_cost), share=abs(change))
+
+
+def _reported(words: Phrases, totals: "Totals") -> str:
+    """Say what the provider reported; also what that cost, if it says what was cached."""
+    said = words("wrap reported value", input=totals.input, cached=totals.cached, output=totals.output)
+    return words("wrap reported cost", said=said, cost=round(totals.reported_cost)) if totals.cached else said
 
 
 def _print_totals(here: Place, totals: "Totals") -> None:
@@ -344,8 +357,8 @@ def _print_totals(here: Place, totals: "Totals") -> None:
         ("wrap calls", f"{totals.calls:,}"),
         ("wrap offered", f"{totals.offered:,}"),
         ("wrap sent", f"{totals.sent:,}"),
-        ("wrap billed", words("wrap billed value", input=totals.input, cached=totals.cached, output=totals.output)),
-        *([("wrap cost", _cost(words, totals))] if totals.sweeps else []),
+        ("wrap reported", _reported(words, totals)),
+        ("wrap cost", _cost(words, totals)),
         ("wrap sweeps", f"{totals.sweeps:,}"),
         ("wrap read again", f"{totals.read_again:,}"),
         ("wrap recalled", f"{totals.recalled:,}"),
@@ -356,4 +369,6 @@ def _print_totals(here: Place, totals: "Totals") -> None:
     width = max(len(words(key)) for key, _ in rows)
     for key, value in rows:
         print_text(out, f"  {words(key):<{width}}  {value}")
+    if totals.sweeps:
+        print_text(out, words("wrap cost means"), "dim")
     print_text(out, words("wrap next"), "dim")

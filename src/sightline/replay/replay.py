@@ -329,11 +329,12 @@ def reused_tokens(before: Payload | None, after: Payload, profile: Profile) -> i
     if before is None:
         return 0
     changed = None if after.shares_blocks_of(before) else first_change(before.chain, after.chain)
-    if changed is None:
-        return before.plan.tokens
-    if changed == 0:
-        return 0
-    return after.plan.fixed + sum(block_tokens(after, profile)[: changed - 1])
+    return before.plan.tokens if changed is None else tokens_before(changed, after, profile)
+
+
+def tokens_before(block: int, payload: Payload, profile: Profile) -> int:
+    """Return the tokens of a payload before one of its blocks; the head is block 0."""
+    return payload.plan.fixed + sum(block_tokens(payload, profile)[: block - 1]) if block else 0
 
 
 def block_tokens(payload: Payload, profile: Profile) -> list[int]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from sightline.plan.economies import ECONOMIES
 from sightline.report.contents import LARGE
 from sightline.report.values import Advice, Break, SessionReport
 
@@ -14,7 +15,7 @@ _LEAST = 0.01  # of the whole cost: what saves less is not worth a change of hab
 def advice_on(sessions: Sequence[SessionReport]) -> tuple[Advice, ...]:
     """Return the things that would save most in these sessions, the greatest saving first; none if nothing would."""
     cost = sum(session.spent.cost for session in sessions)
-    found = [each for each in _all(sessions, cost) if each.saved >= _LEAST * cost] if cost else []
+    found = [each for each in _all(sessions, cost) if each.share >= _LEAST] if cost else []
     return tuple(sorted(found, key=lambda each: -each.saved)[:MOST])
 
 
@@ -23,13 +24,10 @@ def _all(sessions: Sequence[SessionReport], cost: float) -> Iterator[Advice]:
     yield from _on_reading(sessions, cost)
     yield from _on_large_results(sessions, cost)
     yield from _on_compactions(sessions, cost)
-    yield from _on_sightline(sessions, cost)
+    yield from _on_sightline(sessions)
 
 
-def _advice(
-    kind: str, parts: Sequence[tuple[SessionReport, float]], cost: float, *, is_forecast: bool = False,
-    **facts: int | float | str,
-) -> Advice:  # fmt: skip
+def _advice(kind: str, parts: Sequence[tuple[SessionReport, float]], cost: float, **facts: int | float | str) -> Advice:
     """Make a piece of advice of what it would save in each session, which is never more than was spent there.
 
     Money is known if all of them have a price.
@@ -39,9 +37,9 @@ def _advice(
     money = 0.0
     for session, each in parts:
         if session.unit is None:
-            return Advice(kind=kind, saved=saved, share=saved / cost, is_forecast=is_forecast, facts=facts)
+            return Advice(kind=kind, saved=saved, share=saved / cost, facts=facts)
         money += each * session.unit
-    return Advice(kind=kind, saved=saved, share=saved / cost, money=money, is_forecast=is_forecast, facts=facts)
+    return Advice(kind=kind, saved=saved, share=saved / cost, money=money, facts=facts)
 
 
 def _on_breaks(sessions: Sequence[SessionReport], cost: float) -> Iterator[Advice]:
@@ -97,20 +95,37 @@ def _on_compactions(sessions: Sequence[SessionReport], cost: float) -> Iterator[
         yield _advice("compaction", parts, cost, count=count, needed=needed, again=again)
 
 
-def _on_sightline(sessions: Sequence[SessionReport], cost: float) -> Iterator[Advice]:
-    """Of each economy of Sightline; only the one that saves most is said.
+def _on_sightline(sessions: Sequence[SessionReport]) -> Iterator[Advice]:
+    """Of each economy of Sightline, in the sessions that were not composed with it; only what saves most is said.
 
-    It is compared with what was spent or, if that is less, with the forecast of sending everything: what the forecast
-    does not explain is not saved.
+    Two forecasts of the same calls are compared: with this economy, and as it was before. That is sending everything,
+    or the economy with which Sightline composed the session. What a provider reported has no part in it.
     """
-    best: Advice | None = None
-    for economy in dict.fromkeys(each.economy for session in sessions for each in session.forecasts):
-        parts = [
-            (session, min(session.spent.cost, each.full.cost) - each.spent.cost)
-            for session in sessions for each in session.forecasts if each.economy == economy
-        ]  # fmt: skip
-        rereads = sum(each.rereads for session in sessions for each in session.forecasts if each.economy == economy)
-        found = _advice("sightline", parts, cost, is_forecast=True, economy=economy, rereads=rereads)
-        best = found if best is None or found.saved > best.saved else best
-    if best is not None and best.saved > 0:
+    advised = [_on_economy(sessions, economy) for economy in ECONOMIES]
+    best = max(advised, key=lambda advice: advice.saved)
+    if best.share >= _LEAST:
         yield best
+
+
+def _on_economy(sessions: Sequence[SessionReport], economy: str) -> Advice:
+    saved = before = 0.0
+    money: float | None = 0.0
+    rereads = 0
+    for session in sessions:
+        if economy == session.economy:
+            continue
+        with_it = {forecast.economy: forecast for forecast in session.forecasts}
+        if (forecast := with_it.get(economy)) is None:
+            continue
+        in_use = with_it.get("safe" if session.economy == "off" else session.economy)
+        as_before = in_use.spent if in_use is not None else forecast.full
+        saved, before = saved + as_before.cost - forecast.spent.cost, before + as_before.cost
+        rereads += forecast.rereads
+        if money is not None and as_before.money is not None and forecast.spent.money is not None:
+            money += as_before.money - forecast.spent.money
+        else:
+            money = None
+    return Advice(
+        kind="sightline", saved=saved, share=saved / before if before else 0.0, money=money, is_forecast=True,
+        facts={"economy": economy, "rereads": rereads},
+    )  # fmt: skip

@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from html import escape
 
+from sightline.plan.economies import meaning
 from sightline.report.phrases import say, told
-from sightline.report.values import Report, SessionReport, Share, Spent
+from sightline.report.values import Forecast, Report, SessionReport, Share, Spent
 from sightline.values.pattern import pattern
 
 MOST = 12  # rows of a table of shares
-_MORE = 0.005  # of the cost: what rounds to 1 %
+_LITTLE = 0.005  # of the cost: less is not said in percent
 _MOST_SESSIONS = 500  # rows and columns
 _CODE = pattern("`([^`<>]+)`")
 
@@ -263,27 +264,37 @@ def _compactions(report: Report, locale: str) -> Iterator[str]:
     )
 
 
-def forecast_rows(report: Report, locale: str) -> Iterator[tuple[str, Spent, int]]:
-    """Yield what was spent and what would have been, each with how many answers would have had to read again."""
-    if report.reported:
-        yield say("recorded", locale), report.spent, 0
+def forecast_rows(report: Report, locale: str) -> Iterator[tuple[str, Spent, str, int]]:
+    """Yield each way of sending the same calls: what it would have cost, as a share of sending everything, rereads."""
     if report.forecasts:
-        yield say("everything", locale), report.forecasts[0].full, 0
-    for each in report.forecasts:
-        yield say(f"economy {each.economy}", locale), each.spent, each.rereads
+        yield say("everything", locale), report.forecasts[0].full, f"{1:.0%}", 0
+    for forecast in report.forecasts:
+        share = f"{1 + forecast.change:.0%}"
+        yield say(f"economy {forecast.economy}", locale), forecast.spent, share, forecast.rereads
 
 
 def forecast_notes(report: Report, locale: str) -> Iterator[str]:
-    """Yield how the forecast is meant, and which economies would have cost more than was spent, or than the default."""
-    if report.reported and report.spent.cost:
-        for each in report.forecasts:
-            more = each.spent.cost / report.spent.cost - 1
-            if more >= _MORE:
-                yield say("forecast costs more", locale, economy=each.economy, more=more)
-    default = report.forecasts[0].spent.cost if report.forecasts else 0.0
-    if any(each.economy == "thrifty" and each.spent.cost > default * (1 + _MORE) for each in report.forecasts):
-        yield say("thrifty costs more", locale)
+    """Yield what each economy would have saved or cost, whether any pays, and how the forecasts are meant."""
+    for forecast in report.forecasts:
+        yield _verdict(forecast, locale)
+    if all(forecast.change > -_LITTLE for forecast in report.forecasts):
+        yield say("forecast does not pay", locale)
+    if all(session.is_reported and session.forecasts and not session.economy for session in report.sessions):
+        full = report.forecasts[0].full.cost
+        yield say("forecast reported", locale, cost=report.spent.cost, full=full)
+    for forecast in report.forecasts:
+        yield say("economy means", locale, economy=forecast.economy, meaning=meaning(forecast.economy, locale))
+    yield say("everything means", locale)
     yield say("forecast means", locale)
+
+
+def _verdict(forecast: Forecast, locale: str) -> str:
+    """Return in a sentence what an economy would have saved or cost, compared with the forecast of sending all."""
+    facts = {"economy": forecast.economy, "sessions": forecast.sessions, "unchanged": forecast.unchanged}
+    if forecast.unchanged == forecast.sessions:
+        return say("forecast unchanged", locale, **facts)
+    key = "more" if forecast.change >= _LITTLE else "less" if forecast.change <= -_LITTLE else "same"
+    return say(f"forecast {key}", locale, share=abs(round(forecast.change, 2)), rereads=forecast.rereads, **facts)
 
 
 def _forecasts(report: Report, locale: str) -> Iterator[str]:
@@ -292,15 +303,15 @@ def _forecasts(report: Report, locale: str) -> Iterator[str]:
         yield _paragraph(say("forecast none", locale))
         return
     found = [*forecast_rows(report, locale)]
-    base, most = found[0][1].cost or 1, max(spent.cost for _, spent, _ in found) or 1
+    most = max(spent.cost for _, spent, _, _ in found) or 1
     rows = [
-        [_name(name), _number(spent.input), _number(round(spent.cost)), _cell(f"{spent.cost / base:.0%}"),
-         _number(rereads), _bar(spent.cost / most, "three")]
-        for name, spent, rereads in found
+        [_name(name), _number(spent.input), _number(round(spent.cost)), _cell(share), _number(rereads),
+         _bar(spent.cost / most, "three")]
+        for name, spent, share, rereads in found
     ]  # fmt: skip
     titles = [("name", ""), ("input", "number"), ("cost", "number"), ("against", "number"), ("rereads", "number")]
     yield _table([*titles, ("name", "bar")], rows, locale)
-    yield "".join(map(_paragraph, forecast_notes(report, locale)))
+    yield "".join(f'<p class="dim">{_with_code(note)}</p>\n' for note in forecast_notes(report, locale))
 
 
 def _sessions(report: Report, locale: str) -> Iterator[str]:

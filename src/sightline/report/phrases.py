@@ -18,12 +18,13 @@ say = Phrases({
     "usage reported": ("Tokens and costs are what the providers reported.", "token 和费用来自服务商的报告。"),
     "usage mixed": (
         "{reported:,} of {sessions:,} logs say what the provider counted; the others are a forecast of sending "
-        "everything each time.",
-        "{sessions:,} 个日志中有 {reported:,} 个包含服务商的计数；其余按每次发送全部内容估算。",
+        "everything each time, as far as the context window holds it.",
+        "{sessions:,} 个日志中有 {reported:,} 个包含服务商的计数；其余按每次发送上下文窗口放得下的全部内容估算。",
     ),
     "usage forecast": (
-        "These logs do not say what the provider counted: all figures are a forecast of sending everything each time.",
-        "这些日志没有服务商的计数：所有数字均按每次发送全部内容估算。",
+        "These logs do not say what the provider counted: all figures are a forecast of sending everything each time, "
+        "as far as the context window holds it.",
+        "这些日志没有服务商的计数：所有数字均按每次发送上下文窗口放得下的全部内容估算。",
     ),
     # what was spent
     "spent": ("What was spent", "用量"),
@@ -123,28 +124,59 @@ say = Phrases({
     ),
     "compaction named": ("Instructions lost, the first of them: {named}", "丢失的要求（前几条）：{named}"),
     # forecast
-    "forecast": ("What Sightline would have sent instead (forecast)", "若使用 Sightline 会发送的内容（估算）"),
+    "forecast": ("What the same calls would cost with Sightline (forecast)", "同样的调用使用 Sightline 的费用（估算）"),
     "forecast none": ("No forecast was asked for.", "未要求估算。"),
-    "recorded": ("as it was", "实际"),
-    "everything": ("everything, every time", "每次发送全部历史"),
+    "everything": ("everything is sent", "发送全部内容"),
     "economy safe": ("Sightline, economy = safe", "Sightline，economy = safe"),
-    "forecast costs more": (
-        "With economy = {economy} these sessions would have cost {more:.0%} more than as they were.",
-        "若使用 economy = {economy}，这些会话的费用会比实际高 {more:.0%}。",
+    "forecast unchanged": (
+        "With economy = {economy} nothing would have changed: these sessions fit, so every prompt is sent as it is, "
+        "and the cost is exactly the same (0%).",
+        "若使用 economy = {economy}，什么都不会改变：这些会话放得下，每次提示都原样发送，费用完全相同（0%）。",
     ),
-    "thrifty costs more": (
-        "Here economy = thrifty costs more than safe: after old results are shortened, the provider has to cache again "
-        "what follows them, and an answer may have to read one of them again. That pays only in longer sessions.",
-        "此处 economy = thrifty 的费用高于 safe：缩短旧结果后，服务商要重新缓存其后的内容，回答有时还需重读其中一项。"
-        "只有会话更长时才划算。",
+    "forecast less": (
+        "With economy = {economy} the same calls would have cost {share:.0%} less than sending everything, with what "
+        "would have been read again (×{rereads:,}). Sessions that it leaves as they are: {unchanged:,} of "
+        "{sessions:,}.",
+        "若使用 economy = {economy}，同样的调用比发送全部内容便宜 {share:.0%}，已计入需重读的内容（×{rereads:,}）。"
+        "保持原样的会话：{unchanged:,} / {sessions:,}。",
+    ),
+    "forecast same": (
+        "With economy = {economy} the same calls would have cost about as much as sending everything ({share:.0%}), "
+        "with what would have been read again (×{rereads:,}). Sessions that it leaves as they are: {unchanged:,} of "
+        "{sessions:,}.",
+        "若使用 economy = {economy}，同样的调用与发送全部内容的费用大致相同（{share:.0%}），已计入需重读的内容"
+        "（×{rereads:,}）。保持原样的会话：{unchanged:,} / {sessions:,}。",
+    ),
+    "forecast more": (
+        "With economy = {economy} the same calls would have cost {share:.0%} more than sending everything, with what "
+        "would have been read again (×{rereads:,}): it does not pay for these sessions. After older parts are "
+        "shortened the provider has to cache anew what follows them, and only longer sessions make up for that.",
+        "若使用 economy = {economy}，同样的调用比发送全部内容贵 {share:.0%}，已计入需重读的内容（×{rereads:,}）："
+        "对这些会话不划算。缩短较早的内容后，服务商要重新缓存其后的内容，会话更长时才能收回这笔费用。",
+    ),
+    "forecast does not pay": (
+        "So Sightline would not have made these sessions cheaper.",
+        "因此 Sightline 不会让这些会话更便宜。",
+    ),
+    "forecast reported": (
+        "The providers reported a cost of {cost:,.0f} for these calls; the forecast of sending everything is "
+        "{full:,.0f}. Only forecasts are compared with each other.",
+        "服务商报告这些调用的费用为 {cost:,.0f}；发送全部内容的估算为 {full:,.0f}。只在估算之间比较。",
+    ),
+    "economy means": ("economy = {economy} {meaning}.", "economy = {economy}：{meaning}。"),
+    "everything means": (
+        "Sending everything is what the agent does without Sightline: with each call it sends all since its own last "
+        "compaction, and never more than the model's context window holds.",
+        "发送全部内容指没有 Sightline 时代理的做法：每次调用发送自上次压缩以来的全部内容，且不超过模型的上下文窗口。",
     ),
     "economy thrifty": ("Sightline, economy = thrifty", "Sightline，economy = thrifty"),
-    "against": ("against that", "与实际相比"),
+    "against": ("of everything", "占全部"),
     "rereads": ("read again", "需重读"),
     "forecast means": (
-        "A replay of the same messages with the same pauses. What an answer used and the prompt would not have shown "
-        "counts as read again, at its price. Nothing of this was sent to a model.",
-        "以相同的消息和停顿重放。回答用到而提示中没有显示的内容按重读计费。以上内容没有发送给任何模型。",
+        "All rows are forecasts: the same calls with the same pauses, prices and cache. What an answer used and the "
+        "prompt would not have shown counts as read again, at its price. Nothing of this was sent to a model.",
+        "各行均为估算：相同的调用、停顿、价格和缓存。回答用到而提示中没有显示的内容按重读计费。以上内容没有发送给任何"
+        "模型。",
     ),
     # sessions
     "by session": ("By session", "按会话"),
@@ -223,10 +255,10 @@ say = Phrases({
     ),
     "large results do": (
         "Limit output where it arises: quiet flags, head or tail, a line range, a search before a reading, or a "
-        "subagent "
-        "that reports. Sightline shows large output shortened, and expand brings it back.",
-        "从源头限制输出：安静模式、head 或 tail、指定行范围、先搜索再读取，或让子代理只汇报。Sightline 会缩短过长"
-        "的输出，可用 expand 取回。",
+        "subagent that reports. When the context window is full, Sightline shortens old output first, and expand "
+        "brings it back.",
+        "从源头限制输出：安静模式、head 或 tail、指定行范围、先搜索再读取，或让子代理只汇报。上下文窗口放满后，"
+        "Sightline 先缩短旧的输出，可用 expand 取回。",
     ),
     "compaction advice": (
         "Compactions: {count:,}. The provider had to process the prompt anew; readings that repeated what they "
@@ -240,8 +272,9 @@ say = Phrases({
         "新任务新开会话，以减少压缩。Sightline 改为逐项缩短旧内容，每一项都可再次显示。",
     ),
     "sightline": (
-        "The same calls with Sightline (economy = {economy}), with what would have been read again (×{rereads:,}).",
-        "使用 Sightline（economy = {economy}）完成同样的调用，已计入需重读的内容（×{rereads:,}）。",
+        "The same calls with Sightline (economy = {economy}), compared with the forecast of going on as before; what "
+        "would have been read again (×{rereads:,}) is counted.",
+        "使用 Sightline（economy = {economy}）完成同样的调用，与照旧的估算相比；已计入需重读的内容（×{rereads:,}）。",
     ),
     "sightline do": (
         "Try it: `sightline wrap --economy {economy} -- claude` (or `codex`) puts it between the agent and the "

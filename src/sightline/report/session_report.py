@@ -1,27 +1,34 @@
 """The report of one session."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from sightline.agent.models.catalog import price_of as known_price
 from sightline.agent.models.catalog import window_of
 from sightline.compose.receipts import allowed_tokens
+from sightline.errors import PinnedOverflow
 from sightline.imports.conversation import Conversation, check_speaks
 from sightline.report.advice import advice_on
-from sightline.report.cache import PriceOf, breaks_of, has_cache_figures, spent_by, spent_on
+from sightline.report.cache import PriceOf, breaks_of, has_cache_figures, spent_on
 from sightline.report.contents import pieces_of, read_again, shares_of
-from sightline.report.forecast import ECONOMIES, forecast, scale_of, window_for
+from sightline.report.forecast import ECONOMIES, Provider, everything_sent, forecasts_of, scale_of, window_for
 from sightline.report.losses import losses_of
+from sightline.report.prompts import Prompt, Sizes, prompts_of
 from sightline.report.talk import Talk
 from sightline.report.values import SessionReport, Share, Spent
-from sightline.values.items import Role, Usage
+from sightline.values.items import Role
 from sightline.values.profiles import PROFILES, Profile
 from sightline.values.settings import Settings
 from sightline.values.tokens import counter, encoding_for
 
-WINDOW = 200_000  # tokens of a context window that is not known
+WINDOWS = (
+    200_000,
+    1_000_000,
+)  # tokens of context windows that are usual: one that is not known is the first that holds
+_UNCOUNTED = 0.75  # of a window: what a prompt may have by our count, if its provider's, which is larger, is not known
 
 
 def report_of(
@@ -60,15 +67,21 @@ def _report(
     misses = {index: found.share for index, found in broken if found.cause not in ("compaction", "sweep", "joined")}
     misses = misses or _expected_misses(talk, profile)
     models = Counter(model for _, _, model, _ in talk.usages()) or Counter(filter(None, [talk.recording.model]))
-    room = window or _window(talk, profile, models)
+    sizes = Sizes(talk, pieces)
+    prompts = prompts_of(talk, sizes)
+    room = window or _window(talk, profile, models, prompts)
+    provider = Provider(profile, scale, misses, price_of)
     forecasts = []
-    for economy in economies:
-        made = forecast(talk, profile, economy, room, scale, misses, price_of)
-        forecasts += [made] if made is not None else []
-        tick()
-    spent, is_reported = _spent(talk, profile, price_of, shares.kinds)
-    # A log may have more than was sent: Sightline shortens old items, other programs trim.
-    sent = min(1.0, spent.input / max(1, sum(kind.sent for kind in shares.kinds))) if is_reported else 1.0
+    with suppress(PinnedOverflow):  # then there is no forecast: those of one session are all of the same calls
+        for forecast in forecasts_of(talk, prompts, sizes, provider, room, economies):
+            forecasts.append(forecast)
+            tick()
+    forecasts = forecasts if len(forecasts) == len(economies) else []
+    spent = spent_on(talk, profile, price_of)
+    if not (is_reported := spent.calls > 0):
+        spent = everything_sent(talk, prompts, provider, room)
+    # A log may have more than was sent: Sightline shortens old items, other programs trim, and a window has its limit.
+    sent = min(1.0, spent.input / max(1, sum(kind.sent for kind in shares.kinds)))
     shares = shares.with_sent(sent)
     is_cached = not is_reported or has_cache_figures(talk)
     read = profile.prices.read if is_cached else 1.0
@@ -83,7 +96,8 @@ def _report(
         name=talk.name, title=talk.title, kind=talk.kind, models=dict(models.most_common()),
         unpriced=tuple(model for model in models if price_of(model) is None),
         begin=min(times, default=0), end=max(times, default=0), turns=_turns(talk), calls=len(talk.answers),
-        is_reported=is_reported, is_cached=is_cached, spent=spent, spent_elsewhere=_elsewhere(talk, spent),
+        economy=talk.economy, is_reported=is_reported, is_cached=is_cached, spent=spent,
+        spent_elsewhere=_elsewhere(talk, spent),
         kinds=_with_unlogged(shares.kinds, spent, is_reported=is_reported), tools=shares.tools, files=shares.files,
         breaks=tuple(found for _, found in broken), again=tuple(again), compactions=tuple(lost), large=shares.large,
         large_cost=_sending_cost(shares.large, read, write), forecasts=tuple(forecasts),
@@ -92,14 +106,17 @@ def _report(
     return replace(report, advice=advice_on([report]))
 
 
-def _window(talk: Talk, profile: Profile, models: Counter[str]) -> int:
+def _window(talk: Talk, profile: Profile, models: Counter[str], prompts: Sequence[Prompt]) -> int:
     """Return the context window: the one that Sightline composed for, or that of the model; at least what was sent."""
     known = max((window_of(model) for model in models), default=0)
     if talk.receipt is not None:
         used = window_for(allowed_tokens(talk.receipt, profile))
         return min(used, known or used)
-    largest = max((usage.input_tokens for *_, usage in talk.usages()), default=0)
-    return max(known or WINDOW, largest)
+    counted = max((usage.input_tokens for *_, usage in talk.usages()), default=0)
+    if known and counted <= known:
+        return known
+    sent = counted or round(max((prompt.tokens for prompt in prompts), default=0) / _UNCOUNTED)
+    return next((window for window in WINDOWS if window >= max(sent, known)), max(sent, known))
 
 
 def _expected_misses(talk: Talk, profile: Profile) -> dict[int, float]:
@@ -115,24 +132,6 @@ def _expected_misses(talk: Talk, profile: Profile) -> dict[int, float]:
         later: 1.0 for earlier, later in pairs
         if times[earlier] and times[later] - times[earlier] > profile.cache_seconds * 1000
     }  # fmt: skip
-
-
-def _spent(talk: Talk, profile: Profile, price_of: PriceOf, kinds: tuple[Share, ...]) -> tuple[Spent, bool]:
-    """Return what the calls used: as reported, else as it is counted; and whether it is reported.
-
-    A forecast does not change it: the same advice would have other figures before and after somebody asks for one.
-    """
-    reported = spent_on(talk, profile, price_of)
-    if reported.calls:
-        return reported, True
-    return _counted(talk, profile, price_of, kinds), False
-
-
-def _counted(talk: Talk, profile: Profile, price_of: PriceOf, kinds: tuple[Share, ...]) -> Spent:
-    """Return what sending everything would use, without a replay: each text is new once, and then in the cache."""
-    sent, new = sum(kind.sent for kind in kinds), sum(min(kind.tokens, kind.sent) for kind in kinds)
-    output = sum(kind.tokens for kind in kinds if kind.name in ("assistant", "call"))
-    return spent_by(Usage(sent, output, sent - new, new), profile, price_of(talk.recording.model), len(talk.answers))
 
 
 def _elsewhere(talk: Talk, spent: Spent) -> int:

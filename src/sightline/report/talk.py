@@ -1,17 +1,22 @@
 """Reads a conversation as a report needs it: its messages with their times, its calls, and where it was compacted."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 
 from msgspec import Struct
 
+from sightline.errors import BadInput
 from sightline.imports.conversation import Compaction, Conversation, Turn
 from sightline.imports.sightline_log import SightlineLog
 from sightline.imports.source import Source
+from sightline.log import entries as log
 from sightline.log.stores import Store
+from sightline.plan.economies import DEFAULT, ECONOMIES
 from sightline.replay.formats import Recording, recording_of
 from sightline.values.items import Message, Role, Usage, plain_text
+from sightline.values.settings import Settings
 
 _TITLE = 80  # characters of a title
 _LOOKED_AT = 2_000  # characters of a message in which its first words are looked for
@@ -53,6 +58,7 @@ class Talk:
         self.swept = {at[uuid] for uuid in swept if uuid in at}  # indexes of answers to a prompt that a sweep changed
         self.joined = {at[uuid] for uuid in joined if uuid in at}  # and of the first one that Sightline composed
         self.receipt = own.receipt if own else None  # of the last payload that Sightline composed
+        self.economy = _economy(own) if own and own.receipt else ""  # with which it did; empty: it did not
 
     @property
     def title(self) -> str:
@@ -72,12 +78,7 @@ class Talk:
     @cached_property
     def answers(self) -> list[int]:
         """The indexes of the messages that answer a call of the model. Several in a row answer one."""
-        roles = [message.role for message in self.messages]
-        return [
-            index
-            for index, role in enumerate(roles)
-            if role is Role.ASSISTANT and (not index or roles[index - 1] is not Role.ASSISTANT)
-        ]
+        return answers_in(self.messages)
 
     def usages(self) -> Iterator[tuple[int, int, str, Usage]]:
         """Yield of each call with reported usage its number, the index of its answer, its model and the usage."""
@@ -89,6 +90,11 @@ class Talk:
         """Return how many calls were made before the one that this message answers."""
         return max(bisect_right(self.answers, index) - 1, 0)
 
+    def cut_before(self, index: int) -> Cut | None:
+        """Return the last compaction before a message; None if there was none."""
+        position = bisect_right(self.cuts, index, key=lambda cut: cut.at)
+        return self.cuts[position - 1] if position else None
+
     def sent_with(self, index: int) -> int:
         """Return how many calls had this message in their prompt: those until a compaction replaced it."""
         ends = (cut.at for cut in self.cuts if cut.at > index and cut.first > index)
@@ -97,6 +103,26 @@ class Talk:
     def calls_between(self, index: int, end: int) -> int:
         """Return how many calls were made after a message and before another."""
         return bisect_right(self.answers, end - 1) - bisect_right(self.answers, index)
+
+
+def answers_in(messages: Sequence[Message]) -> list[int]:
+    """Return the indexes of the messages that answer a call of the model: of several in a row, the first."""
+    roles = [message.role for message in messages]
+    return [
+        index
+        for index, role in enumerate(roles)
+        if role is Role.ASSISTANT and (not index or roles[index - 1] is not Role.ASSISTANT)
+    ]
+
+
+def _economy(conversation: SightlineLog) -> str:
+    """Return the economy that a log was written with last."""
+    economy = DEFAULT
+    for line in conversation.lines():
+        if b'"subtype":"settings"' in line.data:
+            with suppress(BadInput, *log.UNREADABLE):  # settings of another form
+                economy = log.decode_data(log.decode(line.data), Settings).config.get("economy", DEFAULT)
+    return economy if economy in ECONOMIES else DEFAULT
 
 
 def conversation_of(store: Store, branch: str | None = None) -> Conversation:

@@ -102,6 +102,8 @@ def _forecasts(sessions: Sequence[SessionReport]) -> tuple[Forecast, ...]:
             rereads=sum(each.rereads for each in made),
             reread_cost=sum(each.reread_cost for each in made),
             sweeps=sum(each.sweeps for each in made),
+            sessions=sum(each.sessions for each in made),
+            unchanged=sum(each.unchanged for each in made),
             largest=max(each.largest for each in made),
         )
         for economy, made in found.items()

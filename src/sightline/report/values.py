@@ -74,7 +74,7 @@ class Lost(Struct, frozen=True, kw_only=True):
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """What Sightline would have sent instead, by a replay. Nothing of it was measured.
+    """What the same calls would cost with Sightline and without it, by a replay. Nothing of it was measured.
 
     `spent` includes what would have been read again. The replay's counts are brought to the provider's: `factor` is
     how many tokens the provider counts for one of ours, `unlogged` what each call has that no log shows.
@@ -83,19 +83,27 @@ class Forecast(Struct, frozen=True, kw_only=True):
     economy: str
     window: int
     spent: Spent
-    full: Spent  # the whole history at every call, by the same reckoning
+    full: Spent  # if everything is sent (see `report.forecast`), by the same rules
     rereads: int = 0  # answers that used what the prompt did not show
     reread_cost: float = 0.0
     sweeps: int = 0
+    sessions: int = 1
+    unchanged: int = 0  # sessions in which every prompt would have been sent as it was
     largest: int = 0  # tokens of the largest prompt
     factor: float = 1.0
     unlogged: int = 0
+
+    @property
+    def change(self) -> float:
+        """How much more it would have cost than sending everything, as a share of that; less than 0 is a saving."""
+        return self.spent.cost / self.full.cost - 1 if self.full.cost else 0.0
 
 
 class Advice(Struct, frozen=True, kw_only=True):
     """One thing that would save cost. `kind` says what to do; `saved` is how much, in uncached input tokens.
 
-    is_forecast: by a replay, not from what a provider reported. facts: the numbers and names to tell it with.
+    is_forecast: it is the difference of two forecasts, and a share of the first. facts: the numbers and names to tell
+    it with.
     """
 
     kind: str
@@ -118,6 +126,7 @@ class SessionReport(Struct, frozen=True, kw_only=True):
     end: int
     turns: int  # messages of the user's own
     calls: int
+    economy: str = ""  # with which Sightline composed it; empty: it did not
     is_reported: bool  # the log has its provider's usage: `spent` is that, else a forecast of sending everything
     is_cached: bool = True  # False: the provider reported no token as read from its cache or written to it
     spent: Spent

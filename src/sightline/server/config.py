@@ -8,6 +8,7 @@ from msgspec import Struct, field
 from sightline.agent.models.catalog import PLACES
 from sightline.agent.models.catalog import price_of as known_price
 from sightline.log.stores import PlacedStores
+from sightline.plan.economies import DEFAULT, check_economy
 from sightline.report.cache import PriceOf
 from sightline.server.sign_in import SignIn
 from sightline.server.work import Work
@@ -36,7 +37,7 @@ class Config(Struct, frozen=True, kw_only=True):
     stores: PlacedStores | None = None  # a database that has the sessions instead
     upstreams: Mapping[str, str] = field(default_factory=lambda: dict(PROVIDERS))  # where requests go, by provider
     window: int | None = None  # tokens; None: that of the model
-    economy: str = "off"  # see `Focus`
+    economy: str = DEFAULT  # see `plan.economies`
     recall: bool = True  # whether `expand` and `recall` join requests that have tools: somebody must answer their calls
     host: str = "127.0.0.1"
     hosts: tuple[str, ...] = ()  # names of this server besides loopback's
@@ -52,3 +53,7 @@ class Config(Struct, frozen=True, kw_only=True):
     remembered: int = REMEMBERED  # bytes of the last requests that are remembered, to read the next ones quickly
     work: Work | None = None  # where jobs for the background are put; whoever makes it also starts and closes it
     summaries: bool = False  # whether somebody has a model for summaries, so that they are wanted
+
+    def __post_init__(self) -> None:
+        """Raises BadInput if there is no such economy: a session would refuse it, after the server has begun."""
+        check_economy(self.economy)

@@ -1,13 +1,29 @@
-"""What went through a proxy: calls, tokens, and what they cost, compared with sending everything."""
+"""What went through a proxy: calls, tokens, and what they cost, compared with sending everything.
+
+Two forecasts by the same rules are compared: a provider caches what the call before had sent. What it reported is told
+beside them, and has no part in the comparison.
+"""
+
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from sightline.errors import BadInput
+from sightline.replay.replay import OUTPUT
 from sightline.server.model_request import Json
 from sightline.server.turns import Prepared
 from sightline.values.items import Usage
-from sightline.values.profiles import Profile, call_cost, profile
+from sightline.values.profiles import Profile, call_cost, input_cost, profile
 from sightline.wire import read_reply
+
+
+class _Before(NamedTuple):
+    """The last call of a conversation, and what only became necessary because something had been shortened."""
+
+    number: int = 0  # of its request
+    offered: int = 0
+    sent: int = 0
+    again: int = 0  # tokens that the agent read again
 
 
 class Totals(Struct):
@@ -21,14 +37,14 @@ class Totals(Struct):
     input: int = 0  # tokens that the providers counted
     cached: int = 0
     output: int = 0
-    cost: float = 0.0  # of the input by what the providers said, in tokens that are not cached
-    forecast_cost: float = 0.0  # of the same input, if a provider caches what the call before had sent
-    full_cost: float = 0.0  # of what the agents sent, by the same forecast
+    reported_cost: float = 0.0  # in input tokens that are not cached, answers included, by what the providers said
+    cost: float = 0.0  # the forecast for what was sent, in input tokens that are not cached, as we count them
+    full_cost: float = 0.0  # the forecast for sending everything, likewise
     sweeps: int = 0
     read_again: int = 0  # results that the agents had before, and that were shortened since
     recalled: int = 0  # calls of the model that our tools made necessary
     unlogged: int = 0
-    _before: dict[str, tuple[int, int]] = {}  # conversation → tokens of its last request: offered, sent
+    _before: dict[str, _Before] = {}  # by conversation
 
     def add(self, prepared: Prepared, reply: Json) -> Usage | None:
         """Count one call of a model. Return what its provider counted."""
@@ -37,31 +53,37 @@ class Totals(Struct):
         except BadInput:
             usage = None
         prices: Profile = profile("anthropic" if reply.get("type") == "message" else "openai")
-        offered, sent = self._before.get(prepared.name, (0, 0))
-        self._before[prepared.name] = prepared.offered, prepared.sent
         self.calls += 1
         self.offered += prepared.offered
         self.sent += prepared.sent
         self.sweeps += bool(prepared.swept)
         self.read_again += prepared.read_again
-        # The provider counts so many tokens for one of ours.
-        scale = usage.input_tokens / prepared.sent if usage and usage.input_tokens and prepared.sent else 1.0
-        self.full_cost += scale * call_cost(prepared.offered, min(offered, prepared.offered), prices)
-        reused = 0 if prepared.swept else min(sent, prepared.sent)
-        self.forecast_cost += scale * call_cost(prepared.sent, reused, prices)
+        self._forecast(prepared, usage.output_tokens * OUTPUT if usage else 0, prices)
         if usage is not None:
             self.input += usage.input_tokens
             self.cached += usage.cached_tokens
             self.output += usage.output_tokens
-            self.cost += call_cost(usage.input_tokens, usage.cached_tokens, prices)
+            self.reported_cost += input_cost(usage, prices.prices) + usage.output_tokens * OUTPUT
         return usage
+
+    def _forecast(self, prepared: Prepared, answer: float, prices: Profile) -> None:
+        """Add what a call costs by the forecast, and what it would cost if everything were sent.
+
+        Calls that bring something back, ours and the agent's, would not be made then.
+        """
+        before = self._before.get(prepared.name, _Before())
+        new = max(prepared.offered - before.offered, 0)
+        is_extra = prepared.number == before.number or prepared.read_again > 0
+        again = before.again + (new if is_extra else 0)
+        reused = min(before.sent, prepared.sent) if prepared.kept is None else prepared.kept
+        self.cost += call_cost(prepared.sent, reused, prices) + answer
+        if not is_extra:
+            everything = prepared.offered - again
+            held = min(everything, prepared.window) if prepared.window else everything
+            self.full_cost += call_cost(held, max(held - new, 0) if before.number else 0, prices) + answer
+        self._before[prepared.name] = _Before(prepared.number, prepared.offered, prepared.sent, again)
 
     def fail(self, why: str) -> None:
         """Count a request that got no answer of a model."""
         self.failed += 1
         self.failure = why
-
-    @property
-    def input_cost(self) -> float:
-        """What the input cost: by the providers if they say what was cached, else by the forecast."""
-        return self.cost if self.cached else self.forecast_cost

@@ -18,6 +18,8 @@ from sightline.log.conflict import retry_on_conflict
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
+from sightline.plan.strategies.focus import THRIFTY_WINDOW
+from sightline.replay.replay import tokens_before
 from sightline.server.config import Config
 from sightline.server.conversation_names import ConversationNames
 from sightline.server.event_relay import tenant_of
@@ -74,6 +76,8 @@ class Prepared(NamedTuple):
     number: int = 0  # no other request has it
     after: str = ""  # the item after which its list begins, see `History.after`
     begins: bool = False  # it is the first request of its conversation
+    window: int = 0  # tokens of the context window, if something may have to be shortened; 0: everything fits
+    kept: int | None = None  # tokens at its beginning that are as the call before sent them; None: all of those
 
 
 class _Head(NamedTuple):
@@ -132,17 +136,13 @@ class Turns:
             yield all(stack.enter_context(each.closed(name)) for each in self._conversations.values())
 
     def passes(self, asked: ModelRequest) -> bool:
-        """Whether a request goes up as it came for sure, so that it can be logged afterwards.
+        """Whether a request certainly fits and is forwarded unchanged, so that it can be logged afterwards.
 
-        It is quick enough for an event loop, unless `asks_database`.
-
-        Where the window is the model's own, an estimate is enough: what is too long is refused, made shorter and sent
-        again.
+        It is quick enough for an event loop, unless `asks_database`. Where the window is the model's own, an estimate
+        is enough: what is too long is refused, made shorter and sent again.
         """
         if asked.kept_upstream:
             return True
-        if self._config.economy != "off":
-            return False
         most = asked.most_tokens
         if most is None:
             if self._has(asked.name) or (asked.session and asked.stem in self._shortened):
@@ -152,7 +152,7 @@ class Turns:
             most = len(asked.body)
         if (budget := self._budget(asked, None)) is None:
             return True
-        room = _room(budget, asked.format.provider)
+        room = self._room(budget, asked.format.provider)
         is_own = self._config.window is None and asked.most_tokens is None
         return most <= room or (is_own and _estimate(asked.body) <= _SURE_SHARE * room)
 
@@ -189,7 +189,7 @@ class Turns:
         budget, is_composed = self._budget(asked, session), session.receipt is not None
         self._set_head(session, asked, recall=is_composed and not passed)
         tokens = session.items.tokens(after := history.after)
-        fits = budget is None or (self._config.economy == "off" and _fits(tokens, budget, session))
+        fits = budget is None or tokens <= self._room(budget, session.settings.profile)
         if passed or (not is_composed and fits):
             if size and session.size == size and not self._stores.has(name):  # else writing has told it
                 raise SessionNotFound(name, self._stores.where)
@@ -274,7 +274,7 @@ class Turns:
 
     def _want_index(self, name: str, budget: Budget | None, session: Session, tokens: int) -> None:
         """Have a long history indexed before it must be shortened, and again when it has grown by a part."""
-        least = _INDEX_SHARE * _room(budget, session.settings.profile) if budget is not None else tokens
+        least = _INDEX_SHARE * self._room(budget, session.settings.profile) if budget is not None else tokens
         if tokens > max(least, _INDEX_GROWTH * self._indexed.get(name, 0)):
             self._want(INDEX, name)
             self._indexed[name] = tokens
@@ -319,6 +319,11 @@ class Turns:
             return Budget(known, min(asked.output or _ANSWER, known // 2))
         return session.budget if session is not None else None
 
+    def _room(self, budget: Budget, profile_name: str) -> float:
+        """Return the tokens up to which nothing is shortened."""
+        limit = budget.limit(margin=profile(profile_name).margin)
+        return budget.trigger * (min(limit, THRIFTY_WINDOW) if self._config.economy == "thrifty" else limit)
+
     def _takes_key(self, format: Format) -> bool:  # noqa: A002
         """Whether the upstream takes a key for its cache. Of those that speak chat completions, some refuse it."""
         return format.wire == "responses" or (format.wire == "openai" and _OPENAI in self._config.upstreams["openai"])
@@ -335,20 +340,13 @@ class Turns:
         body = _body(asked, payload, own, before.name if self._takes_key(asked.format) else "")
         offered = session.items.tokens(before.after)
         swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < offered else "")
-        again = len(session.receipt.faults) if session.receipt else 0
+        again, changed = (receipt.faults, receipt.changed) if (receipt := session.receipt) else ([], None)
+        changed = 0 if is_first else changed  # our tools join
+        kept = None if changed is None else tokens_before(changed, payload, profile(session.settings.profile))
         return before._replace(
-            body=body, own=own, offered=offered, sent=payload.tokens, swept=swept, composed=True, read_again=again
-        )
-
-
-def _fits(tokens: int, budget: Budget, session: Session) -> bool:
-    """Whether everything stays below the trigger in full, so that nothing has to be shortened."""
-    return tokens <= _room(budget, session.settings.profile)
-
-
-def _room(budget: Budget, profile_name: str) -> float:
-    """Return the tokens up to which nothing is shortened."""
-    return budget.trigger * budget.limit(margin=profile(profile_name).margin)
+            body=body, own=own, offered=offered, sent=payload.tokens, swept=swept, composed=True,
+            read_again=len(again), window=budget.window, kept=kept,
+        )  # fmt: skip
 
 
 def _estimate(body: bytes) -> float:
@@ -362,7 +360,10 @@ def _estimate(body: bytes) -> float:
 def _open(config: Config, name: str, provider: str) -> Session:
     where: dict[str, Any] = {"root": config.root} if config.stores is None else {"stores": config.stores}
     settings = Settings(profile=provider, config={"economy": config.economy})
-    return resume_or_begin(name, config.folder, settings=settings, **where)
+    session = resume_or_begin(name, config.folder, settings=settings, **where)
+    if session.settings.strategy == settings.strategy:  # it may have begun with another economy
+        session.configure(config=session.settings.config | settings.config)
+    return session
 
 
 def _body(asked: ModelRequest, payload: Payload, own: frozenset[str], cache_key: str) -> bytes:

@@ -1,0 +1,34 @@
+"""The three economies: what each of them does, in one sentence. Commands, pages and reports say it with these words."""
+
+from sightline.errors import BadInput
+from sightline.values.phrases import Phrases
+
+ECONOMIES = ("safe", "off", "thrifty")
+DEFAULT = ECONOMIES[0]  # of the library, the agent, the chat, the proxy and the adapters
+
+meaning = Phrases({
+    "safe": (
+        "shows everything in full until the context window is full, and after that shortens also where the provider's "
+        "cache is cold anyway",
+        "上下文窗口放满之前全部完整显示，放满之后在服务商缓存本已失效时也会缩短",
+    ),
+    "off": ("shortens only what does not fit into the context window", "只缩短上下文窗口放不下的内容"),
+    "thrifty": (
+        "works as if the context window had 64,000 tokens, however large it is, and what is older stays one `expand` "
+        "away",
+        "无论上下文窗口多大，都按 64,000 个 token 工作，更早的内容用一次 `expand` 即可取回",
+    ),
+})  # fmt: skip
+"""economy → the rest of a sentence whose subject it is."""
+
+
+def check_economy(name: str) -> str:
+    """Return an economy's name. Raises BadInput, which says what each of them does."""
+    if name in ECONOMIES:
+        return name
+    raise BadInput(f"there is no economy {name!r}; {described()}")
+
+
+def described() -> str:
+    """Return one sentence for each economy, in English."""
+    return "; ".join(f"{name} {meaning(name)}" for name in ECONOMIES)
