@@ -33,6 +33,7 @@ from sightline.log.branches import Compaction
 from sightline.log.columns import BY_RULE, NOTICE
 from sightline.log.conflict import retry_on_conflict
 from sightline.log.journal import Journal
+from sightline.log.laid_down import laid_down
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
 from sightline.plan.view import messages_of, oldest
@@ -371,7 +372,9 @@ class Compactor:
         shown = "\n".join(map(readable_text, (*after.system, *after.body, *after.tail)))
         text, said = self._journal.reader.text, [message for message in before.body if self._is_said(message)]
         originals = (text(row) for unit in before.plan for row in before.plan.timeline.rows_of(unit))
-        return loss(map(readable_text, before.body), map(text, rows), shown, originals, outputs(said))
+        laid = [each for each in laid_down(self._journal) if each.found and not each.revoked][::-1]
+        found = {each.sentence: each.marked(each.sentence, self._journal.reader.locale) for each in laid}
+        return loss(map(readable_text, before.body), map(text, rows), shown, originals, outputs(said), found)
 
     def _is_said(self, message: Message) -> bool:
         """Whether a message shows what somebody said, or a tool, and not what we made of it."""

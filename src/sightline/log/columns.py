@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
+from sightline.log.annotations import FoundQuote
 from sightline.log.branches import NONE, UNBOUNDED, Branch, Compaction, Mark, Path, Placed
 from sightline.log.stores import Span
 from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
@@ -49,6 +50,7 @@ class State(Struct):
     open_calls: dict[int, str] = {}  # row of a call without a result → the id of the call
     subjects: list[str] = []  # what calls and results are about, by number
     marks: list[Mark] = []
+    found: dict[int, list[FoundQuote]] = {}  # row of a user message that a model read → what it found laid down there
     systems: list[int] = []  # rows of system prompts
     compactions: list[Compaction] = []
     obsolete: list[int] = []  # rows that are OBSOLETE; one that became so twice is here twice
