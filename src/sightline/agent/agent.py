@@ -42,7 +42,8 @@ from sightline.wire.payload import Payload
 
 ROUNDS = 12  # model calls in which a model may ask for tools before it answers
 _STEPS = 4  # nodes of the graph in one round, with one to spare
-_LAST_SECONDS = 20.0  # that work in the background has left when the agent is closed
+_LAST_SECONDS = 20.0  # that work in the background has left when the agent is closed,
+_READ_SECONDS = 3.0  # and the reading of constraints, which goes on the next time
 _LOG = logging.getLogger("sightline.agent")
 
 Protocol = Literal["native", "json"]
@@ -383,7 +384,7 @@ class Agent:
 
     async def finish(self) -> None:
         """Wait for the extraction that is going on, at most some seconds. What it leaves unread stays in the prompt."""
-        await asyncio.gather(self.extraction.finish(_LAST_SECONDS), self._constraints.finish(_LAST_SECONDS))
+        await asyncio.gather(self.extraction.finish(_LAST_SECONDS), self._constraints.finish(_READ_SECONDS))
 
     async def close(self, *, keep_model: bool = False) -> None:
         """`finish`, and close the models; with `keep_model`, only the light one. The session stays open."""
