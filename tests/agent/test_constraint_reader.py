@@ -41,7 +41,7 @@ def told(session: Session, light: ScriptedModel | None, *texts: str) -> Agent:
         for text in texts:
             answer = await agent.query(text)
             assert answer.success
-        await agent.finish()
+            await agent.finish()
 
     asyncio.run(ask())
     return agent
