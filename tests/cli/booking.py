@@ -27,6 +27,11 @@ def extracts(asked: Asked) -> bool:
     return "JSON Schema" in str(asked.body["messages"][0])
 
 
+def reads_constraints(asked: Asked) -> bool:
+    """Whether this request is about what the user's messages lay down."""
+    return '{"constraints": []}' in str(asked.body["messages"][0]["content"])
+
+
 def texts(asked: Asked) -> list[str]:
     """The text of every message of a request but the system's."""
     messages = [each for each in asked.body["messages"] if each["role"] != "system"]
@@ -49,10 +54,10 @@ class Server(Stub):
                 found = self.found[texts(asked)[-2]]
                 yield error(400, body="no") if found is None else answer(json.dumps(found))
             else:
-                yield answer("Noted.")
+                yield answer('{"constraints": []}' if reads_constraints(asked) else "Noted.")
 
     def questions(self) -> list[Asked]:
-        return [asked for asked in self.asked if not extracts(asked)]
+        return [asked for asked in self.asked if not extracts(asked) and not reads_constraints(asked)]
 
     def extractions(self) -> list[Asked]:
         return [asked for asked in self.asked if extracts(asked)]

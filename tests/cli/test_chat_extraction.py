@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from booking import LIGHT, Server, book, texts
+from booking import LIGHT, Server, book, reads_constraints, texts
 from chat_place import configured, talked
 from click.testing import CliRunner, Result
 
@@ -83,11 +83,12 @@ def test_a_model_that_cannot_extract_keeps_the_dialogue(tmp_path: Path, run: Run
 
 
 def test_the_light_model_of_the_strategy_extracts(tmp_path: Path, run: Run) -> None:
-    """`compressionModel` names it; the chat's own model answers the questions."""
+    """`compressionModel` names it, and it reads constraints; the chat's own model answers the questions."""
     with Server({"To Oslo.": {"destination": "Oslo"}}) as server:
         book(tmp_path / "shop", server.url, LIGHT, compressionModel="light")
         assert run("chat", "-p", "To Oslo.").stderr == ""
     assert [asked.body["model"] for asked in server.extractions()] == ["light"]
+    assert [asked.body["model"] for asked in filter(reads_constraints, server.asked)] == ["light"]
     assert [asked.body["model"] for asked in server.questions()] == ["stub"]
 
 
@@ -163,7 +164,7 @@ def test_the_light_model_summarises(tmp_path: Path) -> None:
         book(project, server.url, LIGHT)
         (project / "plugin.json").write_text(json.dumps({"id": "novelist", "contextStrategy": strategy}))
         assert "Noted." in asyncio.run(talk())
-    [summarised] = [asked for asked in server.asked if asked.body["model"] == "light"]
+    [summarised] = [asked for asked in server.questions() if asked.body["model"] == "light"]
     assert "Chapter 0." in texts(summarised)[0]
 
 

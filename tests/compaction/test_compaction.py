@@ -147,6 +147,33 @@ def test_the_next_payload_is_never_larger() -> None:
     assert (info.pre_tokens, info.post_tokens) == (done.pre_tokens, done.post_tokens)
 
 
+def test_a_digest_fills_a_small_window_that_nothing_was_sent_in() -> None:
+    """A long session that was only imported is compacted into most of the window, not into what a preview showed."""
+    session = new_session()
+    for number in range(60):
+        talk(session, 1, 12, number)
+    session.user("Go on.")
+    budget = Budget(500, recall=0.0)
+    done = session.summaries.compact(budget)
+    assert done.post_tokens > 0.75 * 500
+    assert session.compose(budget).tokens == done.post_tokens <= 500
+    assert len(done.summary.split()) > 250
+
+
+def test_a_digest_leaves_the_room_of_the_constraints() -> None:
+    """Where what the user laid down takes all of a small window, no digest takes any of it."""
+    session = new_session()
+    said = [f"You must never change the old file{number}.py." for number in range(40)]
+    for rule in said:
+        session.user(rule)
+        session.assistant(words(20))
+    budget = Budget(320, recall=0.0)
+    before = session.preview(budget)
+    with pytest.raises(NotShorter):
+        session.summaries.compact(budget)
+    assert texts(session.preview(budget)) == texts(before)
+
+
 def test_what_is_compacted_twice_in_a_row_is_compacted_once() -> None:
     """A second compaction covers what the first one left, or says that there is too little; one summary is shown."""
     session = new_session()

@@ -11,9 +11,10 @@ from sightline.agent import json_budget, json_protocol, structured_response
 from sightline.agent.code.references import Upload, announcement
 from sightline.agent.code.store import CodeStore
 from sightline.agent.code_window import code_list
+from sightline.agent.constraint_reader import ConstraintReader
 from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived, ToolFinished, ToolStarted
 from sightline.agent.extraction import Extraction
-from sightline.agent.langgraph_loop import State, loop
+from sightline.agent.langgraph_loop import State, loop, tool_names
 from sightline.agent.light_model import LightModel
 from sightline.agent.models import Model, Reply, Request, TextDelta, full_reply
 from sightline.agent.models.errors import TransientFailure
@@ -41,7 +42,8 @@ from sightline.wire.payload import Payload
 
 ROUNDS = 12  # model calls in which a model may ask for tools before it answers
 _STEPS = 4  # nodes of the graph in one round, with one to spare
-_LAST_SECONDS = 20.0  # that work in the background has left when the agent is closed
+_LAST_SECONDS = 20.0  # that work in the background has left when the agent is closed,
+_READ_SECONDS = 3.0  # and the reading of constraints, which goes on the next time
 _LOG = logging.getLogger("sightline.agent")
 
 Protocol = Literal["native", "json"]
@@ -71,7 +73,8 @@ class Agent:
         are added to the tools, unless `tools` is None.
         `instructions` open the conversation, as a system message. The agent adds nothing else, except the form of a
         structured response, which is in every request of the JSON protocol.
-        `light` is the model that summarises and extracts; None: `model` does.
+        `light` is the model that summarises and extracts; None: `model` does. Only a light model also reads, in the
+        background, what the user's messages lay down: see `session.items.add_found`.
         """
         if rounds < 1:
             raise BadInput(f"rounds must be at least 1, not {rounds}")
@@ -92,6 +95,7 @@ class Agent:
         self.replaces_instructions = False  # whether they replace the session's system prompt if that is another
         self._light = LightModel(model, light, session, self.warnings.append)
         self.extraction = Extraction(session, self._light, self._count_summary, self.warnings.append)
+        self._constraints = ConstraintReader(session, light, self._count_summary)
         self._busy = asyncio.Lock()
         self._reserve = 0  # tokens of the budget that are kept free for what the JSON protocol adds to a payload
         self._graph = loop(self._context, self._model, self._tools, self._answer)
@@ -179,6 +183,7 @@ class Agent:
             self.stopped = ""
             await finish(asyncio.to_thread(begin))
             self.extraction.begin()
+            self._constraints.begin()
             await asyncio.to_thread(self.session.interrupt)  # calls that a stopped turn may have left
             self._turn = turn = Turn(asyncio.Queue())
             steps = {"recursion_limit": _STEPS * (self.rounds + 2) * 2}
@@ -271,7 +276,7 @@ class Agent:
 
         In that case ask once more, and tell the model what is wrong.
         """
-        parsed = structured_response.parse(text, _tool_names(state), self._locale)
+        parsed = structured_response.parse(text, tool_names(state), self._locale)
         if parsed.problems and not state.get("told"):
             await self._log_reply(reply, reply.raw, state)
             await self._store_code(parsed.response.action.code_blocks)
@@ -324,7 +329,7 @@ class Agent:
             async with asyncio.TaskGroup() as group:
                 for call in calls[:most]:
                     self._turn.say(ToolStarted(call))
-                    group.create_task(self._run_tool(call, _tool_names(state)))
+                    group.create_task(self._run_tool(call, tool_names(state)))
         except ExceptionGroup as failed:  # tools raise nothing: the log could not be written, and the others stopped
             raise failed.exceptions[0] from None
         return {}
@@ -379,7 +384,7 @@ class Agent:
 
     async def finish(self) -> None:
         """Wait for the extraction that is going on, at most some seconds. What it leaves unread stays in the prompt."""
-        await self.extraction.finish(_LAST_SECONDS)
+        await asyncio.gather(self.extraction.finish(_LAST_SECONDS), self._constraints.finish(_READ_SECONDS))
 
     async def close(self, *, keep_model: bool = False) -> None:
         """`finish`, and close the models; with `keep_model`, only the light one. The session stays open."""
@@ -393,8 +398,3 @@ class Agent:
     @property
     def _locale(self) -> str:
         return self.session.settings.locale
-
-
-def _tool_names(state: State) -> list[str]:
-    """Return the names of the tools that the model was sent."""
-    return [tool.name for tool in state["sent"].payload.tools]

@@ -39,3 +39,8 @@ def loop(context: Node, model: Node, tools: Node, answer: Node) -> Any:
     graph.add_edge("tools", "context")
     graph.add_edge("answer", END)
     return graph.compile()
+
+
+def tool_names(state: State) -> list[str]:
+    """Return the names of the tools that the model was sent."""
+    return [tool.name for tool in state["sent"].payload.tools]

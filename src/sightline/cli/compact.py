@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from sightline.cli.choices import branch_option, session_argument
 from sightline.cli.compaction_view import (
     Report,
+    constraint_facts,
     loss_facts,
     make_report,
     plain_errors,
@@ -232,7 +233,7 @@ def _facts(report: Report, given: CompactOptions) -> dict[str, Any]:
         "summary_tokens": report.summary_tokens,
         "request_tokens": report.request_tokens,
         "files": result.files,
-        "kept": [each._asdict() for each in report.constraints],
+        "kept": [constraint_facts(each) for each in report.constraints],
         "loss": loss_facts(result.loss),
     }
 

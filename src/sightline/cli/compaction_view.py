@@ -21,6 +21,7 @@ from sightline.session.compactions import CompactionInfo
 from sightline.session.items import Constraint
 from sightline.session.session import Session
 from sightline.values.clock import milliseconds
+from sightline.values.found_mark import mark_found
 from sightline.values.items import plain_text
 from sightline.wire.payload import Payload
 
@@ -147,6 +148,12 @@ def _print_summary(out: Console, words: Phrases, report: Report, *, full: bool) 
     out.print(Panel(Group(*shown), title=title, title_align="left", subtitle=more, subtitle_align="left"))
 
 
+def constraint_facts(each: Constraint) -> dict[str, Any]:
+    """Return a constraint as JSON. Only of one that a model found it says so."""
+    facts = each._asdict()
+    return facts if each.by_model else {key: facts[key] for key in ("id", "text", "revoked")}
+
+
 def _print_constraints(out: Console, words: Phrases, found: list[Constraint], *, full: bool) -> None:
     if not found:
         print_text(out, words("nothing to keep"))
@@ -154,10 +161,11 @@ def _print_constraints(out: Console, words: Phrases, found: list[Constraint], *,
     print_text(out, words("kept words", count=len(found)))
     rows = Rows(out, [Column("", 7, right=True, style="cyan"), Column("")])
     for each in found if full else found[:_LINES]:
+        text = mark_found(each.text, each.reading, words.language) if each.by_model else each.text
         if full:
-            print_text(out, printable(each.text), lead=(f"  #{each.id}  ", "cyan"))
+            print_text(out, printable(text), lead=(f"  #{each.id}  ", "cyan"))
         else:
-            rows.print("#" + each.id, first_words(each.text))
+            rows.print("#" + each.id, first_words(text))
     if not full and len(found) > _LINES:
         out.print(words("more kept", count=len(found) - _LINES), style="dim", soft_wrap=True)
 

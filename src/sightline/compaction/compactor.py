@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sightline import wire
+from sightline.compaction.digest_units import digest_units
 from sightline.compaction.loss import Loss, loss, outputs, readable_text
 from sightline.compaction.oldest_part import oldest_part
 from sightline.compaction.prompt import (
@@ -23,7 +24,7 @@ from sightline.compaction.prompt import (
 )
 from sightline.compaction.unit_range import UnitRange
 from sightline.compose.turn import Composer
-from sightline.errors import BadInput, NothingCompacted, NotShorter
+from sightline.errors import BadInput, NothingCompacted, NotShorter, PinnedOverflow
 from sightline.files import mentions as files
 from sightline.files.folders import PROJECT, Folders
 from sightline.log import entries
@@ -32,7 +33,9 @@ from sightline.log.branches import Compaction
 from sightline.log.columns import BY_RULE, NOTICE
 from sightline.log.conflict import retry_on_conflict
 from sightline.log.journal import Journal
+from sightline.log.laid_down import laid_down
 from sightline.plan.budget import Budget
+from sightline.plan.plan import Plan
 from sightline.plan.view import messages_of, oldest
 from sightline.shorten.sample import encodable
 from sightline.values.items import Kind, Message, Role, Text, plain_text
@@ -48,7 +51,9 @@ RETAINED = 0.2  # of the messages shown: the newest ones, which are not covered
 RETAINED_IN_NEED = 0.3  # the same, if the model gave no summary
 SECONDS = 120.0  # that a model may take
 _DIGEST = 0.1  # of the token limit: a digest may always have this
-_DIGEST_TOKENS = 3_000  # that a digest may have of what the compaction frees: most of what is left in a small window
+_DIGEST_TOKENS = 3_000  # that a digest may have of what is free: most of a small window
+_FILL = 0.9  # of the body's tokens: a digest fills a small window up to here
+_MOST = 0.75  # of that: the units that are not covered give way to a digest up to here
 _SUMMARY = 0.25  # of the token limit: a longer summary is no summary
 _LEAST_TOKENS, _LONG_TOKENS = 12, 2000  # so short an answer to so long a conversation is a refusal, not a summary
 _COMMAND = "command: compact"  # why the next call is a sweep
@@ -141,8 +146,10 @@ class Compactor:
         tokens = seen.tokens + count(text) + reader.profile.message_tokens
         request = replace(seen, tail=(Message(Role.USER, (Text(text),)),), tokens=tokens)
         covered = self._range(first, last)
-        # Whoever says what to cover may mean units that are left out: then a summary is measured by their full text.
-        replaced = self._freed(before, budget, covered) if cover is None else self._replaced(before, budget, covered)
+        # Whoever says what to cover may mean units that are left out, and where nothing was sent yet, as of a session
+        # that was imported, no payload has to shrink: then a summary is measured by their full text.
+        is_sent = cover is None and self._composer.payload is not None
+        replaced = (self._freed if is_sent else self._replaced)(before, budget, covered)
         return Job(before, budget, request, tuple(paths), first, last, trigger, replaced)
 
     def _is_by_program(self, message: Message) -> bool:
@@ -216,10 +223,15 @@ class Compactor:
 
         What it quotes of their constraints is not free.
         """
+        return before.tokens - self._without(budget, covered).tokens
+
+    def _without(self, budget: Budget, covered: UnitRange, limit: int | None = None) -> Plan:
+        """Return the plan of the next payload without these units and without a summary of them, in this limit."""
         view, hidden = self._composer.view(budget, _COMMAND), Compaction(0, 0, 0, 0, covered.first, covered.last)
         in_force = [*(each for each in view.compactions if not hidden.covers(each)), hidden]
         back = [unit for unit in view.back if not hidden.first <= unit <= hidden.last]
-        return before.tokens - self._composer.decide(replace(view, compactions=in_force, back=back))[1].tokens
+        view = replace(view, compactions=in_force, back=back, limit=view.limit if limit is None else limit)
+        return self._composer.decide(view)[1]
 
     def _added(self, texts: Iterable[str]) -> int:
         """Return the tokens of these texts as summaries in a payload."""
@@ -304,34 +316,25 @@ class Compactor:
 
         With the `others` that replace these units it is shorter than what they replace; "" if no line is.
         """
-        from sightline.shorten.digest import as_notes, digest  # takes 7 ms, and few sessions are compacted
+        most = min(self._digest_tokens(job, covered), job.replaced - self._added([*others, ""]) - 1)
+        return digest_units(self._journal, covered, units, summaries, most)
 
-        timeline, reader = self._journal.timeline, self._journal.reader
-        rows = [timeline.unit_row[unit] for unit in summaries]
-        before = "\n\n".join(
-            reader.text(row) if timeline.state[row] & BY_RULE else as_notes(reader.text(row))
-            for row in rows
-            if not timeline.state[row] & NOTICE
-        )
-        items = [reader.item(row) for unit in units for row in timeline.rows_of(unit)]
-        full = sum(timeline.unit_full[unit] for unit in (*units, *summaries))
-        # Tokens are free once the covered units are hidden, up to halfway from the target to the trigger.
-        plan, halfway = job.before.plan, (job.budget.target + job.budget.trigger) / 2
-        shown = self._tokens(job, [unit for unit in plan if not job.first <= unit <= job.last])
-        freed = int(halfway * (plan.limit - plan.fixed)) - shown
-        most = max(int(_DIGEST * plan.limit), min(_DIGEST_TOKENS, freed))
-        most = min(most, full // 2, job.replaced - self._added([*others, ""]) - 1)
-        ends, then, count = not self._asks_later(covered), covered.next_speaker(), reader.counter.count
-        return digest(items, tokens=most, count=count, locale=reader.locale, before=before, ends=ends, then=then)
+    def _digest_tokens(self, job: Job, covered: UnitRange) -> int:
+        """Return how many tokens a digest may have: a share of the limit, or most of what is free in a small window.
 
-    def _asks_later(self, covered: UnitRange) -> bool:
-        """Whether the user asks for something after these units, so that nothing in them is the current request."""
-        from sightline.shorten.digest.speech import is_request
-
-        timeline, reader = self._journal.timeline, self._journal.reader
-        later = (row for row in range(len(timeline) - 1, -1, -1) if timeline.unit[row] > covered.last)
-        said = (row for row in timeline.rows_on(self._journal.path, later) if timeline.kind[row] == Kind.USER)
-        return any(not timeline.is_by_program(row) and is_request(reader.text(row)) for row in said)
+        Free is what is left by the constraints that are quoted, and by the units that are not covered, when a sweep
+        fits these into what the digest leaves.
+        """
+        plan = job.before.plan
+        share, room = int(_DIGEST * plan.limit), int(_FILL * (plan.limit - plan.fixed))
+        try:
+            others = self._without(job.budget, covered, limit=plan.fixed + room - int(_MOST * room))
+        except PinnedOverflow:
+            return share
+        quoted = self._composer.view(job.budget).notices.preface({*others}, others.lods, "")[1]
+        unquoted = room - quoted - self._added([""])
+        free = unquoted - (others.tokens - plan.fixed - others.preface_tokens)
+        return min(max(share, min(_DIGEST_TOKENS, free)), unquoted)
 
     def _tokens(self, job: Job, units: Iterable[int]) -> int:
         """Return the tokens of these units, as the payload before the compaction shows them."""
@@ -369,7 +372,9 @@ class Compactor:
         shown = "\n".join(map(readable_text, (*after.system, *after.body, *after.tail)))
         text, said = self._journal.reader.text, [message for message in before.body if self._is_said(message)]
         originals = (text(row) for unit in before.plan for row in before.plan.timeline.rows_of(unit))
-        return loss(map(readable_text, before.body), map(text, rows), shown, originals, outputs(said))
+        laid = [each for each in laid_down(self._journal) if each.found and not each.revoked][::-1]
+        found = {each.sentence: each.marked(each.sentence, self._journal.reader.locale) for each in laid}
+        return loss(map(readable_text, before.body), map(text, rows), shown, originals, outputs(said), found)
 
     def _is_said(self, message: Message) -> bool:
         """Whether a message shows what somebody said, or a tool, and not what we made of it."""

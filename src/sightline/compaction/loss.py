@@ -1,7 +1,8 @@
 """What a compaction hides: what could be read in the payload before it and cannot be read in the one after it."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
@@ -55,12 +56,14 @@ def loss(
     after: str,
     originals: Iterable[str] | None = None,
     outputs: Iterable[str] | None = None,
+    found: Mapping[str, str] = MappingProxyType({}),
 ) -> Loss:
     """Return what the texts `before` showed and `after`, everything that is shown now, does not.
 
     Constraints are those in `user_messages`, shown or not; one counts if any text before contained it and no later
     message revokes it. `originals` are the items that were shown, in full: a number that is in none of them is ours.
-    `outputs` are the texts before that may report an error. Without them, all may.
+    `outputs` are the texts before that may report an error. Without them, all may. `found`: constraints that a model
+    found and that hold, each with its mark.
     """
     texts, said = list(before), list(user_messages)
     shown = "\n".join(texts)
@@ -73,16 +76,11 @@ def loss(
     lines = (line for text in (texts if outputs is None else outputs) for line in text.split("\n"))
     errors = (line.strip()[:200] for line in lines if _ERROR.search(line) and not _STATEMENT.match(line))
     own = shown if originals is None else "\n".join(originals)
+    laid_down = [each for laid in rules.revoked(said) for each, revoked in laid.items() if not revoked]
+    hidden = [each for each in (*laid_down, *found) if each in shown and not _shortened(each, after)]
+    constraints = _missing(hidden, after)
     return Loss(
-        constraints=_missing(
-            (
-                each
-                for laid in rules.revoked(said)
-                for each, revoked in laid.items()
-                if not revoked and each in shown and not _shortened(each, after)
-            ),
-            after,
-        ),
+        constraints=Lost(constraints.count, tuple(found.get(each, each) for each in constraints.named)),
         paths=_missing(paths, after),
         identifiers=_missing([name for name in names if name in others], after),
         numbers=_missing([number for number in numbers if stands_alone(number, own)], after),

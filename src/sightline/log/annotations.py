@@ -97,6 +97,20 @@ class UncompactNote(Struct, omit_defaults=True):
     boundary: int
 
 
+class FoundQuote(Struct, frozen=True, omit_defaults=True):
+    """Words of the user in which a model found that they lay something down, and how the model reads them."""
+
+    quote: str  # a part of the message, word for word
+    reading: str = ""
+
+
+class LaidDownNote(Struct, omit_defaults=True):
+    """A model has read a user message for what it lays down, and found this, or nothing."""
+
+    item: str
+    found: list[FoundQuote] = []
+
+
 class RenditionNote(Struct, omit_defaults=True, array_like=True):
     """A shortened text, logged when it is first sent and read from the log from then on. An entry has a few."""
 

@@ -18,7 +18,7 @@ from sightline.log.state import State
 from sightline.log.stores import Span, Store, Tips
 from sightline.values.decoders import decode_json
 
-FORMAT = 20
+FORMAT = 21
 NAME = "columns"
 _LEAD = struct.Struct("<QI")  # length and checksum of the header, which in turn has those of the columns
 

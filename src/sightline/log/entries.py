@@ -21,6 +21,7 @@ BOUNDARY = "compact_boundary"
 HEAD_MOVED = "head"
 HISTORY = "history"  # which messages of another program's list the entries after it are
 IMPORT = "import"  # how far another program's log has been imported
+LAID_DOWN = "laid_down"  # what a model found that a user message lays down
 LOSS = "loss"
 PIN = "pin"
 RECEIPT = "receipt"

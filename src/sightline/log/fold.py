@@ -10,6 +10,7 @@ from sightline.log import entries
 from sightline.log.annotations import (
     CompactNote,
     HeadNote,
+    LaidDownNote,
     PinNote,
     ReceiptNote,
     RenditionNote,
@@ -235,9 +236,9 @@ class GrowingTimeline(Timeline, kw_only=True):
             case entries.RENDITION:
                 self._add_renditions(entry, span)
             case entries.PIN:
-                pin = entries.decode_data(entry, PinNote)
-                if (row := self.row(pin.item)) is not None:
-                    self.marks.append(Mark(row, pin.what, span.offset, branch, self._end(branch)))
+                self._add_mark(entries.decode_data(entry, PinNote), span, branch)
+            case entries.LAID_DOWN:
+                self._add_found(entries.decode_data(entry, LaidDownNote))
             case entries.BOUNDARY:
                 self._add_boundary(entry, span, branch)
             case entries.LOSS:
@@ -257,6 +258,14 @@ class GrowingTimeline(Timeline, kw_only=True):
                 self.tools.append(Placed(*span, branch, self._end(branch)))
             case _:
                 pass  # an annotation that this version does not know
+
+    def _add_mark(self, pin: PinNote, span: Span, branch: int) -> None:
+        if (row := self.row(pin.item)) is not None:
+            self.marks.append(Mark(row, pin.what, span.offset, branch, self._end(branch)))
+
+    def _add_found(self, note: LaidDownNote) -> None:
+        if (row := self.row(note.item)) is not None:
+            self.found[row] = note.found
 
     def _add_settings(self, entry: Entry, span: Span, branch: int) -> None:
         entries.decode_data(entry, Settings)  # raises if it cannot be read: then it is not in force

@@ -21,6 +21,7 @@ from sightline.shorten.labels import without_handle
 from sightline.values import excerpt
 from sightline.values.decoders import decode_json
 from sightline.values.escape import Escape, escape, escape_parts
+from sightline.values.found_mark import mark_found
 from sightline.values.items import (
     FULL,
     GIST,
@@ -81,7 +82,9 @@ class Reader(EntryReader):
         """The tokens of the constraints in a user message. Counted once."""
         if (tokens := self._constraint_tokens.get(row)) is None:
             tokens = self._constraint_tokens[row] = sum(map(self.counter.count, self.constraints(row)))
-        return tokens
+        return tokens + sum(
+            self.counter.count(mark_found(each.quote, each.reading, self.locale)) for each in self.found(row)
+        )
 
     def measure(self, entry: Entry) -> list[int]:
         """The tokens of each item of an entry in full."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from sightline.errors import BadInput, Damaged
 from sightline.log import column_cache, entries
-from sightline.log.annotations import RecallNote, Source, WindowNote
+from sightline.log.annotations import FoundQuote, RecallNote, Source, WindowNote
 from sightline.log.branches import UNBOUNDED, Path, Placed
 from sightline.log.columns import CHANGED, CONSTRAINT, LEADING, ORPHAN, SEARCHED, Timeline
 from sightline.log.damage import CHANGED_LINE, warn
@@ -240,6 +240,16 @@ class EntryReader:
                 self._constraints[row] = found
         return found
 
+    def found(self, row: int) -> tuple[FoundQuote, ...]:
+        """What a model found that a user message lays down, and the rules do not. It is a part of the message."""
+        known = self.timeline.found.get(row, ())
+        if not known or not self.timeline.is_users_own(row):
+            return ()
+        text, ruled = self.text(row), self.constraints(row)
+        return tuple(
+            each for each in known if each.quote in text and not any(each.quote in sentence for sentence in ruled)
+        )
+
     def constraint_rows(self, path: Path) -> Iterator[int]:
         """The user messages of a path that lay something down, the newest first. Each message is searched once."""
         users = self.timeline.rows_on(path, self.timeline.newest_of(Kind.USER))
@@ -254,7 +264,7 @@ class EntryReader:
         if not state[row] & SEARCHED:
             is_own = self.timeline.is_users_own(row)
             state[row] |= SEARCHED | (CONSTRAINT if is_own and self.constraints(row) else 0)
-        return bool(state[row] & CONSTRAINT)
+        return bool(state[row] & CONSTRAINT) or (row in self.timeline.found and bool(self.found(row)))
 
     # ------------------------------------------------------------------ recalls
 

@@ -2,6 +2,7 @@
 
 from msgspec import Struct, field
 
+from sightline.log.annotations import FoundQuote
 from sightline.log.branches import Branch, Compaction, Mark, Placed
 
 
@@ -14,6 +15,7 @@ class State(Struct):
     subjects: list[str] = []  # what calls and results are about, by number
     spellings: dict[str, int] = {}  # other ways in which paths among them were written → their number
     marks: list[Mark] = []
+    found: dict[int, list[FoundQuote]] = {}  # row of a user message that a model read → what it found laid down there
     systems: list[int] = []  # rows of system prompts
     compactions: list[Compaction] = []
     obsolete: list[int] = []  # rows that are OBSOLETE; one that became so twice is here twice

@@ -14,6 +14,7 @@ from sightline.plan.view import LeftOut, Notices
 from sightline.shorten import subject_of
 from sightline.values.escape import escape, plain_label
 from sightline.values.excerpt import stands_alone
+from sightline.values.found_mark import mark_found
 from sightline.values.items import FULL, GIST, Call, Kind, Lod
 from sightline.values.phrases import say
 from sightline.values.recall_tools import offered
@@ -73,7 +74,7 @@ class EngineNotices(Notices):
         most = max(int(_PREFACE_SHARE * self._limit), _PREFACE_LEAST)
         beside = _HANDLE_TOKENS if self._expands else _DASH_TOKENS
         needed, last = 0, -1
-        for row, _, revoked in copy(self._laid_down):
+        for row, _, revoked, _ in copy(self._laid_down):
             needed += self._journal.reader.constraint_tokens(row) if row != last else 0
             needed, last = needed + beside + _MARK_TOKENS * revoked, row
             if needed >= most:
@@ -155,7 +156,7 @@ class EngineNotices(Notices):
 
     def _what_was_said(self, row: int, label: str, preface: str) -> str:
         reader = self._journal.reader
-        if not reader.has_constraints(row):
+        if not reader.has_constraints(row) or not reader.constraints(row):
             return label + _on_one_line(reader.text(row))
         holding = [each for each in reader.constraints(row) if not self._is_revoked(row, each)]
         unseen = [each for each in holding if not _is_quoted(each, preface)]
@@ -223,10 +224,11 @@ class EngineNotices(Notices):
         shown = [row for unit in units if reader.has_constraints(row := timeline.unit_row[unit])]
         whole = {row for row in shown if timeline.level(row, lods.get(row, FULL)) is FULL}
         seen = {sentence for row in whole for sentence in reader.constraints(row)}
+        seen |= {found.quote for row in whole for found in reader.found(row)}
         shortened = "\n".join(self._shown_text(row, lods) for row in shown if row not in whole)
         digests, by_models = self._summaries(units, lods)
         for each in copy(self._laid_down):
-            _, sentence, revoked = each
+            _, sentence, revoked, _ = each
             if sentence in seen:
                 continue
             seen.add(sentence)
@@ -283,15 +285,18 @@ class EngineNotices(Notices):
         """The lines for a constraint. Kept for the next sweep, which most likely hides the same ones."""
         if (known := self._lines.of_constraints.get(hidden)) is None:
             self._lines.make_room()
-            known = self._lines.of_constraints[hidden] = self._make_quote(*hidden)
+            known = self._lines.of_constraints[hidden] = self._make_quote(hidden)
         return known
 
-    def _make_quote(self, row: int, sentence: str, revoked: bool) -> Quoted:
+    def _make_quote(self, hidden: LaidDown) -> Quoted:
+        """The lines for a constraint. What a model found is marked in both."""
         from sightline.shorten.rules.short_form import short_form  # a sweep needs it
 
-        item_id = self._journal.timeline.id(row)
-        text = say("revoked", self.locale, text=sentence) if revoked else sentence
-        whole, short = self._line(item_id, _indented(text)), f"- {_indented(short_form(sentence))}"
+        item_id, revoked = self._journal.timeline.id(hidden.row), hidden.revoked
+        text = say("revoked", self.locale, text=hidden.sentence) if revoked else hidden.sentence
+        whole = self._line(item_id, _indented(hidden.marked(text, self.locale)))
+        shorter = short_form(hidden.sentence)
+        short = f"- {_indented(mark_found(shorter, '', self.locale) if hidden.found else shorter)}"
         return Quoted(item_id, revoked, whole, self._count(whole) + 1, short, self._count(short) + 1)
 
     def _shortened(self, quoted: list[Quoted], beyond: list[str], free: int) -> list[str]:

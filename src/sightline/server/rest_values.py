@@ -245,12 +245,14 @@ class FoundItems(Struct, frozen=True):
     found: list[FoundItem]
 
 
-class ConstraintFacts(Struct, frozen=True):
-    """What the user laid down for the work."""
+class ConstraintFacts(Struct, frozen=True, omit_defaults=True):
+    """What the user laid down for the work. `by_model`: a model found it, and reads it so."""
 
     id: str
     text: str
     revoked: bool
+    by_model: bool = False
+    reading: str = ""
 
 
 class Constraints(Struct, frozen=True):

@@ -30,9 +30,9 @@ Content = str | bytes | Sequence[Any]
 T = TypeVar("T")
 
 _OWN_ANNOTATIONS = frozenset((
-    entries.BOUNDARY, entries.HEAD_MOVED, entries.HISTORY, entries.IMPORT, entries.LOSS, entries.PIN, entries.RECEIPT,
-    entries.RENDITION, entries.SETTINGS, entries.SOURCE, entries.STATE, entries.TOOLS, entries.UNCOMPACT,
-    entries.WINDOW,
+    entries.BOUNDARY, entries.HEAD_MOVED, entries.HISTORY, entries.IMPORT, entries.LAID_DOWN, entries.LOSS, entries.PIN,
+    entries.RECEIPT, entries.RENDITION, entries.SETTINGS, entries.SOURCE, entries.STATE, entries.TOOLS,
+    entries.UNCOMPACT, entries.WINDOW,
 ))  # fmt: skip
 _ALIEN = frozenset((Call, Result))  # parts that a message may not have
 _ALIEN_TO_ASSISTANTS = frozenset((Result,))

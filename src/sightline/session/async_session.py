@@ -84,6 +84,8 @@ class AsyncItems(_Collection[Items, Item]):
     tokens = _awaitable(Items.tokens)
     system = _awaitable(Items.system)
     constraints = _awaitable(Items.constraints)
+    unexamined = _awaitable(Items.unexamined)
+    add_found = _awaitable(Items.add_found)
     expand = _awaitable(Items.expand)
     answer = _awaitable(Items.answer)
     is_answered = _awaitable(Items.is_answered)

@@ -1,6 +1,6 @@
 """The items of a session's branch: read them, search them, bring them back, say which are always shown."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from threading import RLock
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from sightline.log.columns import CHANGED, HEAD, UNMADE
 from sightline.log.journal import Journal
 from sightline.log.laid_down import laid_down
 from sightline.recall.recall import Found, Recall, Room
-from sightline.session import accept
+from sightline.session import accept, found_constraints
 from sightline.values.items import Call, Item, Kind, Lod, plain_text
 from sightline.values.lock import locked
 
@@ -41,6 +41,8 @@ class Constraint(NamedTuple):
     id: str  # of the message
     text: str
     revoked: bool = False  # by what the user said later
+    by_model: bool = False  # a model found it; the rules did not
+    reading: str = ""  # how that model reads it
 
 
 class Items:
@@ -121,8 +123,27 @@ class Items:
     def constraints(self) -> list[Constraint]:
         """Return what the user laid down on this branch for the work, oldest first, and whether it was revoked."""
         timeline = self._journal.timeline
-        found = [Constraint(timeline.id(row), sentence, off) for row, sentence, off in laid_down(self._journal)]
+        found = [
+            Constraint(timeline.id(row), sentence, off, *((True, by.reading) if by else ()))
+            for row, sentence, off, by in laid_down(self._journal)
+        ]
         return found[::-1]
+
+    @locked
+    def unexamined(self, most: int = 20) -> list[Item]:
+        """Return the user's newest messages that no model has read for what they lay down, oldest first."""
+        return [self._journal.reader.item(row) for row in found_constraints.unexamined(self._journal, most)]
+
+    @locked
+    def add_found(self, item_id: str | int, found: Iterable[tuple[str, str]]) -> list[Constraint]:
+        """Log what a model found that a user message lays down: the user's words, and how the model reads them.
+
+        What is no part of the message, word for word, is refused, and so is what is too long or too much. Return what
+        was accepted. It is quoted like any constraint, with a mark. The message counts as read, also if nothing was
+        found. Raises BadInput if the item is not a message of the user's own.
+        """
+        accepted = found_constraints.add(self._journal, self.row(item_id), found)
+        return [Constraint(str(item_id), each.quote, by_model=True, reading=each.reading) for each in accepted]
 
     @locked
     def expand(

@@ -70,6 +70,11 @@ _ENGINE = {
         "[用户的要求；以后面的为准]",
     ),
     "revoked": ("{text} (revoked later)", "{text}（后来已取消）"),
+    "found": (
+        "{text} (found by a model, which reads it as: {reading})",
+        "{text}（由模型找出，模型的理解：{reading}）",
+    ),
+    "found unread": ("{text} (found by a model)", "{text}（由模型找出）"),
     "more binding": ("- older ones: {ids}", "- 更早的：{ids}"),
     "recalled": (
         "[recalled from earlier in this conversation]",

@@ -188,6 +188,17 @@ def test_a_long_paste_is_cut_and_short_messages_are_not() -> None:
     assert "step 200" not in text
 
 
+def test_what_was_typed_is_whole_before_a_paste_is_longer() -> None:
+    """A message that is longer than all of the section gives way: what the user typed beside it is quoted whole."""
+    typed = [f"Please look at part {part} and {'say what you see there, ' * 7}then go on." for part in "abc"]
+    talk = Conversation().user("Begin.")
+    for said in (*typed, *(f"noise {number} in the output\n" * 900 for number in range(4))):
+        talk.user(said)
+    shown = digest(talk.user("Now finish.").items, tokens=400, count=_exact)
+    assert [said for said in typed if said in shown] == typed
+    assert shown.count("- noise") == 4
+
+
 def test_of_too_many_messages_those_that_bind_and_the_newest_stay() -> None:
     """Where not all fit, rules and the last words are kept."""
     talk = Conversation().user("Let us plan the garden.")

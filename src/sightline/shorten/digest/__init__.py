@@ -27,7 +27,7 @@ __all__ = ["Touched", "as_notes", "digest", "trail"]
 # Of the token budget, in the order of the page. The remaining tenth is for names and values. What a section does not
 # need goes to the next. The user's words have the largest share, because everything else can be found out again.
 SHARES = {
-    "task": 0.12, "words": 0.28, "open": 0.05, "decisions": 0.06, "files": 0.22, "errors": 0.04, "commands": 0.08,
+    "task": 0.12, "words": 0.32, "open": 0.05, "decisions": 0.04, "files": 0.22, "errors": 0.04, "commands": 0.06,
     "notes": 0.05,
 }  # fmt: skip
 TASK = 80  # tokens for the task even in a small budget, because what is wanted matters more than what was done

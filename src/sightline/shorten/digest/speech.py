@@ -17,7 +17,7 @@ from sightline.values.phrases import say
 
 SMALLEST = 6  # tokens; nothing shorter is made of a text
 LEAST = 40  # tokens of a text that is cut; below that fewer texts say more
-MOST_PARTS = 4  # one text may take a quarter of the budget at most, because what is longer is pasted
+MOST_PARTS = 4  # a pasted text may take a quarter of the budget at most
 FILLER = 120  # characters; a longer text says something
 LONGEST, SHORTEST = 220, 20  # characters of a decision at most, bytes at least
 SENTENCES = 48  # of one statement that are read
@@ -206,15 +206,25 @@ def text_lines(texts: Sequence[str], budget: int, costs: Costs) -> SectionLines:
     """Return short texts whole and long ones cut to an equal length; in a small budget what binds and the newest."""
     needs = {text: costs(bullet(text)) for text in texts}
     chosen = _choose_texts(needs, budget)
-    cap = max(LEAST, min(_equal_length([needs[text] for text in chosen], budget), budget // MOST_PARTS))
+    lengths = _lengths({text: needs[text] for text in chosen}, budget)
     lines, used, complete = [], 0, len(chosen) == len(needs)
     for text in chosen:
-        shown = text if needs[text] <= cap else shorten_text(text, cap, costs)
+        shown = text if needs[text] <= lengths[text] else shorten_text(text, lengths[text], costs)
         complete = complete and shown == text
         if shown and used + costs(bullet(shown)) <= budget:
             lines.append(bullet(shown))
             used += costs(lines[-1])
     return SectionLines(lines, used, complete)
+
+
+def _lengths(needs: dict[str, int], budget: int) -> dict[str, int]:
+    """Return how long each text may be. What alone is longer than the budget was pasted, and gives way to the rest."""
+    typed = {text: need for text, need in needs.items() if need <= budget}
+    pasted = len(needs) - len(typed)
+    cap = max(LEAST, _equal_length([*typed.values()], budget - LEAST * pasted))
+    left = budget - sum(min(need, cap) for need in typed.values())
+    rest = max(LEAST, min(left // max(1, pasted), budget // MOST_PARTS))
+    return {text: cap if text in typed else rest for text in needs}
 
 
 def _choose_texts(needs: dict[str, int], budget: int) -> list[str]:

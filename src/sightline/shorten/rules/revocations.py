@@ -163,6 +163,10 @@ class Lifted:
         self._message_before = message_before  # a row → the row of the user's message before it
         self._lifting: list[tuple[Said, int]] = []  # sentences that may lift more, and the first row that each lifts
 
+    def is_lifted(self, text: str, row: int = 0) -> bool:
+        """Whether later sentences lift all of this text, which itself lifts nothing."""
+        return not lifts(plain(text)) and self.takes(text, row)
+
     def takes(self, sentence: str, row: int = 0) -> bool:
         """Whether later sentences lift all of this one, which stands in this row.
 
