@@ -17,12 +17,16 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from sightline.log.columns import WHOLE
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.strategies.sweep import Sweep
+from sightline.plan.strategies.sweep import PAGED, Sweep
+from sightline.plan.strategies.worth import FILE_TEXT
 from sightline.plan.strategy import Hooks
 from sightline.plan.view import View, oldest
+from sightline.values.items import SUMMARY, Kind, Lod
 
+_LARGE = 0.125  # of the body's tokens: an output that is smaller is never paged
 _COLD = 0.6  # of the body's tokens: above, a sweep goes down to the target if the prefix has to be written anyway
 
 # Thrifty: tokens of the window in which it works, however large the model's is. On recorded runs of half a million
@@ -65,23 +69,46 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. Between sweeps it looks only at new units."""
-        tokens, tidy = view.tokens_with_new(), self.economy != "off"
+        tidy, pages = self.economy != "off", _page_outputs(view)
+        tokens = view.tokens_with_new(pages)
         is_forced = tokens > _forced_above(view)
         if is_forced or view.command:
             reason = view.command or "sweep: forced"
-            return Sweep(view).reduce(self.keep, reason, to_target=is_forced, tidy=is_forced or tidy)
+            return Sweep(view, pages).reduce(self.keep, reason, to_target=is_forced, tidy=is_forced or tidy)
         if tidy and view.cold and view.last and view.last.base:
             if tokens > _share_of_limit(view, _COLD):
-                return Sweep(view).reduce(self.keep, "sweep: cold")
-            if plan := Sweep(view).shorten_repeated(self.keep, "sweep: cold"):
+                return Sweep(view, pages).reduce(self.keep, "sweep: cold")
+            if plan := Sweep(view, pages).shorten_repeated(self.keep, "sweep: cold"):
                 return plan
-        return Plan.extended(view, {}, {})
+        return Plan.extended(view, pages, dict.fromkeys(pages, PAGED))
 
     def wants(self, view: View) -> tuple[int, int] | None:
         """The first and last unit to summarise, once most of the body's tokens are used; None before that."""
         if view.tokens_with_new() < _share_of_limit(view, _SUMMARY_ABOVE) or view.summary_waits:
             return None
         return oldest(view, view.candidates(), _RETAINED)
+
+
+def _page_outputs(view: View) -> dict[int, Lod]:
+    """The levels of new outputs that are paged, because each would take most of what is free: SUMMARY, cut to measure.
+
+    The text of a file is not paged: an edit needs its exact lines.
+    """
+    timeline, limit = view.timeline, view.body_limit
+    free = view.budget.trigger * limit - (view.last.body if view.last else 0)
+    most = max(_LARGE * limit, free / 2)
+    large = [unit for unit in view.new if timeline.unit_full[unit] > most]
+    rows = [
+        row for unit in large for row in timeline.rows_of(unit) if _is_output(view, row) and timeline.full[row] > most
+    ]
+    return {row: SUMMARY for row in rows if view.cut(row, int(most / len(rows)))}
+
+
+def _may_be_paged(view: View, row: int) -> bool:
+    """Whether an item is a result other than text of a file, and not what the model fetched again or asked to see."""
+    timeline = view.timeline
+    is_output = timeline.kind[row] == Kind.RESULT and timeline.purpose[row] not in FILE_TEXT
+    return is_output and not timeline.state[row] & WHOLE and row not in view.faults and view.may_shorten(row)
 
 
 def _forced_above(view: View) -> float:

@@ -16,7 +16,7 @@ that the next one is far away. `Sweep.reduce` takes these steps in this order:
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from itertools import accumulate, chain, compress
 from math import inf
 
@@ -30,7 +30,7 @@ from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
 
 _USER_SHARE = 0.4  # of the tokens to reach: the user's messages get so much even if other units are newer
 _TASK_SHARE = 0.25  # of the body's tokens: a task that takes more is left out like others, so that constraints stay
-_RECENT_SHARE = 0.15  # of the body's tokens: the newest units are reduced after all else
+_RECENT_SHARE = 0.2  # of the body's tokens: the newest units are reduced after all else
 _FAULT_UNITS = 30  # what was fetched again stays protected until so many newer units have come,
 _FAULT_SHARE = 0.25  # in up to this share of the body's tokens
 _WORKING_SHARE = 0.7  # of the body's tokens: above, the working set is reduced too. A lower share hides what is edited
@@ -39,7 +39,8 @@ _FULLEST = 0.85  # of the body's tokens: but no more than this is in use after a
 _LEAST_OLDER = 0.25  # of the target: except so much for older units, so that one large result does not erase them all
 _LEAST_SAVING = 200  # tokens: below, a sweep that is not needed is not worth it
 _LEAST_MORE, _PAGE = 100, 16_000  # tokens: how much longer a new result is shown at least, and how long at most
-_PAGED = (Kind.RESULT, Kind.USER)
+_PAGED_KINDS = (Kind.RESULT, Kind.USER)
+PAGED = "paged"  # why a large output is not shown in full when it first appears
 _SAID, _BY_USER = kind_table({*Kind} - {Kind.RECALL}), kind_table(USER_KINDS)
 _INDEX_LINE = 25  # tokens of the line that replaces a unit
 
@@ -47,11 +48,10 @@ _INDEX_LINE = 25  # tokens of the line that replaces a unit
 class Sweep:
     """One sweep over the units of a view. Call `reduce` or `shorten_repeated`, once.
 
-    `keep` is how many of the newest units are protected.
+    `pages` are the levels of new outputs that are too large. `keep` is how many of the newest units are protected.
     """
 
-    def __init__(self, view: View) -> None:
-        view.uncut()
+    def __init__(self, view: View, pages: Mapping[int, Lod]) -> None:
         last, unit = view.last, view.timeline.unit
         self.view, self.timeline = view, view.timeline
         self.units = view.candidates()
@@ -60,9 +60,9 @@ class Sweep:
         self.said = [*compress(self.units, kinds.translate(_SAID))]
         by_user = [*compress(self.units, kinds.translate(_BY_USER))]
         self.by_user, self.task = set(by_user), by_user[0] if by_user else -1
-        levels = last.levels() if last else {}
+        levels = (last.levels() if last else {}) | {**pages}
         self.lods = {row: lod for row, lod in levels.items() if unit[row] in self.unit_set}
-        self.why = dict(last.why if last else {})
+        self.why = dict(last.why if last else {}) | dict.fromkeys(pages, PAGED)
         self.body = view.full_tokens(self.units) - view.saved(self.lods)  # tokens, with the changes made so far
         self.out: set[int] = set()  # units that are left out
         self.out_before = last.left_out.messages // 2 if last and last.left_out else 0  # a unit has about two messages
@@ -142,7 +142,7 @@ class Sweep:
         """
         units = sorted(protected.intersection(self.view.new, self.unit_set) - self.out)
         rows = [row for unit in units for row in self.timeline.rows_of(unit) if self.why.get(row) == "swept"]
-        rows = [row for row in rows if self.timeline.kind[row] in _PAGED and self.lods[row] is not FULL]
+        rows = [row for row in rows if self.timeline.kind[row] in _PAGED_KINDS and self.lods[row] is not FULL]
         fullest = 1.0 if any(self.lods[row] is GIST for row in rows) else min(_FULLEST, self.view.budget.trigger)
         free = int(fullest * self.view.body_limit) - kept_free - self.body
         for left, row in zip(range(len(rows), 0, -1), sorted(rows, key=self.timeline.full.__getitem__), strict=True):

@@ -40,7 +40,7 @@ _TYPICAL, _POWER = 400, 0.25  # tokens: a long item is taken a little before a s
 LEFT_OUT = 50.0  # times what a lower level costs: not even the values of an item that is left out can be read
 
 _READS = frozenset((Purpose.READ, Purpose.SHOW))
-_FILE_TEXT = _READS | {Purpose.CHANGE, Purpose.WRITE}
+FILE_TEXT = _READS | {Purpose.CHANGE, Purpose.WRITE}
 _IN_USE = 4  # units: a file is being worked on until so many have come since it was last changed,
 _TO_EDIT = 8  # or so many since it was last read: what was read is often edited later
 
@@ -57,7 +57,7 @@ class Worth:
         """Whether an item shows text of a file that is being worked on: changed not long ago, or read to be changed."""
         if not self._shows_file(row):
             return False
-        to_edit = self._timeline.purpose[self._timeline.last_use(row, self._view.path)] == Purpose.READ
+        to_edit = self._timeline.purpose[self._timeline.last_use(row, self._view.path)] in _READS
         return self._unused(row) <= (_TO_EDIT if to_edit else _IN_USE)
 
     def per_token(self, row: int) -> float:
@@ -96,4 +96,4 @@ class Worth:
         """Whether an item shows text of a file that no newer item shows: a result, or a call that writes it."""
         timeline = self._timeline
         shows = timeline.kind[row] == _RESULT or timeline.purpose[row] not in _READS
-        return shows and timeline.purpose[row] in _FILE_TEXT and row not in self._superseded
+        return shows and timeline.purpose[row] in FILE_TEXT and row not in self._superseded
