@@ -98,10 +98,9 @@ def _page_outputs(view: View) -> dict[int, Lod]:
     free = view.budget.trigger * limit - (view.last.body if view.last else 0)
     most = max(_LARGE * limit, free / 2)
     large = [unit for unit in view.new if timeline.unit_full[unit] > most]
-    rows = [
-        row for unit in large for row in timeline.rows_of(unit) if _is_output(view, row) and timeline.full[row] > most
-    ]
-    return {row: SUMMARY for row in rows if view.cut(row, int(most / len(rows)))}
+    rows = [row for unit in large for row in timeline.rows_of(unit) if timeline.full[row] > most]
+    outputs = [row for row in rows if _may_be_paged(view, row)]
+    return {row: SUMMARY for row in outputs if view.cut(row, int(most / len(outputs)))}
 
 
 def _may_be_paged(view: View, row: int) -> bool:
