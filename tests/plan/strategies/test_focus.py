@@ -49,24 +49,27 @@ def reason(session: Session) -> str:
 # ------------------------------------------------------------------ on entry
 
 
-@pytest.mark.parametrize("size", [190, 2_100, 90_000])
-def test_a_new_result_is_shown_in_full(session: Session, size: int) -> None:
-    """While it fits, whatever its size."""
+@pytest.mark.parametrize("arguments", [{"command": "make test"}, {"command": "cat a.py"}, {"path": "a.py"}])
+@pytest.mark.parametrize("size", [190, 2_100, 40_000])
+def test_a_new_result_is_shown_in_full(session: Session, size: int, arguments: dict[str, str]) -> None:
+    """While it fits, whatever made it."""
     session.user("look")
-    item = tool(session, words(size))
+    item = tool(session, words(size), **arguments)
     assert level(session, session.compose(Budget(100_000)), item) is Lod.FULL
 
 
 @pytest.mark.parametrize(("arguments", "shown"), [
     ({"command": "make test"}, Lod.SUMMARY), ({"command": "cat a.py"}, Lod.FULL), ({"path": "a.py"}, Lod.FULL),
 ])  # fmt: skip
-def test_large_output_of_a_command_is_first_shown_as_its_summary(
-    session: Session, arguments: dict[str, str], shown: Lod
-) -> None:
-    """But never the text of a file."""
+def test_an_output_of_most_of_the_window_is_paged(session: Session, arguments: dict[str, str], shown: Lod) -> None:
+    """But never the text of a file that fits. The page says how to read on, and takes half of what is free."""
     session.user("look")
-    item = tool(session, words(2_100), **arguments)
-    assert level(session, session.compose(Budget(100_000)), item) is shown
+    item = tool(session, "\n".join(words(9, f"l{n}x") for n in range(9_000)), **arguments)
+    payload = session.compose(Budget(100_000))
+    assert level(session, payload, item) is shown
+    if shown is Lod.SUMMARY:
+        assert 40_000 < payload.tokens < 50_000
+        assert "start=" in str(payload.openai())
 
 
 def test_a_result_that_does_not_fit_is_shortened_and_keeps_its_beginning(session: Session) -> None:

@@ -1,18 +1,18 @@
 """When `focus` sweeps or wants a summary: each limit on both sides, with all else equal."""
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import pytest
 from sized import FRAMING, Sized
 
 from sightline.log.columns import UNKNOWN, UNMADE
 from sightline.plan.plan import Plan
-from sightline.plan.strategies.focus import Focus
-from sightline.plan.strategies.sweep import ENTERED, Sweep
+from sightline.plan.strategies.focus import THRIFTY_WINDOW, Focus
 from sightline.shorten import Purpose
 from sightline.values.items import Lod
 
 LIMIT = 10_000
+Economy: TypeAlias = Literal["off", "safe", "thrifty"]
 
 
 def fill(history: Sized, tokens: int) -> None:
@@ -38,14 +38,26 @@ def test_a_sweep_is_forced_above_the_trigger(tokens: int, reason: str) -> None:
 
 
 @pytest.mark.parametrize(("tokens", "cold", "reason"), [
-    (7_500, True, ""), (7_501, True, "sweep: cold"), (7_501, False, ""),
+    (6_000, True, ""), (6_001, True, "sweep: cold"), (6_001, False, ""),
 ])  # fmt: skip
-def test_a_cold_cache_is_a_reason_above_three_quarters(tokens: int, cold: bool, reason: str) -> None:
+def test_a_cold_cache_is_a_reason_above_six_tenths(tokens: int, cold: bool, reason: str) -> None:
+    """Once the prefix has changed for another reason."""
     history = Sized()
     fill(history, 1_000)
-    first = sent(history)
+    first = sent(history, command="command: test")
     fill(history, tokens - 1_000)
     assert Focus().plan(history.view(LIMIT, last=first, trigger=0.95, target=0.5, cold=cold)).reason == reason
+
+
+def test_a_cold_cache_is_no_reason_while_everything_is_shown_in_full() -> None:
+    """Before the first sweep nothing is shortened that fits, however old and often repeated."""
+    history = Sized()
+    row = history.result(500, gist=10)
+    first = sent(history)
+    fill(history, 8_000)
+    view = history.view(LIMIT, last=first, trigger=0.95, target=0.5, cold=True, superseded=lambda _: {row})
+    plan = Focus().plan(view)
+    assert (plan.reason, plan.lod(row)) == ("", Lod.FULL)
 
 
 @pytest.mark.parametrize(("saving", "cold", "economy", "level"), [
@@ -56,7 +68,7 @@ def test_below_that_only_what_is_superseded_is_shortened(saving: int, cold: bool
     """If that saves enough. Other results stay as they are."""
     history = Sized()
     row, other = (history.result(500, gist=500 - saving) for _ in range(2))
-    first = sent(history)
+    first = sent(history, command="command: test")
     fill(history, 3_000)
     view = history.view(LIMIT, last=first, trigger=0.95, target=0.5, cold=cold, superseded=lambda _: {row})
     plan = Focus(economy=economy).plan(view)
@@ -73,98 +85,79 @@ def test_a_command_takes_what_is_superseded_and_nothing_else(economy: str, level
     assert (plan.lod(row), plan.lod(other)) == (level, Lod.FULL)
 
 
-@pytest.mark.parametrize(("tokens", "cold", "economy", "reason"), [
-    (30_401, False, "thrifty", "sweep: pays"), (30_400, False, "thrifty", ""), (30_401, False, "safe", ""),
-    (24_001, True, "thrifty", "sweep: cold"), (24_000, True, "thrifty", ""), (24_001, True, "safe", ""),
+# ------------------------------------------------------------------ the thrifty window
+
+
+@pytest.mark.parametrize(("economy", "window", "limit"), [
+    ("safe", 1_000_000, 1_000_000), ("thrifty", 1_000_000, THRIFTY_WINDOW), ("thrifty", 50_000, 50_000),
 ])  # fmt: skip
-def test_a_thrifty_one_sweeps_as_in_a_small_window(tokens: int, cold: bool, economy: str, reason: str) -> None:
-    """Above the trigger of 32,000 tokens, or three quarters of them if the cache is cold, whatever room there is."""
+def test_a_thrifty_one_works_in_a_small_window(economy: Economy, window: int, limit: int) -> None:
     history = Sized()
-    row = history.result(10_000, gist=10)
-    first = Focus().plan(history.view(128_000))
-    fill(history, tokens - first.body)
-    view = history.view(128_000, last=first, trigger=0.95, target=0.5, cold=cold)
-    plan = Focus(economy=economy).plan(view)
-    assert (plan.reason, plan.lod(row)) == (reason, Lod.GIST if reason else Lod.FULL)
+    history.user(100)
+    assert Focus(economy=economy).limit(history.view(window)) == limit
 
 
-@pytest.mark.parametrize(("grown", "reason"), [(12_800, ""), (12_801, "sweep: pays")])
-def test_a_thrifty_sweep_is_repeated_only_after_so_much_more(grown: int, reason: str) -> None:
-    """If the last one could not shorten enough, it waits for four tenths of that room, not for a few tokens."""
+def test_a_thrifty_window_has_room_for_what_was_never_shown() -> None:
+    """A new result is shown in full once, though the next call shortens it."""
     history = Sized()
-    fill(history, 40_000)
-    history.result(2_000, gist=10)
-    fill(history, 1_000)
-    last = Focus().plan(history.view(128_000, command="command: test"))
-    assert last.base == last.body > 40_000
-    fill(history, grown)
-    plan = Focus(economy="thrifty").plan(history.view(128_000, last=last, trigger=0.95, target=0.5))
-    assert plan.reason == reason
+    history.user(100)
+    first = Focus().plan(history.view(1_000_000))
+    history.result(100_000, gist=10)
+    assert Focus(economy="thrifty").limit(history.view(1_000_000, last=first)) > 200_000
 
 
-def test_a_thrifty_sweep_that_would_save_nothing_is_not_tried_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It looks at the whole history, so it is tried again only after a tenth of that room."""
-    tried: list[float] = []
-
-    def economise(_: Sweep, __: int, ___: str, target: float) -> None:
-        tried.append(target)
-
-    monkeypatch.setattr(Sweep, "economise", economise)
-    history, plan = Sized(), None
-    for _ in range(60):
-        fill(history, 1_000)
-        plan = Focus(economy="thrifty").plan(history.view(128_000, last=plan, trigger=0.95, target=0.5))
-    assert len(tried) == 10  # above 30,400 tokens, then every 3,200
+def test_a_thrifty_window_has_room_for_what_must_be_shown() -> None:
+    history = Sized()
+    history.user(40_000)
+    view = history.view(1_000_000, asked=0)
+    assert Focus(economy="thrifty").limit(view) == 2 * (view.fixed + view.full_tokens([0]))
 
 
-@pytest.mark.parametrize(("purpose", "levels"), [
-    (Purpose.OTHER, (Lod.FULL, Lod.FULL, Lod.GIST)), (Purpose.READ, (Lod.GIST, Lod.FULL, Lod.FULL)),
+# ------------------------------------------------------------------ paging
+
+
+@pytest.mark.parametrize(("purpose", "full", "before", "level"), [
+    (Purpose.COMMAND, 4_749, 0, Lod.FULL), (Purpose.COMMAND, 4_751, 0, Lod.SUMMARY),
+    (Purpose.SEARCH, 4_751, 0, Lod.SUMMARY), (Purpose.OTHER, 4_751, 0, Lod.SUMMARY),
+    (Purpose.READ, 4_751, 0, Lod.FULL), (Purpose.SHOW, 4_751, 0, Lod.FULL),
+    (Purpose.COMMAND, 1_250, 8_000, Lod.FULL), (Purpose.COMMAND, 1_251, 8_000, Lod.SUMMARY),
 ])  # fmt: skip
-def test_what_is_not_worked_on_keeps_a_share_beside_what_is(purpose: Purpose, levels: tuple[Lod, ...]) -> None:
-    """A file that is being worked on stays, and though it is larger than the target it does not drive out all else."""
+def test_an_output_that_would_take_most_of_what_is_free_is_paged(
+    purpose: Purpose, full: int, before: int, level: Lod
+) -> None:
+    """Above an eighth of the body's tokens and half of what is free below the trigger. The text of a file never is."""
     history = Sized()
-    older, other = history.result(10_000, gist=10), history.result(5_000, gist=10)
-    large = history.result(15_000, gist=10)
-    history.timeline.purpose[large] = purpose
-    first = Focus().plan(history.view(128_000))
-    for _ in range(3):
-        history.assistant(200)
-    plan = Focus(economy="thrifty").plan(history.view(128_000, last=first, trigger=0.95, target=0.5))
-    assert (plan.lod(older), plan.lod(other), plan.lod(large)) == levels
-
-
-# ------------------------------------------------------------------ on entry
-
-
-@pytest.mark.parametrize(("purpose", "full", "limit", "level"), [
-    (Purpose.COMMAND, 2_000, 100_000, Lod.FULL), (Purpose.COMMAND, 2_001, 100_000, Lod.SUMMARY),
-    (Purpose.READ, 2_001, 100_000, Lod.FULL), (Purpose.OTHER, 2_001, 100_000, Lod.FULL),
-    (Purpose.COMMAND, 1_000, 16_000, Lod.FULL), (Purpose.COMMAND, 1_001, 16_000, Lod.SUMMARY),
-    (Purpose.COMMAND, 500, 4_000, Lod.FULL), (Purpose.COMMAND, 501, 4_000, Lod.SUMMARY),
-])  # fmt: skip
-def test_only_output_of_commands_appears_as_its_summary(purpose: Purpose, full: int, limit: int, level: Lod) -> None:
-    """Above 2,000 tokens, or a sixteenth of a small window, but never below 500."""
-    history = Sized()
+    fill(history, before)
+    first = sent(history)
     row = history.result(full, summary=100)
     history.timeline.purpose[row] = purpose
-    assert Focus().plan(history.view(limit)).lod(row) is level
+    view = history.view(LIMIT, last=first, cut=lambda _row, _tokens: True)
+    assert Focus().plan(view).lod(row) is level
 
 
 @pytest.mark.parametrize(("economy", "level"), [("off", Lod.FULL), ("safe", Lod.SUMMARY), ("thrifty", Lod.SUMMARY)])
-def test_without_economy_output_appears_in_full_too(economy: Literal["off", "safe", "thrifty"], level: Lod) -> None:
+def test_without_economy_an_output_that_fits_is_never_paged(economy: Economy, level: Lod) -> None:
     history = Sized()
-    row = history.result(3_000, summary=100)
-    history.timeline.purpose[row] = Purpose.COMMAND
-    assert Focus(economy=economy).plan(history.view(LIMIT)).lod(row) is level
+    row = history.result(6_000, summary=100)
+    view = history.view(LIMIT, cut=lambda _row, _tokens: True)
+    assert Focus(economy=economy).plan(view).lod(row) is level
 
 
 @pytest.mark.parametrize(("fetched_again", "level"), [(False, Lod.SUMMARY), (True, Lod.FULL)])
-def test_output_that_was_fetched_again_appears_in_full(fetched_again: bool, level: Lod) -> None:
+def test_an_output_that_was_fetched_again_is_not_paged(fetched_again: bool, level: Lod) -> None:
     history = Sized()
-    row = history.result(3_000, summary=100)
-    history.timeline.purpose[row] = Purpose.COMMAND
+    row = history.result(6_000, summary=100)
     faults = frozenset({row} if fetched_again else ())
-    assert Focus().plan(history.view(LIMIT, faults=faults)).lod(row) is level
+    view = history.view(LIMIT, faults=faults, cut=lambda _row, _tokens: True)
+    assert Focus().plan(view).lod(row) is level
+
+
+def test_outputs_of_one_message_share_the_page() -> None:
+    history = Sized()
+    pages: dict[int, int] = {}
+    rows = [history.result(5_000, summary=100) for _ in range(2)]
+    Focus().plan(history.view(LIMIT, cut=lambda row, tokens: pages.setdefault(row, tokens) > 0))
+    assert pages == dict.fromkeys(rows, 4_750 // 2)
 
 
 # ------------------------------------------------------------------ summaries by a model
@@ -193,20 +186,6 @@ def command_outputs(history: Sized, count: int) -> list[int]:
     for row in rows:
         history.timeline.purpose[row] = Purpose.COMMAND
     return rows
-
-
-def test_entry_levels_asked_for_late_give_the_same_plan() -> None:
-    """Far over the limit, a sweep asks only for the levels of what may stay. That decides nothing else."""
-    history = Sized()
-    rows = command_outputs(history, 1_500)
-    history.user(200)
-    view = history.view(10_000, trigger=0.9, target=0.6)
-    at_once = dict.fromkeys(rows, Lod.SUMMARY)
-    expected = Sweep(view, at_once, dict.fromkeys(rows, ENTERED)).reduce(2, "sweep: forced")
-    plan = Focus().plan(view)
-    assert len(plan) < 300
-    assert [*plan.lines()] == [*expected.lines()]
-    assert (plan.body, plan.left_out, plan.reason) == (expected.body, expected.left_out, expected.reason)
 
 
 def test_no_levels_are_made_for_what_is_left_out_in_any_case() -> None:

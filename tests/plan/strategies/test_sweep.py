@@ -33,19 +33,19 @@ def pressed(history: Sized, saving: int = 1, **more: Any) -> View:
 
 
 def test_units_are_left_out_down_to_the_target() -> None:
-    """Of 5,000 tokens to reach, 1,500 are for the index lines."""
+    """Of 5,000 tokens to reach, 800 are for the index lines."""
     history = Sized()
     assistants(history, 100)
-    plan = Sweep(history.view(10_000, trigger=0.9, target=0.5), {}, {}).reduce(0, "sweep: test")
-    assert len(plan) == 35
-    assert INDEX == 0.15
+    plan = Sweep(history.view(10_000, trigger=0.9, target=0.5), {}).reduce(0, "sweep: test")
+    assert len(plan) == 42
+    assert INDEX == 0.08
 
 
 def test_levels_go_down_to_the_target() -> None:
     """Of 20,000 tokens 10,000 are the target; the items would save 90 each."""
     history = Sized()
     rows = [history.assistant(186, gist=96) for _ in range(90)]
-    plan = Sweep(history.view(20_000, trigger=0.8, target=0.5), {}, {}).reduce(0, "sweep: test")
+    plan = Sweep(history.view(20_000, trigger=0.8, target=0.5), {}).reduce(0, "sweep: test")
     assert len(plan) == 90
     assert 10_000 - 90 < plan.body <= 10_000
     assert plan.lod(rows[0]) is Lod.GIST
@@ -54,11 +54,11 @@ def test_levels_go_down_to_the_target() -> None:
 
 @pytest.mark.parametrize(("full", "stays"), [(1_000, 6), (7_000, 2), (8_000, 1)])
 def test_one_large_result_does_not_erase_everything_older(full: int, stays: int) -> None:
-    """Beside the newest units, older ones keep seven tenths of the target, or a quarter of it if those are large."""
+    """Beside the newest units, older ones keep four tenths of the target, or a quarter of it if those are large."""
     history = Sized()
     rows = [history.assistant(500 - FRAMING, gist=10) for _ in range(20)]
     history.result(full, summary=800)
-    plan = Sweep(history.view(10_000, trigger=0.95, target=0.5), {}, {}).reduce(1, "sweep: test")
+    plan = Sweep(history.view(10_000, trigger=0.95, target=0.5), {}).reduce(1, "sweep: test")
     assert sum(plan.lod(row) is Lod.FULL for row in rows) >= stays
     assert all(history.shows(plan, row) for row in rows)
 
@@ -70,24 +70,35 @@ def test_the_working_set_is_reduced_only_above_seven_tenths(size: int, level: Lo
     row = history.result(size, summary=500)
     history.timeline.purpose[row] = Purpose.READ
     history.assistant(500, gist=10)
-    plan = Sweep(history.view(10_000, trigger=0.5, target=0.2), {}, {}).reduce(0, "sweep: test", to_target=True)
+    plan = Sweep(history.view(10_000, trigger=0.5, target=0.2), {}).reduce(0, "sweep: test", to_target=True)
     assert plan.lod(row) is Lod.SUMMARY  # a budget with such a trigger has no room for it
     history.seen = 0
-    plan = Sweep(history.view(10_000, trigger=0.95, target=0.2), {}, {}).reduce(0, "sweep: test")
+    plan = Sweep(history.view(10_000, trigger=0.95, target=0.2), {}).reduce(0, "sweep: test")
     assert plan.lod(row) is level
 
 
-def test_for_economy_only_levels_change_and_not_what_is_new_or_in_use() -> None:
-    """Nor what the user wrote; nothing is left out."""
+def test_where_it_fits_only_what_is_shown_again_is_shortened() -> None:
+    """What is new stays as it is, and nothing is left out."""
     history = Sized()
-    said, old, used = history.user(900, gist=10), history.result(900, gist=10), history.result(900, gist=10)
-    history.timeline.purpose[used] = Purpose.READ
+    repeated, old = history.result(900, gist=10), history.result(900, gist=10)
     first = Focus().plan(history.view(10_000))
     new = history.result(900, gist=10)
-    plan = Sweep(history.view(10_000, last=first, asked=-1), {}, {}).economise(0, "sweep: test", 100)
+    view = history.view(10_000, last=first, asked=-1, superseded=lambda _: {repeated, new})
+    plan = Sweep(view, {}).shorten_repeated(0, "sweep: test")
     assert plan is not None
-    assert [plan.lod(row) for row in (said, old, used, new)] == [Lod.FULL, Lod.GIST, Lod.FULL, Lod.FULL]
-    assert len(plan) == 4
+    assert [plan.lod(row) for row in (repeated, old, new)] == [Lod.GIST, Lod.FULL, Lod.FULL]
+    assert len(plan) == 3
+
+
+@pytest.mark.parametrize(("units", "level"), [(20, Lod.FULL), (21, Lod.GIST)])
+def test_the_newest_fifth_of_the_room_is_shortened_last(units: int, level: Lod) -> None:
+    """The units of 2,000 tokens of 10,000, of any kind, outlast older ones of the same worth."""
+    history = Sized()
+    for _ in range(60):
+        history.result(296, gist=6)
+    rows = [history.result(96, gist=6) for _ in range(21)]
+    plan = Sweep(history.view(10_000, trigger=0.9, target=0.23), {}).reduce(0, "sweep: test")
+    assert plan.lod(rows[-units]) is level
 
 
 def test_the_users_messages_have_a_share_of_their_own() -> None:
@@ -95,7 +106,7 @@ def test_the_users_messages_have_a_share_of_their_own() -> None:
     history = Sized()
     users = [history.user(96) for _ in range(40)]
     others = assistants(history, 100)
-    plan = Sweep(history.view(10_000, trigger=0.9, target=0.5, asked=-1), {}, {}).reduce(0, "sweep: test")
+    plan = Sweep(history.view(10_000, trigger=0.9, target=0.5, asked=-1), {}).reduce(0, "sweep: test")
     assert [row for row in users if history.shows(plan, row)] == [users[0], *users[-14:]]
     assert [row for row in others if history.shows(plan, row)] == others[-20:]
 
@@ -114,7 +125,7 @@ def test_an_old_question_is_left_out_with_its_answer(works: bool, target: float)
             history.result(0)
         turns.append((question, history.assistant(186)))
     history.user(10)
-    plan = Sweep(history.view(5_000, trigger=0.9, target=target), {}, {}).reduce(2, "sweep: test")
+    plan = Sweep(history.view(5_000, trigger=0.9, target=target), {}).reduce(2, "sweep: test")
     shown = [(history.shows(plan, question), history.shows(plan, answer)) for question, answer in turns]
     assert shown[-1] == (True, True)
     assert (False, False) in shown or works
@@ -129,7 +140,7 @@ def test_a_question_of_more_than_half_is_shortened_before_a_unit_is_left_out(que
     asked = history.user(question - FRAMING, summary=1_000, gist=10)
     first = Focus().plan(history.view(10_000))
     others = assistants(history, 46)
-    plan = Sweep(history.view(10_000, last=first, trigger=0.9, target=0.6), {}, {}).reduce(0, "sweep: test")
+    plan = Sweep(history.view(10_000, last=first, trigger=0.9, target=0.6), {}).reduce(0, "sweep: test")
     assert plan.lod(asked) is level
     assert all(history.shows(plan, row) for row in others) is (level is Lod.SUMMARY)
 
@@ -154,7 +165,7 @@ def test_the_task_is_protected(keep: int) -> None:
     history = Sized()
     task, later = history.user(1_000, gist=10), history.user(1_000, gist=10)
     history.user(1_000)
-    plan = Sweep(history.view(5_000, target=0.5, trigger=0.5, asked=-1), {}, {}).reduce(keep, "sweep: test")
+    plan = Sweep(history.view(5_000, target=0.5, trigger=0.5, asked=-1), {}).reduce(keep, "sweep: test")
     assert (plan.lod(task), plan.lod(later)) == ((Lod.FULL, Lod.GIST) if keep else (Lod.GIST, Lod.FULL))
 
 
@@ -163,7 +174,7 @@ def fetched_again(history: Sized, *, full: int = 300, newer: int = 5) -> tuple[i
     row = history.result(full, gist=10)
     history.timeline.faults.append(row)
     assistants(history, newer)
-    return row, Sweep(pressed(history), {}, {}).reduce(1, "sweep: test")
+    return row, Sweep(pressed(history), {}).reduce(1, "sweep: test")
 
 
 @pytest.mark.parametrize(("newer", "level"), [(30, Lod.FULL), (31, Lod.GIST)])
@@ -183,7 +194,7 @@ def test_what_was_fetched_again_and_is_superseded_is_not_protected() -> None:
     row = history.result(300, gist=10)
     history.timeline.faults.append(row)
     assistants(history, 5)
-    plan = Sweep(history.view(10_000, superseded=lambda _: {row}), {}, {}).reduce(1, "sweep: test")
+    plan = Sweep(history.view(10_000, superseded=lambda _: {row}), {}).reduce(1, "sweep: test")
     assert plan.lod(row) is Lod.GIST
 
 
@@ -199,7 +210,7 @@ def test_nothing_is_done_for_what_does_not_fit_in_any_case(gist: int, asked: boo
     history = Sized()
     history.user(10)
     oldest, *_, newest = (history.result(400, gist=gist) for _ in range(20))
-    Sweep(history.view(3_000, superseded=superseded), {}, {}).reduce(0, "sweep: test")
+    Sweep(history.view(3_000, superseded=superseded), {}).reduce(0, "sweep: test")
     assert (oldest in compared) is asked
     assert newest in compared
 
@@ -211,7 +222,7 @@ def test_protected_units_are_reduced_in_order_if_the_limit_demands_it() -> None:
         history = Sized()
         task, asked = history.user(300, gist=10), history.user(100, gist=10)
         newest = history.assistant(300, gist=10)
-        plan = Sweep(history.view(limit), {}, {}).reduce(1, "sweep: test")
+        plan = Sweep(history.view(limit), {}).reduce(1, "sweep: test")
         found.append([plan.lod(row) if history.shows(plan, row) else None for row in (task, newest, asked)])
     full, gist = Lod.FULL, Lod.GIST
     assert found == [[full, full, full], [gist, full, full], [gist, gist, full], [None, None, gist]]
@@ -225,7 +236,7 @@ def test_the_task_stays_longer_than_what_is_large_and_new(old: int) -> None:
     assistants(history, old)
     history.user(10)
     second, newest = history.result(800, gist=60), history.result(800, gist=60)
-    plan = Sweep(history.view(220), {}, {}).reduce(2, "sweep: test")
+    plan = Sweep(history.view(220), {}).reduce(2, "sweep: test")
     assert [history.shows(plan, row) for row in (task, second, newest)] == [True, False, True]
 
 
@@ -237,7 +248,7 @@ def test_the_newest_stays_where_nothing_else_is_left_out(older: int, stays: bool
         history.assistant(older)
     history.user(10)
     newest = history.result(400, gist=60)
-    plan = Sweep(history.view(100), {}, {}).reduce(1, "sweep: test")
+    plan = Sweep(history.view(100), {}).reduce(1, "sweep: test")
     assert history.shows(plan, newest) == stays
 
 
@@ -249,7 +260,7 @@ def test_what_a_large_step_makes_needless_is_given_back(file: int, level: Lod, o
     row = history.result(file, gist=10)
     history.timeline.purpose[row] = Purpose.READ
     history.assistant(1)
-    plan = Sweep(history.view(2_000, target=0.5), {}, {}).reduce(1, "sweep: test")
+    plan = Sweep(history.view(2_000, target=0.5), {}).reduce(1, "sweep: test")
     assert plan.lod(row) is level
     assert [plan.lod(each) if history.shows(plan, each) else None for each in older] == [others] * 3
     assert not any(plan.why.get(each) for each in older)
@@ -262,7 +273,7 @@ def test_the_line_for_the_newest_takes_no_tokens_from_the_question(question: int
     pinned = history.assistant(120 - FRAMING)
     asked = history.user(question, gist=20)
     history.assistant(200, gist=100)
-    plan = Sweep(history.view(600, pinned=frozenset([pinned])), {}, {}).reduce(1, "sweep: test")
+    plan = Sweep(history.view(600, pinned=frozenset([pinned])), {}).reduce(1, "sweep: test")
     assert plan.lod(asked) is level
     assert plan.tokens <= 600
 
@@ -277,7 +288,7 @@ def test_what_is_left_out_is_counted_once(newest: int) -> None:
     for _ in range(2):
         history.assistant(newest)
     view = history.view(250, pinned=frozenset([pinned]), target=0.9)
-    sweep = Sweep(view, {}, {})
+    sweep = Sweep(view, {})
     plan = sweep.reduce(2, "sweep: test")
     assert sweep.body == plan.body == view.full_tokens(plan) > 100
 
@@ -289,7 +300,7 @@ def test_what_does_not_fit_takes_no_room_from_others(newest: int, level: Lod) ->
     history.user(10)
     older = [history.assistant(100, gist=10) for _ in range(6)]
     row = history.result(newest, gist=20)
-    plan = Sweep(history.view(1_000), {}, {}).reduce(1, "sweep: test")
+    plan = Sweep(history.view(1_000), {}).reduce(1, "sweep: test")
     whole = [plan.lod(each) is Lod.FULL for each in older if history.shows(plan, each)]
     assert plan.lod(row) is level
     assert sum(whole) >= (3 if level is Lod.GIST else 0)
@@ -304,5 +315,5 @@ def test_a_providers_own_blocks_stay_while_their_turn_is_open(open_turn: bool, l
     history.timeline.state[row] |= OPAQUE
     if not open_turn:
         history.user(10)
-    plan = Sweep(pressed(history), {}, {}).reduce(0, "sweep: test")
+    plan = Sweep(pressed(history), {}).reduce(0, "sweep: test")
     assert plan.lod(row) is level

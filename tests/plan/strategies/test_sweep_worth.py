@@ -136,7 +136,7 @@ def sweep_sized(history: Sized, saving: int, **more: Any) -> Plan:
     view = history.view(1, **more)
     limit = view.full_tokens(view.new) - saving + MARKER
     budget = Budget(limit, trigger=1.0, target=1.0)
-    return Sweep(replace(view, budget=budget, limit=limit), {}, {}).reduce(0, "sweep: test")
+    return Sweep(replace(view, budget=budget, limit=limit), {}).reduce(0, "sweep: test")
 
 
 @pytest.mark.parametrize(("dearer", "cheaper"), [("user", "assistant"), ("assistant", "result"), ("call", "result")])

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from sightline.log.columns import WHOLE
+from sightline.log.columns import WHOLE, pick
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.sweep import PAGED, Sweep
@@ -69,7 +69,9 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. Between sweeps it looks only at new units."""
-        tidy, pages = self.economy != "off", _page_outputs(view)
+        view.uncut()
+        tidy = self.economy != "off"
+        pages = _page_outputs(view) if tidy else {}
         tokens = view.tokens_with_new(pages)
         is_forced = tokens > _forced_above(view)
         if is_forced or view.command:
@@ -100,6 +102,8 @@ def _page_outputs(view: View) -> dict[int, Lod]:
     large = [unit for unit in view.new if timeline.unit_full[unit] > most]
     rows = [row for unit in large for row in timeline.rows_of(unit) if timeline.full[row] > most]
     outputs = [row for row in rows if _may_be_paged(view, row)]
+    if view.tokens_with_new() - sum(pick(timeline.full, outputs)) > view.limit:
+        return {}  # most units are left out in any case; the sweep pages those that stay
     return {row: SUMMARY for row in outputs if view.cut(row, int(most / len(outputs)))}
 
 
