@@ -180,7 +180,9 @@ def keep_apart(lines: list[str], begin: int, *, is_indented: bool, named: bool) 
 
 
 def _is_gap(timeline: Timeline, before: int, row: int) -> bool:
-    """Return whether something was said between two rows."""
+    """Return whether something was said between two rows, or the second stands before the first."""
+    if row < before:
+        return True
     path = timeline.path(timeline.branch[row])
     return any(
         timeline.kind[at] in _SAID and timeline.full[at] and path.holds(timeline.branch[at], at)

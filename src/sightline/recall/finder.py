@@ -90,10 +90,28 @@ class Finder:
 
         `surely`: it must also ask in so many words, because "OK, thanks" names nothing either.
         """
-        from sightline.recall.overview.question import asks_to_tell, is_about_everything, surely_asks
+        from sightline.recall.overview.question import is_about_everything, surely_asks
 
         if surely and not surely_asks(query):
             return False
+        return is_about_everything(query, self._places, self._states_something(), len(self._journal.timeline))
+
+    def stands_out(self, query: str) -> bool:
+        """Return whether some passage has what a question names, and few others do."""
+        from sightline.recall.overview.question import stands_out
+
+        return stands_out(query, self._places, self._states_something(), len(self._journal.timeline))
+
+    def requests(self, query: str) -> bool:
+        """Return whether a message asks for something to be told, given or written."""
+        from sightline.recall.overview.question import requests
+
+        return requests(query)
+
+    def _states_something(self) -> RowFilter:
+        """Return a function that says whether a row tells something, and does not only ask to be told."""
+        from sightline.recall.overview.question import asks_to_tell
+
         timeline, path, asking = self._journal.timeline, self._journal.path, self.asking_units()
         text = self._journal.reader.text
 
@@ -103,7 +121,7 @@ class Finder:
             kind = timeline.kind[row]
             return kind in SHOWN_KINDS and not (timeline.is_users_own(row) and asks_to_tell(text(row)))
 
-        return is_about_everything(query, self._places, states_something, len(timeline))
+        return states_something
 
     def speaks_of_anything(self, query: str) -> bool:
         """Return whether a message has a word to look for, or asks for everything. "OK, thanks" and "Go on" do not."""

@@ -8,6 +8,7 @@ from sightline.log.journal import Journal
 from sightline.log.recall_frame import frame_recall, passage
 
 LINE_TOKENS = 10  # a piece is seldom smaller
+_CLOSE = 1_500  # tokens of the best pieces, which stand next to the question: a small model reads what is near it best
 
 
 class Pieces:
@@ -19,14 +20,16 @@ class Pieces:
         self._journal, self._reader = journal, journal.reader
         self._today, self._max_tokens = journal.today, max_tokens
         self._sources: list[Source] = []  # best first
+        self._close = dict[str, bool]()  # by item: whether its pieces are among the best
         self._dates = {self._today}  # those that are shown, or need not be
         self._texts: set[str] = set()  # of all pieces that were tried
         self._exact = False  # whether `tokens_left` has been counted exactly since the last piece
         self.tokens_left = max_tokens - self._tokens(RecallNote())
 
-    def add(self, sources: Iterable[Source]) -> bool:
-        """Add the sources that are new and fit. Return whether there are any."""
+    def add(self, sources: Iterable[Source], beside: str = "") -> bool:
+        """Add the sources that are new and fit, and return whether there are any. `beside`: an item they belong to."""
         reader, count, before = self._reader, self._reader.counter.count, len(self._sources)
+        is_close = self._close.get(beside, self._max_tokens - self.tokens_left < _CLOSE)
         for source in sources:
             if source in self._known or Source(source.item) in self._known:
                 continue
@@ -38,6 +41,7 @@ class Pieces:
                 tokens += count(f"[{when}]") + 1
             if words not in self._texts and self.fits(tokens):
                 self._sources.append(source)
+                self._close.setdefault(source.item, is_close)
                 self._dates.add(when)
                 self.tokens_left -= tokens
                 self._exact = False
@@ -54,7 +58,7 @@ class Pieces:
         return tokens <= self.tokens_left
 
     def note(self, query: str) -> RecallNote | None:
-        """Return the pieces in the order of the conversation; None if there are none."""
+        """Return the best pieces after the others, both in the order of the conversation; None if there are none."""
         while self._sources:
             note = self._in_order(query)
             if self._tokens(note) <= self._max_tokens:
@@ -70,6 +74,6 @@ class Pieces:
         text = render(note, self._reader.locale, self._today)
         return self._reader.counter.count(text) + self._reader.full_tokens(self._reader.media(note))
 
-    def _position(self, source: Source) -> tuple[int, int]:
+    def _position(self, source: Source) -> tuple[bool, int, int]:
         row = self._journal.timeline.row(source.item)
-        return (-1 if row is None else row, source.first)
+        return (self._close[source.item], -1 if row is None else row, source.first)
