@@ -5,7 +5,7 @@ from functools import partial
 
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.journal import Journal
-from sightline.log.recall_frame import frame_recall, passage
+from sightline.log.recall_frame import day_of, frame_recall, passage
 
 LINE_TOKENS = 10  # a piece is seldom smaller
 _CLOSE = 1_500  # tokens of the best pieces, which stand next to the question: a small model reads what is near it best
@@ -21,7 +21,7 @@ class Pieces:
         self._today, self._max_tokens = journal.today, max_tokens
         self._sources: list[Source] = []  # best first
         self._close = dict[str, bool]()  # by item: whether its pieces are among the best
-        self._dates = {self._today}  # those that are shown, or need not be
+        self._days = {day_of(self._today)}  # those whose dates are shown, or need not be
         self._texts: set[str] = set()  # of all pieces that were tried
         self._exact = False  # whether `tokens_left` has been counted exactly since the last piece
         self.tokens_left = max_tokens - self._tokens(RecallNote())
@@ -37,12 +37,12 @@ class Pieces:
             text = passage(reader, source, reader.locale) if self._framed else reader.source_text(source, reader.locale)
             tokens = count(text) + 1 + reader.full_tokens(reader.media(RecallNote((source,))))
             when = reader.when(source, self._today)
-            if when not in self._dates:
+            if day_of(when) not in self._days:
                 tokens += count(f"[{when}]") + 1
             if words not in self._texts and self.fits(tokens):
                 self._sources.append(source)
                 self._close.setdefault(source.item, is_close)
-                self._dates.add(when)
+                self._days.add(day_of(when))
                 self.tokens_left -= tokens
                 self._exact = False
             self._texts.add(words)
@@ -67,7 +67,7 @@ class Pieces:
         return None
 
     def _in_order(self, query: str = "") -> RecallNote:
-        return RecallNote(tuple(sorted(self._sources, key=self._position)), query)
+        return RecallNote(tuple(sorted(self._sources, key=self._position)), query, by_day=True)
 
     def _tokens(self, note: RecallNote) -> int:
         render = partial(frame_recall, self._reader) if self._framed else self._reader.recall_text

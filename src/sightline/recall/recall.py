@@ -123,7 +123,7 @@ class Recall:
                 return RecallNote((), query, digest)
             return pieces.note(query)
         clear = 0.0 if asked else _CLEAR_FOR_QUESTION if _only_asks(query) else _CLEAR
-        found = self._finder.rank(query, _MAX_ROWS, asking, wide=True, least_share=clear)
+        found = self._finder.rank_parts(query, _MAX_ROWS, asking, clear)
         kind = self._journal.timeline.kind
         hits = [self._answer(hit) if kind[hit.row] == _CALL else hit for hit in found.hits]
         hidden = [hit for hit in hits if among(hit.row) and not self._repeats(query, hit)]
