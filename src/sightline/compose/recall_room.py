@@ -12,7 +12,9 @@ from sightline.values.items import Kind, Lod
 
 FRAMING_TOKENS = 24  # at most, for one more message in any profile and the frame of what is recalled
 _ENOUGH = 4_000  # tokens: what is recalled for one message stays, so it is not to fill a window
-_DEEPER = 0.75  # of its target: how much deeper a sweep may go for what is recalled, which matters more than what is old
+_DEEPER = (
+    0.75  # of its target: how much deeper a sweep may go for what is recalled, which matters more than what is old
+)
 _RECENT_UNITS = 60  # what was recalled within these units is not recalled again
 
 

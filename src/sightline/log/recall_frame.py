@@ -4,7 +4,8 @@ The frame is a heading, the passages, and a line after which the message itself 
 like one of the frame: of a text only the first line begins at the margin, and it is escaped where it must be.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby, islice
 from re import IGNORECASE
 from typing import TYPE_CHECKING
@@ -143,6 +144,7 @@ def written_dates(labels: Sequence[str], *, by_day: bool) -> list[str]:
     return written
 
 
+@lru_cache(maxsize=1 << 10)
 def day_of(label: str) -> str:
     """Return when something was written, without the time of day."""
     return _TIME_OF_DAY.sub("", label).strip(" ,，") or label

@@ -122,7 +122,7 @@ class Finder:
         """Return whether some passage has what a question names, and few others do."""
         from sightline.recall.overview.question import stands_out
 
-        return stands_out(query, self._places, self._states_something(), len(self._journal.timeline))
+        return stands_out(query, self._places, self._is_told(), len(self._journal.timeline))
 
     def requests(self, query: str) -> bool:
         """Return whether a message asks for something to be told, given or written."""
@@ -134,16 +134,18 @@ class Finder:
         """Return a function that says whether a row tells something, and does not only ask to be told."""
         from sightline.recall.overview.question import asks_to_tell
 
+        timeline, text, is_told = self._journal.timeline, self._journal.reader.text, self._is_told()
+        return lambda row: is_told(row) and not (timeline.is_users_own(row) and asks_to_tell(text(row)))
+
+    def _is_told(self) -> RowFilter:
+        """Return a function that says whether a row was said, called or answered before what asks now."""
         timeline, path, asking = self._journal.timeline, self._journal.path, self.asking_units()
-        text = self._journal.reader.text
 
-        def states_something(row: int) -> bool:
-            if row >= len(timeline) or timeline.unit[row] in asking or not path.holds(timeline.branch[row], row):
-                return False
-            kind = timeline.kind[row]
-            return kind in SHOWN_KINDS and not (timeline.is_users_own(row) and asks_to_tell(text(row)))
+        def is_told(row: int) -> bool:
+            told = row < len(timeline) and timeline.kind[row] in SHOWN_KINDS and timeline.unit[row] not in asking
+            return told and path.holds(timeline.branch[row], row)
 
-        return states_something
+        return is_told
 
     def speaks_of_anything(self, query: str) -> bool:
         """Return whether a message has a word to look for, or asks for everything. "OK, thanks" and "Go on" do not."""

@@ -6,7 +6,9 @@ from sightline.values.pattern import pattern
 _LONGEST = 400  # characters of a message that is taken apart: a longer one tells something too
 _MOST = 3  # parts: each is one more search
 _LEAST_TERMS = 2  # of a part: what has fewer goes on with the part before it ("and when?")
-_ASKING = "what|when|where|who|whom|whose|which|why|how|did|does|do|is|are|was|were|has|have|had|can|could|will|would|should"
+_ASKING = (
+    "what|when|where|who|whom|whose|which|why|how|did|does|do|is|are|was|were|has|have|had|can|could|will|would|should"
+)
 _ENDS = pattern(
     rf"[?？!！。;；]+\s*|\.\s+|,?\s+(?:and|or|but|also)\s+(?:also\s+)?(?=(?:{_ASKING})\b)|[，,]?(?:还有|以及|另外|并且)[，,]?",
     2,
@@ -18,7 +20,7 @@ def question_parts(text: str) -> list[str]:
 
     Each part has words of its own to look for. A message that also tells something is not taken apart.
     """
-    if len(text) > _LONGEST or "?" not in text and "？" not in text:
+    if len(text) > _LONGEST or not ("?" in text or "？" in text):
         return []
     parts = [part for part in _ENDS.split(text) if part and part.strip()]
     is_apart = all(_content(part) >= _LEAST_TERMS for part in parts)

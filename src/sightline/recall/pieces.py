@@ -29,7 +29,8 @@ class Pieces:
     def add(self, sources: Iterable[Source], beside: str = "") -> bool:
         """Add the sources that are new and fit, and return whether there are any. `beside`: an item they belong to."""
         reader, count, before = self._reader, self._reader.counter.count, len(self._sources)
-        is_close = self._close.get(beside, self._max_tokens - self.tokens_left < _CLOSE)
+        is_small, used = self._max_tokens <= 2 * _CLOSE, self._max_tokens - self.tokens_left
+        is_close = self._close.get(beside, is_small or used < _CLOSE)
         for source in sources:
             if source in self._known or Source(source.item) in self._known:
                 continue

@@ -29,13 +29,6 @@ class Overview(NamedTuple):
     rows: set[int]
 
 
-def is_work(journal: Journal, rows: Sequence[int]) -> bool:
-    """Return whether these rows, in order, end with work with tools: more calls than messages of the user."""
-    timeline, newest = journal.timeline, rows[-_DIGEST_ROWS:]
-    calls = sum(timeline.kind[row] == Kind.CALL for row in newest)
-    return calls > sum(map(timeline.is_users_own, newest))
-
-
 def overview(
     journal: Journal,
     newest: Iterable[int],
@@ -50,7 +43,9 @@ def overview(
     """
     timeline, reader = journal.timeline, journal.reader
     count, rows = reader.counter.count, list(newest)[::-1]
-    if is_work(journal, rows):
+    newest_rows = rows[-_DIGEST_ROWS:]
+    calls = sum(timeline.kind[row] == Kind.CALL for row in newest_rows)
+    if calls > sum(map(timeline.is_users_own, newest_rows)):  # this is work with tools
         from sightline.shorten.digest import digest  # few questions ask for it
 
         items = [reader.item(row) for row in _told(journal, rows)]

@@ -99,16 +99,19 @@ def is_about_everything(query: str, places: Places, states_something: Callable[[
     return max(told.values(), default=0.0) <= total * (TOLD if means_all else FOUND if sums_up else 0.0)
 
 
-def stands_out(query: str, places: Places, states_something: Callable[[int], bool], rows: int) -> bool:
+def stands_out(query: str, places: Places, counts: Callable[[int], bool], rows: int) -> bool:
     """Return whether some passage has what a question names, and few others do.
 
-    Words that stand nowhere count too: a passage with one word of many matches by chance. A name tells enough.
+    Words that stand nowhere count too: a passage with one word of many matches by chance. A name tells enough, and so
+    does a long text.
     """
+    if len(query) > LONGEST:
+        return True
     wanted, names = subject(query)
     weights: defaultdict[tuple[int, int], float] = defaultdict(float)  # of passages that overlap by half
     total = 0.0
     for term, found in places(wanted).items():
-        here = [row for row in found[:: len(found) // MAX_PLACES + 1] if states_something(row)]
+        here = [row for row in found[:: len(found) // MAX_PLACES + 1] if counts(row)]
         if here and term in names:
             return True
         weight = math.log(1 + (rows + 1) / (len(found) if here else 0.5))

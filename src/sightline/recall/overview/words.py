@@ -120,6 +120,7 @@ LOOKS_BACK = re.compile(
 # How an order is put, whatever it is about.
 ORDERS = re.compile(
     r"\bplease\b|\b(?:can|could|would|will) you\b|\bi(?:'d| would)? (?:need|want|like)\b"
-    r"|\b(?:give|show|send|get|bring|write|mail|text|print) (?:me|us|the|my|our|all|what)\b|[请帮]|麻烦|[给发]我|把.+[来给下遍出份]",
+    r"|\b(?:give|show|send|get|bring|write|mail|text|print) (?:me|us|the|my|our|all|what)\b"
+    r"|[请帮]|麻烦|[给发]我|把.+[来给下遍出份]",
     re.IGNORECASE,
 )
