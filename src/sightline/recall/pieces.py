@@ -8,7 +8,7 @@ from sightline.log.journal import Journal
 from sightline.log.recall_frame import day_of, frame_recall, passage
 
 LINE_TOKENS = 10  # a piece is seldom smaller
-_CLOSE = 1_500  # tokens of the best pieces, which stand next to the question: a small model reads what is near it best
+_CLOSE = 1_000  # tokens of the best pieces, which stand next to the question: a small model reads what is near it best
 
 
 class Pieces:
@@ -29,8 +29,7 @@ class Pieces:
     def add(self, sources: Iterable[Source], beside: str = "") -> bool:
         """Add the sources that are new and fit, and return whether there are any. `beside`: an item they belong to."""
         reader, count, before = self._reader, self._reader.counter.count, len(self._sources)
-        is_small, used = self._max_tokens <= 2 * _CLOSE, self._max_tokens - self.tokens_left
-        is_close = self._close.get(beside, is_small or used < _CLOSE)
+        is_close = self._close.get(beside, self._max_tokens - self.tokens_left < _CLOSE)
         for source in sources:
             if source in self._known or Source(source.item) in self._known:
                 continue

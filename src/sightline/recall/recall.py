@@ -31,10 +31,9 @@ _CLEAR_FOR_QUESTION = (
 )
 # What is relevant: rows that score at most so much below the best, and a little more for each doubling of the room. A
 # score is the logarithm of how likely a row answers, up to a constant, so this is the same likelihood in a chat, where
-# few rows stand out, and in a meeting, where whole stretches do. Packing the best rows of 300 questions about chats
-# into 8,000 tokens, it keeps all evidence of 91 % in 5,200; a share of the best score needs 6,200 for that. Fitted to
-# all chats but one, five times, it came out as 5 to 5.5 for 2,000 tokens and 7 to 7.5 for 8,000.
-_WITHIN, _LATER, _SMALL_ROOM = 6.0, 0.5, 2000
+# few rows stand out, and in a meeting, where whole stretches do. Fitted to the evidence of all chats but one, five
+# times, it came out as 5 to 5.5 for 2,000 tokens and 7 to 7.5 for 8,000; the answers of a small model want less.
+_WITHIN, _LATER, _SMALL_ROOM = 5.5, 0.55, 2000
 _OVERVIEW = 0.85  # of the room is filled with an overview where no passage stands out
 _RECENT_ROWS = 400  # that tell whether this is a conversation or work with tools
 _SHORT_CALL = 25  # tokens: the label of its result shows all of such a call
