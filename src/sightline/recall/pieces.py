@@ -8,7 +8,9 @@ from sightline.log.journal import Journal
 from sightline.log.recall_frame import day_of, frame_recall, passage
 
 LINE_TOKENS = 10  # a piece is seldom smaller
-_CLOSE = 1_000  # tokens of the best pieces, which stand next to the question: a small model reads what is near it best
+# Tokens of the best pieces, which stand next to the question: a small model reads what is near it best. In a room of
+# twice that all are near, and the order of the conversation needs fewer dates.
+_CLOSE = 1_000
 
 
 class Pieces:
@@ -29,7 +31,8 @@ class Pieces:
     def add(self, sources: Iterable[Source], beside: str = "") -> bool:
         """Add the sources that are new and fit, and return whether there are any. `beside`: an item they belong to."""
         reader, count, before = self._reader, self._reader.counter.count, len(self._sources)
-        is_close = self._close.get(beside, self._max_tokens - self.tokens_left < _CLOSE)
+        used = self._max_tokens - self.tokens_left
+        is_close = self._close.get(beside, used < _CLOSE or self._max_tokens <= 2 * _CLOSE)
         for source in sources:
             if source in self._known or Source(source.item) in self._known:
                 continue

@@ -33,12 +33,13 @@ _CLEAR_FOR_QUESTION = (
 # score is the logarithm of how likely a row answers, up to a constant, so this is the same likelihood in a chat, where
 # few rows stand out, and in a meeting, where whole stretches do. Fitted to the evidence of all chats but one, five
 # times, it came out as 5 to 5.5 for 2,000 tokens and 7 to 7.5 for 8,000; the answers of a small model want less.
-_WITHIN, _LATER, _SMALL_ROOM = 5.5, 0.55, 2000
+_WITHIN, _LATER, _SMALL_ROOM = 5.75, 0.45, 2000
 _OVERVIEW = 0.85  # of the room is filled with an overview where no passage stands out
 _RECENT_ROWS = 400  # that tell whether this is a conversation or work with tools
 _SHORT_CALL = 25  # tokens: the label of its result shows all of such a call
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
 _LEAST_TOKENS = 60  # of a part of an item: with fewer nobody can tell what it is about
+_LONGEST_QUESTION = 400  # characters
 _SENTENCES = pattern(r"\S(?:.*?[.!?。！？]+(?=\s|$|[^\x00-\u2fff])|.*)", re.DOTALL)
 _SPACES = pattern(r"[\W_]+")
 _CALL, _SYSTEM, _USER = (
@@ -328,8 +329,10 @@ def reduced(plan: Plan) -> Callable[[int], bool]:
 
 
 def _only_asks(text: str) -> bool:
-    """Return whether every sentence of a text is a question."""
-    return bool(text.strip()) and all(part.endswith(("?", "？")) for part in _SENTENCES.findall(text))
+    """Return whether every sentence of a text is a question. A long text tells something too."""
+    return 0 < len(text.strip()) <= _LONGEST_QUESTION and all(
+        part.endswith(("?", "？")) for part in _SENTENCES.findall(text)
+    )
 
 
 def _positive(value: Any) -> int | None:
