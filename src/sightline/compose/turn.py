@@ -34,7 +34,7 @@ from sightline.values.items import Lod, Usage
 from sightline.values.recall_tools import offered
 from sightline.wire.payload import Payload
 
-_QUESTION_SHARE = 0.1  # of the limit: the end of the conversation that is shown when one question is asked about it
+_QUESTION_SHARE = 0.05  # of the limit: the end of the conversation that is shown when one question is asked about it
 
 
 class Composer:

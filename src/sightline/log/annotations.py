@@ -179,3 +179,4 @@ class RecallNote(Struct, frozen=True, omit_defaults=True):
     sources: tuple[Source, ...] = ()
     query: str = ""
     overview: str = ""  # of all that is not shown, made by rule, if the question names nothing to search for
+    by_day: bool = False  # what was written on one day stands under one date

@@ -16,7 +16,14 @@ from sightline.log.branches import UNBOUNDED, Path, Placed
 from sightline.log.columns import CHANGED, CONSTRAINT, LEADING, ORPHAN, SEARCHED, Timeline
 from sightline.log.damage import CHANGED_LINE, warn
 from sightline.log.entries import Entry
-from sightline.log.recall_frame import escape_at, frame_recall, keep_apart, label_listed, names_speakers
+from sightline.log.recall_frame import (
+    escape_at,
+    frame_recall,
+    keep_apart,
+    label_listed,
+    names_speakers,
+    written_dates,
+)
 from sightline.log.stores import Span, Store
 from sightline.values.escape import Escape, escape, escape_beginning, plain_label, plain_name
 from sightline.values.items import Call, File, Image, Item, Kind, Part, Result, Text, arguments, plain_text
@@ -301,8 +308,9 @@ class EntryReader:
         lines, when = [say("recalled", locale)], today
         rows = [row for source in note.sources if (row := self.timeline.row(source.item)) is not None]
         is_only, named = len(note.sources) == 1, names_speakers(self, rows)
-        for source in note.sources:
-            previous, when = when, self.when(source, today)
+        dates = written_dates([self.when(source, today) for source in note.sources], by_day=note.by_day)
+        for source, date in zip(note.sources, dates, strict=True):
+            previous, when = when, date
             if when != previous:
                 lines.append(f"[{when}]")
             shape = {"is_only": is_only, "named": named, "handles": handles, "format_1": format_1}

@@ -4,8 +4,10 @@ The frame is a heading, the passages, and a line after which the message itself 
 like one of the frame: of a text only the first line begins at the margin, and it is escaped where it must be.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby, islice
+from re import IGNORECASE
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
@@ -30,6 +32,12 @@ _LABELS = {
 _ROLES = {say(key, locale).rstrip(" :：") for key in _LABELS.values() for locale in LOCALES} | {
     "system", "developer", "tool", "human", "ai",
 }  # fmt: skip
+_TIME_OF_DAY = pattern(
+    r"(?:\bat )?(?<![\d:])\d{1,2}[:：]\d{2}(?:[:：]\d{2}(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?(?![\d:：])\s*"
+    r"(?:[ap]\.?m\b\.?)?(?: on\b)?|(?<=\d)T(?=\d)"
+    r"|[上下中]午\s*|[凌早]晨\s*|晚上\s*|\d{1,2}[点时](?:\d{1,2}分)?(?:\d{1,2}秒)?",
+    IGNORECASE,
+)
 _SPEAKERS = ("by user", "by assistant")
 _SAID = (Kind.USER, Kind.ASSISTANT, Kind.RESULT)
 _LONGEST_CALL = 80  # characters of the call that a result is labelled with
@@ -58,7 +66,7 @@ def frame_recall(
         if format_1:
             lines = ["\\" + line if end in without_hidden(line) else line for line in lines]
         return "\n".join([say("overview", locale), *(lines if format_1 else map(escape, lines)), end, ""])
-    passages = _passages(reader, note.sources, locale, today, handles, format_1)
+    passages = _passages(reader, note, locale, today, handles, format_1)
     return "\n".join([say("earlier", locale), *passages, end, ""])
 
 
@@ -97,16 +105,17 @@ def passage(
 
 
 def _passages(
-    reader: "EntryReader", sources: Iterable[Source], locale: str, today: str, handles: bool, format_1: bool
+    reader: "EntryReader", note: RecallNote, locale: str, today: str, handles: bool, format_1: bool
 ) -> Iterator[str]:
     timeline = reader.timeline
-    placed = [(row, source) for source in sources if (row := timeline.row(source.item)) is not None]
+    placed = [(row, source) for source in note.sources if (row := timeline.row(source.item)) is not None]
     rows = [row for row, _ in placed]
     several = any(speaker(timeline, row) not in ("", "by user") for row in rows)
     named = several and names_speakers(reader, rows)
     when, before, last = today, -1, Source("")
-    for row, source in placed:
-        previous, when = when, reader.when(source, today)
+    dates = written_dates([reader.when(source, today) for _, source in placed], by_day=note.by_day)
+    for (row, source), date in zip(placed, dates, strict=True):
+        previous, when = when, date
         between_parts = source.first or last.first or bool(source.quotes) != bool(last.quotes)
         if when != previous:
             yield f"[{when}]"
@@ -119,6 +128,26 @@ def _passages(
             format_1=format_1,
         )  # fmt: skip
         before, last = row, source
+
+
+def written_dates(labels: Sequence[str], *, by_day: bool) -> list[str]:
+    """Return the date to write above each of these pieces. With `by_day`, those of one day in a row have one.
+
+    That is when they were written, or the day alone if the times differ.
+    """
+    if not by_day:
+        return list(labels)
+    written = list[str]()
+    for day, some in groupby(labels, day_of):
+        times = list(some)
+        written += [times[0] if len(set(times)) == 1 else day] * len(times)
+    return written
+
+
+@lru_cache(maxsize=1 << 10)
+def day_of(label: str) -> str:
+    """Return when something was written, without the time of day."""
+    return _TIME_OF_DAY.sub("", label).strip(" ,，") or label
 
 
 def speaker(timeline: Timeline, row: int) -> str:
@@ -180,7 +209,9 @@ def keep_apart(lines: list[str], begin: int, *, is_indented: bool, named: bool) 
 
 
 def _is_gap(timeline: Timeline, before: int, row: int) -> bool:
-    """Return whether something was said between two rows."""
+    """Return whether something was said between two rows, or the second stands before the first."""
+    if row < before:
+        return True
     path = timeline.path(timeline.branch[row])
     return any(
         timeline.kind[at] in _SAID and timeline.full[at] and path.holds(timeline.branch[at], at)

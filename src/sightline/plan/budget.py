@@ -15,7 +15,8 @@ class Budget(Struct, frozen=True):
     shortens items until the body is down to `target`. That is far below, because each sweep makes the provider cache
     everything after the first change again, so sweeps should be rare.
     recall: the share that recalled pieces may take in a running conversation, even if a sweep must make room for it;
-    they may take up to 2,000 tokens that are free in any case. 0: nothing is recalled unasked.
+    they may take what is free in any case. For one message they take at most 2,500 tokens. 0: nothing is recalled
+    unasked.
     windows: the share that live windows may take; those that do not fit are shown at a lower level.
     """
 

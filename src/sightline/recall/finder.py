@@ -1,6 +1,7 @@
 """Finds the rows of one branch that match a query. Keeps the search index of its log up to date."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain, zip_longest
 from typing import TypeVar
 
 from sightline.log.column_cache import line_hash
@@ -8,7 +9,8 @@ from sightline.log.columns import WHOLE
 from sightline.log.journal import Journal
 from sightline.log.stores import Span
 from sightline.recall.overview import SHOWN_KINDS, SPEECH
-from sightline.recall.search import TIME_MARK, Breadth, SearchIndex, SearchResult, SearchScope
+from sightline.recall.parts import question_parts
+from sightline.recall.search import TIME_MARK, Breadth, Hit, SearchIndex, SearchResult, SearchScope
 from sightline.values.items import Kind
 
 _NEAR_BEST = 0.4  # of the best row's own match: rows that match less are noise
@@ -77,6 +79,26 @@ class Finder:
         scope = SearchScope(size, can_be_found, _WIDE if wide else _NARROW)
         return self._asked(lambda index: index.answers(query, limit, scope, least_share))
 
+    def rank_parts(self, query: str, limit: int, ignored: Collection[int], least_share: float) -> SearchResult:
+        """Return what `rank` finds for a user message, or for each part of one that asks for several things, by turns.
+
+        The scores of a part are raised so that its best row scores as much as the best of all.
+        """
+        parts = question_parts(query)
+        found = [self.rank(part, limit, ignored, wide=True, least_share=least_share) for part in parts or [query]]
+        if len(found) == 1:
+            return found[0]
+        best = [max((hit.score for hit in each.hits), default=0.0) for each in found]
+        raised = [
+            [hit._replace(score=hit.score - own + max(best)) for hit in each.hits]
+            for each, own in zip(found, best, strict=True)
+        ]
+        by_turns = dict[int, Hit]()
+        for hit in filter(None, chain.from_iterable(zip_longest(*raised))):
+            by_turns[hit.row] = max(hit, by_turns.get(hit.row, hit))
+        terms = dict.fromkeys(term for each in zip_longest(*(each.terms for each in found)) for term in each if term)
+        return SearchResult([*terms], [*by_turns.values()])
+
     def newest(self, among: RowFilter, ignored: Collection[int], kinds: Collection[Kind] = SPEECH) -> Iterator[int]:
         """Yield the rows of these kinds that have text, from the end of the branch on."""
         timeline, path = self._journal.timeline, self._journal.path
@@ -90,20 +112,40 @@ class Finder:
 
         `surely`: it must also ask in so many words, because "OK, thanks" names nothing either.
         """
-        from sightline.recall.overview.question import asks_to_tell, is_about_everything, surely_asks
+        from sightline.recall.overview.question import is_about_everything, surely_asks
 
         if surely and not surely_asks(query):
             return False
+        return is_about_everything(query, self._places, self._states_something(), len(self._journal.timeline))
+
+    def stands_out(self, query: str) -> bool:
+        """Return whether some passage has what a question names, and few others do."""
+        from sightline.recall.overview.question import stands_out
+
+        return stands_out(query, self._places, self._is_told(), len(self._journal.timeline))
+
+    def requests(self, query: str) -> bool:
+        """Return whether a message asks for something to be told, given or written."""
+        from sightline.recall.overview.question import requests
+
+        return requests(query)
+
+    def _states_something(self) -> RowFilter:
+        """Return a function that says whether a row tells something, and does not only ask to be told."""
+        from sightline.recall.overview.question import asks_to_tell
+
+        timeline, text, is_told = self._journal.timeline, self._journal.reader.text, self._is_told()
+        return lambda row: is_told(row) and not (timeline.is_users_own(row) and asks_to_tell(text(row)))
+
+    def _is_told(self) -> RowFilter:
+        """Return a function that says whether a row was said, called or answered before what asks now."""
         timeline, path, asking = self._journal.timeline, self._journal.path, self.asking_units()
-        text = self._journal.reader.text
 
-        def states_something(row: int) -> bool:
-            if row >= len(timeline) or timeline.unit[row] in asking or not path.holds(timeline.branch[row], row):
-                return False
-            kind = timeline.kind[row]
-            return kind in SHOWN_KINDS and not (timeline.is_users_own(row) and asks_to_tell(text(row)))
+        def is_told(row: int) -> bool:
+            told = row < len(timeline) and timeline.kind[row] in SHOWN_KINDS and timeline.unit[row] not in asking
+            return told and path.holds(timeline.branch[row], row)
 
-        return is_about_everything(query, self._places, states_something, len(timeline))
+        return is_told
 
     def speaks_of_anything(self, query: str) -> bool:
         """Return whether a message has a word to look for, or asks for everything. "OK, thanks" and "Go on" do not."""

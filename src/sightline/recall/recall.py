@@ -1,6 +1,7 @@
 """What to bring back of a conversation: for the engine before a call, for callers, and for the model's own tools."""
 
-from collections.abc import Callable, Container, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
 from math import log2
@@ -25,15 +26,27 @@ PAGE_TOKENS = 2000  # of one page that the model asks for
 _MAX_HITS = 6  # items of one recall: more would be a search result, not an answer
 _MAX_ROWS = 400  # that a search for a user message looks at, however many tokens there are
 _CLEAR = 0.35  # of a message's weight in one row: with less, it does not speak of anything earlier
-# What is relevant: rows that score at least so much of the best row, and more for each doubling of the tokens beyond
-# enough. On questions about long chats this finds all evidence as often as 2,000 tokens without it, in 1,260, and with
-# 8,000 tokens more often, in 1,960: 4 of 5 rows that it leaves out there are noise.
-_RELEVANT, _STRICTER, _ENOUGH = 0.45, 0.05, 1500
+_CLEAR_FOR_QUESTION = (
+    0.2  # the same of a message that only asks; most talk that ends with a question has more sentences
+)
+# What is relevant: rows that score at most so much below the best, and a little more for each doubling of the room. A
+# score is the logarithm of how likely a row answers, up to a constant, so this is the same likelihood in a chat, where
+# few rows stand out, and in a meeting, where whole stretches do. Fitted to the evidence of all chats but one, five
+# times, it came out as 5 to 5.5 for 2,000 tokens and 7 to 7.5 for 8,000; the answers of a small model want less.
+_WITHIN, _LATER, _SMALL_ROOM = 5.75, 0.45, 2000
+_OVERVIEW = 0.85  # of the room is filled with an overview where no passage stands out
+_RECENT_ROWS = 400  # that tell whether this is a conversation or work with tools
 _SHORT_CALL = 25  # tokens: the label of its result shows all of such a call
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
 _LEAST_TOKENS = 60  # of a part of an item: with fewer nobody can tell what it is about
+_LONGEST_QUESTION = 400  # characters
+_SENTENCES = pattern(r"\S(?:.*?[.!?。！？]+(?=\s|$|[^\x00-\u2fff])|.*)", re.DOTALL)
 _SPACES = pattern(r"[\W_]+")
-_CALL, _SYSTEM = int(Kind.CALL), int(Kind.SYSTEM)  # columns have plain numbers, which compare faster
+_CALL, _SYSTEM, _USER = (
+    int(Kind.CALL),
+    int(Kind.SYSTEM),
+    int(Kind.USER),
+)  # columns have plain numbers, which compare faster
 _LABEL_TOKENS = 40  # for the line that says which part of an item a page shows
 
 
@@ -114,16 +127,12 @@ class Recall:
             return None
         pieces, asking = Pieces(self._journal, max_tokens, framed=True, known=known), self._finder.asking_units()
         if self._finder.asks_for_everything(query, surely=not asked):
-            newest = self._finder.newest(lambda _: True, asking, SHOWN_KINDS)
-            told = overview(self._journal, newest, among, max_tokens)
-            if told.digest:
-                return RecallNote((), query, told.digest)
-            pieces.add(told.sources)
-            newest = (row for row in self._finder.newest(among, asking) if row not in told.rows)
-            for row in takewhile(lambda _: pieces.fits(), newest):
-                self._add_row(row, (), pieces)
+            newest = list(self._finder.newest(lambda _: True, asking, SHOWN_KINDS))
+            if digest := self._add_overview(newest, among, pieces):
+                return RecallNote((), query, digest)
             return pieces.note(query)
-        found = self._finder.rank(query, _MAX_ROWS, asking, wide=True, least_share=0.0 if asked else _CLEAR)
+        clear = 0.0 if asked else _CLEAR_FOR_QUESTION if _only_asks(query) else _CLEAR
+        found = self._finder.rank_parts(query, _MAX_ROWS, asking, clear)
         kind = self._journal.timeline.kind
         hits = [self._answer(hit) if kind[hit.row] == _CALL else hit for hit in found.hits]
         hidden = [hit for hit in hits if among(hit.row) and not self._repeats(query, hit)]
@@ -131,27 +140,54 @@ class Recall:
         if best and not asked and not among(best.row):
             # The message speaks of what is shown, so what only stands near another match is not meant.
             hidden = [hit for hit in hidden if hit.exact or hit.share >= _CLEAR]
-        if asked or any(hit.share >= _CLEAR for hit in hidden):
-            self._add_answers(hidden, found.terms, best.score if best else 0.0, pieces)
+        told = asked or _only_asks(query) or self._finder.requests(query)
+        rest = self._rest(query, asking) if told else []
+        if any(hit.share >= clear for hit in hidden):
+            keep = int(_OVERVIEW * pieces.tokens_left) if rest else 0
+            self._add_answers(hidden, found.terms, best.score if best else 0.0, pieces, keep)
+        if rest:
+            self._add_overview(rest, among, pieces, {hit.row for hit in hits if hit.share >= _CLEAR})
         return pieces.note(query)
 
-    def _add_answers(self, hits: "Sequence[Hit]", terms: Sequence[str], best: float, pieces: Pieces) -> None:
-        """Add the rows that match well compared with the best, while tokens are left.
+    def _rest(self, query: str, asking: Collection[int]) -> list[int]:
+        """Return the rows to fill the room with, newest first, if no passage stands out: those of a conversation.
 
-        The more is there already, the better a row must match: what matches less makes answers worse. In what is left
-        then, each gets its `_companions`.
+        Work with tools has too many values for that.
         """
-        free, added = pieces.tokens_left, dict[int, None]()
+        recent = self._journal.timeline.kind[-_RECENT_ROWS:]
+        if recent.count(_CALL) > recent.count(_USER) or self._finder.stands_out(query):
+            return []
+        return list(self._finder.newest(lambda _: True, asking, SHOWN_KINDS))
+
+    def _add_overview(
+        self, newest: Sequence[int], among: "RowFilter", pieces: Pieces, matching: Container[int] = ()
+    ) -> str:
+        """Fill what is left with what was settled, quoted, then with the newest turns; for work return a digest."""
+        pieces.fits(pieces.tokens_left + 1)  # counts what is left
+        told = overview(self._journal, newest, among, pieces.tokens_left, matching)
+        pieces.add(told.sources)
+        said = (row for row in newest if self._journal.timeline.kind[row] in SPEECH and row not in told.rows)
+        for row in takewhile(lambda _: pieces.fits() and not told.digest, filter(among, said)):
+            self._add_row(row, (), pieces)
+        return told.digest
+
+    def _add_answers(
+        self, hits: "Sequence[Hit]", terms: Sequence[str], best: float, pieces: Pieces, keep: int = 0
+    ) -> None:
+        """Add the rows that match well compared with the best, while more than these tokens are left.
+
+        Then add their `_companions`.
+        """
+        added = dict[int, None]()
+        least = best - _WITHIN - _LATER * log2(max(pieces.tokens_left, 1) / _SMALL_ROOM)
         for hit in hits:
-            used = free - pieces.tokens_left
-            least = _RELEVANT + _STRICTER * max(0.0, log2(max(used, 1) / _ENOUGH))
-            is_relevant = hit.row not in added and (hit.exact or hit.score >= least * best)
-            if is_relevant and pieces.fits() and self._add_row(hit.row, terms, pieces):
+            is_relevant = hit.row not in added and (hit.exact or hit.score >= least)
+            if is_relevant and pieces.tokens_left > keep and pieces.fits() and self._add_row(hit.row, terms, pieces):
                 added[hit.row] = None
         said = {hit.row for hit in hits if self._journal.timeline.kind[hit.row] in SPEECH}.difference(added)
-        for row in added:
+        for row in () if keep else added:
             for beside in said.intersection(self._companions(row, added)):
-                self._add_row(beside, terms, pieces)
+                self._add_row(beside, terms, pieces, row)
 
     def _companions(self, row: int, added: Container[int]) -> Iterator[int]:
         """Yield the turns without which a turn is hard to read: what it answers, what answers it, what is between."""
@@ -165,17 +201,18 @@ class Recall:
         said = row >= 0 and self._journal.timeline.kind[row] in SPEECH
         return said and self._journal.reader.text(row).rstrip().endswith(("?", "？"))
 
-    def _add_row(self, row: int, terms: Sequence[str], pieces: Pieces) -> bool:
+    def _add_row(self, row: int, terms: Sequence[str], pieces: Pieces, beside: int = -1) -> bool:
         """Add a row if it fits, and return that. What somebody said is whole, if half of the tokens left are enough.
 
-        Where only scraps of it fit, nothing is added.
+        Where only scraps of it fit, nothing is added. `beside`: the row to which it belongs.
         """
         timeline = self._journal.timeline
         pieces.fits(timeline.full[row] + LINE_TOKENS)  # so that `tokens_left` is exact where this is a close call
         if pieces.tokens_left < min(timeline.full[row], _LEAST_TOKENS):
             return False
         whole = max(_WHOLE_TOKENS, pieces.tokens_left // 2) if timeline.kind[row] in SPEECH else _WHOLE_TOKENS
-        return pieces.add(self._sources(row, terms, pieces.tokens_left, whole))
+        near = timeline.id(beside) if beside >= 0 else ""
+        return pieces.add(self._sources(row, terms, pieces.tokens_left, whole), near)
 
     def _answer(self, hit: "Hit") -> "Hit":
         """Return the result of a short call, which stands before it in any case; else the call itself."""
@@ -289,6 +326,13 @@ def reduced(plan: Plan) -> Callable[[int], bool]:
         return row < known and not shown
 
     return is_reduced
+
+
+def _only_asks(text: str) -> bool:
+    """Return whether every sentence of a text is a question. A long text tells something too."""
+    return 0 < len(text.strip()) <= _LONGEST_QUESTION and all(
+        part.endswith(("?", "？")) for part in _SENTENCES.findall(text)
+    )
 
 
 def _positive(value: Any) -> int | None:

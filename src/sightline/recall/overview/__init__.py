@@ -1,6 +1,6 @@
 """An overview of a conversation, for a question that names nothing to look for: what was done, or what was settled."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ _STRETCHES = 10  # of a longer conversation, of which each is read as much
 _LONGEST_TOKENS = 1_000  # of a turn: more of it is not read
 _RECORD_TOKENS = 150  # a longer result lists what may be chosen; a shorter one tells what was done
 _HANDLE_TOKENS = 2
+_MATCHING = 2.0  # what a row says that has words of the question counts so many times
 
 
 class Overview(NamedTuple):
@@ -28,11 +29,17 @@ class Overview(NamedTuple):
     rows: set[int]
 
 
-def overview(journal: Journal, newest: Iterable[int], hidden: Callable[[int], bool], max_tokens: int) -> Overview:
+def overview(
+    journal: Journal,
+    newest: Iterable[int],
+    hidden: Callable[[int], bool],
+    max_tokens: int,
+    matching: Container[int] = (),
+) -> Overview:
     """Return an overview of these rows, which come newest first, within so many tokens.
 
     A digest is made of all of them: what became of a request or of an error may be shown elsewhere, and it must be true
-    all the same. Quotes are of the `hidden` ones.
+    all the same. Quotes are of the `hidden` ones, and rather of `matching` rows.
     """
     timeline, reader = journal.timeline, journal.reader
     count, rows = reader.counter.count, list(newest)[::-1]
@@ -48,7 +55,8 @@ def overview(journal: Journal, newest: Iterable[int], hidden: Callable[[int], bo
 
     rows = list(filter(hidden, rows))
     done = {row for row in rows if _is_done(journal, row)}
-    turns = [Turn(row, reader.text(row), DONE if row in done else 1.0) for row in _readable(journal, rows, done)]
+    weights = {row: (DONE if row in done else 1.0) * (_MATCHING if row in matching else 1.0) for row in rows}
+    turns = [Turn(row, reader.text(row), weights[row]) for row in _readable(journal, rows, done)]
     room = max_tokens - count(say("recalled", reader.locale))
     quoted = quotes(turns, room, count, _HANDLE_TOKENS)
     return Overview("", [Source(timeline.id(row), quotes=tuple(spans)) for row, spans in quoted.items()], set(quoted))

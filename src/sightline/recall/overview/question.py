@@ -11,6 +11,7 @@ from sightline.recall.overview.words import (
     CHINESE,
     LOOKS_BACK,
     MEANS_ALL,
+    ORDERS,
     REPORTS,
     SUMS_UP,
     TALKS,
@@ -25,6 +26,10 @@ ALL_OVER = 5  # a word in so many of them tells none from the others
 TOLD = 0.5  # of the weight of a question that says "all", in one row: a row with less of it matches by chance
 FOUND = 0.3  # of the weight of a question that asks to sum up, anywhere: with more it is to sum up something
 MAX_PLACES = 200  # rows with a term that are looked at
+NEAR = 6  # rows: words so close together are of one passage
+OUTSTANDING = 0.3  # of the weight of a question, in one passage: where none has more, none stands out
+AS_GOOD = 0.7  # of the best passage's weight: one with so much is as good a match
+ANYWHERE = 4  # stretches with a passage as good as the best: then none of them stands out
 LONGEST = 200  # characters of a question for everything; who writes more tells something
 NAMES = re.compile(r"[A-Z]|.*[\d_@/\\]")  # a name or an identifier; what begins a sentence may be any word
 EMPTY_CHINESE = re.compile(f"{CHINESE}|[都全行对]")
@@ -92,6 +97,39 @@ def is_about_everything(query: str, places: Places, states_something: Callable[[
             for row in {row if means_all else 0 for row in here}:
                 told[row] += weight
     return max(told.values(), default=0.0) <= total * (TOLD if means_all else FOUND if sums_up else 0.0)
+
+
+def stands_out(query: str, places: Places, counts: Callable[[int], bool], rows: int) -> bool:
+    """Return whether some passage has what a question names, and few others do.
+
+    Words that stand nowhere count too: a passage with one word of many matches by chance. A name tells enough, and so
+    does a long text.
+    """
+    if len(query) > LONGEST:
+        return True
+    wanted, names = subject(query)
+    weights: defaultdict[tuple[int, int], float] = defaultdict(float)  # of passages that overlap by half
+    total = 0.0
+    for term, found in places(wanted).items():
+        here = [row for row in found[:: len(found) // MAX_PLACES + 1] if counts(row)]
+        if here and term in names:
+            return True
+        weight = math.log(1 + (rows + 1) / (len(found) if here else 0.5))
+        total += weight
+        halves = {(half, (row + half) // NEAR) for row in here for half in (0, NEAR // 2)}
+        for passage in halves:
+            weights[passage] += weight
+    best = max(weights.values(), default=0.0)
+    if best < OUTSTANDING * total or not total:
+        return False
+    good = {at * NEAR * STRETCHES // rows for (_, at), weight in weights.items() if weight >= AS_GOOD * best}
+    return len(good) < ANYWHERE
+
+
+def requests(text: str) -> bool:
+    """Return whether a short text asks for something to be told, given or written, in whatever words."""
+    forms = (TELLS, SUMS_UP, MEANS_ALL, ORDERS)
+    return len(text) <= LONGEST and any(form.search(text) for form in forms)
 
 
 def subject(query: str) -> Subject:

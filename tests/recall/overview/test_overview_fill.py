@@ -1,0 +1,51 @@
+"""Where no passage stands out, what was settled fills the room."""
+
+import pytest
+
+from sightline import MemoryStore, Session
+from sightline.testing import WordCounter
+from sightline.values.items import Call
+
+BOOKED = ("Luna hotel, 4 May", "Rialto table, 7:30 pm", "flight 118 to Oslo", "Dr. Okafor, Tuesday", "Fiat rental, $45")
+FILLER = "Let me see what there is, I am looking for something quiet and not too far away from it all. "
+
+
+def booking(*, works: bool = False) -> Session:
+    """A talk in which things are booked here and there; or work with many calls."""
+    session = Session(MemoryStore("t"), token_counter=WordCounter())
+    for at in range(80):
+        session.user(f"{FILLER} ({at})")
+        if works:
+            for number in range(2):
+                session.assistant([Call(f"{at}.{number}", "look", {})])
+                session.tool_result(f"{at}.{number}", "Nothing.")
+        session.assistant(f"Your booking: {BOOKED[at // 16]}." if at % 16 == 8 else f"Right, and then? ({at})")
+    return session
+
+
+def values_told(session: Session, message: str, *, asked: bool) -> int:
+    """How many of the booked things come back."""
+    session.user(message)
+    note = session._recall.note_for_question(message, 300, lambda _: True, asked=asked)
+    text = session._journal.reader.recall_text(note, "en") if note else ""
+    return sum(value.split(",")[0] in text for value in BOOKED)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.parametrize(
+    "message", ["My phone died. Please send me the bookings once more.", "Which bookings are in my calendar?"]
+)
+def test_an_overview_fills_the_room_where_no_passage_stands_out(message: str, asked: bool) -> None:
+    """The words of the message stand all over the talk, or nowhere."""
+    assert values_told(booking(), message, asked=asked) == len(BOOKED)
+
+
+@pytest.mark.parametrize("message", ["Which flight is it to Oslo?", "I bought an umbrella and a suitcase today."])
+def test_what_names_something_or_only_tells_brings_no_overview(message: str) -> None:
+    """One passage has what the first names; the second asks for nothing."""
+    assert values_told(booking(), message, asked=False) <= 1
+
+
+def test_work_with_tools_brings_no_overview_unasked() -> None:
+    """Its values are too many, and a digest is made only where somebody asks for everything."""
+    assert values_told(booking(works=True), "Please fix the umbrella.", asked=False) == 0
