@@ -159,10 +159,10 @@ def test_a_shortened_text_is_logged_when_it_is_first_sent(session: Session) -> N
     session.tool_result("a", words(3_000))
     reader = session._journal.reader
     assert reader.logged(3, Lod.SUMMARY) is None
-    session.compose(Budget(20_000))
+    session.compose(Budget(5_000))
     assert reader.logged(3, Lod.SUMMARY) is not None
     lines = [line.data for line in session._journal.store.scan()]
     session.user("more")
-    session.compose(Budget(20_000))
+    session.compose(Budget(5_000))
     fresh = [line.data for line in session._journal.store.scan()][len(lines) :]
     assert not any(b'"rendition"' in line for line in fresh)

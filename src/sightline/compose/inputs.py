@@ -10,11 +10,12 @@ from sightline.log.columns import Timeline
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import body_unit, complete_units, said_units
+from sightline.plan.view import View, body_unit, complete_units, said_units
 from sightline.recall.recall import Room, room
 from sightline.values.items import FULL, Kind, Lod
 from sightline.wire.payload import Payload
 
+_NEEDED = 2  # times what must be shown: a strategy's own window is never smaller than that
 _FAR_MORE = 1.25  # times the tokens of the last budget
 _REPEATED = 0.8  # of its lines: a result that repeats so much of an earlier one was fetched because that was shortened
 
@@ -102,13 +103,26 @@ def units_to_weigh(timeline: Timeline, path: Path, rows: int, pinned: Collection
     return [unit for unit, row in placed if timeline.kind[row] != Kind.RECALL or row >= rows or row in pinned]
 
 
-def has_more_room(before: Budget | None, budget: Budget, sent: Payload | None) -> bool:
+def limit_in_window(view: View, window: int) -> int:
+    """Return the tokens that a payload may have if the strategy works in a window of this size.
+
+    A payload may have more for what must be shown, and for what is new and was therefore never shown.
+    """
+    if view.limit <= window:
+        return view.limit
+    must = {unit for unit in view.must_show if unit >= 0}.union(view.new if view.last else ())
+    return min(view.limit, max(window, _NEEDED * (view.fixed + view.full_tokens(must))))
+
+
+def has_more_room(before: Budget | None, budget: Budget, sent: Payload | None, window: int) -> bool:
     """Return whether a budget has far more room than the last one, and the last payload did not show everything.
+
+    The strategy uses no more than its `window`.
 
     What was shortened or left out then may be shown again. It is not worth a change of the prefix where there is little
     more room, or a sweep of all would go below what is shown now.
     """
-    if before is None or sent is None or budget.limit() < _FAR_MORE * before.limit():
+    if before is None or sent is None or min(budget.limit(), window) < _FAR_MORE * min(before.limit(), window):
         return False
     if sent.tokens > budget.target * budget.limit():
         return False

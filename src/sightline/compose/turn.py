@@ -187,7 +187,7 @@ class Composer:
         journal, timeline = self.journal, self.journal.timeline
         # Every unit is weighed again after a payload for one question, whose plan is gone, and if far more fits now.
         is_answered = self.receipt is not None and self.receipt.question
-        all_again = is_answered or inputs.has_more_room(self.budget, budget, self.payload)
+        all_again = is_answered or inputs.has_more_room(self.budget, budget, self.payload, self.strategy.window)
         pinned, wanted = self._read_marks()
         since = (timeline, journal.path, self._planned_rows)
         new = inputs.units_to_weigh(*since, pinned) if all_again else complete_units(*since)
@@ -229,7 +229,7 @@ class Composer:
             uncut=journal.reader.uncut,
             reductions=self._reductions,
         )
-        if (narrower := self.strategy.limit(view)) < limit:
+        if (narrower := inputs.limit_in_window(view, self.strategy.window)) < limit:
             return replace(view, limit=narrower, notices=EngineNotices(journal, narrower, made=self._made))
         return view
 

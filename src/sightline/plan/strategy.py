@@ -37,8 +37,9 @@ class Strategy(Planner, Protocol):
     def plan(self, view: View) -> Plan:
         """The plan of the next call: made by `Plan.extended` if nothing already shown changes, else by `Plan.swept`."""
 
-    def limit(self, view: View) -> int:
-        """How many tokens a payload may have: as many as the budget allows, or fewer. Pure."""
+    @property
+    def window(self) -> int:
+        """Tokens of the context window in which it works, if the model's is larger."""
 
     @property
     def apart(self) -> bool:
@@ -56,14 +57,11 @@ class Strategy(Planner, Protocol):
 
 
 class Hooks:
-    """The defaults of a strategy's hooks: no summary is wanted, and any state is remembered."""
+    """The defaults of a strategy's hooks: all of the window is used, no summary is wanted, any state is remembered."""
 
+    window = 1 << 62
     apart = False
     compression_model = ""
-
-    def limit(self, view: View) -> int:
-        """See `Strategy.limit`."""
-        return view.limit
 
     def wants(self, view: View) -> tuple[int, int] | None:  # noqa: ARG002 - it never wants one
         """See `Strategy.wants`."""

@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 import pytest
 from sized import FRAMING, Sized
 
+from sightline.compose.inputs import limit_in_window
 from sightline.log.columns import UNKNOWN, UNMADE
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.focus import THRIFTY_WINDOW, Focus
@@ -94,23 +95,22 @@ def test_a_command_takes_what_is_superseded_and_nothing_else(economy: str, level
 def test_a_thrifty_one_works_in_a_small_window(economy: Economy, window: int, limit: int) -> None:
     history = Sized()
     history.user(100)
-    assert Focus(economy=economy).limit(history.view(window)) == limit
+    assert limit_in_window(history.view(window), Focus(economy=economy).window) == limit
 
 
-def test_a_thrifty_window_has_room_for_what_was_never_shown() -> None:
+def test_a_small_window_has_room_for_what_was_never_shown() -> None:
     """A new result is shown in full once, though the next call shortens it."""
     history = Sized()
     history.user(100)
     first = Focus().plan(history.view(1_000_000))
     history.result(100_000, gist=10)
-    assert Focus(economy="thrifty").limit(history.view(1_000_000, last=first)) > 200_000
+    assert limit_in_window(history.view(1_000_000, last=first), THRIFTY_WINDOW) > 200_000
 
 
-def test_a_thrifty_window_has_room_for_what_must_be_shown() -> None:
+def test_a_small_window_has_room_for_what_must_be_shown() -> None:
     history = Sized()
     history.user(40_000)
-    view = history.view(1_000_000, asked=0)
-    assert Focus(economy="thrifty").limit(view) == 2 * (view.fixed + view.full_tokens([0]))
+    assert limit_in_window(history.view(1_000_000), THRIFTY_WINDOW) == 2 * (40_000 + FRAMING)
 
 
 # ------------------------------------------------------------------ paging
@@ -131,7 +131,7 @@ def test_an_output_that_would_take_most_of_what_is_free_is_paged(
     first = sent(history)
     row = history.result(full, summary=100)
     history.timeline.purpose[row] = purpose
-    view = history.view(LIMIT, last=first, cut=lambda _row, _tokens: True)
+    view = history.view(LIMIT, last=first, trigger=0.95, target=0.5, cut=lambda _row, _tokens: True)
     assert Focus().plan(view).lod(row) is level
 
 
@@ -155,8 +155,10 @@ def test_an_output_that_was_fetched_again_is_not_paged(fetched_again: bool, leve
 def test_outputs_of_one_message_share_the_page() -> None:
     history = Sized()
     pages: dict[int, int] = {}
-    rows = [history.result(5_000, summary=100) for _ in range(2)]
-    Focus().plan(history.view(LIMIT, cut=lambda row, tokens: pages.setdefault(row, tokens) > 0))
+    rows = [history.result(4_800, summary=100) for _ in range(2)]
+    Focus().plan(
+        history.view(LIMIT, trigger=0.95, target=0.5, cut=lambda row, tokens: pages.setdefault(row, tokens) > 0)
+    )
     assert pages == dict.fromkeys(rows, 4_750 // 2)
 
 

@@ -164,7 +164,7 @@ def test_results_in_order_of_worth(dearer: Purpose, cheaper: Purpose) -> None:
 
 @pytest.mark.parametrize(("newer_units", "used", "level"), [
     (7, None, Lod.FULL), (8, None, Lod.SUMMARY), (8, Purpose.READ, Lod.FULL), (8, Purpose.CHANGE, Lod.FULL),
-    (12, Purpose.READ, Lod.FULL), (12, Purpose.CHANGE, Lod.SUMMARY), (12, Purpose.SHOW, Lod.SUMMARY),
+    (12, Purpose.READ, Lod.FULL), (12, Purpose.CHANGE, Lod.SUMMARY), (12, Purpose.SHOW, Lod.FULL),
 ])  # fmt: skip
 def test_a_file_that_is_being_worked_on_outlasts_the_rest(newer_units: int, used: Purpose | None, level: Lod) -> None:
     """Until four units have come since it was last changed, or eight since it was last read, even the assistant's
@@ -177,7 +177,7 @@ def test_a_file_that_is_being_worked_on_outlasts_the_rest(newer_units: int, used
         if used is not None and each == 7:
             again = history.result(9_000)
         else:
-            history.assistant(90, summary=10)
+            history.assistant(90 if used or newer_units > 7 else 9_000, summary=10)
     timeline.subjects.append("a.py")
     timeline.subject_row.append(again)
     timeline.purpose[again] = used or Purpose.READ

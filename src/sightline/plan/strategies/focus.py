@@ -32,7 +32,6 @@ _COLD = 0.6  # of the body's tokens: above, a sweep goes down to the target if t
 # Thrifty: tokens of the window in which it works, however large the model's is. On recorded runs of half a million
 # tokens a smaller window always costs less, and below this one edits are lost (docs/quality.md).
 THRIFTY_WINDOW = 64_000
-_THRIFTY_NEEDED = 2  # times what must be shown: a thrifty window is never smaller
 
 # Summaries by a model.
 _SUMMARY_ABOVE = 0.7  # of the body's tokens: early enough that the summary is there before a sweep is forced
@@ -59,13 +58,10 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "safe"
 
-    def limit(self, view: View) -> int:
-        """See `Strategy.limit`. Thrifty has room for what is new and for what must be shown, once in full."""
-        if self.economy != "thrifty" or view.limit <= THRIFTY_WINDOW:
-            return view.limit
-        must = {unit for unit in view.must_show if unit >= 0}.union(view.new if view.last else ())
-        needed = view.fixed + view.full_tokens(must)
-        return min(view.limit, max(THRIFTY_WINDOW, _THRIFTY_NEEDED * needed))
+    @property
+    def window(self) -> int:  # type: ignore[override]
+        """See `Strategy.window`."""
+        return THRIFTY_WINDOW if self.economy == "thrifty" else Hooks.window
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. Between sweeps it looks only at new units."""
