@@ -52,7 +52,7 @@ def main() -> None:
     session = sl.Session(sl.MemoryStore("example"), strategy=Recent(keep=6))
     for n in range(20):
         session.user(f"Question {n}?")
-        payload = session.compose(sl.Budget(window=2_000, output=200))
+        payload = session.compose(sl.Budget(window=2_000, output=200, recall=0))  # only what the strategy shows
         session.reply(f"Answer {n}.")
     print(len(payload.body), "messages of", len(session.items), "were sent;", payload.tokens, "tokens")
 

@@ -12,5 +12,5 @@ from sightline.shorten.sample import read_sample
 def gist(text: str, tokens: int) -> str:
     """As many of the best sentences and names as fit, in order."""
     per_token = max(0.5, len(text) / max(1, count_text(text)))
-    level = dialogue_levels(read_sample(text), chars_per_token=per_token).gist
+    level = dialogue_levels(read_sample(text), longest=int(tokens * per_token)).gist
     return fill("", level, count_text, TokenLimit(tokens, per_token)).text

@@ -117,21 +117,21 @@ def run(node: ContextNode, model: Script, *, run_async: bool) -> dict[str, Any]:
 
 @pytest.mark.parametrize("run_async", [False, True])
 def test_a_graph_answers_expand_and_recall_without_any_wiring(run_async: bool) -> None:
-    """What was shortened is read again whole, although a new result of this size is not; in both kinds of graphs."""
+    """What an output too large for the window does not show is read on; in both kinds of graphs."""
     session = Session(MemoryStore("s"))
-    node = ContextNode(session, Budget(window=16_000, output=500), tools=[shell])
+    node = ContextNode(session, BUDGET, tools=[shell])
     assert [getattr(tool, "name", "shell") for tool in node.tools] == ["shell", "expand", "recall"]
     model = Script(
         calling(1, "shell", command="make"),
-        lambda shown: calling(8, "expand", id=re.search(r"#\d+", shown)[0]),  # type: ignore[index]
+        lambda shown: calling(8, "expand", id=re.search(r"#\d+", shown)[0], start=280, lines=60),  # type: ignore[index]
         calling(9, "recall", query="line 321 of the file"),
         AIMessage("Four hundred lines."),
     )
     state = run(node, model, run_async=run_async)
     assert state["messages"][-1].content == "Four hundred lines."
-    assert "line 200 of" not in model.seen[-3]  # the file was shortened
-    assert re.search(r"\[#\d+ lines 1–400 of 400\]", model.seen[-2])
-    assert "line 200 of" in model.seen[-2]
+    assert "line 300 of" not in model.seen[-3]  # the output was paged
+    assert re.search(r"\[#\d+ lines 280–339 of 400", model.seen[-2])
+    assert "line 300 of" in model.seen[-2]
     assert "line 321 of the file" in model.seen[-1]
     assert [item.kind.name for item in session.items].count("RESULT") == 3
 

@@ -81,12 +81,12 @@ def test_bars_and_the_largest_items_are_printed(run: Run) -> None:
     assert len(ids) > 10
 
 
-def test_a_session_that_rested_is_swept_next(run: Run) -> None:
-    """The provider has forgotten the prefix of a session last written to long ago: that is the moment."""
+def test_a_session_that_outgrew_its_window_is_swept_next(run: Run) -> None:
+    """It says so before it happens."""
     facts = json.loads(run("context", "--json", "--window", "13000", "--output", "0").stdout)
-    assert facts["sweep"] == "sweep: cold"
+    assert facts["sweep"] == "sweep: forced"
     output = run("context", "--window", "13000", "--output", "0").stdout
-    assert "The next call shortens older items (cache expired)" in output
+    assert "The next call shortens older items (budget full)" in output
 
 
 def test_a_window_that_is_too_small_shows_the_sweep_it_would_be(run: Run) -> None:

@@ -17,7 +17,7 @@ def test_a_session_is_found_and_opened(page: InspectedPage) -> None:
     shown.get_by_role("searchbox").fill("port 8001")
     expect(page.rows).to_have_count(1)
     row = page.option("Question 1: never touch port 8001")
-    for fact in ("8", "$0.08", "Sightline"):  # turns, cost, source
+    for fact in ("8", "$0.07", "Sightline"):  # turns, cost, source
         expect(row).to_contain_text(fact)
     row.click()
     expect(shown.get_by_role("heading", level=1)).to_contain_text("Question 1")

@@ -344,18 +344,18 @@ def test_any_json_value_is_a_result(session: Session) -> None:
 # ------------------------------------------------------------------ levels
 
 
-def test_large_output_enters_as_its_summary_and_can_be_expanded(session: Session) -> None:
+def test_an_output_too_large_to_fit_is_paged_and_can_be_expanded(session: Session) -> None:
     """What was shortened names its handle; expanding it puts its lines at the end, and the prefix stays."""
     session.tools([])
     session.user("look")
     lines = [f"row {n} value{n}" for n in range(1_200)]
     session.assistant([Call("a", "run", {"command": "make"})])
     item = session.tool_result("a", "\n".join(lines))
-    before = session.compose(Budget(20_000))
+    before = session.compose(Budget(3_000))
     assert f"#{item}" in spoken(before)[-1][1]
-    assert before.tokens < 2_000
+    assert before.tokens < 2_500
     assert session.items.expand(item, start=700, lines=2).splitlines()[1:] == lines[699:701]
-    after = session.compose(Budget(20_000))
+    after = session.compose(Budget(3_000))
     assert spoken(after)[: len(before.body)] == spoken(before)
     assert spoken(after)[-1][1].splitlines()[-2:] == lines[699:701]
     assert after.body[-1].merge_into_previous
@@ -377,9 +377,9 @@ def test_expanding_now_raises_the_item_in_its_place(session: Session) -> None:
     session.user("look")
     session.assistant([Call("a", "run", {"command": "make"})])
     item = session.tool_result("a", words(2_500))
-    session.compose(Budget(20_000))
+    session.compose(Budget(3_000))
     session.items.expand(item, now=True)
-    payload = session.compose(Budget(20_000))
+    payload = session.compose(Budget(3_000))
     assert spoken(payload)[-1][1] == words(2_500)
     assert session.receipt is not None
     assert (session.receipt.reason, session.receipt.changed) == ("command: expand", 3)

@@ -14,8 +14,8 @@ def test_a_payload_prints_as_a_table_with_levels_reasons_and_windows() -> None:
     session.system("You are careful.")
     for number in range(30):
         session.user(f"question {number} " + "word " * 100)
-        session.reply("answer " * 80)
-    payload = session.compose(Budget(3_000, 200))
+        session.reply("answer " * (80 if number < 27 else 300))
+    payload = session.compose(Budget(3_000, 200, recall=0))
     heading, titles, first, *rows = str(payload).splitlines()
     assert heading == f"{payload.tokens:,} of 2,800 tokens, {payload.plan.reason}"
     assert titles.split() == ["item", "kind", "shown", "as", "tokens", "in", "full", "why"]

@@ -229,9 +229,9 @@ class Composer:
             uncut=journal.reader.uncut,
             reductions=self._reductions,
         )
-        if (narrower := inputs.limit_in_window(view, self.strategy.window)) < limit:
-            return replace(view, limit=narrower, notices=EngineNotices(journal, narrower, made=self._made))
-        return view
+        if (limit := inputs.limit_in_window(view, self.strategy.window)) == view.limit:
+            return view
+        return replace(view, limit=limit, notices=EngineNotices(journal, limit, made=self._made))
 
     def _read_marks(self) -> tuple[frozenset[int], dict[int, Lod]]:
         """Return the pinned and the wanted rows of this branch, read again only after another mark."""
@@ -352,7 +352,7 @@ class Composer:
         self._planned_rows, self.command, self._sent_settings = plan.rows, "", journal.settings
         journal.reader.forget_large()
 
-    # ------------------------------------------------------------------ without sending
+    # ------------------------------------------------------------------ without sending; what the provider reports
 
     def view(self, budget: Budget, command: str = "") -> View:
         """Return what the strategy would see now, with this command if there is none."""
@@ -368,8 +368,6 @@ class Composer:
         gathered = self._inputs(self._window_texts(budget), budget)
         return render(self.journal.reader, plan, self._layout, gathered, self.payload)
 
-    # ------------------------------------------------------------------ what the provider reports
-
     def observe(self, usage: Usage, extra_tokens: int = 0) -> None:
         """Learn from what the provider counted for the last payload and `extra_tokens` sent with it."""
         tokens = self.payload.tokens if self.payload is not None else 0
@@ -384,8 +382,6 @@ class Composer:
     def free_room(self) -> Room:
         """Return the room for what somebody brings back: what the last payload and the rows since leave free."""
         return inputs.free_room(self.journal, self.receipt, self.budget)
-
-    # ------------------------------------------------------------------ the strategy's further hooks
 
     @property
     def summarises_apart(self) -> bool:

@@ -30,7 +30,7 @@ from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
 
 _USER_SHARE = 0.4  # of the tokens to reach: the user's messages get so much even if other units are newer
 _TASK_SHARE = 0.25  # of the body's tokens: a task that takes more is left out like others, so that constraints stay
-_RECENT_SHARE = 0.2  # of the body's tokens: the newest units are reduced after all else
+_RECENT_SHARE = 0.15  # of the body's tokens: the newest units are reduced after all else
 _FAULT_UNITS = 30  # what was fetched again stays protected until so many newer units have come,
 _FAULT_SHARE = 0.25  # in up to this share of the body's tokens
 _WORKING_SHARE = 0.7  # of the body's tokens: above, the working set is reduced too. A lower share hides what is edited
