@@ -11,7 +11,8 @@ from sightline.plan.view import View, said_units
 from sightline.values.items import Kind, Lod
 
 FRAMING_TOKENS = 24  # at most, for one more message in any profile and the frame of what is recalled
-_ENOUGH = 2_500  # tokens for one message: a small model's answers get worse with more, and what is recalled stays
+_ENOUGH = 2_500  # tokens for one message: a small model's answers get worse with more
+_RUNNING = 800  # tokens: so much in a running conversation, if the budget's share is less
 _DEEPER = 0.75  # of its target: how much deeper a sweep may go for what is recalled, which matters more than old talk
 _RECENT_UNITS = 60  # what was recalled within these units is not recalled again
 
@@ -24,10 +25,13 @@ def free_tokens(view: View, plan: Plan) -> int:
 def recall_tokens(view: View, plan: Plan, *, deeper: bool = True) -> int:
     """Return what may be recalled for a message: the budget's share or, if that is more, all that is free.
 
-    It is never more than enough. deeper: a sweep that is made anyway can leave out more for it.
+    It is never more than enough. In a running conversation it is the share, or a little: passages stay there, and sweeps
+    pay for what fills a window. deeper: a sweep that is made anyway can leave out more for it.
     """
+    share = int(view.budget.recall * view.limit)
+    most = _ENOUGH if view.last is None else max(share, _RUNNING)
     spare = int(_DEEPER * view.budget.target * view.body_limit) if deeper and plan.reason and view.trims else 0
-    return min(max(int(view.budget.recall * view.limit), free_tokens(view, plan) + spare), _ENOUGH)
+    return min(max(share, free_tokens(view, plan) + spare), most)
 
 
 def deeper_budget(view: View, needed: int) -> Budget:
