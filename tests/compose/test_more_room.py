@@ -3,7 +3,10 @@
 import pytest
 
 from sightline import Budget, MemoryStore, Session, Settings
+from sightline.compose.inputs import has_more_room
+from sightline.plan.strategies.focus import THRIFTY_WINDOW
 from sightline.testing import calling
+from sightline.values.items import Call
 
 SMALL, LARGE = Budget(window=8_000, output=1_000), Budget(window=128_000, output=2_000)
 
@@ -66,3 +69,58 @@ def test_little_more_room_or_nothing_hidden_changes_nothing() -> None:
         session.compose(Budget(window=8_500, output=1_000)).openai()["messages"][: len(hidden.body)]
         == (hidden.openai()["messages"])
     )
+
+
+THRIFTY = Settings(config={"economy": "thrifty"})
+
+
+def test_a_thrifty_session_is_composed_in_a_small_window() -> None:
+    """However large the model's is."""
+    session = Session(MemoryStore("a"), settings=THRIFTY)
+    session.user("Hello.")
+    assert session.compose(Budget(window=1_000_000, output=2_000)).plan.limit == THRIFTY_WINDOW
+
+
+@pytest.mark.parametrize(("limit", "target", "more"), [
+    (100_000, 0.9, True), (6_000, 0.9, False), (100_000, 0.01, False),
+])  # fmt: skip
+def test_there_is_more_room_where_far_more_fits_than_was_allowed(limit: int, target: float, more: bool) -> None:
+    """Unless a sweep of everything would go below what is shown now."""
+    session = Session(MemoryStore("a"))
+    work(session)
+    session.user("And now?")
+    sent = session.compose(SMALL)
+    assert sent.plan.gaps()
+    assert has_more_room(session.receipt, limit, target, sent) is more
+
+
+def test_what_a_thrifty_session_left_out_is_there_again_under_another_economy() -> None:
+    """The room grows from 64,000 tokens to all that the window has."""
+    session = Session(MemoryStore("a"), settings=THRIFTY)
+    for number in range(60):
+        session.assistant([Call(f"c{number}", "run", {"command": f"make part{number}"})])
+        session.tool_result(f"c{number}", f"part{number} built. " + "word " * 1_500)
+        thrifty = session.compose(Budget(1_000_000))
+    assert thrifty.tokens < 64_000
+    session.configure(config={"economy": "safe"})
+    assert session.compose(Budget(1_000_000)).tokens > 90_000
+
+
+def test_a_huge_output_does_not_widen_a_thrifty_window() -> None:
+    """It is paged by the room of the small window."""
+    session = Session(MemoryStore("a"), settings=THRIFTY)
+    session.user("Build it.")
+    session.compose(Budget(1_000_000))
+    session.assistant([Call("c", "run", {"command": "make"})])
+    session.tool_result("c", "\n".join(f"line {number} of the build" for number in range(30_000)))
+    assert session.compose(Budget(1_000_000)).tokens < 64_000
+
+
+def test_without_gists_nothing_is_paged() -> None:
+    """The plan says what is sent."""
+    session = Session(MemoryStore("a"), settings=Settings(reductions=("trim",)))
+    session.user("Build it.")
+    session.assistant([Call("c", "run", {"command": "make"})])
+    session.tool_result("c", "word " * 6_000)
+    plan = session.compose(Budget(10_000)).plan
+    assert not plan.levels()

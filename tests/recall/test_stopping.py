@@ -37,6 +37,11 @@ def test_a_larger_room_brings_back_what_matches_less(session: Session) -> None:
     assert set(small) < set(large)
 
 
+def test_what_is_less_likely_is_relevant_in_a_large_room(session: Session) -> None:
+    """Each doubling of the room lowers what a row must score."""
+    assert len(brought(session, 20_000)) > 100
+
+
 def test_the_best_stand_next_to_the_question(session: Session) -> None:
     """Others stand before them; both are in the order of the conversation."""
     days = brought(session, 9_000)

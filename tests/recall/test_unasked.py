@@ -1,8 +1,10 @@
 """What comes back by itself after a user's message: only what clearly matches, in its share, once."""
 
 import pytest
+from msgspec.structs import replace
 
 from sightline import Budget, MemoryStore, Session
+from sightline.compose.recall_room import recall_tokens
 from sightline.compose.verify import verify
 from sightline.testing import WordCounter
 from sightline.values.items import Call, Kind
@@ -163,3 +165,28 @@ def test_without_a_message_of_the_user_nothing_is_searched_for(who: str, found: 
     getattr(session, who)("The crane of pier 7 lifts how many tonnes?")
     session.compose(Budget(300), ask=ask)
     assert any(item.kind is Kind.RECALL for item in session.items) is found
+
+
+@pytest.mark.parametrize(("window", "most"), [(1_200, 800), (5_000, 800), (20_000, 2_000)])
+def test_a_running_conversation_recalls_no_more_than_its_share(window: int, most: int) -> None:
+    """Or 800 tokens: what is recalled stays, and fills the window."""
+    session = Session(MemoryStore("harbour"), token_counter=WordCounter())
+    session.user("Hello.")
+    budget = Budget(window)
+    plan = session.compose(budget).plan
+    view = session._composer.view(budget)
+    assert recall_tokens(view, plan) == most
+    first = recall_tokens(replace(view, last=None), plan)
+    assert most < first <= 2_500
+
+
+def test_a_request_in_a_running_conversation_brings_back_no_overview() -> None:
+    """Only in the first payload, where nothing was sent before."""
+    session = Session(MemoryStore("harbour"), token_counter=WordCounter())
+    for number in range(60):
+        session.user(f"The crane at pier {number} costs {number + 100} dollars a day.")
+        session.assistant(f"Noted, pier {number}.")
+    session.compose(Budget(600, recall=0))
+    session.user("Could you please send me a poem about rhubarb?")
+    payload = session.compose(Budget(600))
+    assert not any(line.kind.name == "RECALL" for line in payload.plan.lines())

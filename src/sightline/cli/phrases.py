@@ -87,6 +87,7 @@ _PHRASES = {
     "window in place": ("window changed", "窗口已变"),
     "first message": ("first message", "第一条消息"),
     "layout": ("new layout", "布局已改"),
+    "paged": ("too large for what was free, so paged", "超出剩余空间，分页显示"),
     "swept": ("shortened", "已缩短"),
     "asked for": ("asked for", "应要求"),
     # strategies

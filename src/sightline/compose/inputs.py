@@ -10,6 +10,7 @@ from sightline.log.columns import Timeline
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
+from sightline.plan.strategies.worth import is_output
 from sightline.plan.view import View, body_unit, complete_units, said_units
 from sightline.recall.recall import Room, room
 from sightline.values.items import FULL, Kind, Lod
@@ -106,25 +107,27 @@ def units_to_weigh(timeline: Timeline, path: Path, rows: int, pinned: Collection
 def limit_in_window(view: View, window: int) -> int:
     """Return the tokens that a payload may have if the strategy works in a window of this size.
 
-    A payload may have more for what must be shown, and for what is new and was therefore never shown.
+    A payload may have more for what must be shown, and for what is new and was therefore never shown, except outputs
+    so large that they are paged.
     """
     if view.limit <= window:
         return view.limit
     must = {unit for unit in view.must_show if unit >= 0}.union(view.new if view.last else ())
-    return min(view.limit, max(window, _NEEDED * (view.fixed + view.full_tokens(must))))
+    full, large = view.timeline.full, [unit for unit in must if view.timeline.unit_full[unit] > window // 2]
+    rows = [row for unit in large for row in view.timeline.rows_of(unit) if full[row] > window // 2]
+    paged = sum(full[row] for row in rows if is_output(view.timeline, row))
+    return min(view.limit, max(window, _NEEDED * (view.fixed + view.full_tokens(must) - paged)))
 
 
-def has_more_room(before: Budget | None, budget: Budget, sent: Payload | None, window: int) -> bool:
-    """Return whether a budget has far more room than the last one, and the last payload did not show everything.
+def has_more_room(last: ReceiptNote | None, limit: int, target: float, sent: Payload | None) -> bool:
+    """Return whether a payload may have far more tokens than the last one, which did not show everything.
 
-    The strategy uses no more than its `window`.
+    `limit` is what the budget and the strategy allow now, `target` the share that a sweep goes down to.
 
     What was shortened or left out then may be shown again. It is not worth a change of the prefix where there is little
     more room, or a sweep of all would go below what is shown now.
     """
-    if before is None or sent is None or min(budget.limit(), window) < _FAR_MORE * min(before.limit(), window):
-        return False
-    if sent.tokens > budget.target * budget.limit():
+    if last is None or sent is None or limit < _FAR_MORE * last.limit or sent.tokens > target * limit:
         return False
     return bool(sent.plan.gaps()) or any(lod is not FULL for lod in sent.plan.levels().values())
 

@@ -25,8 +25,8 @@ def free_tokens(view: View, plan: Plan) -> int:
 def recall_tokens(view: View, plan: Plan, *, deeper: bool = True) -> int:
     """Return what may be recalled for a message: the budget's share or, if that is more, all that is free.
 
-    It is never more than enough. In a running conversation it is the share, or a little: passages stay there, and sweeps
-    pay for what fills a window. deeper: a sweep that is made anyway can leave out more for it.
+    It is never more than enough. In a running conversation it is the share, or a little: passages stay there, and
+    sweeps pay for what fills a window. deeper: a sweep that is made anyway can leave out more for it.
     """
     share = int(view.budget.recall * view.limit)
     most = _ENOUGH if view.last is None else max(share, _RUNNING)

@@ -186,16 +186,16 @@ class Composer:
         """Collect what the strategy sees."""
         journal, timeline = self.journal, self.journal.timeline
         # Every unit is weighed again after a payload for one question, whose plan is gone, and if far more fits now.
-        is_answered = self.receipt is not None and self.receipt.question
-        all_again = is_answered or inputs.has_more_room(self.budget, budget, self.payload, self.strategy.window)
+        is_answered, profile = self.receipt is not None and self.receipt.question, journal.reader.profile
+        self._calibration.adopt_observed(swept=False)
+        limit, most = self._calibration.factor.limit(budget, profile), self.strategy.most_tokens
+        all_again = is_answered or inputs.has_more_room(self.receipt, min(limit, most), budget.target, self.payload)
         pinned, wanted = self._read_marks()
         since = (timeline, journal.path, self._planned_rows)
         new = inputs.units_to_weigh(*since, pinned) if all_again else complete_units(*since)
         last = self.payload.plan if self.payload is not None and not all_again else None
         asked = [unit for unit in new if timeline.is_users_own(timeline.unit_row[unit])]
         self._question = asked[-1] if asked else self._question
-        self._calibration.adopt_observed(swept=False)
-        limit = self._calibration.factor.limit(budget, journal.reader.profile)
         sent = self._sent_offset if self.payload is not None else 0
         compactions, back, command = inputs.read_compactions(journal, sent, self._reductions)
         if last is not None and self._sent_settings.reductions != self._reductions:
@@ -206,7 +206,7 @@ class Composer:
         view = View(
             timeline=timeline,
             path=journal.path,
-            profile=journal.reader.profile,
+            profile=profile,
             budget=budget,
             limit=limit,
             fixed=inputs.fixed_tokens(journal, gathered, journal.tools.tokens, self._windows.tokens),
@@ -214,7 +214,7 @@ class Composer:
             new=new,
             pinned=pinned,
             asked=self._question,
-            cold=self.payload is not None and self._idle_seconds() > journal.reader.profile.cache_seconds,
+            cold=self.payload is not None and self._idle_seconds() > profile.cache_seconds,
             command=self.command or self._new_command(pinned, gathered, command),
             wanted=wanted,
             compactions=compactions,
@@ -229,7 +229,7 @@ class Composer:
             uncut=journal.reader.uncut,
             reductions=self._reductions,
         )
-        if (limit := inputs.limit_in_window(view, self.strategy.window)) == view.limit:
+        if (limit := inputs.limit_in_window(view, most)) == view.limit:
             return view
         return replace(view, limit=limit, notices=EngineNotices(journal, limit, made=self._made))
 
@@ -275,7 +275,8 @@ class Composer:
         """Add passages that the message speaks of and that are not shown. A sweep makes room for them and stays."""
         journal, swept, usual = self.journal, bool(plan.reason), plan
         known = recall_room.sources_shown(journal, plan)
-        search = partial(self._recall.note_for_question, self._question_text(), known=known, asked=False)
+        find = partial(self._recall.note_for_question, self._question_text(), known=known)
+        search = partial(find, asked=False, running=view.last is not None)
         note = search(recall_room.recall_tokens(view, plan), reduced(plan))
         leads = view.last is None or self._question not in view.last
         if note is not None and swept and view.trims:

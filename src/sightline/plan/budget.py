@@ -14,8 +14,8 @@ class Budget(Struct, frozen=True):
     trigger, target: shares of the tokens that head and tail leave for the body. Above `trigger` a sweep is forced. It
     shortens items until the body is down to `target`. That is far below, because each sweep makes the provider cache
     everything after the first change again, so sweeps should be rare.
-    recall: the share that recalled pieces may take in a running conversation, even if a sweep must make room for it;
-    they may take what is free in any case. For one message they take at most 2,500 tokens. 0: nothing is recalled
+    recall: the share that recalled pieces may take for one message of a running conversation, even if a sweep must make
+    room for it; up to 800 tokens if that is more and free, in the first payload up to 2,500. 0: nothing is recalled
     unasked.
     windows: the share that live windows may take; those that do not fit are shown at a lower level.
     """

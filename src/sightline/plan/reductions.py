@@ -28,7 +28,7 @@ def allowed(view: View) -> View:
     same = copy(view.timeline)  # it shares all other columns, so that it grows with the timeline
     same.gist = same.summary = cast("array[int]", _EmptyColumn())
     same.unit_least = same.unit_full
-    return replace(view, timeline=same)
+    return replace(view, timeline=same, cut=lambda _row, _tokens: False)
 
 
 class _EmptyColumn:

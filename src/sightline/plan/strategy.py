@@ -38,8 +38,8 @@ class Strategy(Planner, Protocol):
         """The plan of the next call: made by `Plan.extended` if nothing already shown changes, else by `Plan.swept`."""
 
     @property
-    def window(self) -> int:
-        """Tokens of the context window in which it works, if the model's is larger."""
+    def most_tokens(self) -> int:
+        """Tokens that its payloads have at most, if the budget allows more. What must be shown may need more."""
 
     @property
     def apart(self) -> bool:
@@ -59,7 +59,7 @@ class Strategy(Planner, Protocol):
 class Hooks:
     """The defaults of a strategy's hooks: all of the window is used, no summary is wanted, any state is remembered."""
 
-    window = 1 << 62
+    most_tokens = 1 << 62
     apart = False
     compression_model = ""
 

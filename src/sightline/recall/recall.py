@@ -115,11 +115,19 @@ class Recall:
         return pieces.note(query)
 
     def note_for_question(
-        self, query: str, max_tokens: int, among: "RowFilter", known: Container[Source] = (), *, asked: bool = True
+        self,
+        query: str,
+        max_tokens: int,
+        among: "RowFilter",
+        known: Container[Source] = (),
+        *,
+        asked: bool = True,
+        running: bool = False,
     ) -> RecallNote | None:
         """Return what may answer a user message `among` these rows and is not `known`, as far as it fits and matters.
 
         `asked`: somebody wants an answer. Otherwise only a message that one row clearly matches brings anything back.
+        Where the conversation is not `running`, so does a request for which no row stands out: an overview.
         If the question asks for everything and names nothing ("what have we settled so far?"), return an overview: for
         work with tools a digest, for a conversation the values that were settled, quoted.
         """
@@ -140,7 +148,7 @@ class Recall:
         if best and not asked and not among(best.row):
             # The message speaks of what is shown, so what only stands near another match is not meant.
             hidden = [hit for hit in hidden if hit.exact or hit.share >= _CLEAR]
-        told = asked or _only_asks(query) or self._finder.requests(query)
+        told = asked or (not running and (_only_asks(query) or self._finder.requests(query)))
         rest = self._rest(query, asking) if told else []
         if any(hit.share >= clear for hit in hidden):
             keep = int(_OVERVIEW * pieces.tokens_left) if rest else 0

@@ -16,7 +16,10 @@ _ADDED = {
     "index": "what is left out, listed below",
     "framing": "of messages and calls",
 }
-_WHY = {"swept": "shortened to fit"}  # by the plan's word; others are said as they are
+_WHY = {
+    "swept": "shortened to fit",
+    "paged": "too large for what was free",
+}  # by the plan's word; others are said as they are
 
 
 def payload_table(payload: "Payload") -> str:

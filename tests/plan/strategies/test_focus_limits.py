@@ -6,11 +6,11 @@ import pytest
 from sized import FRAMING, Sized
 
 from sightline.compose.inputs import limit_in_window
-from sightline.log.columns import UNKNOWN, UNMADE
+from sightline.log.columns import UNKNOWN, UNMADE, WHOLE
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.focus import THRIFTY_WINDOW, Focus
 from sightline.shorten import Purpose
-from sightline.values.items import Lod
+from sightline.values.items import Kind, Lod
 
 LIMIT = 10_000
 Economy: TypeAlias = Literal["off", "safe", "thrifty"]
@@ -95,15 +95,15 @@ def test_a_command_takes_what_is_superseded_and_nothing_else(economy: str, level
 def test_a_thrifty_one_works_in_a_small_window(economy: Economy, window: int, limit: int) -> None:
     history = Sized()
     history.user(100)
-    assert limit_in_window(history.view(window), Focus(economy=economy).window) == limit
+    assert limit_in_window(history.view(window), Focus(economy=economy).most_tokens) == limit
 
 
 def test_a_small_window_has_room_for_what_was_never_shown() -> None:
-    """A new result is shown in full once, though the next call shortens it."""
+    """The text of a file is shown in full once, though the next call shortens it."""
     history = Sized()
     history.user(100)
     first = Focus().plan(history.view(1_000_000))
-    history.result(100_000, gist=10)
+    history.timeline.purpose[history.result(100_000, gist=10)] = Purpose.READ
     assert limit_in_window(history.view(1_000_000, last=first), THRIFTY_WINDOW) > 200_000
 
 
@@ -111,6 +111,20 @@ def test_a_small_window_has_room_for_what_must_be_shown() -> None:
     history = Sized()
     history.user(40_000)
     assert limit_in_window(history.view(1_000_000), THRIFTY_WINDOW) == 2 * (40_000 + FRAMING)
+
+
+def test_what_was_imported_has_no_room_of_its_own() -> None:
+    """Before the first payload everything is new, so only what must be shown counts."""
+    history = Sized()
+    history.user(100)
+    history.result(100_000, gist=10)
+    assert limit_in_window(history.view(1_000_000), THRIFTY_WINDOW) == THRIFTY_WINDOW
+
+
+def test_a_small_window_is_never_larger_than_the_models() -> None:
+    history = Sized()
+    history.user(40_000)
+    assert limit_in_window(history.view(70_000), THRIFTY_WINDOW) == 70_000
 
 
 # ------------------------------------------------------------------ paging
@@ -150,6 +164,27 @@ def test_an_output_that_was_fetched_again_is_not_paged(fetched_again: bool, leve
     faults = frozenset({row} if fetched_again else ())
     view = history.view(LIMIT, faults=faults, cut=lambda _row, _tokens: True)
     assert Focus().plan(view).lod(row) is level
+
+
+@pytest.mark.parametrize(("kind", "state", "level"), [
+    (Kind.RESULT, 0, Lod.SUMMARY), (Kind.RESULT, WHOLE, Lod.FULL), (Kind.ASSISTANT, 0, Lod.FULL),
+])  # fmt: skip
+def test_only_an_output_is_paged_and_not_what_the_model_asked_to_see(kind: Kind, state: int, level: Lod) -> None:
+    history = Sized()
+    row = history.result(6_000, summary=100)
+    history.timeline.kind[row] = kind
+    history.timeline.state[row] |= state
+    assert Focus().plan(history.view(LIMIT, cut=lambda _row, _tokens: True)).lod(row) is level
+
+
+def test_nothing_is_paged_where_most_is_left_out_in_any_case() -> None:
+    """The sweep pages what stays."""
+    history = Sized()
+    history.result(6_000, summary=100)
+    fill(history, LIMIT + 1_000)
+    cut: list[int] = []
+    Focus(keep=0).plan(history.view(LIMIT, cut=lambda row, _tokens: bool(cut.append(row))))
+    assert cut == []
 
 
 def test_outputs_of_one_message_share_the_page() -> None:

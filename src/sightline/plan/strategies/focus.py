@@ -21,10 +21,10 @@ from sightline.log.columns import WHOLE, pick
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.sweep import PAGED, Sweep
-from sightline.plan.strategies.worth import FILE_TEXT
+from sightline.plan.strategies.worth import is_output
 from sightline.plan.strategy import Hooks
 from sightline.plan.view import View, oldest
-from sightline.values.items import SUMMARY, Kind, Lod
+from sightline.values.items import SUMMARY, Lod
 
 _LARGE = 0.125  # of the body's tokens: an output that is smaller is never paged
 _COLD = 0.6  # of the body's tokens: above, a sweep goes down to the target if the prefix has to be written anyway
@@ -59,9 +59,9 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
     ] = "safe"
 
     @property
-    def window(self) -> int:  # type: ignore[override]
-        """See `Strategy.window`."""
-        return THRIFTY_WINDOW if self.economy == "thrifty" else Hooks.window
+    def most_tokens(self) -> int:  # type: ignore[override]
+        """See `Strategy.most_tokens`."""
+        return THRIFTY_WINDOW if self.economy == "thrifty" else Hooks.most_tokens
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. Between sweeps it looks only at new units."""
@@ -104,10 +104,9 @@ def _page_outputs(view: View) -> dict[int, Lod]:
 
 
 def _may_be_paged(view: View, row: int) -> bool:
-    """Whether an item is a result other than text of a file, and not what the model fetched again or asked to see."""
-    timeline = view.timeline
-    is_output = timeline.kind[row] == Kind.RESULT and timeline.purpose[row] not in FILE_TEXT
-    return is_output and not timeline.state[row] & WHOLE and row not in view.faults and view.may_shorten(row)
+    """Whether an item is an output, and not what the model fetched again or asked to see."""
+    is_wanted = view.timeline.state[row] & WHOLE or row in view.faults
+    return is_output(view.timeline, row) and not is_wanted and view.may_shorten(row)
 
 
 def _forced_above(view: View) -> float:

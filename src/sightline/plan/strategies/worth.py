@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping
 from math import inf
 
-from sightline.log.columns import FAILED, OBSOLETE
+from sightline.log.columns import FAILED, OBSOLETE, Timeline
 from sightline.plan.view import View
 from sightline.shorten import Purpose
 from sightline.values.items import Kind
@@ -43,6 +43,11 @@ _READS = frozenset((Purpose.READ, Purpose.SHOW))
 FILE_TEXT = _READS | {Purpose.CHANGE, Purpose.WRITE}
 _IN_USE = 4  # units: a file is being worked on until so many have come since it was last changed,
 _TO_EDIT = 8  # or so many since it was last read: what was read is often edited later
+
+
+def is_output(timeline: Timeline, row: int) -> bool:
+    """Whether an item is a result other than the text of a file: an edit needs exact lines, so that is not paged."""
+    return timeline.kind[row] == _RESULT and timeline.purpose[row] not in FILE_TEXT
 
 
 class Worth:
