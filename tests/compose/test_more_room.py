@@ -124,3 +124,17 @@ def test_without_gists_nothing_is_paged() -> None:
     session.tool_result("c", "word " * 6_000)
     plan = session.compose(Budget(10_000)).plan
     assert not plan.levels()
+
+
+def test_a_larger_window_is_no_more_room_for_a_thrifty_session() -> None:
+    """It uses 64,000 tokens of either, so the prefix stays."""
+    session = Session(MemoryStore("a"), settings=THRIFTY)
+    for number in range(60):
+        session.assistant([Call(f"c{number}", "run", {"command": f"make part{number}"})])
+        session.tool_result(f"c{number}", f"part{number} built. " + "word " * 1_500)
+        small = session.compose(Budget(70_000))
+    assert small.plan.gaps() or small.plan.levels()
+    session.user("And now?")
+    session.compose(Budget(1_000_000))
+    assert session.receipt is not None
+    assert session.receipt.reason != "sweep: room"

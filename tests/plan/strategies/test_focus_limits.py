@@ -117,7 +117,7 @@ def test_what_was_imported_has_no_room_of_its_own() -> None:
     """Before the first payload everything is new, so only what must be shown counts."""
     history = Sized()
     history.user(100)
-    history.result(100_000, gist=10)
+    history.timeline.purpose[history.result(100_000, gist=10)] = Purpose.READ
     assert limit_in_window(history.view(1_000_000), THRIFTY_WINDOW) == THRIFTY_WINDOW
 
 

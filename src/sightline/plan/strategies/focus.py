@@ -29,8 +29,8 @@ from sightline.values.items import SUMMARY, Lod
 _LARGE = 0.125  # of the body's tokens: an output that is smaller is never paged
 _COLD = 0.6  # of the body's tokens: above, a sweep goes down to the target if the prefix has to be written anyway
 
-# Thrifty: tokens of the window in which it works, however large the model's is. On recorded runs of half a million
-# tokens a smaller window always costs less, and below this one edits are lost (docs/quality.md).
+# Thrifty: tokens of the window in which it works, however large the model's is. On recorded runs a smaller window
+# always costs less. This is the smallest in which nearly all that agents edit can still be read (docs/quality.md).
 THRIFTY_WINDOW = 64_000
 
 # Summaries by a model.

@@ -8,8 +8,8 @@ that the next one is far away. `Sweep.reduce` takes these steps in this order:
 3. If not even gists of everything fit, shorten a question or task of more than half of the body that was shown before,
    then leave out the oldest units.
 4. Lower levels, FULL to SUMMARY to GIST, and leave units out, the demotions first that lose least worth per token, down
-   to the target. The files that the model is working on and what the user wrote are not touched, except that an old
-   question of a chat is left out with its answer.
+   to the target. The newest units, the files that the model is working on and what the user wrote are not touched,
+   except that an old question of a chat is left out with its answer.
 5. If much more than the target is left, these too. What a large step made needless is given back.
 6. Only if the payload is still over the limit: reduce the protected units too (see `_protected_units`).
 7. If a new result had to be shortened before it was ever shown, show as much of it as there is room for.
