@@ -253,7 +253,7 @@ def test_the_reason_is_also_that_of_an_attempt_that_was_not_sent() -> None:
 
     json_budget.compose(made, budget, write, 400)
     made.configure(layout="contextui")
-    made.extend([{"role": "user", "content": "word " * 650}, {"role": "assistant", "content": "ok"}] * 2)
+    made.extend([{"role": "user", "content": "word " * 900}, {"role": "assistant", "content": "ok"}] * 2)
     sent = json_budget.compose(made, budget, write)
     assert made.receipt is not None
     assert (sent.reason, made.receipt.reason) == ("settings changed", "sweep: forced")

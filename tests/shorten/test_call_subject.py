@@ -137,8 +137,8 @@ def test_what_a_call_writes_and_changes(tool: str, arguments: Any, effect: tuple
     "python - <<'EOF'\n" + "a=open('x','w');" * 60_000, "A=$A$A;" * 140_000, "bash -lc '" * 100_000,
     "apply_patch <<'EOF'\n*** Begin Patch\n" + "*** Update File: a.py\n" * 40_000, "<< " * 300_000,
 ])  # fmt: skip
-def test_a_command_of_a_million_characters_takes_milliseconds(text: str) -> None:
+def test_a_command_of_a_million_characters_takes_no_time(text: str) -> None:
     """However it is written."""
     began = time.process_time()
     purpose_of(Call("1", "bash", {"command": text}))
-    assert time.process_time() - began < 0.1
+    assert time.process_time() - began < 1  # a quadratic one takes minutes

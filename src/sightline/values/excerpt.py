@@ -7,6 +7,7 @@ from sightline.values.pattern import pattern
 Piece = str | tuple[int, int]
 """Text of its own, or the characters (first, end) of the original."""
 
+_WORD_END = pattern(r"[^A-Za-z0-9_]|\Z")
 _JOINTS = pattern(r"(\n| … )")
 _LARGEST = 1 << 16  # characters of an original that is searched: compared to a larger one its excerpt is small anyway
 _LEAST = 16  # characters: a shorter piece is no longer than its place
@@ -42,7 +43,8 @@ def stands_alone(value: str, text: str) -> bool:
     while at >= 0:
         if not _is_word(text[at - 1 : at]) and not _is_word(text[at + len(value) : at + len(value) + 1]):
             return True
-        at = text.find(value, at + 1)
+        end = _WORD_END.search(text, at + 1) if _is_word(value[:1]) else None  # within a word it never stands alone
+        at = text.find(value, end.start() if end else at + 1)
     return False
 
 
