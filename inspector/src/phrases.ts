@@ -371,6 +371,7 @@ const PHRASES = {
   "reason compaction": ["compacted", "已压缩"],
   "reason swept": ["shortened for room", "为腾出空间而缩短"],
   "reason paged": ["large output: its first lines", "输出较长：显示开头部分"],
+  "reason parts": ["large file: the parts that the task speaks of", "文件较长：显示与任务有关的部分"],
   "reason superseded": ["a newer version was read", "已读到更新版本"],
   "reason asked for": ["asked for", "按要求"],
   "reason command output": ["long command output", "较长的命令输出"],

@@ -94,12 +94,12 @@ def test_it_says_from_which_line_to_read_on(locale: str, says: str) -> None:
 
 
 def test_what_was_shown_before_is_not_shown_longer() -> None:
-    """Only a new result is: an old one has its summary, however much room a sweep leaves."""
+    """Only a new result is, and a file in work: an old output has its summary, however much room a sweep leaves."""
     session = fresh()
     session.user("Which order has the highest price?")
     part = PRICES[: len(PRICES) // 4]
     for _ in range(6):
-        read(session, part)
+        read(session, part, tool="fetch_url")
         payload = session.compose(Budget(9_000))
     short = [line for line in results(payload) if line.lod is not Lod.FULL]
     assert short

@@ -88,6 +88,7 @@ _PHRASES = {
     "first message": ("first message", "第一条消息"),
     "layout": ("new layout", "布局已改"),
     "paged": ("too large for what was free, so paged", "超出剩余空间，分页显示"),
+    "parts": ("too large, so shown in parts", "过长，分部分显示"),
     "swept": ("shortened", "已缩短"),
     "asked for": ("asked for", "应要求"),
     # strategies

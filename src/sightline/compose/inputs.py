@@ -1,7 +1,8 @@
 """Gathers what a plan needs to know: what is new, pinned, wanted, summarised, fetched again, always sent."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from sightline.compose.render import ComposeInputs
 from sightline.log.annotations import ReceiptNote
@@ -13,10 +14,13 @@ from sightline.plan.plan import Plan
 from sightline.plan.strategies.worth import is_output
 from sightline.plan.view import View, body_unit, complete_units, said_units
 from sightline.recall.recall import Room, room
+from sightline.shorten.parts import words_in
 from sightline.values.items import FULL, Kind, Lod
 from sightline.wire.payload import Payload
 
 _NEEDED = 2  # times what must be shown: a strategy's own window is never smaller than that
+_TASK_UNITS, _TASK_MESSAGES = 8, 3  # the newest units and messages of the user: they say what is being worked on
+_TASK_CHARS = 6000  # of each item
 _FAR_MORE = 1.25  # times the tokens of the last budget
 _REPEATED = 0.8  # of its lines: a result that repeats so much of an earlier one was fetched because that was shortened
 
@@ -188,3 +192,25 @@ def last_searched_question(timeline: Timeline, path: Path, last: ReceiptNote | N
         if timeline.kind[row] == Kind.RECALL and path.holds(timeline.branch[row], row):
             return timeline.led_message(path, row)
     return timeline.last_user(path, known)
+
+
+def part_cutter(journal: Journal) -> Callable[[int, int], bool]:
+    """Return a function that makes the summary of a row the parts of it that the task speaks of: see `Reader.cut`."""
+    words: Counter[str] = Counter()
+
+    def cut(row: int, tokens: int) -> bool:
+        if not words:
+            words.update(_task_words(journal))
+        return journal.reader.cut(row, tokens, words)
+
+    return cut
+
+
+def _task_words(journal: Journal) -> Iterator[str]:
+    """Yield the words of the task, the user's last messages and the newest units, each once for each of these items."""
+    timeline, path = journal.timeline, journal.path
+    units = said_units(timeline, path)
+    asked = [unit for unit in units if timeline.is_users_own(timeline.unit_row[unit])]
+    for unit in sorted({*asked[:1], *asked[-_TASK_MESSAGES:], *units[-_TASK_UNITS:]}):
+        for row in timeline.rows_of(unit):
+            yield from words_in(journal.reader.text(row)[:_TASK_CHARS])

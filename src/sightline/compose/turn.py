@@ -177,7 +177,7 @@ class Composer:
             return view, self._ask_strategy(view)
 
     def _ask_strategy(self, view: View) -> Plan:
-        view.uncut()  # what a preview made to measure, or a call that failed
+        self.journal.reader.uncut()  # what a preview made to measure, or a call that failed
         plan = self.strategy.plan(allowed(view))
         check_plan(plan, view, self.strategy.name)
         return plan
@@ -226,7 +226,7 @@ class Composer:
             superseded=self._repeats.superseded,
             mentions=self._mentions.latest,
             cut=journal.reader.cut,
-            uncut=journal.reader.uncut,
+            cut_parts=inputs.part_cutter(journal),
             reductions=self._reductions,
         )
         if (limit := inputs.limit_in_window(view, most)) == view.limit:

@@ -1,7 +1,7 @@
 """How an item looks at a level of detail, and how many tokens it has there."""
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -202,7 +202,7 @@ class Reader(EntryReader):
                 self._shorter.popitem(last=False)
         return shorter
 
-    def _shorten(self, row: int, room: int = 0) -> "Shorter":
+    def _shorten(self, row: int, room: int = 0, words: Mapping[str, float] = {}) -> "Shorter":
         from sightline.shorten.levels import shorten  # a sweep needs it
 
         item = self.item(row)
@@ -217,20 +217,22 @@ class Reader(EntryReader):
             locale=self.locale_at(row),
             tokens=_text_tokens(item, self.timeline.full[row]),
             room=room,
+            words=words,
         )
 
     # ------------------------------------------------------------------ made to measure
 
-    def cut(self, row: int, tokens: int) -> bool:
+    def cut(self, row: int, tokens: int, words: Mapping[str, float] = {}) -> bool:
         """Make the summary of a result a page of up to so many tokens, until `uncut`. Return whether it is one now.
 
-        What was sent stays as it was sent, and becomes no page.
+        With `words` it has the parts that have most of these words. What was sent stays as it was sent, and becomes no
+        page.
         """
         item, full = self.item(row), self.timeline.full[row]
         if self.logged(row, SUMMARY) is not None:
             return False
         usual = self._shorten_row(row)
-        page = self._shorten(row, room=tokens).summary
+        page = self._shorten(row, tokens, words).summary
         size = self._short_tokens(item, page)
         if not self.timeline.size(row, GIST) < size <= min(tokens, full - 1):
             return False

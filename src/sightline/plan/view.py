@@ -93,7 +93,7 @@ class View(Struct, frozen=True):
     superseded: Callable[[Iterable[int]], set[int]] = lambda _rows: set()  # see `Repeats.superseded`; reads texts
     mentions: Callable[[Iterable[int], Path], Mapping[int, int]] = lambda _rows, _path: {}  # see `Mentions.latest`
     cut: Callable[[int, int], bool] = lambda _row, _tokens: False  # see `Reader.cut`; makes texts
-    uncut: Callable[[], None] = lambda: None  # see `Reader.uncut`
+    cut_parts: Callable[[int, int], bool] = lambda _row, _tokens: False  # the same, of what the task speaks of
     reductions: Collection[str] = REDUCTIONS  # those that are allowed; without gists the timeline has no lower levels
 
     @property

@@ -77,11 +77,13 @@ def register(shortener: Shortener) -> None:
     REGISTERED[_checked(shortener).name] = shortener
 
 
-def text_levels(view: View, first: int = 0) -> Choice:
+def _levels_by_rule(view: View) -> Levels:
+    return next(rule.levels(view) for rule in SHORTENERS if rule.accepts(view))
+
+
+def text_levels(view: View, first: int = 0, ours: Callable[[View], Levels] = _levels_by_rule) -> Choice:
     """Return the levels of a text, by the first shortener that accepts it. Of others', those from `first` are asked."""
-    if found := foreign_levels(view, first):
-        return found
-    return Choice(next(rule.levels(view) for rule in SHORTENERS if rule.accepts(view)))
+    return foreign_levels(view, first) or Choice(ours(view))
 
 
 def foreign_levels(view: View, first: int = 0) -> Choice | None:

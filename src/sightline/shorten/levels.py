@@ -1,6 +1,7 @@
 """The SUMMARY and the GIST of an item, made by rule, when a sweep first needs them."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 from sightline.errors import BadInput
@@ -14,6 +15,7 @@ from sightline.shorten.json_values import json_levels, parse_json, wrapped_text
 from sightline.shorten.labels import PHRASES, phrases
 from sightline.shorten.lines import make_view
 from sightline.shorten.media import media_labels
+from sightline.shorten.parts import part_levels
 from sightline.shorten.sample import (
     OPENING,
     READ_LIMIT,
@@ -91,11 +93,12 @@ def shorten(
     locale: str = "en",
     tokens: int | None = None,
     room: int = 0,
+    words: Mapping[str, float] = {},
 ) -> Shorter:
     """Return the summary and the gist of an item. `tokens`, the size of its text or arguments, saves counting them.
 
     With `room`, the summary of a result is a page of up to so many tokens: as many of its first lines as fit, and from
-    the rest what a summary has.
+    the rest what a summary has. With `words` too, it has the parts that have most of them in place of the first lines.
 
     A summary has at most 800 tokens. The gist of a result has at most 40 and 5 % of the original, never more than 300
     or a quarter of it; that of a call 120 and 5 %, never more than 400 or a quarter. For messages the shares are 38 %
@@ -134,9 +137,9 @@ def shorten(
         gist_tokens = max(gist_tokens, min(count(line) + HANDLE, int(original * READ_SHARE)))
     first = 0  # the first shortener of others that is asked
     while True:
-        choice, lines = _find_levels(item, text, subject, wording, longest, most, first, paged=bool(room))
+        choice, lines = _find_levels(item, text, subject, wording, longest, most, first, paged=bool(room), words=words)
         levels, foreign, place = choice
-        begun = _lines_begun(text, most) if room else 0
+        begun = _lines_begun(text, most) if room and not words else 0
         called = encodable(name[:80]), encodable(subject[:2000]), int(summary_tokens * ratio * SUBJECT_SHARE)
         label, header = _labels(item, called, original, lines, wording, begun)
         summary = EMPTY
@@ -223,11 +226,12 @@ def _find_levels(
     first: int,
     *,
     paged: bool = False,
+    words: Mapping[str, float] = {},
 ) -> tuple[Choice, int]:
     """Return what both levels are chosen from, by the kind of item and of text, and the number of lines.
 
     A sentence of a message's gist has at most `longest` characters, the beginning of a summary at most `most`, which it
-    uses if it is `paged`. Of the shorteners of others those from `first` are asked.
+    uses if it is `paged`. Of the shorteners of others those from `first` are asked. With `words` it has parts.
     """
     begin = read_page if paged else read_opening
     if item.kind in _MESSAGES:
@@ -238,6 +242,9 @@ def _find_levels(
     is_result = item.kind is Kind.RESULT
     if value is None:
         sample = read_sample(text)
+        if words:
+            view = make_view(sample, subject, wording, read_opening(text, sample, most))
+            return text_levels(view, first, partial(part_levels, words=words, most=most)), sample.numbers[-1]
         opening = begin(text, sample, most) if is_result else Opening()
         return text_levels(make_view(sample, subject, wording, opening), first), sample.numbers[-1]
     opening = Opening(encodable(f"{text[: most if paged else min(OPENING, most)]}…") if is_result else "")

@@ -61,6 +61,7 @@ class Order(NamedTuple):
     share: float = 1.0  # of a gist, for the first lines; values have the rest
     hidden: frozenset[int] = frozenset()  # lines that no level shows, except at the beginning of a summary
     terse: bool = False  # the gaps of a summary do not say how many lines are left out
+    parts: bool = False  # lines are shown as whole parts, empty ones and those alike too; gaps say which they hide
 
 
 IN_ORDER_OF_WORTH = Order()
@@ -187,9 +188,9 @@ def line_levels(
     _check_marks(view, quoted)
     starts = {name: start for start, name in sections.items()}
     labels = _line_labels(view, sections)
-    order = order._replace(
-        first=_distinct(view, order.first, order.hidden), then=_distinct(view, order.then, order.hidden)
-    )
+    if not order.parts:
+        first, then = (_distinct(view, places, order.hidden) for places in (order.first, order.then))
+        order = order._replace(first=first, then=then)
     summary = summary_level(view, marks, labels, starts, order=order, add_numbers=add_numbers)
     named = rank_by_label(value_pieces(view, labels)) if add_names else value_pieces(view)
     values = [piece for piece in named if marks.get(piece.place, 0.0) > REPEATED]
@@ -354,7 +355,8 @@ class _SummaryLayout(NamedTuple):
         skipped = (numbers[after] if after < len(lines) else numbers[-1] + 1) - start - 1
         if skipped < 1 or self.order.terse:  # inside one long line
             return f"…: {self._names(before, inside)} …" if inside else "…"
-        marker = self.view.wording["gap" if skipped > 1 else "gap one"].format(n=f"{skipped:,}")
+        form = "gap lines" if self.order.parts else "gap" if skipped > 1 else "gap one"
+        marker = self.view.wording[form].format(n=f"{skipped:,}", first=start + 1, last=start + skipped)
         return f"{marker}: {self._names(before, inside)} …" if inside else f"{marker} …"
 
     def _names(self, before: int, inside: list[str]) -> str:

@@ -65,9 +65,15 @@ def is_source(view: View) -> bool:
 
 def source_levels(view: View) -> Levels:
     """Prefer definitions, with line numbers if the text is a whole file. Values are listed under their definition."""
-    marks = _code_marks(view.code)  # no trouble marks: code that handles errors is full of such words
+    marks, sections = outline(view)
     whole_file = not view.has_numbers and bool(view.subject) and not _BLANK.search(view.subject)
-    return line_levels(view, marks, marks, _sections(view, marks), add_numbers=whole_file)
+    return line_levels(view, marks, marks, sections, add_numbers=whole_file)
+
+
+def outline(view: View) -> tuple[dict[int, float], dict[int, str]]:
+    """Return the marks of lines that define something, and the definitions with the lines where they begin."""
+    marks = _code_marks(view.code)  # no trouble marks: code that handles errors is full of such words
+    return marks, _sections(view, marks)
 
 
 def _sections(view: View, marks: dict[int, float]) -> dict[int, str]:

@@ -19,6 +19,7 @@ _ADDED = {
 _WHY = {
     "swept": "shortened to fit",
     "paged": "too large for what was free",
+    "parts": "too large: the parts that the task speaks of",
 }  # by the plan's word; others are said as they are
 
 

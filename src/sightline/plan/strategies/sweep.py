@@ -10,7 +10,8 @@ that the next one is far away. `Sweep.reduce` takes these steps in this order:
 4. Lower levels, FULL to SUMMARY to GIST, and leave units out, the demotions first that lose least worth per token, down
    to the target. The newest units, the files that the model is working on and what the user wrote are not touched,
    except that an old question of a chat is left out with its answer.
-5. If much more than the target is left, these too. What a large step made needless is given back.
+5. If much more than the target is left, these too. What a large step made needless is given back. In what is left
+   below the target, files in work that are larger than that are shown in parts.
 6. Only if the payload is still over the limit: reduce the protected units too (see `_protected_units`).
 7. If a new result had to be shortened before it was ever shown, show as much of it as there is room for.
 """
@@ -38,9 +39,10 @@ _OLDER = 0.4  # of the target: what older units keep although the protected ones
 _FULLEST = 0.85  # of the body's tokens: but no more than this is in use after a sweep,
 _LEAST_OLDER = 0.25  # of the target: except so much for older units, so that one large result does not erase them all
 _LEAST_SAVING = 200  # tokens: below, a sweep that is not needed is not worth it
+_LAST_USED = 0.7  # of what is left for parts of files: the file that was used last gets so much, the next of the rest
 _LEAST_MORE, _PAGE = 100, 16_000  # tokens: how much longer a new result is shown at least, and how long at most
 _PAGED_KINDS = (Kind.RESULT, Kind.USER)
-PAGED = "paged"  # why a large output is not shown in full when it first appears
+PAGED, PARTS = "paged", "parts"  # why a new output, or a file in work, that is too large is not shown in full
 _SAID, _BY_USER = kind_table({*Kind} - {Kind.RECALL}), kind_table(USER_KINDS)
 _INDEX_LINE = 25  # tokens of the line that replaces a unit
 
@@ -172,6 +174,21 @@ class Sweep:
         most = min(_WORKING_SHARE, self.view.budget.trigger) * self.view.body_limit
         taken += self._take_steps(max(goal, most), self.units, protected)
         self._give_back(taken, goal)
+        self._show_parts(goal, protected)
+
+    def _show_parts(self, goal: float, protected: Set[int]) -> None:
+        """Show parts of the files in work that did not fit in full, in what is left below the goal.
+
+        The file that was used last gets most of it.
+        """
+        timeline, free, units = self.timeline, goal - self.body - self._index_tokens(), self.unit_set - self.out
+        swept = [row for unit in units - protected for row in timeline.rows_of(unit) if self.why.get(row) == "swept"]
+        files = [row for row in swept if timeline.kind[row] == Kind.RESULT and self.worth.in_working_set(row)]
+        for row in sorted(files, key=lambda row: (self.worth.unused(row), -row)):
+            before = timeline.size(row, self.lods[row])
+            if free >= _LEAST_MORE and self.view.cut_parts(row, int(before + _LAST_USED * free)):
+                more = timeline.size(row, SUMMARY) - before
+                self.body, free, self.lods[row], self.why[row] = self.body + more, free - more, SUMMARY, PARTS
 
     def _recent_units(self) -> set[int]:
         """The newest units, up to a share of the body's tokens."""

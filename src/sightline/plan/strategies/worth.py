@@ -63,7 +63,7 @@ class Worth:
         if not self._shows_file(row):
             return False
         to_edit = self._timeline.purpose[self._timeline.last_use(row, self._view.path)] in _READS
-        return self._unused(row) <= (_TO_EDIT if to_edit else _IN_USE)
+        return self.unused(row) <= (_TO_EDIT if to_edit else _IN_USE)
 
     def per_token(self, row: int) -> float:
         """What each token costs that a lower level saves. An item that is left out costs `LEFT_OUT` times as much."""
@@ -71,7 +71,7 @@ class Worth:
         if self._view.never_reduced(row):
             return inf
         worth = _BY_PURPOSE.get(timeline.purpose[row], 1.0) if kind == _RESULT else _BY_KIND[kind]
-        age = 1 + self._unused(row) / _SLOWER if kind in USER_KINDS else self._unused(row)
+        age = 1 + self.unused(row) / _SLOWER if kind in USER_KINDS else self.unused(row)
         brief: float = (_TYPICAL / max(1, timeline.full[row])) ** _POWER
         worth *= brief / age
         if (mention := self.mentions.get(row)) is not None:  # up to twice the worth, if the newest item speaks of it
@@ -82,7 +82,7 @@ class Worth:
             worth *= _OBSOLETE
         return worth * _FAILED if state & FAILED else worth
 
-    def _unused(self, row: int) -> int:
+    def unused(self, row: int) -> int:
         """How many units have come since an item; for the text of a file, since the file was last used."""
         timeline = self._timeline
         age = self._age(timeline.unit[row])

@@ -1,0 +1,63 @@
+"""A file in work that is larger than its room is shown in parts: those that the task speaks of."""
+
+import re
+
+import pytest
+
+from sightline import Budget, MemoryStore, Session
+from sightline.testing import calling
+from sightline.values.items import Lod
+
+NAMES = ("load_orders", "parse_rows", "total_price", "print_invoice", "archive_orders", "send_reminder")
+BUDGET = Budget(window=4_000, output=500)
+
+
+def function(name: str) -> list[str]:
+    """A function with an empty line in it, and lines that occur twice."""
+    steps = [f"    rows = apply(rows, step={n}, of='{name}')" for n in range(11)]
+    return [f"def {name}(rows):", *steps, "    check(rows)", "", *steps, "    check(rows)", ""]
+
+
+LINES = [line for name in NAMES for line in function(name)]
+
+
+def work_on(name: str, store: MemoryStore) -> Session:
+    """Read the whole file, then look into one function of it until a sweep."""
+    session = Session(store)
+    session.user("A customer sees wrong sums. Please mend it.")
+    session.compose(BUDGET)
+    session.reply(calling(("read_file", {"path": "shop.py"})))
+    session.tool_result(session.open_calls[0].id, "\n".join(LINES))
+    while not session.compose(BUDGET).plan.reason:
+        session.reply(calling(("bash", {"command": f"pytest -k {name}"})))
+        session.tool_result(session.open_calls[0].id, f"{name} fails\n" + "the run says next to nothing here\n" * 20)
+    return session
+
+
+@pytest.mark.parametrize("name", [NAMES[1], NAMES[4]])
+def test_a_file_in_work_keeps_the_parts_that_the_task_speaks_of(name: str) -> None:
+    payload = work_on(name, MemoryStore("a")).preview(BUDGET)
+    line = next(line for line in payload.plan.lines() if line.why == "parts")
+    sent = "\n".join(str(message["content"]) for message in payload.openai()["messages"])
+    assert (line.lod, line.tokens < line.full_tokens) == (Lod.SUMMARY, True)
+    assert "\n".join(function(name)) in sent
+    assert "step=9, of='total_price'" not in sent
+
+
+def test_a_gap_says_which_lines_it_hides_so_that_they_can_be_brought_back() -> None:
+    session = work_on(NAMES[1], MemoryStore("a"))
+    line = next(line for line in session.preview(BUDGET).plan.lines() if line.why == "parts")
+    sent = "\n".join(str(message["content"]) for message in session.preview(BUDGET).openai()["messages"])
+    first, last = map(int, re.findall(r"… lines (\d+)-(\d+)", sent)[-1])
+    brought_back = session.items.expand(line.id, start=first, lines=last - first + 1)
+    assert brought_back.endswith("\n".join(LINES[first - 1 : last]))
+
+
+def test_parts_are_the_same_after_resuming() -> None:
+    """They were sent, so they are read from the log and not chosen again."""
+    store = MemoryStore("a")
+    session = work_on(NAMES[1], store)
+    sent = session.preview(BUDGET).openai()["messages"]
+    again = Session(store)
+    again.user("The invoice is wrong too: print_invoice.")
+    assert again.compose(BUDGET).openai()["messages"][: len(sent)] == sent
