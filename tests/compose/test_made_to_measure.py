@@ -98,8 +98,9 @@ def test_what_was_shown_before_is_not_shown_longer() -> None:
     session = fresh()
     session.user("Which order has the highest price?")
     part = PRICES[: len(PRICES) // 4]
-    for _ in range(6):
-        read(session, part, tool="fetch_url")
+    for n in range(6):
+        session.assistant([Call(f"c{n}", "bash", {"command": f"make prices_{n}"})])
+        session.tool_result(f"c{n}", part)
         payload = session.compose(Budget(9_000))
     short = [line for line in results(payload) if line.lod is not Lod.FULL]
     assert short
