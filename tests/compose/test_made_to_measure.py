@@ -102,7 +102,7 @@ def test_what_was_shown_before_is_not_shown_longer() -> None:
         session.assistant([Call(f"c{n}", "bash", {"command": f"make prices_{n}"})])
         session.tool_result(f"c{n}", part)
         payload = session.compose(Budget(9_000))
-    short = [line for line in results(payload) if line.lod is not Lod.FULL]
+    short = [line for line in results(payload) if line.why == "swept"]
     assert short
     assert all(line.tokens <= 800 for line in short)
 

@@ -186,7 +186,7 @@ class Sweep:
         files = [row for row in swept if timeline.kind[row] == Kind.RESULT and self.worth.in_working_set(row)]
         for row in sorted(files, key=lambda row: (self.worth.unused(row), -row)):
             before = timeline.size(row, self.lods[row])
-            if (room := _LAST_USED * free) >= _LEAST_MORE and self.view.cut_parts(row, int(before + room)):
+            if free >= _LEAST_MORE and self.view.cut_parts(row, int(before + _LAST_USED * free)):
                 more = timeline.size(row, SUMMARY) - before
                 self.body, free, self.lods[row], self.why[row] = self.body + more, free - more, SUMMARY, PARTS
 
