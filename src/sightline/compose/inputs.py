@@ -14,7 +14,7 @@ from sightline.plan.plan import Plan
 from sightline.plan.strategies.worth import is_output
 from sightline.plan.view import View, body_unit, complete_units, said_units
 from sightline.recall.recall import Room, room
-from sightline.shorten.parts import words_in
+from sightline.shorten import words_in
 from sightline.values.items import FULL, Kind, Lod
 from sightline.wire.payload import Payload
 

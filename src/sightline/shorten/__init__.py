@@ -10,7 +10,7 @@ take 30 ms, which importing `Session` should not.
 from typing import TYPE_CHECKING, Any
 
 from sightline.shorten.call_subject import Effect, Purpose, effect_of, is_file_read, purpose_of, subject_of
-from sightline.shorten.identifiers import identifiers
+from sightline.shorten.identifiers import identifiers, words_in
 
 if TYPE_CHECKING:
     from sightline.shorten.dispatch import register
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Effect", "Purpose", "Shorter", "effect_of", "identifiers", "is_file_read", "levels_format", "purpose_of",
-    "register", "shorten", "subject_of", "unusual_value",
+    "register", "shorten", "subject_of", "unusual_value", "words_in",
 ]  # fmt: skip
 
 

@@ -28,6 +28,7 @@ _WITH_COLON = pattern(
 )
 
 _NUMBER = pattern(r"[\d.,+/-]+")
+_WORD = pattern(r"[A-Za-z_]\w{3,60}|[\u4e00-\u9fff]{2}")
 # Parts of a time, a duration or another measure, a memory address, a colour.
 _NOISE = pattern(
     r"\d{4}-\d\d-\d\dT[\d.Z+-]*|\d[\d.]*Z|\d[\d.,]*(?:n|u|m|k|K|M|G|T|Ki|Mi|Gi)?(?:[sbBhdpx]|min|sec|px|em|rem|pt|vh|vw|fr|deg|"
@@ -189,3 +190,8 @@ def identifiers(text: str, limit: int = 64) -> list[str]:
             if len(found) >= limit:
                 return list(found)[:limit]
     return list(found)
+
+
+def words_in(text: str) -> set[str]:
+    """Return the words and names of a text, short ones excepted."""
+    return set(_WORD.findall(text))

@@ -6,18 +6,12 @@ Gaps between the parts name what is left out, and their lines, so that each can 
 from collections import Counter
 from collections.abc import Mapping
 
+from sightline.shorten.identifiers import words_in
 from sightline.shorten.lines import Levels, Order, View, line_levels
 from sightline.shorten.source import is_source, outline
-from sightline.values.pattern import pattern
 
 _LEAST, _MOST = 8, 30  # lines of a block: from here on it ends at the next empty line, and here in any case
 _POWER = 0.25  # a long block has more words by chance
-_WORD = pattern(r"[A-Za-z_]\w{3,60}|[\u4e00-\u9fff]{2}")
-
-
-def words_in(text: str) -> set[str]:
-    """Return the words and names of a text, short ones excepted."""
-    return set(_WORD.findall(text))
 
 
 def part_levels(view: View, words: Mapping[str, float], most: int) -> Levels:
