@@ -90,6 +90,8 @@ def test_a_command_shows_these_files(command: str, paths: list[str]) -> None:
     "rg -n x src", "grep -rn x .", "grep -c x a.py", "rg -l x a.py", "ls -la", "git show HEAD", "git diff a.py",
     "sed -n 1p a.py && pytest", "cat a.py | python -c 'print(1)'", "cat <<EOF\nx\nEOF", "x=$(make) && cat a.py",
     "pytest > out.txt; tail -50 out.txt", "cat a.py >/dev/null && make", "echo cat a.py", "", "'", "|",
+    't=$(mktemp -d); make > "$t/out"; head "$t/out"', "F=out.txt; make > $F; cat $F", "make 2> err >/dev/null; cat err",
+    "make | tee out.txt >/dev/null; cat out.txt", "for f in a b; do make $f > $f.log; cat $f.log; done",
 ])  # fmt: skip
 def test_a_command_does_not_show_files(command: str) -> None:
     """It prints something else too, only names and lines out of files, or what another command of it has written."""

@@ -45,7 +45,7 @@ _CONTEXT = pattern(r"-[A-Za-z]*[ABC]\d*$|-\d+$|--(?:after-|before-)?context(?:=|
 _IN_FOLDERS = pattern(r"-[A-Za-z]*[rR]|--(?:recursive|include)")
 _FILE_NAME = pattern(r"[^/]\.[A-Za-z]\w{0,9}$|(?:^|/)(?:[A-Z]\w{0,20}file|README|LICENSE|CHANGELOG)$")
 _VARIABLE = pattern(r"\$(?:(\w+)|\{(\w+)\})")
-_ASSIGNED = pattern(r"([A-Za-z_]\w*)=(.*)", re.S)
+_ASSIGNED = pattern(r"([A-Za-z_]\w*)=(.*[^$])$", re.S)  # not of `x=$(command)`, whose value nobody knows
 
 
 class _Output(IntEnum):
@@ -100,8 +100,7 @@ class _LineReader:
             if not command.is_piped:
                 self._print(output, paths)
                 output, paths = _LITTLE, _NOTHING
-            if command.words:
-                command.words = self._expanded(command.words)
+            self._expand(command)
             words = _program_words(command.words)
             program = words[0].rpartition("/")[2] if words else ""
             if program in _SHELLS and depth < _DEEPEST and (inner := _inner_line(words)):
@@ -123,9 +122,9 @@ class _LineReader:
         if not paths and output is _LITTLE:
             return
         if paths:
-            places = [_placed(self._folder, path) for path in paths[:MOST_PATHS] if shell.is_path(path)]
-            if not self._saved.isdisjoint(places):
+            if not self._saved.isdisjoint([_placed(self._folder, path) for path in paths]):
                 output = _OTHER
+            places = [_placed(self._folder, path) for path in paths[:MOST_PATHS] if shell.is_path(path)]
             (self.shown if output is _FILE else self.used).extend(places)
         self.most = max(self.most, output)
 
@@ -138,26 +137,25 @@ class _LineReader:
         (self.held if actions else self.used).extend(places)
         if actions and not self.writes:
             self.writes = actions[0]
-        targets = [path for redirect, path in command.outputs if not redirect.startswith("2")]
-        if not targets:
-            return output
         if output is _OTHER:
-            self._saved.update(_placed(self._folder, path) for path in targets)
-        return _LITTLE
+            saved = [path for _, path in command.outputs] + (command.words[1:] if program == "tee" else [])
+            self._saved.update(_placed(self._folder, path) for path in saved)
+        return _LITTLE if any(not redirect.startswith("2") for redirect, _ in command.outputs) else output
 
-    def _expanded(self, words: list[str]) -> list[str]:
+    def _expand(self, command: Command) -> None:
         """Replace the variables that the line itself has set. Set those of a loop, and of assignments."""
         if self._variables:
-            words = [each for word in words for each in (self._values(word) if "$" in word else (word,))][:_MOST_WORDS]
+            command.words = [each for word in command.words for each in self._values(word)][:_MOST_WORDS]
+            command.outputs = [(redirect, self._values(path)[0]) for redirect, path in command.outputs]
+        words = command.words
         if len(words) > 3 and words[0] == "for" and words[2] == "in":
             self._variables[words[1]] = words[3 : 3 + MOST_PATHS]
-        elif "=" in words[0]:
+        elif words and "=" in words[0]:
             for match in filter(None, map(_ASSIGNED.match, words)):
                 self._variables[match[1]] = [match[2][: shell.LONGEST_PATH]]
-        return words
 
     def _values(self, word: str) -> list[str]:
-        match = _VARIABLE.search(word)
+        match = _VARIABLE.search(word) if "$" in word else None
         values = self._variables.get(match[1] or match[2]) if match else None
         if match is None or values is None:
             return [word]

@@ -8,7 +8,7 @@ reader would be needed.
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import dropwhile, pairwise, takewhile
+from itertools import dropwhile, islice, pairwise, takewhile
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -101,7 +101,7 @@ def _until(end: str, lines: Iterator[str]) -> list[str]:
 
 def parse_script(script: str, bodies: list[str]) -> list[Command]:
     """Return the commands of a script that `cut_documents` has cut."""
-    bodies, command, redirect = [*bodies], Command(), ""
+    documents, command, redirect = iter(bodies), Command(), ""
     commands = [command]
     for match in _TOKEN.finditer(script):
         kind, token = match.lastgroup, match.group()
@@ -112,8 +112,8 @@ def parse_script(script: str, bodies: list[str]) -> list[Command]:
             commands.append(command)
         elif kind == "redirect":
             redirect = "" if "&" in token and token[-1].isdigit() else token  # `2>&1` is complete
-            if token.startswith("<<") and token != "<<<" and bodies:
-                command.bodies.append(bodies.pop(0))
+            if token.startswith("<<") and token != "<<<":
+                command.bodies.extend(islice(documents, 1))
         elif redirect and kind in ("word", "plain"):
             if ">" in redirect:
                 command.outputs.append((redirect, _unquote(token)))
