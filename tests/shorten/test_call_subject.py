@@ -61,6 +61,8 @@ PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: b
     ("awk 'NR>=3 && NR<=9' a.py", ["a.py"]),
     ("head -n 20 a.py; tail -5 b.py", ["a.py", "b.py"]),
     ("sed -ne '3p' a.py", ["a.py"]),
+    ("sed -n --expression='3p' a.py", ["a.py"]),
+    ("grep -ne 'def x' a.py", ["a.py"]),
     ("git show HEAD~1:src/a.py | sed -n '1,20p'", ["src/a.py"]),
     ("git -C repo --no-pager show main:a.py", ["a.py"]),
     ("git blame -L 3,9 src/a.py", ["src/a.py"]),

@@ -37,10 +37,10 @@ _SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
 _HOLDERS = frozenset(("echo", "printf", "apply_patch", "python", "python3"))  # their words hold what they write
 _WRITERS = frozenset(("apply_patch", "tee", "touch", "rm", "unlink", "mv", "cp", "patch"))
 _GIT_WRITERS = frozenset(("apply", "mv", "rm", "checkout", "restore"))
-_EDITORS = frozenset(("sed", "perl"))
 _MOVERS = frozenset(("cd", "pushd"))
 _LIMITERS = frozenset(("timeout", "nice", "stdbuf"))  # programs that run another one
 _ONLY_NAMES = pattern(r"-(?![tTgjM])[A-Za-z]*[clLqo]|--(?:count|files|quiet|only-matching|type-list)")
+_PATTERN_GIVEN = pattern(r"-(?![tTgjM])[A-Za-z]*[ef]|--(?:regexp|file)(?:=|$)")
 _CONTEXT = pattern(r"-[A-Za-z]*[ABC]\d*$|-\d+$|--(?:after-|before-)?context(?:=|$)|--passthru$")
 _IN_FOLDERS = pattern(r"-[A-Za-z]*[rR]|--(?:recursive|include)")
 _FILE_NAME = pattern(r"[^/]\.[A-Za-z]\w{0,9}$|(?:^|/)(?:[A-Z]\w{0,20}file|README|LICENSE|CHANGELOG)$")
@@ -112,7 +112,7 @@ class _LineReader:
                 output = _filtered(program, words, output)
             elif program and program not in _QUIET:
                 output, paths = _printed(program, words)
-            edits = program in _EDITORS and shell.edits_in_place(program, words)
+            edits = shell.edits_in_place(program, words)
             if edits or command.outputs or command.bodies or _may_write(program, words):
                 output = self._write(program, command, _LITTLE if edits else output, edits)
         self._print(output, paths)
@@ -230,8 +230,7 @@ def _found(program: str, arguments: list[str]) -> tuple[_Output, Sequence[str]]:
     options = [word for word in arguments if word[:1] == "-"]
     if any(map(_ONLY_NAMES.match, options)):
         return _LIST, _NOTHING
-    has_pattern = any(word[:2] in ("-e", "-f") or word.startswith("--regexp") for word in options)
-    paths = shell.plain_arguments(program, arguments)[not has_pattern :]
+    paths = shell.plain_arguments(program, arguments)[not any(map(_PATTERN_GIVEN.match, options)) :]
     in_folders = program == "rg" or any(map(_IN_FOLDERS.match, options))
     if paths and all(shell.is_path(path) and (not in_folders or _FILE_NAME.search(path)) for path in paths):
         return _FILE, paths

@@ -46,6 +46,7 @@ _VALUE_OPTIONS = {  # letters of options whose value is the next word
     "cut": "cdf", "bat": "rl", "batcat": "rl", "jq": "fL", "rg": "ABCmefgtTjrMd", "grep": "ABCmefdD",
     "egrep": "ABCmefdD", "fgrep": "ABCmefdD",
 }  # fmt: skip
+_SED_SCRIPT = pattern(r"-[a-zA-Z]*[ef]$|--(?:expression|file)(?:=|$)")
 _SED_IN_PLACE = pattern(r"-[nErsz]*i|--in-place")
 _PERL_IN_PLACE = pattern(r"-[0-9pnwla]*i")
 _PYTHON = pattern(r"python[\d.]*$")
@@ -217,10 +218,7 @@ def plain_arguments(program: str, arguments: list[str]) -> list[str]:
 
 def viewed_files(program: str, arguments: list[str]) -> list[str]:
     """Return the arguments of a program that shows files which stand for files: patterns and variables too."""
-    has_script = program == "sed" and any(
-        word in ("--expression", "--file") or (word[:1] == "-" and word[1:2] != "-" and word[-1] in "ef")
-        for word in arguments
-    )
+    has_script = program == "sed" and any(map(_SED_SCRIPT.match, arguments))
     return plain_arguments(program, arguments)[program in _SCRIPTED and not has_script :]
 
 
