@@ -70,6 +70,8 @@ PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: b
     ("rg -n -C 3 'x|y' src/a.py", ["src/a.py"]),
     ("grep -nA 20 x a.py | head -5", ["a.py"]),
     ("cd src && sed -n '1,20p' a.py && sed -n '1,5p' b.py; echo ---", ["src/a.py", "src/b.py"]),
+    ("(cd src && cat a.py); cat b.py", ["src/a.py", "b.py"]),
+    ("x=$(cd /srv; (cd deep; pwd)); cd src; cat a.py", ["src/a.py"]),
     ("cd /w/src\n# the middle\nsed -n '1,20p' ../a.py", ["/w/a.py"]),
     ("pwd && ls && git status --short && cat a.py", ["a.py"]),
     ("rg -n x src | head && cat a.py", ["a.py"]),
@@ -92,7 +94,8 @@ def test_a_command_shows_these_files(command: str, paths: list[str]) -> None:
     "rg -n x src", "grep -rn x .", "grep -c x a.py", "rg -l x a.py", "ls -la", "git show HEAD", "git diff a.py",
     "sed -n 1p a.py && pytest", "cat a.py | python -c 'print(1)'", "cat <<EOF\nx\nEOF", "x=$(make) && cat a.py",
     "pytest > out.txt; tail -50 out.txt", "cat a.py >/dev/null && make", "echo cat a.py", "", "'", "|",
-    't=$(mktemp -d); make > "$t/out"; head "$t/out"', "F=out.txt; make > $F; cat $F", "make 2> err >/dev/null; cat err",
+    't=$(mktemp -d); make > "$t/out"; head "$t/out"', "F=out.txt; make > $F; cat $F",
+    "rg x > hits; cat hits", "make 2> err >/dev/null; cat err",
     "make | tee out.txt >/dev/null; cat out.txt", "for f in a b; do make $f > $f.log; cat $f.log; done",
 ])  # fmt: skip
 def test_a_command_does_not_show_files(command: str) -> None:

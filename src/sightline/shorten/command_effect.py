@@ -95,11 +95,12 @@ class _LineReader:
         script, bodies = shell.cut_documents(line[: shell.MOST])
         if len(line) > shell.MOST or len(script) > LONGEST:
             self.most = _OTHER
-        output, paths = _LITTLE, _NOTHING
+        output, paths, folders = _LITTLE, _NOTHING, list[str]()  # of the brackets around a command
         for command in shell.parse_script(script[:LONGEST], bodies):
             if not command.is_piped:
                 self._print(output, paths)
                 output, paths = _LITTLE, _NOTHING
+            folders, self._folder = _in_brackets(folders, self._folder, command.depth)
             self._expand(command)
             words = _program_words(command.words)
             program = words[0].rpartition("/")[2] if words else ""
@@ -137,7 +138,7 @@ class _LineReader:
         (self.held if actions else self.used).extend(places)
         if actions and not self.writes:
             self.writes = actions[0]
-        if output is _OTHER:
+        if output in (_LIST, _OTHER):
             saved = [path for _, path in command.outputs] + (command.words[1:] if program == "tee" else [])
             self._saved.update(_placed(self._folder, path) for path in saved)
         return _LITTLE if any(not redirect.startswith("2") for redirect, _ in command.outputs) else output
@@ -167,6 +168,13 @@ def _may_write(program: str, words: list[str]) -> bool:
     if program == "git":
         return not _GIT_WRITERS.isdisjoint(words)
     return program in _WRITERS or (program in _HOLDERS and "-c" in words)
+
+
+def _in_brackets(outer: list[str], folder: str, depth: int) -> tuple[list[str], str]:
+    """Return the folders of the brackets that a command at this depth stands in, and its own folder."""
+    if depth < len(outer):
+        return outer[:depth], outer[depth]
+    return outer + [folder] * (depth - len(outer)), folder
 
 
 def _moved(folder: str, target: str) -> str:

@@ -77,6 +77,7 @@ class Command(Struct):
     outputs: list[tuple[str, str]] = []  # redirection operator and path
     bodies: list[str] = []
     is_piped: bool = False  # it reads the output of the command before it
+    depth: int = 0  # brackets that it stands in: a shell of its own, whose folder is not that of the next command
 
 
 def parse(line: str) -> list[Command]:
@@ -102,14 +103,15 @@ def _until(end: str, lines: Iterator[str]) -> list[str]:
 
 def parse_script(script: str, bodies: list[str]) -> list[Command]:
     """Return the commands of a script that `cut_documents` has cut."""
-    documents, command, redirect = iter(bodies), Command(), ""
+    documents, command, redirect, depth = iter(bodies), Command(), "", 0
     commands = [command]
     for match in _TOKEN.finditer(script):
         kind, token = match.lastgroup, match.group()
         if kind == "plain" and not redirect:
             command.words.append(token)
         elif kind == "end":
-            command, redirect = Command(is_piped=token in _PIPES), ""
+            depth = depth + 1 if token == "(" else max(0, depth - (token == ")"))
+            command, redirect = Command(is_piped=token in _PIPES, depth=depth), ""
             commands.append(command)
         elif kind == "redirect":
             redirect = "" if "&" in token and token[-1].isdigit() else token  # `2>&1` is complete
@@ -179,7 +181,8 @@ def _touches(command: Command, scripts: dict[str, str]) -> Iterator[Touch]:
                 scripts[path] = command.bodies[0]
     if _PYTHON.match(program):
         run = [scripts[word] for word in words[1:2] if word in scripts]
-        for script in (*command.bodies, *_option_values(words, "-c"), *run):
+        given = [script for option, script in pairwise(words) if option == "-c"]
+        for script in (*command.bodies, *given, *run):
             yield from _python_touches(script)
     else:
         yield from _program_touches(program, words[1:], command)
@@ -187,10 +190,6 @@ def _touches(command: Command, scripts: dict[str, str]) -> Iterator[Touch]:
 
 def _touch_all(paths: Iterable[str], action: str) -> list[Touch]:
     return [Touch(path, action) for path in paths]
-
-
-def _option_values(words: list[str], *options: str) -> list[str]:
-    return [value for option, value in pairwise(words) if option in options]
 
 
 def edits_in_place(program: str, arguments: list[str]) -> bool:
