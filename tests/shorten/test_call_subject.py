@@ -143,6 +143,7 @@ def test_what_a_call_writes_and_changes(tool: str, arguments: Any, effect: tuple
     "cat" + " " * 1_000_000, "\\\n" * 500_000, "grep -n x " + "a.py " * 200_000, "cat " + "a/" * 500_000,
     "python - <<'EOF'\n" + "a=open('x','w');" * 60_000, "A=$A$A;" * 140_000, "bash -lc '" * 100_000,
     "apply_patch <<'EOF'\n*** Begin Patch\n" + "*** Update File: a.py\n" * 40_000, "<< " * 300_000,
+    "<<A " * 250_000, "(" * 1_000_000,
 ])  # fmt: skip
 def test_a_command_of_a_million_characters_takes_no_time(text: str) -> None:
     """However it is written."""
