@@ -110,9 +110,9 @@ def test_a_later_message_revokes_what_was_found() -> None:
     [
         "no JSON at all", '{"constraints": 7}', '{"constraints": [7, {"item": 3}, {"item": "3", "quote": 1}]}', "{}",
         found(quote="Never work on a Sunday."), found(quote=f"{STORY} And never again."), found(item="99"),
-        found(quote="x"), reply_of(""), ModelBusy("later"),
+        found(quote="x"), reply_of(""),
     ],
-    ids=["text", "number", "forms", "empty", "invented", "more", "other item", "letter", "nothing", "failure"],
+    ids=["text", "number", "forms", "empty", "invented", "more", "other item", "letter", "nothing"],
 )  # fmt: skip
 def test_what_is_no_quotation_is_refused(answer: Any, caplog: pytest.LogCaptureFixture) -> None:
     """Whatever the model answers, the conversation goes on, nothing is laid down, and it is asked once a message."""
@@ -137,6 +137,41 @@ def test_a_failure_is_logged_and_said_to_nobody(caplog: pytest.LogCaptureFixture
     assert not agent.warnings
 
 
+NOTHING = '{"constraints": []}'
+
+
+def test_what_could_not_be_read_is_read_with_the_next_message() -> None:
+    """A model that was busy is asked again, a few times: its answer counts for both messages."""
+    session, busy = new(), ModelBusy("later")
+    told(session, ScriptedModel([busy, found()]), f"Shall we look at the boats? {STORY}", "And?")
+    assert [each.text for each in session.items.constraints()] == [STORY]
+    told(new(), light := ScriptedModel([busy, busy, busy, NOTHING]), f"Shall we sail? {STORY}", "2", "3", "4")
+    assert [STORY in str(asked) for asked in light.asked] == [True, True, True, False]
+
+
+def messages_in(asked: dict[str, Any]) -> list[str]:
+    """The messages of the user that a request shows."""
+    text = asked["messages"][-1]["content"]
+    return [each["text"] for each in json.JSONDecoder().raw_decode(text[text.index("[") :])[0]]
+
+
+def test_failed_requests_do_not_make_later_ones_smaller() -> None:
+    """Messages that are given up take no room: all that came since are one request."""
+    session, light = new(), ScriptedModel([*[ModelBusy("later")] * 3, NOTHING])
+    for number in range(5):
+        session.user(f"{number} " + "x" * 5_000)
+    told(session, light, "one", "two", "three", "four")
+    assert [len(messages_in(asked)) for asked in light.asked] == [4, 4, 4, 5]
+
+
+def test_a_request_fits_into_a_small_window() -> None:
+    """Long messages are read one by one then, each as far as it fits."""
+    session, light = new(), ScriptedModel([NOTHING] * 2, window=4_000, output=500)
+    session.user("x " * 3_000)
+    told(session, light, "And?")
+    assert [sum(map(len, messages_in(asked))) for asked in light.asked] == [2_000, 4]
+
+
 def test_without_a_light_model_nothing_is_read() -> None:
     """The log of the same conversation has no such entry, and its payloads are the same."""
     session = new()
@@ -155,9 +190,9 @@ def test_compose_asks_no_model_and_messages_are_read_together() -> None:
     session.compose(SMALL)
     told(session, light := ScriptedModel(['{"constraints": []}']), "And then?")
     [asked] = light.asked
+    assert messages_in(asked) == [hostile, "And then?"]
     text = asked["messages"][-1]["content"]
-    messages, end = json.JSONDecoder().raw_decode(text[text.index("[") :])
-    assert [each["text"] for each in messages] == [hostile, "And then?"]
+    _, end = json.JSONDecoder().raw_decode(text[text.index("[") :])
     assert "constraints" not in text[text.index("[") + end :]
 
 

@@ -71,14 +71,27 @@ def test_little_more_room_or_nothing_hidden_changes_nothing() -> None:
     )
 
 
-THRIFTY = Settings(config={"economy": "thrifty"})
+@pytest.fixture
+def thrifty() -> Session:
+    return Session(MemoryStore("a"), settings=Settings(config={"economy": "thrifty"}))
 
 
-def test_a_thrifty_session_is_composed_in_a_small_window() -> None:
+@pytest.fixture
+def built(thrifty: Session) -> Session:
+    """A thrifty session in which 60 outputs were shown one by one: they exceed its window, and fit into a large one."""
+    for number in range(60):
+        thrifty.assistant([Call(f"c{number}", "run", {"command": f"make part{number}"})])
+        thrifty.tool_result(f"c{number}", f"part{number} built. " + "word " * 1_500)
+        shown = thrifty.compose(Budget(70_000))
+    assert shown.tokens < THRIFTY_WINDOW
+    assert shown.plan.gaps() or shown.plan.levels()
+    return thrifty
+
+
+def test_a_thrifty_session_is_composed_in_a_small_window(thrifty: Session) -> None:
     """However large the model's is."""
-    session = Session(MemoryStore("a"), settings=THRIFTY)
-    session.user("Hello.")
-    assert session.compose(Budget(window=1_000_000, output=2_000)).plan.limit == THRIFTY_WINDOW
+    thrifty.user("Hello.")
+    assert thrifty.compose(Budget(window=1_000_000, output=2_000)).plan.limit == THRIFTY_WINDOW
 
 
 @pytest.mark.parametrize(("limit", "target", "more"), [
@@ -94,26 +107,19 @@ def test_there_is_more_room_where_far_more_fits_than_was_allowed(limit: int, tar
     assert has_more_room(session.receipt, limit, target, sent) is more
 
 
-def test_what_a_thrifty_session_left_out_is_there_again_under_another_economy() -> None:
+def test_what_a_thrifty_session_left_out_is_there_again_under_another_economy(built: Session) -> None:
     """The room grows from 64,000 tokens to all that the window has."""
-    session = Session(MemoryStore("a"), settings=THRIFTY)
-    for number in range(60):
-        session.assistant([Call(f"c{number}", "run", {"command": f"make part{number}"})])
-        session.tool_result(f"c{number}", f"part{number} built. " + "word " * 1_500)
-        thrifty = session.compose(Budget(1_000_000))
-    assert thrifty.tokens < 64_000
-    session.configure(config={"economy": "safe"})
-    assert session.compose(Budget(1_000_000)).tokens > 90_000
+    built.configure(config={"economy": "safe"})
+    assert built.compose(Budget(1_000_000)).tokens > 90_000
 
 
-def test_a_huge_output_does_not_widen_a_thrifty_window() -> None:
+def test_a_huge_output_does_not_widen_a_thrifty_window(thrifty: Session) -> None:
     """It is paged by the room of the small window."""
-    session = Session(MemoryStore("a"), settings=THRIFTY)
-    session.user("Build it.")
-    session.compose(Budget(1_000_000))
-    session.assistant([Call("c", "run", {"command": "make"})])
-    session.tool_result("c", "\n".join(f"line {number} of the build" for number in range(30_000)))
-    assert session.compose(Budget(1_000_000)).tokens < 64_000
+    thrifty.user("Build it.")
+    thrifty.compose(Budget(1_000_000))
+    thrifty.assistant([Call("c", "run", {"command": "make"})])
+    thrifty.tool_result("c", "\n".join(f"line {number} of the build" for number in range(30_000)))
+    assert thrifty.compose(Budget(1_000_000)).tokens < THRIFTY_WINDOW
 
 
 def test_without_gists_nothing_is_paged() -> None:
@@ -126,15 +132,9 @@ def test_without_gists_nothing_is_paged() -> None:
     assert not plan.levels()
 
 
-def test_a_larger_window_is_no_more_room_for_a_thrifty_session() -> None:
+def test_a_larger_window_is_no_more_room_for_a_thrifty_session(built: Session) -> None:
     """It uses 64,000 tokens of either, so the prefix stays."""
-    session = Session(MemoryStore("a"), settings=THRIFTY)
-    for number in range(60):
-        session.assistant([Call(f"c{number}", "run", {"command": f"make part{number}"})])
-        session.tool_result(f"c{number}", f"part{number} built. " + "word " * 1_500)
-        small = session.compose(Budget(70_000))
-    assert small.plan.gaps() or small.plan.levels()
-    session.user("And now?")
-    session.compose(Budget(1_000_000))
-    assert session.receipt is not None
-    assert session.receipt.reason != "sweep: room"
+    built.user("And now?")
+    built.compose(Budget(1_000_000))
+    assert built.receipt is not None
+    assert built.receipt.reason != "sweep: room"

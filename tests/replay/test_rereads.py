@@ -5,7 +5,7 @@ import pytest
 from sightline import Budget, MemoryStore, Session, Settings
 from sightline.replay.formats import Recording
 from sightline.replay.replay import OUTPUT, Paid, Step, Totals, replay
-from sightline.replay.rereads import ASKING
+from sightline.replay.rereads import ASKING, Reread, Rereads
 from sightline.testing import WordCounter
 from sightline.values.items import Call, Message, Result, Role, Text, Usage
 from sightline.values.profiles import PROFILES
@@ -45,7 +45,7 @@ OLD = "def function_7(): return value_7"
 def test_what_is_not_shown_any_more_is_read_again(window: int, again: int) -> None:
     """An edit of a file that was read long ago: nothing while it is shown, the file once it is not."""
     done = steps(user("look"), *read("c1"), said("ok"), *TALK, user("edit src/app.py"), *edit("c2", OLD), window=window)
-    lost = [step for step in done if step.reread.messages]
+    lost = [step for step in done if step.reread.items]
     assert len(lost) == again
     for step in lost:
         assert step.reread.tokens >= 60
@@ -65,14 +65,51 @@ def test_what_no_message_said_is_not_read_again() -> None:
         *edit("c2", "x = made_up_9()"),
         window=500,
     )
-    assert not any(step.reread.messages for step in done)
+    assert not any(step.reread.items for step in done)
 
 
 def test_what_was_read_again_stays_for_a_while() -> None:
     """A second edit of the same text right after it costs nothing more."""
     edits = [*edit("c2", OLD), *edit("c3", "def function_8(): return value_8")]
     done = steps(user("look"), *read("c1"), said("ok"), *TALK, user("edit src/app.py"), *edits, window=500)
-    assert sum(step.reread.messages for step in done) == 1
+    assert sum(step.reread.items for step in done) == 1
+
+
+def found(earlier: list[Message], answer: list[Message], *, shown: tuple[Message, ...] = ()) -> Reread:
+    """What an answer needs of earlier messages, counted in words."""
+    rereads = Rereads(WordCounter().count)
+    for message in earlier:
+        rereads.add(message)
+    return rereads.find(answer[:1], shown, 1)
+
+
+SEARCH = [Message(Role.ASSISTANT, (Call("c9", "grep", {"pattern": "ORDER-4711 ORDER-4712"}),))]
+
+
+def test_the_smallest_item_that_has_a_value_is_read_again() -> None:
+    """A number of a short message costs that message, though a long log has it too, before or after it."""
+    log = [user(f"ORDER-4711 ORDER-4712 {'line ' * 500}")]
+    short = [user("it is ORDER-4711"), user("or ORDER-4712")]
+    assert found([*log, *short, *log], SEARCH) == Reread(2, 5)
+    assert found([*log, *short[:1]], SEARCH) == Reread(1, 502), "the log has both"
+
+
+def test_one_result_of_several_is_read_again() -> None:
+    """Each result of a message has a handle of its own."""
+    results = (Result("c1", (Text("ORDER-4711 and ORDER-4712"),)), Result("c2", (Text("line " * 500),)))
+    assert found([Message(Role.USER, results)], SEARCH) == Reread(1, 3)
+
+
+def test_the_lines_of_an_edit_are_read_together() -> None:
+    """The smallest item that has all of them in order; where none has, the smallest for each line that is not shown."""
+    lines = ["first_line()", "second_line()"]
+    apart = [user(f"{line} {'word ' * 5}") for line in lines]
+    together = [user("\n".join(lines) + " word" * 30)]
+    answer = edit("c2", "\n".join(lines))
+    known = (user("src/app.py pass"),)
+    assert found([*apart, *together], answer, shown=known) == Reread(1, 32)
+    assert found(apart, answer, shown=known) == Reread(2, 12)
+    assert found(apart, answer, shown=(*known, apart[0])) == Reread(1, 6)
 
 
 def test_totals_count_it_in() -> None:

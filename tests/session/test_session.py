@@ -616,6 +616,21 @@ def test_a_refusal_after_which_nothing_would_fit_is_forgotten(tmp_path: Path) ->
         assert resumed.compose(Budget(1_000)).hash == before.hash
 
 
+def test_a_thrifty_session_stays_in_its_window_after_a_forgotten_refusal() -> None:
+    """The limit of the budget is far larger, and old text is not shown again."""
+    session = Session(MemoryStore("a"), settings=Settings(config={"economy": "thrifty"}))
+    session.system("word " * 100)
+    for number in range(25):
+        session.user(f"Tell me about part {number}.")
+        session.reply(f"{number} " + "word " * 4_000)
+    session.user("Go on.")
+    before = session.compose(Budget(1_000_000))
+    session.overflowed(input_tokens=1_000_000 * before.tokens)
+    after = session.compose(Budget(1_000_000))
+    assert after.plan.limit == before.plan.limit < 100_000
+    assert after.tokens <= before.tokens
+
+
 def test_an_answer_of_ours_follows_what_others_wrote_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While `recall` is answered another program writes: the reply and the answer are in the log once."""
     with Session.new(tmp_path, root=tmp_path / "home") as session:

@@ -61,6 +61,8 @@ PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: b
     ("awk 'NR>=3 && NR<=9' a.py", ["a.py"]),
     ("head -n 20 a.py; tail -5 b.py", ["a.py", "b.py"]),
     ("sed -ne '3p' a.py", ["a.py"]),
+    ("sed -n --expression='3p' a.py", ["a.py"]),
+    ("grep -ne 'def x' a.py", ["a.py"]),
     ("git show HEAD~1:src/a.py | sed -n '1,20p'", ["src/a.py"]),
     ("git -C repo --no-pager show main:a.py", ["a.py"]),
     ("git blame -L 3,9 src/a.py", ["src/a.py"]),
@@ -68,6 +70,8 @@ PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: b
     ("rg -n -C 3 'x|y' src/a.py", ["src/a.py"]),
     ("grep -nA 20 x a.py | head -5", ["a.py"]),
     ("cd src && sed -n '1,20p' a.py && sed -n '1,5p' b.py; echo ---", ["src/a.py", "src/b.py"]),
+    ("(cd src && cat a.py); cat b.py", ["src/a.py", "b.py"]),
+    ("x=$(cd /srv; (cd deep; pwd)); cd src; cat a.py", ["src/a.py"]),
     ("cd /w/src\n# the middle\nsed -n '1,20p' ../a.py", ["/w/a.py"]),
     ("pwd && ls && git status --short && cat a.py", ["a.py"]),
     ("rg -n x src | head && cat a.py", ["a.py"]),
@@ -90,6 +94,9 @@ def test_a_command_shows_these_files(command: str, paths: list[str]) -> None:
     "rg -n x src", "grep -rn x .", "grep -c x a.py", "rg -l x a.py", "ls -la", "git show HEAD", "git diff a.py",
     "sed -n 1p a.py && pytest", "cat a.py | python -c 'print(1)'", "cat <<EOF\nx\nEOF", "x=$(make) && cat a.py",
     "pytest > out.txt; tail -50 out.txt", "cat a.py >/dev/null && make", "echo cat a.py", "", "'", "|",
+    't=$(mktemp -d); make > "$t/out"; head "$t/out"', "F=out.txt; make > $F; cat $F",
+    "rg x > hits; cat hits", "make 2> err >/dev/null; cat err",
+    "make | tee out.txt >/dev/null; cat out.txt", "for f in a b; do make $f > $f.log; cat $f.log; done",
 ])  # fmt: skip
 def test_a_command_does_not_show_files(command: str) -> None:
     """It prints something else too, only names and lines out of files, or what another command of it has written."""
@@ -136,6 +143,7 @@ def test_what_a_call_writes_and_changes(tool: str, arguments: Any, effect: tuple
     "cat" + " " * 1_000_000, "\\\n" * 500_000, "grep -n x " + "a.py " * 200_000, "cat " + "a/" * 500_000,
     "python - <<'EOF'\n" + "a=open('x','w');" * 60_000, "A=$A$A;" * 140_000, "bash -lc '" * 100_000,
     "apply_patch <<'EOF'\n*** Begin Patch\n" + "*** Update File: a.py\n" * 40_000, "<< " * 300_000,
+    "<<A " * 250_000, "(" * 1_000_000,
 ])  # fmt: skip
 def test_a_command_of_a_million_characters_takes_no_time(text: str) -> None:
     """However it is written."""

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sightline.shorten import Shorter, shorten
+from sightline.shorten import Shorter, shorten, suites
 from sightline.values.items import Item, Kind, Result, Text
 from sightline.values.tokens import counter
 
@@ -219,3 +219,31 @@ def test_the_label_of_a_small_summary_shows_little_of_a_long_command() -> None:
     label = re.search(r"\[#5 .*\]", summary(text, "echo done && " * 12 + "true"))
     assert label is not None
     assert len(label.group()) < 160
+
+
+def test_a_traceback_is_read_from_its_end() -> None:
+    """Where not all of its frames fit, the last ones are shown, before words of other lines."""
+    frames = "".join(f"src/step_{n}.py:{n}: in call_{n}\n    return call_{n + 1}(value_{n})\n" for n in range(60))
+    plugins = "".join(f"plugin_{n}: setting_{n}=path_{n}/to_{n}.cfg version-{n}.4.{n}\n" for n in range(20))
+    text = (
+        f"=== test session starts ===\n{plugins}collected 1 item\n\n=== FAILURES ===\n___ test_deep ___\n{frames}"
+        "E   ValueError: 9 is too deep\n=== 1 failed in 0.31s ===\n"
+    )
+    shown = summary(text)
+    for expected in (
+        "E   ValueError: 9 is too deep",
+        "return call_60(value_59)",
+        "src/step_55.py:55",
+        "src/step_0.py:0:",
+    ):
+        assert expected in shown
+    assert "src/step_20.py:20" not in shown
+    assert "setting_15" not in shown
+
+
+def test_a_run_that_begins_with_a_failing_statement() -> None:
+    """The lines before it are not those at the end."""
+    text = "> assert x == 1\nE   assert 3 == 1\n" + "".join(f"note {n} of the run\n" for n in range(200)) + "1 failed\n"
+    assert "E   assert 3 == 1" in summary(text)
+    found = suites._said(text.splitlines(), 0, 2)
+    assert min(found.in_order()) == 0

@@ -6,25 +6,28 @@ that implies a rule. What it finds is logged if it is a quotation of the message
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
+from sightline.agent.background_reader import BackgroundReader
 from sightline.agent.models import Model, Reply, Request, full_reply
 from sightline.agent.structured_response import objects
 from sightline.errors import ModelRefused
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
-from sightline.values.items import Item, plain_text
+from sightline.values.items import plain_text
 from sightline.values.phrases import Phrases
 from sightline.values.settings import Settings
 from sightline.wire import read_reply
 from sightline.wire.payload import Payload
 
-SECONDS = 120.0  # until a model that does not answer is given up
 _MESSAGE_CHARS, _REQUEST_CHARS = 6_000, 24_000  # of one message, and of all in one request
+_WINDOW_SHARE = 0.5  # of a model's window, in tokens: so many characters fit in any language, with the task
+_TRIES = 3  # requests about one message, if the model cannot be asked or does not answer
 _OUTPUT = 1_500  # tokens of an answer
 _MOST = 40  # findings in one answer that are looked at
 _LOG = logging.getLogger("sightline.agent")
@@ -50,68 +53,63 @@ _SAY = Phrases(
 )
 
 
-class ConstraintReader:
-    """Has a model read each message of the user once. Without a model it does nothing."""
+class ConstraintReader(BackgroundReader):
+    """Has a model read each message of the user. Without a model it does nothing."""
 
     def __init__(self, session: Session, model: Model | None, on_reply: Callable[[Reply], None]) -> None:
         """`on_reply` is called for each reply."""
-        self._session, self._model, self._on_reply = session, model, on_reply
-        self._asked: set[str] = set()  # items that the model was asked about, also if it failed
-        self._running: asyncio.Task[None] | None = None
+        super().__init__(session)
+        self._model, self._on_reply = model, on_reply
+        self._tries = Counter[str]()  # item → requests about it
 
-    def begin(self) -> None:
-        """Read what the user said, unless that is going on already: then it goes on with what came since."""
-        is_running = self._running is not None and not self._running.done()
-        if self._model is not None and self._model.info.capable and not is_running:
-            self._running = asyncio.create_task(self._read_all(self._model))
+    @property
+    def is_possible(self) -> bool:
+        """See `BackgroundReader`."""
+        return self._model is not None and self._model.info.capable
 
-    async def finish(self, seconds: float = SECONDS) -> None:
-        """Wait for the reading that is going on. It is cancelled if it takes longer, or if the wait is cancelled."""
-        if self._running is not None:
-            try:
-                await asyncio.wait([self._running], timeout=seconds)
-            finally:
-                self._running.cancel()
-                await asyncio.gather(self._running, return_exceptions=True)
+    def _tell(self, failure: str) -> None:
+        _LOG.warning("%s: constraints were not read by a model: %s", self._session.id, failure)
 
-    async def _read_all(self, model: Model) -> None:
-        try:
-            while items := self._next(await asyncio.to_thread(self._session.items.unexamined)):
-                self._asked.update(item.id for item in items)
-                async with asyncio.timeout(SECONDS):
-                    await self._read(model, items)
-        except Exception as error:  # of a model too: nobody waits for this task
-            why = str(error) or type(error).__name__
-            _LOG.warning("%s: constraints were not read by a model: %s", self._session.id, why)
-
-    def _next(self, items: Sequence[Item]) -> list[Item]:
-        """Return the first messages that the model was not asked about, as many as one request holds."""
-        chosen, chars = list[Item](), 0
-        for item in items:
-            chars += min(len(plain_text(item.parts)), _MESSAGE_CHARS)
-            if item.id not in self._asked and (chars <= _REQUEST_CHARS or not chosen):
-                chosen.append(item)
-        return chosen
-
-    async def _read(self, model: Model, items: Sequence[Item]) -> None:
-        payload = await asyncio.to_thread(self._payload, model, items)
-        reply = await full_reply(model, Request(payload, min(_OUTPUT, model.info.output)))
+    async def _read_some(self) -> bool:
+        """See `BackgroundReader`."""
+        if self._model is None or not (texts := await asyncio.to_thread(self._next, self._model)):
+            return False
+        self._tries.update(texts.keys())
+        payload = await asyncio.to_thread(self._payload, self._model, texts)
+        reply = await full_reply(self._model, Request(payload, min(_OUTPUT, self._model.info.output)))
         self._on_reply(reply)
-        answer = plain_text(read_reply(reply.raw).parts)
-        found = next((each["constraints"] for each, _ in objects(answer) if "constraints" in each), None)
-        for item in items:
-            await asyncio.to_thread(self._session.items.add_found, item.id, _findings(found, item.id))
-        if not isinstance(found, list):
+        if not await asyncio.to_thread(self._add_found, texts, reply):
             raise ModelRefused(f"{reply.model} answered without the JSON object")
+        return True
 
-    def _payload(self, model: Model, items: Sequence[Item]) -> Payload:
+    def _next(self, model: Model) -> dict[str, str]:
+        """Return the first messages that are not read, by item: as many as one request holds."""
+        room, texts = min(_REQUEST_CHARS, int(model.info.window * _WINDOW_SHARE)), dict[str, str]()
+        longest = min(_MESSAGE_CHARS, room)
+        for item in self._session.items.unexamined():
+            if self._tries[item.id] < _TRIES:
+                text = plain_text(item.parts)[:longest]
+                if (room := room - len(text)) < 0:
+                    break
+                texts[item.id] = text
+        return texts
+
+    def _payload(self, model: Model, texts: Mapping[str, str]) -> Payload:
         """Compose a request of its own. The messages are JSON strings, which nothing inside them can close."""
         locale = self._session.settings.locale
         asking = Session(MemoryStore("constraints"), settings=Settings(locale=locale, strategy="sliding"))
         asking.system(_SAY("task", locale))
-        told = [{"item": item.id, "text": plain_text(item.parts)[:_MESSAGE_CHARS]} for item in items]
+        told = [{"item": item, "text": text} for item, text in texts.items()]
         asking.user(f"{msgspec.json.encode(told).decode()}\n\n{_SAY('now', locale)}")
         return asking.compose(Budget(model.info.window, min(_OUTPUT, model.info.output), recall=0.0))
+
+    def _add_found(self, texts: Mapping[str, str], reply: Reply) -> bool:
+        """Log what the model found, and that it has read these messages. Return whether its answer has the form."""
+        answer = plain_text(read_reply(reply.raw).parts)
+        found = next((each["constraints"] for each, _ in objects(answer) if "constraints" in each), None)
+        for item in texts:
+            self._session.items.add_found(item, _findings(found, item))
+        return isinstance(found, list)
 
 
 def _findings(found: Any, item_id: str) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from sightline.agent.background_reader import BackgroundReader
 from sightline.agent.models import Model, Reply, Request, full_reply
 from sightline.agent.structured_response import objects
 from sightline.errors import ContextOverflow, ModelRefused
@@ -23,7 +24,6 @@ from sightline.values.settings import Settings
 from sightline.wire import read_reply
 from sightline.wire.payload import Payload
 
-SECONDS = 120.0  # until a model that does not answer is given up
 _SAY = Phrases(
     {
         "task": (
@@ -44,7 +44,6 @@ _SAY = Phrases(
             "Some values that were extracted do not fit the schema and were left out: {why}",
             "提取到的部分取值不符合 schema，已忽略：{why}",
         ),
-        "late": ("no answer within {seconds:g} seconds", "{seconds:g} 秒内没有回答"),
         "no object": ("{model} answered without a JSON object", "{model} 的回答中没有 JSON 对象"),
         "too long": ("a message is longer than {model} can read at once", "有一条消息超出 {model} 一次可读的长度"),
         "now": ("Now answer with the JSON object and nothing else.", "现在请只返回该 JSON 对象。"),
@@ -52,15 +51,15 @@ _SAY = Phrases(
 )
 
 
-class Extraction:
-    """Keeps a session's state up to date, in the background. One request at a time."""
+class Extraction(BackgroundReader):
+    """Keeps a session's state up to date, in the background."""
 
     def __init__(
         self, session: Session, model: Model, on_reply: Callable[[Reply], None], warn: Callable[[str], object]
     ) -> None:
         """`on_reply` is called for each reply; `warn` if one fails for another reason than the one before."""
-        self._session, self._model, self._on_reply, self._warn = session, model, on_reply, warn
-        self._running: asyncio.Task[None] | None = None
+        super().__init__(session)
+        self._model, self._on_reply, self._warn = model, on_reply, warn
         self.error = ""  # why the last extraction failed; empty if it did not
         self.refused: dict[str, str] = {}  # values of the last one that the schema does not allow: path → why
 
@@ -69,40 +68,17 @@ class Extraction:
         """Whether the session has such a strategy, and a model that can be trusted with it."""
         return isinstance(self._session.strategy, Entities) and self._model.info.capable
 
-    def begin(self) -> None:
-        """Read what the user said, unless that is going on already. Needs a running event loop."""
-        if self.is_possible and not self.is_running:
-            self._running = asyncio.create_task(self._read_all())
+    async def _read_some(self) -> bool:
+        """See `BackgroundReader`."""
+        if unread := await asyncio.to_thread(lambda: self._session.unread):
+            await self._read(unread)
+            self.error = ""
+        return bool(unread)
 
-    @property
-    def is_running(self) -> bool:
-        """Whether one is going on."""
-        return self._running is not None and not self._running.done()
-
-    async def finish(self, seconds: float = SECONDS) -> None:
-        """Wait for the extraction that is going on. It is cancelled if it takes longer, or if the wait is cancelled."""
-        if self._running is not None:
-            try:
-                await asyncio.wait([self._running], timeout=seconds)
-            finally:
-                self._running.cancel()
-                await asyncio.gather(self._running, return_exceptions=True)
-
-    async def _read_all(self) -> None:
-        try:
-            while unread := await asyncio.to_thread(lambda: self._session.unread):
-                async with asyncio.timeout(SECONDS):
-                    await self._read(unread)
-                self.error = ""
-        except TimeoutError:
-            self._fail(_SAY("late", self._session.settings.locale, seconds=SECONDS))
-        except Exception as error:  # of a model too: nobody waits for this task
-            self._fail(str(error) or type(error).__name__)
-
-    def _fail(self, why: str) -> None:
-        before, self.error = self.error, why
-        if why != before:
-            self._warn(_SAY("failed", self._session.settings.locale, why=why))
+    def _tell(self, failure: str) -> None:
+        before, self.error = self.error, failure
+        if failure != before:
+            self._warn(_SAY("failed", self._session.settings.locale, why=failure))
 
     async def _read(self, unread: Sequence[Item]) -> None:
         """Ask for the values in the first of these messages, as many as fit, and remember those the schema allows."""

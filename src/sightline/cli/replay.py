@@ -276,7 +276,7 @@ def _new_text(words: Phrases, came: tuple[NewInput, ...]) -> str:
 
 def _changes_text(words: Phrases, step: Step) -> str:
     changes = step.changes
-    named = [("reread", step.reread.messages)]
+    named = [("reread", step.reread.items)]
     named += [("fell summary", changes.summary), ("fell gist", changes.gist), ("fell out", changes.out)]
     named += [("rose", changes.raised), ("entered" if changes.entered > 1 else "entered one", changes.entered)]
     return " ".join(words(key, count=count) for key, count in named if count)

@@ -119,9 +119,8 @@ class Composer:
         plan = receipts.sent_plan(self.journal, seen, receipts.receipts(self.journal))
         if plan is None or self.receipt is None:
             return
-        _, offset = next(receipts.receipt_entries(self.journal))
         windows = dict.fromkeys(self.receipt.windows, "") | self.journal.blobs.read(self.receipt.windows)
-        settings, sent = receipts.as_sent(self.journal, self.receipt, offset, windows)
+        settings, sent = receipts.as_sent(self.journal, self.receipt, self._sent_offset, windows)
         self.payload = render(self.journal.reader, plan, layout(settings.layout), sent)
         self._planned_rows, self._body_ends, self._sent_settings = plan.rows, (len(self.payload.body),), settings
 
@@ -172,8 +171,7 @@ class Composer:
         except PinnedOverflow:
             if self._calibration.before_refusal is None:
                 raise
-            limit = self._calibration.before_refusal.limit(view.budget, view.profile)
-            view = replace(view, limit=limit, notices=EngineNotices(self.journal, limit, made=self._made))
+            view = self._within(self._calibration.before_refusal.limit(view.budget, view.profile), view)
             return view, self._ask_strategy(view)
 
     def _ask_strategy(self, view: View) -> Plan:
@@ -222,16 +220,18 @@ class Composer:
             read=timeline.rows_read(journal.path),
             faults=inputs.find_faults(journal, new, last),
             back=[*back, *inputs.wanted_units(timeline, journal.path, wanted)] if wanted else back,
-            notices=EngineNotices(journal, limit, made=self._made),
             superseded=self._repeats.superseded,
             mentions=self._mentions.latest,
             cut=journal.reader.cut,
             cut_parts=inputs.part_cutter(journal),
             reductions=self._reductions,
         )
-        if (limit := inputs.limit_in_window(view, most)) == view.limit:
-            return view
-        return replace(view, limit=limit, notices=EngineNotices(journal, limit, made=self._made))
+        return self._within(limit, view)
+
+    def _within(self, limit: int, view: View) -> View:
+        """Return the view for this limit, or for the window in which the strategy works if that allows less."""
+        limit = inputs.limit_in_window(replace(view, limit=limit), self.strategy.most_tokens)
+        return replace(view, limit=limit, notices=EngineNotices(self.journal, limit, made=self._made))
 
     def _read_marks(self) -> tuple[frozenset[int], dict[int, Lod]]:
         """Return the pinned and the wanted rows of this branch, read again only after another mark."""

@@ -8,15 +8,16 @@ DEFAULT = ECONOMIES[0]  # of the library, the agent, the chat, the proxy and the
 
 meaning = Phrases({
     "safe": (
-        "shows everything in full until the context window is full, and after that shortens also where the provider's "
-        "cache is cold anyway",
-        "上下文窗口放满之前全部完整显示，放满之后在服务商缓存本已失效时也会缩短",
+        "shows everything in full until the context window is full (of an output beyond an eighth of it and half of "
+        "what is free, one page), and after that shortens also where the provider's cache is cold anyway",
+        "上下文窗口放满之前全部完整显示（超过窗口八分之一且超过剩余空间一半的输出只显示一页），"
+        "放满之后在服务商缓存本已失效时也会缩短",
     ),
-    "off": ("shortens only what does not fit into the context window", "只缩短上下文窗口放不下的内容"),
+    "off": ("shortens nothing until the context window is full", "上下文窗口放满之前不缩短任何内容"),
     "thrifty": (
-        "works as if the context window had 64,000 tokens, however large it is, and what is older stays one `expand` "
-        "away",
-        "无论上下文窗口多大，都按 64,000 个 token 工作，更早的内容用一次 `expand` 即可取回",
+        "works like safe in at most 64,000 tokens, however large the context window is, and what is older stays one "
+        "`expand` away",
+        "无论上下文窗口多大，都像 safe 一样最多用 64,000 个 token 工作，更早的内容用一次 `expand` 即可取回",
     ),
 })  # fmt: skip
 """economy → the rest of a sentence whose subject it is."""

@@ -1,11 +1,13 @@
 """Finds which of many texts holds some words, without looking through all of them."""
 
 from array import array
+from collections.abc import Iterator, Sequence
 from sys import byteorder
 
 _GRAM = 4  # bytes of UTF-8 that are indexed together, as one number: no shorter piece is looked for
 _BLOCK = 1 << 17  # characters of texts that are looked through together; those of the newest block are not indexed
 _MOST = 32  # places of a long piece that are looked up
+_NEWEST = 8  # blocks that are looked through for a smaller text, once one is found
 
 
 class TextIndex:
@@ -35,28 +37,32 @@ class TextIndex:
         if self._size >= _BLOCK:
             self._close_block()
 
-    def last_with(self, piece: str) -> int:
-        """Return the place of the last text that holds a piece of at least four characters; -1 if none does."""
-        found = self._search(range(self._first, len(self._texts)), piece)
-        if found >= 0 or not self._blocks:
-            return found
+    def smallest_with(self, pieces: Sequence[str]) -> int:
+        """Return the place of the smallest text that holds these pieces in this order; -1 if none does.
+
+        Each piece has at least four characters. Of texts of one size it is the newest, and of a piece that many texts
+        hold only the newest blocks are looked through.
+        """
+        found = -1
+        for number, texts in enumerate(self._blocks_with(max(pieces, key=len, default=""))):
+            if found >= 0 and number > _NEWEST:
+                break
+            for at in reversed(texts):
+                self.searched += len(self._texts[at])
+                if (found < 0 or len(self._texts[at]) < len(self._texts[found])) and _holds(self._texts[at], pieces):
+                    found = at
+        return found
+
+    def _blocks_with(self, piece: str) -> Iterator[range]:
+        """Yield the texts among which some may hold a piece, block by block, the newest first."""
+        if not piece:
+            return
+        yield range(self._first, len(self._texts))
         data = _encoded(piece)
         last = len(data) - _GRAM
         places = range(0, last + 1, max(last // _MOST, 1))
-        holding = [self._holding.get(int.from_bytes(data[at : at + _GRAM], byteorder)) for at in places]
-        if not holding or None in holding:
-            return -1
-        for block in reversed(min((each for each in holding if each is not None), key=len)):
-            if (found := self._search(self._blocks[block], piece)) >= 0:
-                return found
-        return -1
-
-    def _search(self, texts: range, piece: str) -> int:
-        for at in reversed(texts):
-            self.searched += len(self._texts[at])
-            if piece in self._texts[at]:
-                return at
-        return -1
+        holding = [self._holding.get(int.from_bytes(data[at : at + _GRAM], byteorder), ()) for at in places]
+        yield from (self._blocks[block] for block in reversed(min(holding, key=len, default=())))
 
     def _close_block(self) -> None:
         number, texts = len(self._blocks), range(self._first, len(self._texts))
@@ -69,6 +75,15 @@ class TextIndex:
             self._holding.setdefault(gram, array("I")).append(number)
         self._blocks.append(texts)
         self._first, self._size = len(self._texts), 0
+
+
+def _holds(text: str, pieces: Sequence[str]) -> bool:
+    end = 0
+    for piece in pieces:
+        if (start := text.find(piece, end)) < 0:
+            return False
+        end = start + len(piece)
+    return True
 
 
 def _encoded(text: str) -> bytes:

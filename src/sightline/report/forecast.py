@@ -207,7 +207,7 @@ class _Tally:
 
     def _add_rereads(self, step: Step, sent: int, model: str) -> None:
         """Charge one more request, over the cached prompt, for what the answer used and the prompt did not show."""
-        if not step.reread.messages:
+        if not step.reread.items:
             return
         before, again = self.spent, round(step.reread.tokens * self._provider.scale.factor)
         self.spent = self._plus(self.spent, sent + again, sent, ASKING, model)

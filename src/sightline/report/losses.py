@@ -86,6 +86,6 @@ def _needed(talk: Talk, cut: Cut, end: int, rereads: Rereads) -> tuple[int, int]
         if index in answers:
             said = [*takewhile(lambda each: each.role is Role.ASSISTANT, talk.messages[index:end])]
             found = rereads.find(said, shown, talk.call_before(index) + 1)
-            count, tokens = count + bool(found.messages), tokens + found.tokens
+            count, tokens = count + bool(found.items), tokens + found.tokens
         shown.append(talk.messages[index])
     return count, tokens

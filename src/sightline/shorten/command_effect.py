@@ -37,15 +37,15 @@ _SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
 _HOLDERS = frozenset(("echo", "printf", "apply_patch", "python", "python3"))  # their words hold what they write
 _WRITERS = frozenset(("apply_patch", "tee", "touch", "rm", "unlink", "mv", "cp", "patch"))
 _GIT_WRITERS = frozenset(("apply", "mv", "rm", "checkout", "restore"))
-_EDITORS = frozenset(("sed", "perl"))
 _MOVERS = frozenset(("cd", "pushd"))
 _LIMITERS = frozenset(("timeout", "nice", "stdbuf"))  # programs that run another one
 _ONLY_NAMES = pattern(r"-(?![tTgjM])[A-Za-z]*[clLqo]|--(?:count|files|quiet|only-matching|type-list)")
+_PATTERN_GIVEN = pattern(r"-(?![tTgjM])[A-Za-z]*[ef]|--(?:regexp|file)(?:=|$)")
 _CONTEXT = pattern(r"-[A-Za-z]*[ABC]\d*$|-\d+$|--(?:after-|before-)?context(?:=|$)|--passthru$")
 _IN_FOLDERS = pattern(r"-[A-Za-z]*[rR]|--(?:recursive|include)")
 _FILE_NAME = pattern(r"[^/]\.[A-Za-z]\w{0,9}$|(?:^|/)(?:[A-Z]\w{0,20}file|README|LICENSE|CHANGELOG)$")
 _VARIABLE = pattern(r"\$(?:(\w+)|\{(\w+)\})")
-_ASSIGNED = pattern(r"([A-Za-z_]\w*)=(.*)", re.S)
+_ASSIGNED = pattern(r"([A-Za-z_]\w*)=(.*[^$])$", re.S)  # not of `x=$(command)`, whose value nobody knows
 
 
 class _Output(IntEnum):
@@ -95,13 +95,13 @@ class _LineReader:
         script, bodies = shell.cut_documents(line[: shell.MOST])
         if len(line) > shell.MOST or len(script) > LONGEST:
             self.most = _OTHER
-        output, paths = _LITTLE, _NOTHING
+        output, paths, folders = _LITTLE, _NOTHING, list[str]()  # of the brackets around a command
         for command in shell.parse_script(script[:LONGEST], bodies):
             if not command.is_piped:
                 self._print(output, paths)
                 output, paths = _LITTLE, _NOTHING
-            if command.words:
-                command.words = self._expanded(command.words)
+            folders, self._folder = _in_brackets(folders, self._folder, command.depth)
+            self._expand(command)
             words = _program_words(command.words)
             program = words[0].rpartition("/")[2] if words else ""
             if program in _SHELLS and depth < _DEEPEST and (inner := _inner_line(words)):
@@ -113,7 +113,7 @@ class _LineReader:
                 output = _filtered(program, words, output)
             elif program and program not in _QUIET:
                 output, paths = _printed(program, words)
-            edits = program in _EDITORS and shell.edits_in_place(program, words)
+            edits = shell.edits_in_place(program, words)
             if edits or command.outputs or command.bodies or _may_write(program, words):
                 output = self._write(program, command, _LITTLE if edits else output, edits)
         self._print(output, paths)
@@ -123,9 +123,9 @@ class _LineReader:
         if not paths and output is _LITTLE:
             return
         if paths:
-            places = [_placed(self._folder, path) for path in paths[:MOST_PATHS] if shell.is_path(path)]
-            if not self._saved.isdisjoint(places):
+            if not self._saved.isdisjoint([_placed(self._folder, path) for path in paths]):
                 output = _OTHER
+            places = [_placed(self._folder, path) for path in paths[:MOST_PATHS] if shell.is_path(path)]
             (self.shown if output is _FILE else self.used).extend(places)
         self.most = max(self.most, output)
 
@@ -138,26 +138,25 @@ class _LineReader:
         (self.held if actions else self.used).extend(places)
         if actions and not self.writes:
             self.writes = actions[0]
-        targets = [path for redirect, path in command.outputs if not redirect.startswith("2")]
-        if not targets:
-            return output
-        if output is _OTHER:
-            self._saved.update(_placed(self._folder, path) for path in targets)
-        return _LITTLE
+        if output in (_LIST, _OTHER):
+            saved = [path for _, path in command.outputs] + (command.words[1:] if program == "tee" else [])
+            self._saved.update(_placed(self._folder, path) for path in saved)
+        return _LITTLE if any(not redirect.startswith("2") for redirect, _ in command.outputs) else output
 
-    def _expanded(self, words: list[str]) -> list[str]:
+    def _expand(self, command: Command) -> None:
         """Replace the variables that the line itself has set. Set those of a loop, and of assignments."""
         if self._variables:
-            words = [each for word in words for each in (self._values(word) if "$" in word else (word,))][:_MOST_WORDS]
+            command.words = [each for word in command.words for each in self._values(word)][:_MOST_WORDS]
+            command.outputs = [(redirect, self._values(path)[0]) for redirect, path in command.outputs]
+        words = command.words
         if len(words) > 3 and words[0] == "for" and words[2] == "in":
             self._variables[words[1]] = words[3 : 3 + MOST_PATHS]
-        elif "=" in words[0]:
+        elif words and "=" in words[0]:
             for match in filter(None, map(_ASSIGNED.match, words)):
                 self._variables[match[1]] = [match[2][: shell.LONGEST_PATH]]
-        return words
 
     def _values(self, word: str) -> list[str]:
-        match = _VARIABLE.search(word)
+        match = _VARIABLE.search(word) if "$" in word else None
         values = self._variables.get(match[1] or match[2]) if match else None
         if match is None or values is None:
             return [word]
@@ -169,6 +168,13 @@ def _may_write(program: str, words: list[str]) -> bool:
     if program == "git":
         return not _GIT_WRITERS.isdisjoint(words)
     return program in _WRITERS or (program in _HOLDERS and "-c" in words)
+
+
+def _in_brackets(outer: list[str], folder: str, depth: int) -> tuple[list[str], str]:
+    """Return the folders of the brackets that a command at this depth stands in, and its own folder."""
+    if depth < len(outer):
+        return outer[:depth], outer[depth]
+    return outer + [folder] * (depth - len(outer)), folder
 
 
 def _moved(folder: str, target: str) -> str:
@@ -232,8 +238,7 @@ def _found(program: str, arguments: list[str]) -> tuple[_Output, Sequence[str]]:
     options = [word for word in arguments if word[:1] == "-"]
     if any(map(_ONLY_NAMES.match, options)):
         return _LIST, _NOTHING
-    has_pattern = any(word[:2] in ("-e", "-f") or word.startswith("--regexp") for word in options)
-    paths = shell.plain_arguments(program, arguments)[not has_pattern :]
+    paths = shell.plain_arguments(program, arguments)[not any(map(_PATTERN_GIVEN.match, options)) :]
     in_folders = program == "rg" or any(map(_IN_FOLDERS.match, options))
     if paths and all(shell.is_path(path) and (not in_folders or _FILE_NAME.search(path)) for path in paths):
         return _FILE, paths

@@ -1,9 +1,9 @@
 """What compilers, type checkers and package managers report: errors first, with their place and their source."""
 
 import re
-from itertools import chain, zip_longest
+from itertools import chain
 
-from sightline.shorten.lines import Levels, Order, View, line_levels
+from sightline.shorten.lines import Levels, Order, View, in_turns, line_levels
 from sightline.shorten.sample import find_lines
 from sightline.values.pattern import pattern
 
@@ -35,9 +35,8 @@ def diagnostic_levels(view: View) -> Levels:
     errors = [i for i, _ in find_lines(_ERROR, view.sample)]
     ends = {i for i, _ in find_lines(_OTHER, view.sample)} | {*errors}
     explained = [_explanation(lines, i, ends) for i in errors[:EXPLAINED]]
-    said = [i for i in chain.from_iterable(zip_longest(*explained)) if i is not None]
     marks = view.trouble_marks()
-    order = Order([*errors, *said], range(max(0, len(lines) - LAST), len(lines)), terse=True)
+    order = Order([*errors, *chain(*in_turns(explained))], range(max(0, len(lines) - LAST), len(lines)), terse=True)
     return line_levels(view, marks, marks, order=order)
 
 

@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, groupby, pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby, pairwise, zip_longest
 from math import isfinite, log2
 from typing import NamedTuple
 
@@ -196,6 +196,11 @@ def line_levels(
     values = [piece for piece in named if marks.get(piece.place, 0.0) > REPEATED]
     lines = quotable_pieces(view, {0: PLAIN, **quoted}, order)
     return Levels(summary, gist_level(lines, values, view.known, first=len(order.first[:NAMED]), share=order.share))
+
+
+def in_turns(rows: Iterable[Sequence[int]]) -> Iterator[list[int]]:
+    """Yield the first line of each row, then the second of each, and so on."""
+    return ([i for i in turn if i is not None] for turn in zip_longest(*rows))
 
 
 def _distinct(view: View, places: Sequence[int], hidden: frozenset[int]) -> list[int]:

@@ -8,7 +8,7 @@ reader would be needed.
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import dropwhile, pairwise, takewhile
+from itertools import dropwhile, islice, pairwise, takewhile
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -46,6 +46,7 @@ _VALUE_OPTIONS = {  # letters of options whose value is the next word
     "cut": "cdf", "bat": "rl", "batcat": "rl", "jq": "fL", "rg": "ABCmefgtTjrMd", "grep": "ABCmefdD",
     "egrep": "ABCmefdD", "fgrep": "ABCmefdD",
 }  # fmt: skip
+_SED_SCRIPT = pattern(r"-[a-zA-Z]*[ef]$|--(?:expression|file)(?:=|$)")
 _SED_IN_PLACE = pattern(r"-[nErsz]*i|--in-place")
 _PERL_IN_PLACE = pattern(r"-[0-9pnwla]*i")
 _PYTHON = pattern(r"python[\d.]*$")
@@ -76,6 +77,7 @@ class Command(Struct):
     outputs: list[tuple[str, str]] = []  # redirection operator and path
     bodies: list[str] = []
     is_piped: bool = False  # it reads the output of the command before it
+    depth: int = 0  # brackets that it stands in: a shell of its own, whose folder is not that of the next command
 
 
 def parse(line: str) -> list[Command]:
@@ -101,19 +103,20 @@ def _until(end: str, lines: Iterator[str]) -> list[str]:
 
 def parse_script(script: str, bodies: list[str]) -> list[Command]:
     """Return the commands of a script that `cut_documents` has cut."""
-    bodies, command, redirect = [*bodies], Command(), ""
+    documents, command, redirect, depth = iter(bodies), Command(), "", 0
     commands = [command]
     for match in _TOKEN.finditer(script):
         kind, token = match.lastgroup, match.group()
         if kind == "plain" and not redirect:
             command.words.append(token)
         elif kind == "end":
-            command, redirect = Command(is_piped=token in _PIPES), ""
+            depth = depth + 1 if token == "(" else max(0, depth - (token == ")"))
+            command, redirect = Command(is_piped=token in _PIPES, depth=depth), ""
             commands.append(command)
         elif kind == "redirect":
             redirect = "" if "&" in token and token[-1].isdigit() else token  # `2>&1` is complete
-            if token.startswith("<<") and token != "<<<" and bodies:
-                command.bodies.append(bodies.pop(0))
+            if token.startswith("<<") and token != "<<<":
+                command.bodies.extend(islice(documents, 1))
         elif redirect and kind in ("word", "plain"):
             if ">" in redirect:
                 command.outputs.append((redirect, _unquote(token)))
@@ -178,7 +181,8 @@ def _touches(command: Command, scripts: dict[str, str]) -> Iterator[Touch]:
                 scripts[path] = command.bodies[0]
     if _PYTHON.match(program):
         run = [scripts[word] for word in words[1:2] if word in scripts]
-        for script in (*command.bodies, *_option_values(words, "-c"), *run):
+        given = [script for option, script in pairwise(words) if option == "-c"]
+        for script in (*command.bodies, *given, *run):
             yield from _python_touches(script)
     else:
         yield from _program_touches(program, words[1:], command)
@@ -186,10 +190,6 @@ def _touches(command: Command, scripts: dict[str, str]) -> Iterator[Touch]:
 
 def _touch_all(paths: Iterable[str], action: str) -> list[Touch]:
     return [Touch(path, action) for path in paths]
-
-
-def _option_values(words: list[str], *options: str) -> list[str]:
-    return [value for option, value in pairwise(words) if option in options]
 
 
 def edits_in_place(program: str, arguments: list[str]) -> bool:
@@ -217,10 +217,7 @@ def plain_arguments(program: str, arguments: list[str]) -> list[str]:
 
 def viewed_files(program: str, arguments: list[str]) -> list[str]:
     """Return the arguments of a program that shows files which stand for files: patterns and variables too."""
-    has_script = program == "sed" and any(
-        word in ("--expression", "--file") or (word[:1] == "-" and word[1:2] != "-" and word[-1] in "ef")
-        for word in arguments
-    )
+    has_script = program == "sed" and any(map(_SED_SCRIPT.match, arguments))
     return plain_arguments(program, arguments)[program in _SCRIPTED and not has_script :]
 
 

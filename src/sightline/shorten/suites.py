@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from itertools import chain, zip_longest
+from itertools import chain
 from typing import NamedTuple
 
-from sightline.shorten.lines import Levels, Order, View, line_levels, rank_values, value_worths
+from sightline.shorten.lines import Levels, Order, View, in_turns, line_levels, rank_values, value_worths
 from sightline.shorten.sample import find_lines
 from sightline.values.pattern import pattern
 
@@ -50,8 +50,8 @@ _RAISED = pattern(
     r"panic: |[ \t]{2,}(?:Error|\w{1,60}Error): |\S{1,300}\.\w{1,6}:\d+:\d+: |error(?:\[\w{1,12}\])?: "
 )
 _SAID = pattern(
-    r"[ \t]*(?:Expected|Received|expected|actual|got|want|left|right)\b.{0,40}:|[ \t]{2,}expect\(|"
-    r"[ \t]{0,8}[-+] |[ \t]*(?:[-+] )?(?:Expected|Received)\b"
+    r"[ \t]*(?:expected|actual|got|want|left|right)\b.{0,40}:|[ \t]*(?:[-+] )?(?:Expected|Received)\b|"
+    r"[ \t]{2,}expect\(|[ \t]{0,8}[-+] "
 )
 _PLACE = pattern(
     r"\S{1,300}:\d+: |[ \t]+at .{0,300}:\d+:\d+\)?$|[ \t]*❯ .{0,300}:\d+:\d+|"
@@ -62,6 +62,9 @@ _FRAME = pattern(r" {2}File \"|\S{1,300}:\d+: in ")
 _STATEMENT = pattern(r">\s+\S|[ \t]*>[ \t]*\d+ \|")
 _POINTER = pattern(r"[ \t|\d]*\^+[ \t]*$")
 _HINT = pattern(r"E +\?|E +(?:Omitting|Use -v|\.\.\.)")
+
+
+Found = list[tuple[int, re.Match[str]]]  # lines, each with what a pattern found there
 
 
 class _Said(NamedTuple):
@@ -81,6 +84,10 @@ class _Said(NamedTuple):
         rest = sorted({*self.raised, *self.others})
         return [*dict.fromkeys([*most, *rest, *self.hints])]
 
+    def other_frames(self) -> list[int]:
+        """The places and statements that `in_order` does not have, the last of them first."""
+        return sorted({*self.places, *self.statements}.difference(self.in_order()), reverse=True)
+
 
 def is_test_run(view: View) -> bool:
     """Whether there is a total of tests near the end, or the first lines say of one test each how it ended."""
@@ -92,31 +99,31 @@ def is_test_run(view: View) -> bool:
 def test_run_levels(view: View) -> Levels:
     """Show failures first, each before all of any, then the totals and the last lines, then names of failed tests.
 
-    Values about a failed test are listed under its name.
+    Then come the other frames of their tracebacks. Values about a failed test are listed under its name.
     """
-    lines, passed = view.sample.lines, frozenset(_passed(view))
+    lines, runs = view.sample.lines, [*find_lines(_RUN, view.sample)]
+    passed = frozenset(_passed(view, runs))
     view = _without(view, passed)
     troubles = view.trouble_marks()
-    titles = {i: match.group(1) or match.group(2) for i, match in _titles(view)}
+    titles = {i: match.group(1) or match.group(2) for i, match in _titles(view, runs)}
     listed = [i for i, _ in find_lines(_LISTED, view.sample)]
     tally = [i for i, _ in find_lines(_TALLY, view.sample)]
     failed = dict.fromkeys([*titles, *listed], FAILED)
     quoted = (failed or troubles) | dict.fromkeys(tally, TALLY)
     ends = {i for i, _ in find_lines(_ENDS, view.sample)}
-    failures = [_said(lines, *block).in_order() for block in _blocks(view, [*titles][:BLOCKS], ends)]
-    ranks = (sorted({*rank} - {None}, key=lambda i: (len(lines[i]), i)) for rank in zip_longest(*failures))
-    said = [*chain.from_iterable(ranks)]
-    count = len(lines)
-    then = [*range(max(0, count - LAST), count), *titles, *listed]
-    order = Order([*tally[-3:], *said], then, hidden=passed, terse=True)
+    failures = [_said(lines, *block) for block in _blocks(view, [*titles][:BLOCKS], ends)]
+    said = [sorted(turn, key=lambda i: (len(lines[i]), i)) for turn in in_turns(each.in_order() for each in failures)]
+    frames = in_turns(each.other_frames() for each in failures)
+    last = range(max(0, len(lines) - LAST), len(lines))
+    first, then = [*tally[-3:], *chain(*said)], [*last, *titles, *listed, *chain(*frames)]
+    order = Order(first, then, hidden=passed, terse=True)
     sections = {i: name for i, name in titles.items() if name}
     return line_levels(view, troubles | quoted, quoted, sections, order=order)
 
 
-def _passed(view: View) -> Iterator[int]:
+def _passed(view: View, runs: Found) -> Iterator[int]:
     """Yield the lines that only name a test that passed."""
     yield from (i for i, _ in find_lines(_PASSED, view.sample))
-    runs = [*find_lines(_RUN, view.sample)]
     failed = {match.group(2) for _, match in runs}
     yield from (i for i, match in runs if match.group(1) and match.group(1) not in failed)
 
@@ -130,15 +137,11 @@ def _without(view: View, hidden: frozenset[int]) -> View:
     return view._replace(values=values, worths=worths, names=rank_values(worths))
 
 
-def _titles(view: View) -> Iterator[tuple[int, re.Match[str]]]:
-    """Yield where the text about a failed test begins; where a test says it as it runs, where that test begins."""
-    runs = [*find_lines(_RUN, view.sample)]
+def _titles(view: View, runs: Found) -> Found:
+    """Return where the text about a failed test begins; where a test says it as it runs, where that test begins."""
     failed = {match.group(2) for _, match in runs} - {None}
-    began = {match.group(1) for _, match in runs} & failed
-    found = [*find_lines(_NAMED, view.sample)]
-    if began:
-        found += [(i, match) for i, match in runs if match.group(1) in began]
-    yield from sorted(found, key=lambda each: each[0])
+    began = [(i, match) for i, match in runs if match.group(1) in failed]
+    return sorted([*find_lines(_NAMED, view.sample), *began], key=lambda each: each[0])
 
 
 def _blocks(view: View, titles: list[int], ends: set[int]) -> Iterator[tuple[int, int]]:
@@ -167,7 +170,7 @@ def _said(lines: list[str], start: int, end: int) -> _Said:
         elif _RAISED.match(line) or (line[0].isspace() and _GO.match(line)):
             found.raised.append(i)
             if found.statements[-1:] == [i - 1]:  # of every exception its own frame
-                found.others.extend([i - 2, i - 1])
+                found.others.extend(range(max(start, i - 2), i))
             goes_on = "" if "panicked at " in line else " " * 8 if _GO.match(line) else "\n"
         elif _STATEMENT.match(line) or (
             found.places[-1:] == [i - 1] and _FRAME.match(lines[i - 1]) and line[:4].isspace()
