@@ -45,6 +45,19 @@ def test_undoing_brings_back_every_message_byte_for_byte() -> None:
     assert good(session)
 
 
+def test_undoing_near_the_limit_brings_back_as_much_as_fits() -> None:
+    """The user wants to read what was there, so the sweep goes no lower than it must."""
+    session = new_session()
+    talk(session, 12)
+    limit = int(session.items.tokens() * 0.9)
+    budget = Budget(limit, recall=0.0)
+    session.compose(budget)
+    session.summaries.compact(model=says(SUMMARY))
+    session.compose(budget)
+    session.summaries.undo()
+    assert 0.7 * limit < session.compose(budget).tokens <= limit
+
+
 def test_undoing_the_second_brings_back_the_first() -> None:
     """One after the other, back to the beginning; then there is nothing left to undo."""
     session = new_session()

@@ -32,7 +32,7 @@ from sightline.shorten.tool_calls import argument_text, shorten_arguments
 from sightline.values.foreign_code import warn_once
 from sightline.values.items import Call, Item, Kind, Result, plain_text
 
-FORMAT = 10  # rises when the same input would give other bytes
+FORMAT = 11  # rises when the same input would give other bytes
 
 SMALLEST = 80  # tokens; a shorter item has no lower level, because a handle and a label would use up what is saved
 SMALLEST_USER = 200  # tokens; the same for a user message, because it is the task, and there is little of it

@@ -80,8 +80,8 @@ class Sweep:
     def reduce(self, keep: int, reason: str, *, to_target: bool = True, tidy: bool = True) -> Plan:
         """Reduce the body as far as its budget demands, in the steps that the module lists.
 
-        Without `to_target`, nothing that is still of use is reduced while the body is below the trigger. With `tidy`,
-        what is superseded or obsolete is shortened.
+        Without `to_target`, what is still of use is reduced only while the body is above the trigger, and a little
+        below it. With `tidy`, what is superseded or obsolete is shortened.
 
         Raises:
             PinnedOverflow: the items that may not be reduced are larger than the limit.
@@ -99,7 +99,8 @@ class Sweep:
         # What cannot be shown whole even if nothing else is shown gives way first, or all else would go for nothing.
         self._reduce_protected(self.body - self._tokens_of(protected), protected)
         if to_target or self.body > view.budget.trigger * limit - notices:
-            self._reduce_to(min(self._goal(protected), limit - notices), protected)
+            goal = self._goal(protected) if to_target else min(_FULLEST, view.budget.trigger) * limit
+            self._reduce_to(min(goal, limit - notices), protected)
         index, self.index_limit = self._index_tokens(), 0  # they take what is free: nothing more is reduced for them
         self._reduce_protected(0, protected)
         self._show_more(protected, notices + index)
@@ -177,10 +178,7 @@ class Sweep:
         self._show_parts(goal, protected)
 
     def _show_parts(self, goal: float, protected: Set[int]) -> None:
-        """Show parts of the files in work that did not fit in full, in what is left below the goal.
-
-        The file that was used last gets most of it.
-        """
+        """Show parts of the files in work that did not fit, in what is left below the goal, the last used first."""
         timeline, free, units = self.timeline, goal - self.body - self._index_tokens(), self.unit_set - self.out
         swept = [row for unit in units - protected for row in timeline.rows_of(unit) if self.why.get(row) == "swept"]
         files = [row for row in swept if timeline.kind[row] == Kind.RESULT and self.worth.in_working_set(row)]
