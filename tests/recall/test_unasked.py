@@ -177,7 +177,20 @@ def test_a_running_conversation_recalls_no_more_than_its_share(window: int, most
     view = session._composer.view(budget)
     assert recall_tokens(view, plan) == most
     first = recall_tokens(replace(view, last=None), plan)
-    assert most < first <= 2_500
+    assert most < first <= 4_500
+
+
+def test_what_is_recalled_in_the_first_payload_takes_the_place_of_old_talk() -> None:
+    """Beyond 2,500 tokens: the payload grows no further, though all would fit."""
+    session = Session(MemoryStore("harbour"), token_counter=WordCounter())
+    for at in range(100):
+        session.user(f"The lighthouse keeper's dog of year {at} is called Bello {at}. " + 5 * FILLER)
+    session.user("What is the dog of the lighthouse keeper called?")
+    usual = session.preview(Budget(8_000)).tokens
+    payload = session.compose(Budget(8_000))
+    recalled = sum(line.tokens for line in payload.plan.lines() if line.kind is Kind.RECALL)
+    assert 3_000 < recalled <= 4_500
+    assert payload.tokens < usual + 2_600
 
 
 def test_a_request_in_a_running_conversation_brings_back_no_overview() -> None:

@@ -11,7 +11,8 @@ from sightline.plan.view import View, said_units
 from sightline.values.items import Kind, Lod
 
 FRAMING_TOKENS = 24  # at most, for one more message in any profile and the frame of what is recalled
-_ENOUGH = 2_500  # tokens for one message: a small model's answers get worse with more
+_ENOUGH = 4_500  # tokens for one message
+_BESIDE = 2_500  # of them beside what else a payload shows; more take its place: a small model wants no more text
 _RUNNING = 800  # tokens: so much in a running conversation, if the budget's share is less
 _DEEPER = 0.75  # of its target: how much deeper a sweep may go for what is recalled, which matters more than old talk
 _RECENT_UNITS = 60  # what was recalled within these units is not recalled again
@@ -32,6 +33,15 @@ def recall_tokens(view: View, plan: Plan, *, deeper: bool = True) -> int:
     most = _ENOUGH if view.last is None else max(share, _RUNNING)
     spare = int(_DEEPER * view.budget.target * view.body_limit) if deeper and plan.reason and view.trims else 0
     return min(max(share, free_tokens(view, plan) + spare), most)
+
+
+def missing_tokens(view: View, plan: Plan, needed: int) -> int:
+    """Return by how many tokens a sweep must go deeper for what is recalled, which takes so many.
+
+    In the first payload, what is recalled beyond a limit takes the place of old talk, also where both would fit.
+    """
+    instead = needed - _BESIDE if view.last is None else 0
+    return max(needed - free_tokens(view, plan), instead)
 
 
 def deeper_budget(view: View, needed: int) -> Budget:

@@ -281,7 +281,7 @@ class Composer:
         leads = view.last is None or self._question not in view.last
         if note is not None and swept and view.trims:
             needed = journal.reader.measure(journal.drafts.recall(note, leads=leads))[0]
-            if (more := needed - recall_room.free_tokens(view, plan)) > 0:
+            if (more := recall_room.missing_tokens(view, plan, needed)) > 0:
                 plan = self._ask_strategy(replace(view, budget=recall_room.deeper_budget(view, more)))
             if needed > recall_room.free_tokens(view, plan):  # the sweep could not go so deep
                 note = search(recall_room.recall_tokens(view, plan, deeper=False), reduced(plan))

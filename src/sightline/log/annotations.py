@@ -180,3 +180,4 @@ class RecallNote(Struct, frozen=True, omit_defaults=True):
     query: str = ""
     overview: str = ""  # of all that is not shown, made by rule, if the question names nothing to search for
     by_day: bool = False  # what was written on one day stands under one date
+    bare: bool = False  # it names no handles, because the model had no tool to expand them when it was made

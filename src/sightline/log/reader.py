@@ -282,6 +282,7 @@ class EntryReader:
     def recalled(self, entry: Entry, locale: str, *, handles: bool = True) -> str:
         """The text of a recall entry: in a frame if it stands before a user's words, else a list with handles."""
         note, today = _recall_note(entry), entry.timestamp[:_DATE]
+        handles = handles and not note.bare
         row = self.timeline.row(str(entry.seq))
         before = row is not None and row < self.timeline.format_1
         if entry.flags & LEADING:

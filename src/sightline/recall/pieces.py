@@ -6,6 +6,7 @@ from functools import partial
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.journal import Journal
 from sightline.log.recall_frame import day_of, frame_recall, passage
+from sightline.values.recall_tools import offered
 
 LINE_TOKENS = 10  # a piece is seldom smaller
 # Tokens of the best pieces, which stand next to the question: a small model reads what is near it best. In a room of
@@ -21,6 +22,7 @@ class Pieces:
         self._known, self._framed = known, framed
         self._journal, self._reader = journal, journal.reader
         self._today, self._max_tokens = journal.today, max_tokens
+        self.handles = "expand" in offered(journal.tools.definitions)
         self._sources: list[Source] = []  # best first
         self._close = dict[str, bool]()  # by item: whether its pieces are among the best
         self._days = {day_of(self._today)}  # those whose dates are shown, or need not be
@@ -37,7 +39,8 @@ class Pieces:
             if source in self._known or Source(source.item) in self._known:
                 continue
             words = "\n".join(reader.source_lines(source))  # repeated text is shown once
-            text = passage(reader, source, reader.locale) if self._framed else reader.source_text(source, reader.locale)
+            render = partial(passage, reader) if self._framed else reader.source_text
+            text = render(source, reader.locale, handles=self.handles)
             tokens = count(text) + 1 + reader.full_tokens(reader.media(RecallNote((source,))))
             when = reader.when(source, self._today)
             if day_of(when) not in self._days:
@@ -70,11 +73,12 @@ class Pieces:
         return None
 
     def _in_order(self, query: str = "") -> RecallNote:
-        return RecallNote(tuple(sorted(self._sources, key=self._position)), query, by_day=True)
+        sources = tuple(sorted(self._sources, key=self._position))
+        return RecallNote(sources, query, by_day=True, bare=not self.handles)
 
     def _tokens(self, note: RecallNote) -> int:
         render = partial(frame_recall, self._reader) if self._framed else self._reader.recall_text
-        text = render(note, self._reader.locale, self._today)
+        text = render(note, self._reader.locale, self._today, handles=self.handles)
         return self._reader.counter.count(text) + self._reader.full_tokens(self._reader.media(note))
 
     def _position(self, source: Source) -> tuple[bool, int, int]:

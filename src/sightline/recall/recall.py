@@ -11,7 +11,7 @@ from sightline.log.annotations import RecallNote, Source
 from sightline.log.journal import Journal
 from sightline.plan.plan import Plan
 from sightline.plan.view import View
-from sightline.recall.overview import SHOWN_KINDS, SPEECH, overview
+from sightline.recall.overview import SHOWN_KINDS, SPEECH, is_work, overview
 from sightline.recall.pieces import LINE_TOKENS, Pieces
 from sightline.values.items import Call, File, Image, Kind, Lod, Text
 from sightline.values.pattern import pattern
@@ -34,19 +34,14 @@ _CLEAR_FOR_QUESTION = (
 # few rows stand out, and in a meeting, where whole stretches do. Fitted to the evidence of all chats but one, five
 # times, it came out as 5 to 5.5 for 2,000 tokens and 7 to 7.5 for 8,000; the answers of a small model want less.
 _WITHIN, _LATER, _SMALL_ROOM = 5.75, 0.45, 2000
-_OVERVIEW = 0.85  # of the room is filled with an overview where no passage stands out
-_RECENT_ROWS = 400  # that tell whether this is a conversation or work with tools
+_OVERVIEW = 0.5  # of the room is filled with an overview where no passage stands out
 _SHORT_CALL = 25  # tokens: the label of its result shows all of such a call
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
 _LEAST_TOKENS = 60  # of a part of an item: with fewer nobody can tell what it is about
 _LONGEST_QUESTION = 400  # characters
 _SENTENCES = pattern(r"\S(?:.*?[.!?。！？]+(?=\s|$|[^\x00-\u2fff])|.*)", re.DOTALL)
 _SPACES = pattern(r"[\W_]+")
-_CALL, _SYSTEM, _USER = (
-    int(Kind.CALL),
-    int(Kind.SYSTEM),
-    int(Kind.USER),
-)  # columns have plain numbers, which compare faster
+_CALL, _SYSTEM = int(Kind.CALL), int(Kind.SYSTEM)  # columns have plain numbers, which compare faster
 _LABEL_TOKENS = 40  # for the line that says which part of an item a page shows
 
 
@@ -162,10 +157,10 @@ class Recall:
 
         Work with tools has too many values for that.
         """
-        recent = self._journal.timeline.kind[-_RECENT_ROWS:]
-        if recent.count(_CALL) > recent.count(_USER) or self._finder.stands_out(query):
+        if self._finder.stands_out(query):
             return []
-        return list(self._finder.newest(lambda _: True, asking, SHOWN_KINDS))
+        newest = list(self._finder.newest(lambda _: True, asking, SHOWN_KINDS))
+        return [] if is_work(self._journal, newest[::-1]) else newest
 
     def _add_overview(
         self, newest: Sequence[int], among: "RowFilter", pieces: Pieces, matching: Container[int] = ()

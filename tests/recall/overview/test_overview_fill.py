@@ -46,6 +46,28 @@ def test_what_names_something_or_only_tells_brings_no_overview(message: str) -> 
     assert values_told(booking(), message, asked=False) <= 1
 
 
+def test_what_matches_has_half_of_the_room_where_no_passage_stands_out() -> None:
+    """The other half is for what was settled."""
+    session = booking()
+    session.user(message := "Which booking is it?")
+    note = session._recall.note_for_question(message, 90, lambda _: True)
+    assert note is not None
+    whole = [source for source in note.sources if "booking" in session.items.text(source.item) and not source.quotes]
+    assert len(whole) == len(BOOKED)
+
+
+def test_work_before_a_talk_brings_no_overview() -> None:
+    """Its overview would be a digest, which has no place beside passages: so these have all the room."""
+    session = Session(MemoryStore("t"), token_counter=WordCounter())
+    for at in range(30):
+        session.assistant([Call(f"{at}.{number}", "look", {}) for number in range(6)])
+        for number in range(6):
+            session.tool_result(f"{at}.{number}", "Nothing.")
+    for at in range(150):
+        session.user(f"{FILLER} ({at})")
+    assert session._recall._rest("Which umbrella?", ()) == []
+
+
 def test_work_with_tools_brings_no_overview_unasked() -> None:
     """Its values are too many, and a digest is made only where somebody asks for everything."""
     assert values_told(booking(works=True), "Please fix the umbrella.", asked=False) == 0

@@ -3,6 +3,7 @@
 from random import Random
 from unittest import mock
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from search_rows import matches
@@ -60,6 +61,27 @@ def test_terms_that_stand_together_count_more() -> None:
     texts[10], texts[12], texts[40] = "ferry", "quay", "ferry"
     found = [hit.row for hit in answers(texts, "ferry quay", 3)]
     assert set(found) == {10, 11, 12}
+
+
+def test_a_stretch_of_many_matches_comes_before_a_match_by_itself() -> None:
+    """Of two rows next to one with the word, the one with more such rows around it comes first, though it is older."""
+    texts = [f"row {n}" for n in range(60)]
+    for row in (10, 12, 13, 40):
+        texts[row] = "the ferry leaves"
+    found = [hit.row for hit in answers(texts, "ferry")]
+    assert found.index(11) < found.index(41)
+
+
+@pytest.mark.parametrize(("text", "is_later"), [("Mm-hmm.", True), ("A ferry!", False)])
+def test_a_short_row_comes_late_unless_it_matches_itself(text: str, is_later: bool) -> None:
+    """It may stand nearer to a match than a longer row and be newer; it still says less."""
+    texts = ["soup"] * 12 + ["well, and then we came to the quay", "the ferry leaves from here", text] + ["soup"] * 12
+    index = SearchIndex(None)
+    index.add(enumerate(texts), len(texts))
+    size = {12: 20, 14: 3}
+    found = index.answers("ferry", 100, SearchScope(lambda row: size.get(row, 20), lambda _: True, WIDE)).hits
+    rows = [hit.row for hit in found]
+    assert (rows.index(14) > rows.index(12)) is is_later
 
 
 def test_rows_outside_the_conversation_are_not_there() -> None:

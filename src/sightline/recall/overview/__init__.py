@@ -9,6 +9,7 @@ from sightline.log.columns import FAILED
 from sightline.log.journal import Journal
 from sightline.values.items import Kind
 from sightline.values.phrases import say
+from sightline.values.recall_tools import offered
 
 SPEECH = (Kind.USER, Kind.ASSISTANT)
 SHOWN_KINDS = (*SPEECH, Kind.CALL, Kind.RESULT)
@@ -17,7 +18,7 @@ _READ_TOKENS = 30_000  # that quotes are chosen from: takes a second
 _STRETCHES = 10  # of a longer conversation, of which each is read as much
 _LONGEST_TOKENS = 1_000  # of a turn: more of it is not read
 _RECORD_TOKENS = 150  # a longer result lists what may be chosen; a shorter one tells what was done
-_HANDLE_TOKENS = 2
+_LABEL_TOKENS, _HANDLE_TOKENS = 2, 2  # before a quote: who says it, and its handle if there are any
 _MATCHING = 2.0  # what a row says that has words of the question counts so many times
 
 
@@ -43,9 +44,7 @@ def overview(
     """
     timeline, reader = journal.timeline, journal.reader
     count, rows = reader.counter.count, list(newest)[::-1]
-    newest_rows = rows[-_DIGEST_ROWS:]
-    calls = sum(timeline.kind[row] == Kind.CALL for row in newest_rows)
-    if calls > sum(map(timeline.is_users_own, newest_rows)):  # this is work with tools
+    if is_work(journal, rows):
         from sightline.shorten.digest import digest  # few questions ask for it
 
         items = [reader.item(row) for row in _told(journal, rows)]
@@ -58,8 +57,16 @@ def overview(
     weights = {row: (DONE if row in done else 1.0) * (_MATCHING if row in matching else 1.0) for row in rows}
     turns = [Turn(row, reader.text(row), weights[row]) for row in _readable(journal, rows, done)]
     room = max_tokens - count(say("recalled", reader.locale))
-    quoted = quotes(turns, room, count, _HANDLE_TOKENS)
+    before = _LABEL_TOKENS + (_HANDLE_TOKENS if "expand" in offered(journal.tools.definitions) else 0)
+    quoted = quotes(turns, room, count, before)
     return Overview("", [Source(timeline.id(row), quotes=tuple(spans)) for row, spans in quoted.items()], set(quoted))
+
+
+def is_work(journal: Journal, rows: Sequence[int]) -> bool:
+    """Return whether these rows, oldest first, are work with tools: more was called lately than the user said."""
+    timeline, newest = journal.timeline, rows[-_DIGEST_ROWS:]
+    calls = sum(timeline.kind[row] == Kind.CALL for row in newest)
+    return calls > sum(map(timeline.is_users_own, newest))
 
 
 def _told(journal: Journal, rows: Sequence[int]) -> list[int]:

@@ -32,7 +32,7 @@ from sightline.recall.search.terms import (
 )
 
 MIN_SEEDS = 12  # matching rows around which a search looks, at least
-MAX_SEEDS = 100  # rows beyond these match far less than the best: with 60 or 500 of them as much is found
+MAX_SEEDS = 75  # rows beyond these match far less than the best: with 60 or 500 of them as much is found
 MAX_RECENT = 1 << 15  # postings in memory before they become a segment: 0.2 s to make again after a crash
 MAX_BULK = 1 << 19  # the same while many rows are added at once: few large segments need no merging
 _ATTEMPTS = 3  # at reading segments that another process may be merging

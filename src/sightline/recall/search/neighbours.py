@@ -2,7 +2,7 @@
 
 The weights were fitted on 574 questions about long chats and meetings whose evidence is known (a regression over the
 turns of each, five folds, no conversation in both parts: `benchmarks/quality/fitting.py`), then rounded: others around
-them find as much.
+them find as much. Those of AROUND and SHORT were fitted to one half of the questions and find as much in the other.
 """
 
 import math
@@ -10,20 +10,27 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
+from operator import mul
 from typing import NamedTuple
 
 from sightline.recall.search.bm25 import Hit, SegmentPostings, WeightedTerm
 from sightline.recall.search.passages import merge_ranges
 from sightline.recall.search.terms import DATED, SPEAKER
 
-WEIGHTS = {100: 2.1, 300: 2.3, 800: 2.7}  # distance in tokens → weight of a term there, divided by e
-OWN = 1.0  # a row's own match, which puts it before its neighbours; from 0.3 to 2 as much is found
+WEIGHTS = {100: 1.8, 300: 1.9, 800: 2.2}  # distance in tokens → weight of a term there, divided by e
+OWN = 0.5  # a row's own match, which puts it before its neighbours; from 0 to 1 as much is found
+AROUND = 2.0  # the matches around a row, all of them: a stretch that keeps to a subject has many
+AROUND_TOKENS = 300  # at this distance they count e times less
+SHORT, SHORT_TOKENS = 2.0, 16  # taken from shorter rows: "Mm-hmm", "Okay, go on"
 SPEAKS = 1.0  # the speaker is somebody whom the question names
 SPEAKS_AND_MATCHES = 2.2  # added to that in proportion to the row's own match
 NAMES_TIME = 1.2  # the row names a time and the question asks for one
 STEP = 8  # tokens: distances are distinguished no finer
-NEAR = [sum(w * math.exp(-STEP * i / reach) for reach, w in WEIGHTS.items()) for i in range(300)]  # to 2,400 tokens
-FAR = STEP * len(NEAR)  # tokens, beyond which a term does not count
+STEPS = [sum(w * math.exp(-STEP * i / reach) for reach, w in WEIGHTS.items()) for i in range(300)]  # to 2,400 tokens
+NEAR = [weight for weight in STEPS for _ in range(STEP)]  # what a term weighs at each distance
+FAR = len(NEAR)  # tokens, beyond which a term does not count
+LARGEST_POWER = 500  # of e, with which distances in a stretch are computed; in a longer one matches count further
+LACKS = [SHORT * math.log(max(tokens, 1) / SHORT_TOKENS) for tokens in range(SHORT_TOKENS)]
 MAX_RANKED = 20_000  # tokens around the best matches: several times what is brought back
 RARE = 5  # rows at most that contain a number, id or name for which they come first
 
@@ -52,7 +59,7 @@ class _Stretch:
         self._segments = [segment for segment in _from_row(segments, first) if segment.base < end][::-1]
         self._sizes = [size(row) for row in self.rows]
         self._centres = [last - size // 2 for last, size in zip(accumulate(self._sizes), self._sizes, strict=True)]
-        self.own = [0.0] * len(self.rows)
+        self.own = self.around = [0.0] * len(self.rows)
         self.near = [0.0] * len(self.rows)  # 7 times the terms' rarity where all are in the row itself
 
     def add(self, terms: Iterable[WeightedTerm]) -> None:
@@ -69,12 +76,25 @@ class _Stretch:
                 alike[together] = alike.get(together, 0.0) + idf
         for together, idf in alike.items():
             _add_nearest(self.near, self._centres, together, idf)
+        self.around = self._sum_around()
 
-    def matches(self) -> Iterator[tuple[int, float, float]]:
-        """Yield the rows on or near which there is a term: how well each matches, and how near the terms are to it."""
-        for row, own, near, size in zip(self.rows, self.own, self.near, self._sizes, strict=True):
-            if near and size:
-                yield row, own, near
+    def _sum_around(self) -> list[float]:
+        """Return how well all rows around each match, and it itself: a near one counts more than one further away."""
+        fades_in = max(AROUND_TOKENS, self._centres[-1] / LARGEST_POWER)
+        grown = [math.exp(centre / fades_in) for centre in self._centres]
+        shrunk = [1 / each for each in grown]
+        upto = accumulate(map(mul, self.own, grown))
+        since = [*accumulate(map(mul, reversed(self.own), reversed(shrunk)))][::-1]
+        both_sides = zip(map(mul, upto, shrunk), map(mul, since, grown), self.own, strict=True)
+        return [before + after - own for before, after, own in both_sides]
+
+    def matches(self) -> Iterator[tuple[int, float, float, float, int]]:
+        """Yield the rows on or near which there is a term.
+
+        With how well each matches, how near the terms are to it, how well those around it match, and its size.
+        """
+        columns = zip(self.rows, self.own, self.near, self.around, self._sizes, strict=True)
+        return (each for each in columns if each[2] and each[4])
 
     def with_any(self, terms: Iterable[str]) -> set[int]:
         """Return the rows that contain one of these terms."""
@@ -111,15 +131,18 @@ def rank_with_neighbours(
     stretches = [_Stretch(first, last + 1, segments, scope.size) for first, last in _surroundings(seeds, scope)]
     for stretch in stretches:
         stretch.add(terms)
-    best = max((own for stretch in stretches for own in stretch.own), default=0.0)
+    best = max((max(stretch.own) for stretch in stretches), default=0.0)
+    most = max((max(stretch.around) for stretch in stretches), default=0.0)
     hits = []
     for stretch in stretches:
         spoken, dated, named = map(stretch.with_any, (speaker_terms, [DATED], rare))
-        for row, own, near in stretch.matches():
+        for row, own, near, around, size in stretch.matches():
             if scope.among(row):
-                extra = OWN * own / best
+                share = own / best
+                context = AROUND * around / most + (LACKS[size] if size < SHORT_TOKENS else 0.0)
+                extra = (OWN + AROUND) * share + context * (1 - share)  # of rows with all words the newer comes first
                 if row in spoken:
-                    extra += SPEAKS + SPEAKS_AND_MATCHES * own / best
+                    extra += SPEAKS + SPEAKS_AND_MATCHES * share
                 if row in dated:
                     extra += NAMES_TIME
                 score = round(near / total + extra, 9)  # rows with the same words are equal, however they were added up
@@ -171,4 +194,4 @@ def _add_nearest(scores: list[float], centres: Sequence[int], places: Sequence[i
         while centre > until:
             place, until = next(nearest)
         if (distance := abs(centre - place)) < FAR:
-            scores[at] += weight * NEAR[distance // STEP]
+            scores[at] += weight * NEAR[distance]
