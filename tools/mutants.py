@@ -202,7 +202,7 @@ MUTANTS = (
     Mutant("recall: what is free is not used", ROOM, "free_tokens(view, plan) + spare)", "0)", UNASKED),
     Mutant("recall: after the words of the message", TURN, "leads = view.last is None or", "leads = False and", FRAMED),
     Mutant("recall: no share of the budget", ROOM, "int(view.budget.recall * view.limit)", "view.limit", UNASKED),
-    Mutant("recall: one message takes all that is free", ROOM, "\n_ENOUGH = 2_500 ", "\n_ENOUGH = 250_000 ", UNASKED),
+    Mutant("recall: one message takes all that is free", ROOM, "\n_ENOUGH = 4_500 ", "\n_ENOUGH = 250_000 ", UNASKED),
     Mutant("recall: again in the middle of a turn", TURN, "self._question != self._searched and", "", UNASKED),
     Mutant("recall: a program's note is the user's", "log/recall_frame.py",
            '"by program" if timeline.is_by_program(row) else _L', "_L", FRAMED),

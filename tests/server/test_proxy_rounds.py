@@ -13,6 +13,7 @@ from sightline.server.exchange import ROUNDS
 
 WIRES = list(PATHS)
 WINDOW = 3000
+LARGER = 3200  # the words before a call are still shown
 SHAPES = [pytest.param(wire, stream, id=f"{wire}-{'stream' if stream else 'whole'}")
           for wire in WIRES for stream in (False, True)]  # fmt: skip
 
@@ -70,7 +71,7 @@ def test_the_model_reads_again_and_the_client_does_not_notice(wire: str, stream:
         answer(call("expand", {"id": "#2"}), call("recall", {"query": "file1"})),
         answer("Then this."),
     )
-    with Through(tmp_path, script, window=WINDOW) as through:
+    with Through(tmp_path, script, window=LARGER) as through:
         talk = make(through, wire, stream)
         assert talk.say("Read them all.") == "First. Then this."
         assert talk.say("And now?") == "Done."
