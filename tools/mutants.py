@@ -203,6 +203,8 @@ MUTANTS = (
     Mutant("recall: after the words of the message", TURN, "leads = view.last is None or", "leads = False and", FRAMED),
     Mutant("recall: no share of the budget", ROOM, "int(view.budget.recall * view.limit)", "view.limit", UNASKED),
     Mutant("recall: one message takes all that is free", ROOM, "\n_ENOUGH = 4_500 ", "\n_ENOUGH = 250_000 ", UNASKED),
+    Mutant("parts: the first blocks of a file", "shorten/parts.py", "key=lambda at: (-worths[at], at)",
+           "key=lambda at: at", ("compose/test_file_parts.py",)),
     Mutant("recall: again in the middle of a turn", TURN, "self._question != self._searched and", "", UNASKED),
     Mutant("recall: a program's note is the user's", "log/recall_frame.py",
            '"by program" if timeline.is_by_program(row) else _L', "_L", FRAMED),
