@@ -15,9 +15,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "imports")]
 
 from test_every_line import recorded  # noqa: E402
 
-from sightline.replay.places import Places  # noqa: E402
-from sightline.replay.session_catalog import SessionCatalog  # noqa: E402
-from sightline.replay.session_search import SessionSearch  # noqa: E402
+from sightline.view.catalog.places import Places  # noqa: E402
+from sightline.view.catalog.session_catalog import SessionCatalog  # noqa: E402
+from sightline.view.catalog.session_search import SessionSearch  # noqa: E402
 
 QUESTIONS = ("output filter for secrets", "what did we decide about the push branch", "failing test of the checkpoint")
 

@@ -14,8 +14,8 @@ from mcp.types import CallToolResult, TextContent
 
 from sightline import Session
 from sightline.adapters.mcp import create_server
-from sightline.replay.places import Places
 from sightline.testing import reply_of
+from sightline.view.catalog.places import Places
 
 LONG = "\n".join(f"row {number}: the heron stands in field {number * 7919 % 10007}" for number in range(3_000))
 WIDE = "wide," + ",".join(f"x{number}" for number in range(12_000))  # one line

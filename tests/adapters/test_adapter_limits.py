@@ -10,9 +10,9 @@ import pytest
 from sightline.adapters.client_call import ClientCall
 from sightline.adapters.openai_agents import _Filter, recall_tools
 from sightline.adapters.openai_agents_items import in_messages
+from sightline.follow.model_request import FORMATS
+from sightline.follow.turns import Turns
 from sightline.server.config import Config
-from sightline.server.model_request import FORMATS
-from sightline.server.turns import Turns
 
 
 @pytest.mark.parametrize("kind", ["function_call_output", "shell_call_output", "mcp_approval_response"])

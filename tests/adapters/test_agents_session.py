@@ -16,8 +16,8 @@ from test_openai_agents import BUDGET, agent, config, run, shell
 
 from sightline.adapters.openai_agents import SightlineSession, run_options
 from sightline.errors import SessionClosed
+from sightline.follow.conversations import Conversations
 from sightline.log.stores.session_folder import Folder
-from sightline.session.conversations import Conversations
 from sightline.values.items import plain_text
 
 Json = dict[str, Any]

@@ -17,7 +17,7 @@ from sightline.adapters.claude_code import give_back, keep, mcp_server
 from sightline.adapters.claude_status import status_line
 from sightline.adapters.mcp_memory import SessionMemory
 from sightline.imports.log_part import LogPart
-from sightline.replay.places import Places
+from sightline.view.catalog.places import Places
 
 RULE = "Never touch the tests."
 

@@ -18,10 +18,10 @@ from mcp_home import LONG, WIDE, Home, call, said
 from sightline.adapters import mcp, mcp_memory
 from sightline.adapters.mcp import HTTP_PATH, create_server, http_app
 from sightline.errors import BadInput
-from sightline.replay.offered_files import file_id
-from sightline.replay.places import Places
 from sightline.server.access_token import hash_token
 from sightline.values.tokens import counter
+from sightline.view.catalog.offered_files import file_id
+from sightline.view.catalog.places import Places
 
 
 @pytest.fixture

@@ -33,9 +33,9 @@ from pydantic_ai.usage import RequestUsage, UsageLimits
 from sightline.adapters.pydantic_ai import SightlineCapability, history_processor
 from sightline.adapters.pydantic_ai_messages import Listed, read, write
 from sightline.errors import BadInput
+from sightline.follow.history import History
 from sightline.log.stores.memory import MemoryStores
 from sightline.plan.budget import Budget
-from sightline.session.history import History
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
 from sightline.values.items import Kind, plain_text

@@ -9,14 +9,14 @@ import msgspec
 import pytest
 
 from sightline.agent.config import Config, McpServer, endpoint_of, read_config, with_fallbacks
-from sightline.agent.models import Price
-from sightline.agent.models.catalog import PLACES
 from sightline.agent.models.discovery import make_model, retrying_model
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.errors import failure
 from sightline.agent.models.secret import HIDDEN, Secret, redacted
 from sightline.errors import BadInput
 from sightline.plan.strategies.project_choice import chosen
+from sightline.providers.catalog import PLACES
+from sightline.providers.prices import Price
 
 KEY = "sk-very-secret-0123456789"
 WHOLE = """

@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 from sightline import Budget, Session, samples
 from sightline.cli.main import app
 from sightline.log.stores.session_folder import Folder
-from sightline.replay.formats import recorded
-from sightline.replay.replay import replay
 from sightline.testing import Ticking, numbered_ids
+from sightline.view.replay.formats import recorded
+from sightline.view.replay.replay import replay
 
 Run = Callable[..., Result]
 

@@ -9,8 +9,8 @@ from click.testing import Result
 
 from sightline import Budget, MemoryStore, Session, samples
 from sightline.log.stores.session_folder import Folder
-from sightline.replay.formats import recorded
-from sightline.replay.replay import Totals, replay
+from sightline.view.replay.formats import recorded
+from sightline.view.replay.replay import Totals, replay
 
 Run = Callable[..., Result]
 
@@ -77,7 +77,7 @@ def test_a_strategy_that_is_not_replayed_is_told(run: Run, tmp_path: Path, name:
 
 
 def test_the_numbers_are_the_library_s(run: Run) -> None:
-    """The totals of --json are those of `sightline.replay.replay`."""
+    """The totals of --json are those of `sightline.view.replay.replay`."""
     facts = json.loads(run("replay", "--sample", "--json").stdout)
     totals = totals_of("login_bug", 12_000)
     assert facts["totals"] == {

@@ -14,7 +14,7 @@ from click.testing import Result
 from sightline import Session, samples
 from sightline.cli.phrases import LANGUAGES
 from sightline.log.stores.session_folder import Folder
-from sightline.replay.formats import recorded
+from sightline.view.replay.formats import recorded
 from sightline.wire import read_messages
 
 Run = Callable[..., Result]

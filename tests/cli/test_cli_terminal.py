@@ -194,5 +194,5 @@ def test_without_its_packages_it_says_which_to_install(package: str) -> None:
 def test_importing_the_package_needs_neither() -> None:
     """The library stands without its command line."""
     absent = "import sys; sys.modules['click'] = sys.modules['rich'] = None"
-    code = f"{absent}; import sightline; sightline.Session; import sightline.replay.replay"
+    code = f"{absent}; import sightline; sightline.Session; import sightline.view.replay.replay"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -13,8 +13,8 @@ from sightline import MemoryStore, Session
 from sightline.cli.export import write_pieces
 from sightline.errors import BadInput
 from sightline.log.stores.session_folder import Folder
-from sightline.session.document import TRANSCRIPTS, html, markdown
 from sightline.session.items import Items
+from sightline.view.document import TRANSCRIPTS, html, markdown
 
 Run = Callable[..., Result]
 OURS = {

@@ -12,7 +12,7 @@ from mcp_home import Home, call, failure, said
 from tests.conftest import Tried
 
 from sightline.adapters import mcp_memory
-from sightline.replay.offered_files import file_id
+from sightline.view.catalog.offered_files import file_id
 
 TRAVERSALS = [
     "../../etc/passwd", "..%2F..%2Fetc%2Fpasswd", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "/etc/passwd", "%2Fetc%2Fpasswd",

@@ -13,8 +13,8 @@ from sightline.imports.importer import Imported, import_into
 from sightline.imports.originals import read_back
 from sightline.imports.source import Source
 from sightline.log.stores import Stores
-from sightline.replay.formats import read_recording
 from sightline.values.items import Kind, Usage, plain_text
+from sightline.view.replay.formats import read_recording
 
 Line = dict[str, Any]
 LONG = "a long line of output that is stored once\n" * 10

@@ -7,9 +7,8 @@ import pytest
 from rest_server import RestServer
 
 from sightline import Session
-from sightline.agent.models import Price
-from sightline.agent.models.catalog import PRICES
-from sightline.agent.usage import price_input
+from sightline.providers.catalog import PRICES
+from sightline.providers.prices import Price, price_input
 from sightline.server.costs import PromptCost
 from sightline.values.items import Usage
 from sightline.values.profiles import PROFILES, input_cost

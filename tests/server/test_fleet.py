@@ -20,7 +20,7 @@ from upstream_script import answer
 
 from postgres_server import PostgresServer
 from sightline import PostgresStores
-from sightline.server.turns import Turns
+from sightline.follow.turns import Turns
 
 TALKS, TURNS = 10, 5
 PAUSE = 3.0  # seconds without a network

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from sightline.replay.imported_files import Import, ImportStopped
 from sightline.server import imports as module
 from sightline.server.events import Hub
 from sightline.server.imports import Imports
 from sightline.server.rest_list_values import ImportFacts
 from sightline.server.rest_operation import Busy
+from sightline.view.catalog.imported_files import Import, ImportStopped
 
 
 class Broken:

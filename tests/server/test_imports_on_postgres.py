@@ -13,11 +13,12 @@ from through_proxy import TOKEN
 
 from postgres_server import PostgresServer
 from sightline import PostgresStores
+from sightline.follow.turns import INDEX
 from sightline.log.stores.postgres import PostgresStore
 from sightline.server.access_token import hash_token
 from sightline.server.app import create_app
 from sightline.server.config import Config
-from sightline.server.work import INDEX, Job, LocalWork
+from sightline.server.work import Job, LocalWork
 
 SHOWN = {"x-sightline-token": TOKEN}
 

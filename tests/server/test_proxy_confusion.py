@@ -8,7 +8,7 @@ from typing import Any
 from through_proxy import MODELS, TOOLS, Talk, Through, said
 from upstream_script import answer, fail
 
-from sightline.server import turns
+from sightline.follow import turns
 
 PLAN = "First read the valves in b.py, then change the third one, then run all the tests again."
 WORDS = "The valve of the second pump opens at noon, and the third one an hour later. "

@@ -10,8 +10,8 @@ from through_proxy import HEADERS, PATHS, TOKEN, Talk, Through
 from upstream_script import answer, fail, hang
 
 from sightline.errors import SessionClosed
+from sightline.follow.conversations import Conversations
 from sightline.log.stores.session_folder import Folder
-from sightline.session.conversations import Conversations
 
 SHOWS = {"x-sightline-token": TOKEN}
 

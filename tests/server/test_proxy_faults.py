@@ -15,7 +15,7 @@ from through_proxy import HEADERS, LISTS, OWN, PATHS, Talk, Through, answer_of, 
 from upstream import Asked
 from upstream_script import Answer, Step, answer, call, cut, drop, fail, garble, hang, unended
 
-from sightline.server.turns import Turns
+from sightline.follow.turns import Turns
 
 WIRES = list(PATHS)
 WINDOW = 3000

@@ -11,7 +11,7 @@ from through_proxy import LISTS, OWN, PATHS, Talk, Through, asked_names, calls, 
 from upstream import Asked
 from upstream_script import Answer, answer, call, think
 
-from sightline.server.model_request import FORMATS, parse
+from sightline.follow.model_request import FORMATS, parse
 from sightline.server.recent_requests import RecentRequests
 
 WIRES = list(PATHS)

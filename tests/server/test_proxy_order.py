@@ -8,7 +8,7 @@ import pytest
 from through_proxy import LISTS, Talk, Through, page
 from upstream_script import answer
 
-from sightline.server.turns import Prepared, Turns
+from sightline.follow.turns import Prepared, Turns
 
 WIRES = ("anthropic", "chat", "responses")
 

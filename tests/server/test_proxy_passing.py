@@ -10,10 +10,10 @@ from through_proxy import HEADERS, MODELS, PATHS, Talk, Through
 from upstream_script import Failure, answer, call, fail, slow, think, zip_body
 
 from sightline.errors import BadInput, Unwritable
+from sightline.follow.model_request import FORMATS, parse
+from sightline.follow.turns import Turns
 from sightline.plan.economies import ECONOMIES
 from sightline.server.config import Config
-from sightline.server.model_request import FORMATS, parse
-from sightline.server.turns import Turns
 from sightline.server.upstream import passed_back
 from sightline.session.session import Session
 

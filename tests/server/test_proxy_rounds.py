@@ -8,7 +8,7 @@ from through_proxy import LISTS, MODELS, OWN, PATHS, TOOLS, Talk, Through, asked
 from upstream import Asked
 from upstream_script import Answer, answer, call, think
 
-from sightline.server.answer import EventReader, filter_of
+from sightline.follow.answer import EventReader, filter_of
 from sightline.server.exchange import ROUNDS
 
 WIRES = list(PATHS)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.errors import BadInput
+from sightline.follow.model_request import FORMATS, ModelRequest, parse
 from sightline.server import recent_requests
-from sightline.server.model_request import FORMATS, ModelRequest, parse
 from sightline.server.recent_requests import RecentRequests
 
 CHAT, RESPONSES, MESSAGES = (FORMATS[path] for path in ("/v1/chat/completions", "/v1/responses", "/v1/messages"))

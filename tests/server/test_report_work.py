@@ -11,11 +11,11 @@ from rest_server import RestServer
 
 from sightline import MemoryStores, Session
 from sightline.log.stores.session_folder import Folder
-from sightline.replay.places import Place
-from sightline.report.values import SessionReport, Spent
 from sightline.server import reports as module
 from sightline.server.reports import Reports, content_of
 from sightline.server.rest_operation import Busy
+from sightline.view.catalog.places import Place
+from sightline.view.report.values import SessionReport, Spent
 
 
 def write(project: Path, session_id: str, *questions: str) -> Place:

@@ -14,8 +14,8 @@ from sightline.agent.models import RetryScheduled, TextDelta
 from sightline.errors import ModelRefused
 from sightline.log.entries import decode, encode
 from sightline.log.stores.session_folder import Folder
-from sightline.replay.log_count import LogCount
 from sightline.testing import ScriptedModel, calling
+from sightline.view.catalog.log_count import LogCount
 
 TALK = "/api/sessions/talk"
 

@@ -8,7 +8,7 @@ import pytest
 from rest_server import ROOM, RestServer, converse
 
 from sightline import Session
-from sightline.agent.models.catalog import PRICES
+from sightline.providers.catalog import PRICES
 from sightline.server import reports
 from sightline.testing import reply_of
 

@@ -7,9 +7,9 @@ import pytest
 from through_proxy import Talk, Through, page
 from upstream_script import answer, call
 
+from sightline.follow.message_list import ListPlace
+from sightline.follow.turns import Prepared
 from sightline.server.totals import Totals
-from sightline.server.turns import Prepared
-from sightline.session.message_list import ListPlace
 from sightline.values.profiles import call_cost, profile
 
 ANTHROPIC = profile("anthropic")

@@ -17,12 +17,13 @@ from test_work import Recorder, wait_for
 from postgres_server import PostgresServer, add_tenants, make_old
 from sightline import PostgresStores, Session
 from sightline.errors import StoreError
+from sightline.follow.turns import INDEX, SUMMARY
 from sightline.log.stores import postgres_removal, tenant_statements
 from sightline.log.stores.tenants import Tenants
 from sightline.log.stores.work_schema import library_migrations, migrate
 from sightline.server import work_queue
 from sightline.server.tasks import Tasks
-from sightline.server.work import INDEX, RETENTION, SUMMARY, Job, Runner
+from sightline.server.work import RETENTION, Job, Runner
 from sightline.server.work_queue import FleetWork
 
 BEAT = 0.3  # seconds: what takes half a minute in a server takes one here

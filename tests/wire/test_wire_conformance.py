@@ -15,11 +15,11 @@ from sightline import wire
 from sightline.cli.options import FormatChoice
 from sightline.errors import BadInput
 from sightline.plan.budget import Budget
-from sightline.replay.formats import read_recording
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, check_wire
 from sightline.values import foreign_code
 from sightline.values.items import Call, Message, Role, Text, Usage
+from sightline.view.replay.formats import read_recording
 from sightline.wire import anthropic, openai_chat, openai_responses, registry
 
 Json = dict[str, Any]

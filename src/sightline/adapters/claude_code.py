@@ -191,7 +191,7 @@ class _Configuration(_Servers):
 def _how_to_find(facts: dict[str, Any], log: Path, locale: str) -> str:
     project = os.environ.get("CLAUDE_PROJECT_DIR") or str(facts.get("cwd") or ".")
     if server := mcp_server(project):
-        from sightline.replay.offered_files import file_id
+        from sightline.view.catalog.offered_files import file_id
 
         return _say("tools", locale, prefix=f"mcp__{server}__", session=file_id(log))
     session = f"claude-{facts['session_id']}"

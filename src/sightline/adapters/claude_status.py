@@ -106,8 +106,8 @@ def _load(file: str) -> dict[str, Any]:
 def _count_on(log: str, known: dict[str, Any], folder: str, file: str) -> dict[str, Any]:
     import msgspec
 
-    from sightline.replay.claude_meter import Counts, count_on
     from sightline.values.decoders import convert
+    from sightline.view.claude_meter import Counts, count_on
 
     try:
         before = convert(known, Counts)

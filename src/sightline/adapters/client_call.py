@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from sightline.agent.models.errors import overflow_tokens
-from sightline.server.answer import EventReader, filter_of, show_error
-from sightline.server.model_request import Format, Json, parse
-from sightline.server.replies import StreamedAnswer, merged, own_calls
-from sightline.server.turns import Turns
+from sightline.follow.answer import EventReader, filter_of, show_error
+from sightline.follow.model_request import Format, Json, parse
+from sightline.follow.replies import StreamedAnswer, merged, own_calls
+from sightline.follow.turns import Turns
+from sightline.providers.errors import overflow_tokens
 from sightline.values.decoders import decode_mended
 from sightline.values.finish import finish
 from sightline.wire import read_reply

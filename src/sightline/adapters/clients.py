@@ -13,9 +13,9 @@ from typing import Any, TypeVar, cast
 from sightline.adapters.client_call import ClientCall, streams_of
 from sightline.adapters.client_type import library_of, provider_of
 from sightline.adapters.version import check_version
-from sightline.server.config import Config
-from sightline.server.model_request import FORMATS, Format
-from sightline.server.turns import Turns
+from sightline.follow.model_request import FORMATS, Format
+from sightline.follow.settings import FollowSettings
+from sightline.follow.turns import Turns
 from sightline.values.finish import finish
 from sightline.values.options import with_known_options
 
@@ -43,7 +43,7 @@ def wrap(client: C, *, session: str = "", project: str | Path = ".", window: int
     provider, http = provider_of(client), client._client  # type: ignore[attr-defined]
     check_version(provider, *_PROVIDERS[provider], user="sl.wrap")
     address = str(client.base_url)  # type: ignore[attr-defined]
-    config = Config(folder=Path(project), window=window, upstreams=dict.fromkeys(_PROVIDERS, address))
+    config = FollowSettings(folder=Path(project), window=window, upstreams=dict.fromkeys(_PROVIDERS, address))
     library = library_of(http)
     wires = _Wires(provider, Turns(config), session, library)
     if hasattr(http, "aclose"):

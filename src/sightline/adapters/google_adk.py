@@ -13,12 +13,12 @@ from typing import Any
 
 from sightline.adapters import google_adk_messages
 from sightline.adapters.version import check_version
-from sightline.agent.models.catalog import window_of
-from sightline.agent.models.errors import overflow_tokens
 from sightline.errors import BadInput, SightlineError
+from sightline.follow.conversations import Sessions
+from sightline.follow.list_writer import compose_list
 from sightline.plan.budget import Budget
-from sightline.session.conversations import Sessions
-from sightline.session.list_writer import compose_list
+from sightline.providers.catalog import window_of
+from sightline.providers.errors import overflow_tokens
 from sightline.session.session import Session
 from sightline.values.items import Call, ToolDefinition
 from sightline.values.recall_tools import RECALL_TOOLS

@@ -25,9 +25,9 @@ from pydantic_core import to_jsonable_python
 
 from sightline.adapters import google_adk_messages
 from sightline.adapters.google_adk_notes import NOTE, Json, KeptApp, KeptSession
+from sightline.follow.conversations import Conversations, Sessions
+from sightline.follow.history import History
 from sightline.log.conflict import retry_on_conflict
-from sightline.session.conversations import Conversations, Sessions
-from sightline.session.history import History
 from sightline.values.finish import finish
 from sightline.values.settings import Settings
 from sightline.wire import common

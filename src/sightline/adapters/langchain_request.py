@@ -6,8 +6,8 @@ from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, T
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, convert_to_messages
 
 from sightline.errors import BadInput
+from sightline.follow.history import History
 from sightline.plan.budget import Budget
-from sightline.session.history import History
 from sightline.values.items import Message, Role
 from sightline.wire import openai_chat
 from sightline.wire.call_ids import joins, shown_messages

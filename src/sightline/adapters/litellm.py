@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sightline.adapters.version import check_version
-from sightline.agent.models.errors import overflow_tokens
 from sightline.errors import SightlineError
-from sightline.server.config import Config
-from sightline.server.model_request import FORMATS, Format, Json, ModelRequest, parse
-from sightline.server.turns import Prepared, Turns
+from sightline.follow.model_request import FORMATS, Format, Json, ModelRequest, parse
+from sightline.follow.settings import FollowSettings
+from sightline.follow.turns import Prepared, Turns
+from sightline.providers.errors import overflow_tokens
 from sightline.values.finish import finish
 from sightline.wire import common
 
@@ -82,7 +82,7 @@ class SightlineHook(CustomLogger):  # type: ignore[misc]
         super().__init__()
         upstreams = dict.fromkeys(("openai", "anthropic"), "litellm")
         self._has_window = window is not None
-        self._turns = Turns(Config(folder=Path(project), window=window, recall=False, upstreams=upstreams))
+        self._turns = Turns(FollowSettings(folder=Path(project), window=window, recall=False, upstreams=upstreams))
         self._waiting: OrderedDict[str, _Waiting] = OrderedDict()  # by the id of the call
         self._locks = [Lock() for _ in range(_LOCKS)]  # by conversation
 

@@ -20,8 +20,8 @@ from sightline.adapters import mcp_answers as answers
 from sightline.adapters.mcp_memory import MOST_LISTED, SessionMemory
 from sightline.adapters.version import check_version
 from sightline.errors import BadSessionId, SessionNotFound, SightlineError, UnknownItem
-from sightline.replay.listed_sessions import Wanted
-from sightline.replay.places import Places
+from sightline.view.catalog.listed_sessions import Wanted
+from sightline.view.catalog.places import Places
 
 check_version("mcp", oldest=(2, 0), before=3)
 

@@ -7,16 +7,16 @@ from urllib.parse import quote
 
 from sightline.adapters import mcp_answers as answers
 from sightline.errors import UnknownItem
-from sightline.replay.listed_sessions import Wanted
-from sightline.replay.offered_files import file_id
-from sightline.replay.places import Places
-from sightline.replay.search_documents import Document
-from sightline.replay.search_rows import is_line_id, item_of
-from sightline.replay.session_catalog import SessionCatalog
-from sightline.replay.session_search import SessionSearch
 from sightline.session.session import Session
 from sightline.values.clock import wall_clock
 from sightline.values.tokens import counter
+from sightline.view.catalog.listed_sessions import Wanted
+from sightline.view.catalog.offered_files import file_id
+from sightline.view.catalog.places import Places
+from sightline.view.catalog.search_documents import Document
+from sightline.view.catalog.search_rows import is_line_id, item_of
+from sightline.view.catalog.session_catalog import SessionCatalog
+from sightline.view.catalog.session_search import SessionSearch
 
 _SLICE = 2 << 20  # bytes of logs that are read at a time
 _RECALL_TOKENS, _PAGE_TOKENS, _TRANSCRIPT_TOKENS = 2_500, 4_000, 6_000
@@ -77,8 +77,8 @@ class SessionMemory:
 
     def report(self, session_id: str) -> str:
         """Return where the tokens of a session went, in short."""
-        from sightline.report.session_report import report_of
-        from sightline.report.talk import conversation_of
+        from sightline.view.report.session_report import report_of
+        from sightline.view.report.talk import conversation_of
 
         place, own_id = self._catalog.locate(session_id)
         with closing(place.stores.open(own_id)) as store:

@@ -18,9 +18,9 @@ import msgspec
 from sightline.adapters.openai_agents_items import ItemList, in_messages, items_of, plain_items
 from sightline.adapters.version import check_version
 from sightline.errors import BadInput, SightlineError
+from sightline.follow.conversations import Conversations, Sessions
 from sightline.log.conflict import retry_on_conflict
 from sightline.plan.budget import Budget
-from sightline.session.conversations import Conversations, Sessions
 from sightline.session.session import Session
 from sightline.values.finish import finish
 from sightline.values.items import Call

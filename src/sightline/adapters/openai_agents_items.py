@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary, ref
 import msgspec
 
 from sightline.errors import BadInput
+from sightline.follow.history import History
 from sightline.log.conflict import retry_on_conflict
-from sightline.session.history import History
 from sightline.values.items import Message, Usage
 from sightline.wire import openai_responses
 from sightline.wire.call_ids import joins, shown_messages

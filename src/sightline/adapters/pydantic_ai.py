@@ -12,11 +12,11 @@ from copy import copy
 from typing import Any
 
 from sightline.adapters.version import check_version
-from sightline.agent.models.catalog import window_of
 from sightline.errors import BadInput, SightlineError
+from sightline.follow.conversations import Conversations, Sessions
 from sightline.log.conflict import retry_on_conflict
 from sightline.plan.budget import Budget
-from sightline.session.conversations import Conversations, Sessions
+from sightline.providers.catalog import window_of
 from sightline.session.session import Session
 from sightline.values.finish import finish
 from sightline.values.items import Call

@@ -25,7 +25,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from sightline.session.history import History
+from sightline.follow.history import History
 from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Part, Result, Role, Text, Usage, shown
 from sightline.wire.call_ids import shown_messages
 from sightline.wire.common import arguments_text, call_from, text_part

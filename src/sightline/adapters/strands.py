@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from sightline.adapters import strands_messages
 from sightline.adapters.version import check_version
-from sightline.agent.models.catalog import window_of
-from sightline.agent.models.errors import overflow_tokens
 from sightline.errors import BadInput, SightlineError
+from sightline.follow.conversations import Conversations, Sessions
+from sightline.follow.list_writer import compose_list
 from sightline.plan.budget import Budget
-from sightline.session.conversations import Conversations, Sessions
-from sightline.session.list_writer import compose_list
+from sightline.providers.catalog import window_of
+from sightline.providers.errors import overflow_tokens
 from sightline.session.session import Session
 from sightline.values.items import Call, ToolDefinition
 from sightline.values.recall_tools import RECALL_TOOLS

@@ -26,11 +26,11 @@ from sightline.agent.tools.write_code import WRITE_CODE
 from sightline.agent.turn import Turn
 from sightline.agent.usage import Spent, cost_of
 from sightline.compaction.compactor import Compacted
+from sightline.compose.payload_tokens import reused_tokens
 from sightline.compose.render import layout
 from sightline.errors import BadInput, ContextOverflow, ModelError, StoreError
 from sightline.log.conflict import retry_on_conflict
 from sightline.plan.budget import Budget
-from sightline.replay.replay import reused_tokens
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid

@@ -32,13 +32,13 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from sightline.agent.models.catalog import FAMILIES, OWN_KEY, PLACES, PROVIDERS, Place, place_of
 from sightline.agent.models.endpoint import Endpoint, bare_address, checked_address
 from sightline.agent.models.secret import Secret
 from sightline.errors import BadInput
 from sightline.files.project import read_beginning
 from sightline.plan.strategies.project_choice import KEYS as CHOICE_KEYS
 from sightline.plan.strategies.project_choice import OTHER_KEYS
+from sightline.providers.catalog import FAMILIES, OWN_KEY, PLACES, PROVIDERS, Place, place_of
 from sightline.values.decoders import convert
 from sightline.values.phrases import LOCALES
 

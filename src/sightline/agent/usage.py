@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from sightline.agent.models import Price, Reply
+from sightline.agent.models import Reply
+from sightline.providers.prices import price_usage
 from sightline.values.items import Usage
-from sightline.values.profiles import Prices, input_cost
 from sightline.wire import read_reply
 
 
@@ -33,13 +33,3 @@ def cost_of(reply: Reply) -> float | None:
     """Return what a reply cost; None if it does not report its usage, or if its price is not known."""
     usage, price = read_reply(reply.raw).usage, reply.price
     return None if usage is None or price is None else price_usage(usage, price)
-
-
-def price_usage(usage: Usage, price: Price) -> float:
-    """Return what these tokens cost."""
-    return price_input(usage, price) + usage.output_tokens * price.output / 1_000_000
-
-
-def price_input(usage: Usage, price: Price) -> float:
-    """Return what these tokens cost without those of the answer."""
-    return input_cost(usage, Prices(price.cached, price.written), price.input) / 1_000_000

@@ -21,9 +21,9 @@ from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, Rows, bar, console, print_json, print_table, print_text, printable
 from sightline.cli.sessions import item_words
 from sightline.plan.budget import Budget
-from sightline.session.context_facts import context_facts
 from sightline.session.session import Session
 from sightline.values.profiles import profile
+from sightline.view.context_facts import context_facts
 
 _LARGEST = 12  # items listed unless all are asked for
 _BAR = 30  # columns

@@ -10,8 +10,8 @@ import msgspec
 
 from sightline.cli.options import Place
 from sightline.imports.originals import read_back
-from sightline.session.document import TRANSCRIPTS, shown_messages
 from sightline.session.session import Session
+from sightline.view.document import TRANSCRIPTS, shown_messages
 
 LOG = "jsonl"  # the format that is the log itself
 SOURCE = "source"  # the format that an imported session had

@@ -190,10 +190,10 @@ def keep_samples(here: Place) -> None:
     from sightline import samples
     from sightline.log.stores.session_folder import Folder
     from sightline.plan.budget import Budget
-    from sightline.replay.formats import recorded
-    from sightline.replay.places import SAMPLES
-    from sightline.replay.replay import replay
     from sightline.session.session import Session
+    from sightline.view.catalog.places import SAMPLES
+    from sightline.view.replay.formats import recorded
+    from sightline.view.replay.replay import replay
 
     project = Path(samples.__file__).parent
     stores = Folder.at(here.home / SAMPLES)

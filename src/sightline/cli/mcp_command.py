@@ -65,7 +65,7 @@ def mcp(http: bool, host: str, port: int) -> None:
 
 
 def _server(here: Place, *, everywhere: bool = True) -> "MCPServer":
-    from sightline.replay.places import Places
+    from sightline.view.catalog.places import Places
 
     try:
         from sightline.adapters.mcp import create_server

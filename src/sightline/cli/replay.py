@@ -13,7 +13,6 @@ from rich.panel import Panel
 from rich.text import Text
 
 from sightline import samples
-from sightline.agent.models import Price
 from sightline.cli.choices import complete_files_and_sessions
 from sightline.cli.options import (
     OUTPUT,
@@ -41,13 +40,14 @@ from sightline.cli.render import (
 from sightline.cli.replay_source import FIRST_SAMPLE, SAMPLE_OUTPUT, Replay, ReplayOptions, find_price, read_source
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan.strategies.project_choice import Choice, chosen
-from sightline.replay.formats import AUTO
-from sightline.replay.replay import NewInput, Paid, Step, Totals, call_count
-from sightline.replay.replay import replay as replayed
+from sightline.providers.prices import Price
 from sightline.session.session import Session
 from sightline.values.items import Role
 from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
+from sightline.view.replay.formats import AUTO
+from sightline.view.replay.replay import NewInput, Paid, Step, Totals, call_count
+from sightline.view.replay.replay import replay as replayed
 
 _STRATEGIES = ("focus", "sliding")  # the others need a model or a schema to show what they are
 _SAMPLE_DELAY = 0.15  # seconds per call: slow enough to follow, done within ten seconds

@@ -9,8 +9,6 @@ from typing import NamedTuple
 import click
 
 from sightline import samples
-from sightline.agent.models import Price
-from sightline.agent.models.catalog import PRICES, price_of
 from sightline.cli.options import OUTPUT, WINDOW, Place, default_output, make_budget
 from sightline.errors import BadInput
 from sightline.imports.conversation import Conversation, check_speaks
@@ -19,9 +17,11 @@ from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.transfer import copy_session
 from sightline.plan.budget import Budget
 from sightline.plan.strategies.project_choice import Choice
-from sightline.replay.formats import Recording, read_conversation, recorded
+from sightline.providers.catalog import PRICES, price_of
+from sightline.providers.prices import Price
 from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
+from sightline.view.replay.formats import Recording, read_conversation, recorded
 
 FIRST_SAMPLE = "login_bug"
 # Context windows in which each sample does not fit, so that there is something to see.

@@ -51,7 +51,7 @@ def report(paths: tuple[str, ...], as_json: bool, html: str | None, force: bool,
     # Where they are used, because no other command should wait for them.
     from sightline.cli.report_files import read_report
     from sightline.cli.report_view import print_report, report_facts
-    from sightline.report.page import page
+    from sightline.view.report.page import page
 
     here = place()
     if html is not None and not force and Path(html).is_file():  # said before the work, not after it

@@ -9,19 +9,19 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sightline.agent.models import Price
-from sightline.agent.models.catalog import price_of
 from sightline.cli.options import Place
 from sightline.cli.render import error_console, progress
 from sightline.cli.replay_source import given_price, named_file
 from sightline.errors import BadInput, SightlineError
 from sightline.imports.detection import conversations
 from sightline.imports.source import files_in
-from sightline.replay.offered_files import home_folders
-from sightline.report.forecast import ECONOMIES
-from sightline.report.session_report import report_of
-from sightline.report.totals import report_over
-from sightline.report.values import Refused, Report, SessionReport
+from sightline.providers.catalog import price_of
+from sightline.providers.prices import Price
+from sightline.view.catalog.offered_files import home_folders
+from sightline.view.report.forecast import ECONOMIES
+from sightline.view.report.session_report import report_of
+from sightline.view.report.totals import report_over
+from sightline.view.report.values import Refused, Report, SessionReport
 
 _LITTLE = 2_000_000  # bytes of logs that one process reads in a few seconds
 _LARGEST = 512 << 20  # bytes of a log that is read among others

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sightline.cli.render import Column, bar, console, print_stderr, print_table, print_text, printable
-from sightline.report.page import (
+from sightline.view.report.page import (
     cached_share,
     caching_lines,
     compaction_lines,
@@ -19,8 +19,8 @@ from sightline.report.page import (
     share_base,
     short_name,
 )
-from sightline.report.phrases import say, told
-from sightline.report.values import Report, Share
+from sightline.view.report.phrases import say, told
+from sightline.view.report.values import Report, Share
 
 _ROWS = 8  # of each table
 _NAMED = 3  # files that are no sessions

@@ -31,10 +31,10 @@ from sightline.cli.render import (
 )
 from sightline.errors import BadInput, Locked, SightlineError
 from sightline.imports.harness_text import command_words, divided
-from sightline.session.document import TRANSCRIPTS
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text
+from sightline.view.document import TRANSCRIPTS
 
 _COMMANDS = 20  # messages in which a command is looked for, where nobody has said anything
 _LEAST = 28  # columns for the first message, before other columns are left out
@@ -107,7 +107,7 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
 
 def _are_elsewhere(here: Place) -> bool:
     """Whether other projects have sessions in files. Those of a database have no project."""
-    from sightline.replay.places import Places  # few need it
+    from sightline.view.catalog.places import Places  # few need it
 
     places = Places(here.project, root=here.root, everywhere=True).all()
     return not here.store and any(place.stores.sessions() for place in places)

@@ -165,7 +165,8 @@ def want_indexes(stores: PlacedStores, sessions: Sequence[str]) -> None:
 
     if not sessions or not isinstance(stores, PostgresStores) or not is_installed():
         return
-    from sightline.server.work import INDEX, Job
+    from sightline.follow.turns import INDEX
+    from sightline.server.work import Job
     from sightline.server.work_queue import put_jobs
 
     tenant = stores.database.address.tenant

@@ -6,17 +6,17 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from sightline.apps.registry import SHIPPED
+from sightline.follow.model_request import FORMATS
+from sightline.follow.replies import provider_of
+from sightline.follow.turns import INDEX, Turns
 from sightline.inspector.pages import PREFIX, give_page, is_browser
 from sightline.server.config import Config
 from sightline.server.event_relay import EventRelay, relay_of, tenant_of
-from sightline.server.model_request import FORMATS
 from sightline.server.proxy import Proxy
-from sightline.server.replies import provider_of
 from sightline.server.sign_in import SignIn, sign_in_route
 from sightline.server.totals import Totals
-from sightline.server.turns import Turns
 from sightline.server.upstream import Upstream
-from sightline.server.work import INDEX, Job
+from sightline.server.work import Job
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -140,7 +140,11 @@ def unguarded_app(
     from sightline.server.rest import rest_routes
     from sightline.server.rest_operation import METHODS
 
-    turns, totals = Turns(config), Totals()
+    def want(kind: str, session: str) -> None:
+        if config.work is not None:
+            config.work.want(Job(kind, session, tenant_of(config.stores)))
+
+    turns, totals = Turns(config, want), Totals()
     proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub)
     sessions.share(proxy.closed)
 

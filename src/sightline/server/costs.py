@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sightline.agent.models import Price
-from sightline.agent.models.catalog import price_of
-from sightline.report.cache import PriceOf, money_of
+from sightline.providers.catalog import price_of
+from sightline.providers.prices import Price
 from sightline.values.items import Usage
 from sightline.values.profiles import Prices, Profile, divided_cost
+from sightline.view.report.cache import PriceOf, money_of
 
 _NEARLY = 1e-6  # tokens: sums of shares are not exact
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.server.answer import EventReader, Filter, filter_of, show_error
-from sightline.server.model_request import Json, ModelRequest
-from sightline.server.replies import StreamedAnswer, error_response, merged, own_calls
-from sightline.server.turns import Prepared
+from sightline.follow.answer import EventReader, Filter, filter_of, show_error
+from sightline.follow.model_request import Json, ModelRequest
+from sightline.follow.replies import StreamedAnswer, error_response, merged, own_calls
+from sightline.follow.turns import Prepared
 from sightline.server.upstream import passed_back
 from sightline.values.decoders import decode_mended
 from sightline.values.finish import finish

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from sightline.errors import SightlineError
 from sightline.imports.importer import Imported
-from sightline.replay.imported_files import ImportedFiles, ImportStopped
-from sightline.replay.offered_files import Offered
 from sightline.server.events import Event, Hub
 from sightline.server.rest_list_values import ImportedSession, ImportFacts
 from sightline.server.rest_operation import Busy
+from sightline.view.catalog.imported_files import ImportedFiles, ImportStopped
+from sightline.view.catalog.offered_files import Offered
 
 _REMEMBERED = 100  # imports whose outcome can be asked for
 _WAITING = 200  # imports that may wait for their turn: each upload lies on the disk until then

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import uvicorn
 
-from sightline.server.answer import error_event
+from sightline.follow.answer import error_event
+from sightline.follow.model_request import FORMATS
+from sightline.follow.replies import error_body, provider_of
 from sightline.server.connections import SlowConnections, is_idle, is_new, protocol
-from sightline.server.model_request import FORMATS
-from sightline.server.replies import error_body, provider_of
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from sightline.agent.models.errors import overflow_tokens
 from sightline.errors import DELETED, SessionNotFound, Unwritable
+from sightline.follow.model_request import FORMATS, Format, Json, ModelRequest, parse
+from sightline.follow.replies import error_response
+from sightline.follow.turns import Prepared, Turns
+from sightline.providers.errors import overflow_tokens
 from sightline.server.events import Event, Hub
 from sightline.server.exchange import Exchange
 from sightline.server.metrics import Metrics
-from sightline.server.model_request import FORMATS, Format, Json, ModelRequest, parse
 from sightline.server.recent_requests import RecentRequests
-from sightline.server.replies import error_response
 from sightline.server.totals import Totals
-from sightline.server.turns import Prepared, Turns
 from sightline.server.upstream import Upstream, passed_back
 from sightline.session.worker import Worker
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from sightline.server.config import REMEMBERED
-from sightline.server.model_request import (
+from sightline.follow.model_request import (
     Format,
     ModelRequest,
     Pieces,
@@ -21,6 +20,7 @@ from sightline.server.model_request import (
     session_of,
     split,
 )
+from sightline.follow.settings import REMEMBERED
 
 _MOST = 256
 _COPIES = 2  # of a request: its body, and its messages one by one

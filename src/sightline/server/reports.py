@@ -6,16 +6,16 @@ from contextlib import closing
 from functools import partial
 from hashlib import blake2b, file_digest
 
-from sightline.agent.models.catalog import price_of as known_price
 from sightline.log.stores import Stores
 from sightline.log.stores.session_folder import Folder
-from sightline.replay.places import Place
-from sightline.report.cache import PriceOf
-from sightline.report.forecast import ECONOMIES
-from sightline.report.session_report import report_of
-from sightline.report.talk import conversation_of
-from sightline.report.values import SessionReport
+from sightline.providers.catalog import price_of as known_price
 from sightline.server.rest_operation import Busy
+from sightline.view.catalog.places import Place
+from sightline.view.report.cache import PriceOf
+from sightline.view.report.forecast import ECONOMIES
+from sightline.view.report.session_report import report_of
+from sightline.view.report.talk import conversation_of
+from sightline.view.report.values import SessionReport
 
 _KEPT = 32  # reports of sessions that may be asked for again
 _AT_ONCE = 2  # that are made at the same time: each takes a processor, and the whole log in memory

@@ -11,9 +11,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from sightline import __version__
-from sightline.agent.models.catalog import price_of as known_price
 from sightline.apps.registry import SHIPPED
-from sightline.report.cache import PriceOf
+from sightline.providers.catalog import price_of as known_price
 from sightline.server import rest_call_values as calls
 from sightline.server import rest_calls, rest_chat, rest_items, rest_list, rest_report, rest_sessions, rest_timeline
 from sightline.server import rest_list_values as lists
@@ -28,6 +27,7 @@ from sightline.server.rest_operation import METHODS, Asked, Operation, Served, a
 from sightline.server.session_list import SessionList
 from sightline.server.sessions import OpenSessions
 from sightline.server.uploads import MOST_WAITING, Uploads
+from sightline.view.report.cache import PriceOf
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model

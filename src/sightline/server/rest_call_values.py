@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from sightline.replay.token_tree import Node, Rereads
 from sightline.server.rest_values import Branch, CallFacts, Limit, Line, Start
-from sightline.session.call_rows import Mark
 from sightline.values.items import Usage
+from sightline.view.call_rows import Mark
+from sightline.view.token_tree import Node, Rereads
 
 Number = Annotated[int, Meta(ge=1, le=1 << 53)]
 

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from sightline.agent.models.catalog import window_of
 from sightline.compaction.loss import Loss
 from sightline.errors import BadInput
 from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.focus import Focus
+from sightline.providers.catalog import window_of
 from sightline.server.rest_operation import Asked, NotFound, as_json
 from sightline.server.rest_values import (
     BudgetChoice,
@@ -27,11 +27,11 @@ from sightline.server.rest_values import (
     RawQuery,
     Undo,
 )
-from sightline.session.call_payloads import Anew, UnknownCallNumber, call_payload, session_before
-from sightline.session.call_rows import call_rows, model_at
 from sightline.session.compactions import CompactionInfo
-from sightline.session.context_facts import context_facts
 from sightline.session.session import Session
+from sightline.view.call_payloads import Anew, UnknownCallNumber, call_payload, session_before
+from sightline.view.call_rows import call_rows, model_at
+from sightline.view.context_facts import context_facts
 from sightline.wire.payload import Payload
 
 _WINDOW, _OUTPUT = 128_000, 8_000  # tokens, if nothing says how many the model takes: as the command line assumes

@@ -27,10 +27,10 @@ from sightline.server.rest_values import (
     Windows,
 )
 from sightline.server.snippets import snippet
-from sightline.session.inspection import ShownWindow, item_page, level_texts, pinned_items, shown_windows
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Call, Item, arguments, plain_text
+from sightline.view.inspection import ShownWindow, item_page, level_texts, pinned_items, shown_windows
 
 _BEGINNING = 400  # characters of an item's text in a list
 _MOST_TEXT = 8 << 20  # characters of full texts on one page: then the page ends before its limit

@@ -27,7 +27,7 @@ from sightline.server.rest_operation import Asked, Busy, NotFound, QuotaExceeded
 from sightline.server.rest_values import Economy
 from sightline.server.safety import throw_body_away
 from sightline.server.uploads import Uploads
-from sightline.session.document import TRANSCRIPTS
+from sightline.view.document import TRANSCRIPTS
 from sightline.wire import registry
 
 _PIECE = 1 << 20  # bytes after which a body that does not say its length is compared with what its sender may store

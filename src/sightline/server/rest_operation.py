@@ -18,17 +18,17 @@ from sightline.server.events import Event, EventKind, Hub, TooManyFollowers
 from sightline.server.metrics import PATH_PATTERN, Metrics, logger
 from sightline.server.sessions import InUse, OpenSessions
 from sightline.session.async_session import AsyncSession
-from sightline.session.inspection import catch_up
 from sightline.values.decoders import convert, decode_json
+from sightline.view.inspection import catch_up
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
-    from sightline.report.cache import PriceOf
     from sightline.server.imports import Imports
     from sightline.server.readiness import Readiness
     from sightline.server.reports import Reports
     from sightline.server.session_list import SessionList
     from sightline.server.uploads import Uploads
+    from sightline.view.report.cache import PriceOf
 
 MOST_BYTES = 2 << 20  # of a body here: a question, or a few settings
 JSON = "application/json"

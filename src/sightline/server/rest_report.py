@@ -2,10 +2,10 @@
 
 from msgspec import Struct
 
-from sightline.report.phrases import told
-from sightline.report.values import SessionReport
 from sightline.server.rest_operation import Asked
 from sightline.server.rest_values import ReportQuery
+from sightline.view.report.phrases import told
+from sightline.view.report.values import SessionReport
 
 
 class Recommendation(Struct, frozen=True):

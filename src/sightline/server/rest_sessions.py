@@ -10,7 +10,6 @@ from starlette.responses import Response, StreamingResponse
 
 from sightline.errors import BadInput
 from sightline.log.branches import branch_label
-from sightline.replay.places import Place
 from sightline.server.rest_list import LOG_FORMAT, export_formats
 from sightline.server.rest_operation import Asked, NotFound
 from sightline.server.rest_timeline import call_facts
@@ -25,11 +24,12 @@ from sightline.server.rest_values import (
     Verification,
 )
 from sightline.session.async_session import AsyncSession
-from sightline.session.call_rows import call_rows
-from sightline.session.document import SUFFIXES, TRANSCRIPTS
-from sightline.session.inspection import count, current_branch
 from sightline.session.session import Session
 from sightline.values.settings import Settings
+from sightline.view.call_rows import call_rows
+from sightline.view.catalog.places import Place
+from sightline.view.document import SUFFIXES, TRANSCRIPTS
+from sightline.view.inspection import count, current_branch
 
 _MEDIA = {
     LOG_FORMAT: "application/x-ndjson",

@@ -3,12 +3,8 @@
 import asyncio
 from typing import Any
 
-from sightline.agent.models import Price
-from sightline.agent.models.catalog import window_of
-from sightline.agent.usage import price_input
-from sightline.replay.replay import OUTPUT
-from sightline.replay.token_tree import token_tree
-from sightline.report.cache import PriceOf, money_of, new_prices
+from sightline.providers.catalog import window_of
+from sightline.providers.prices import Price, price_input
 from sightline.server.costs import PartCost, PromptCost
 from sightline.server.rest_call_values import (
     CallDetails,
@@ -26,12 +22,15 @@ from sightline.server.rest_call_values import (
 )
 from sightline.server.rest_operation import Asked, NotFound
 from sightline.server.rest_values import CallFacts, CallPage, PageQuery
-from sightline.session import call_contents as contents
-from sightline.session.call_payloads import UnknownCallNumber
-from sightline.session.call_rows import BEGAN, CallRow, call_rows
 from sightline.session.session import Session
 from sightline.values.items import Usage
 from sightline.values.profiles import profile
+from sightline.view import call_contents as contents
+from sightline.view.call_payloads import UnknownCallNumber
+from sightline.view.call_rows import BEGAN, CallRow, call_rows
+from sightline.view.replay.replay import OUTPUT
+from sightline.view.report.cache import PriceOf, money_of, new_prices
+from sightline.view.token_tree import token_tree
 
 _BEGINNING = 400  # characters of a text in a list
 _MOST = 1000  # items of each list of a difference

@@ -37,10 +37,10 @@ from urllib.parse import quote, unquote_to_bytes, urlsplit
 import msgspec
 
 from sightline.errors import BadInput
+from sightline.follow.replies import error_body, provider_of
 from sightline.inspector.pages import PREFIX
 from sightline.server.access_token import is_loopback
 from sightline.server.callers import OWN_PATHS, Callers, Refusal
-from sightline.server.replies import error_body, provider_of
 from sightline.server.sign_in import SIGN_IN
 
 if TYPE_CHECKING:

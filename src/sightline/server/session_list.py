@@ -5,15 +5,15 @@ import time
 from functools import partial
 from pathlib import Path
 
-from sightline.agent.models.catalog import price_of as known_price
 from sightline.log.branches import branch_label
-from sightline.replay.listed_sessions import Listed, Wanted
-from sightline.replay.session_catalog import SessionCatalog
-from sightline.report.cache import PriceOf
+from sightline.providers.catalog import price_of as known_price
 from sightline.server.costs import cost_of
 from sightline.server.events import Event
 from sightline.server.rest_list_values import SessionFacts, SessionPage, SessionsQuery
 from sightline.server.sessions import OpenSessions
+from sightline.view.catalog.listed_sessions import Listed, Wanted
+from sightline.view.catalog.session_catalog import SessionCatalog
+from sightline.view.report.cache import PriceOf
 
 LIVE_SECONDS = 60.0
 _AT_ONCE = 1 << 22  # bytes that are counted in one go, so that others need not wait long for the list

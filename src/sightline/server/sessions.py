@@ -10,11 +10,11 @@ from typing import Any
 from sightline.apps.events import Event as WindowEvent
 from sightline.errors import BadInput, SessionClosed, SessionNotFound, SightlineError
 from sightline.log.stores import Stores
-from sightline.replay.places import Place, Places
 from sightline.server.events import Event, EventKind, Hub
 from sightline.session.async_session import AsyncSession
-from sightline.session.inspection import current_branch
 from sightline.values.settings import Settings
+from sightline.view.catalog.places import Place, Places
+from sightline.view.inspection import current_branch
 
 MOST_OPEN = 200  # an open session holds one file and the columns of its log
 IDLE_SECONDS = 600.0  # after which a session that nobody uses is closed; the next use opens it in some milliseconds

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from sightline.compaction.compactor import Summarizer
 from sightline.compaction.prompt import NoSummary
 from sightline.errors import BadInput, SessionNotFound, StoreError
+from sightline.follow.turns import INDEX, SUMMARY
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.tenants import Tenants
-from sightline.server.work import INDEX, RETENTION, SUMMARY, Job
+from sightline.server.work import RETENTION, Job
 from sightline.session.session import Session
 from sightline.wire.payload import Payload
 

@@ -14,10 +14,10 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from sightline.errors import StoreError
+from sightline.follow.model_request import FORMATS
 from sightline.log.stores.tenants import Caller, Tenants
 from sightline.server.callers import Refusal
 from sightline.server.metrics import logger
-from sightline.server.model_request import FORMATS
 from sightline.server.rest_operation import DELETE_SOME
 
 _THREADS = 4  # that ask the database about limits

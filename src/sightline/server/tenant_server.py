@@ -23,7 +23,6 @@ from sightline.log.stores.disk import make_directory
 from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.session_folder import sightline_home
 from sightline.log.stores.tenants import Tenants
-from sightline.replay.places import Places
 from sightline.server.app import MCP_PATH, guards, open_sessions, page_routes, unguarded_app
 from sightline.server.applications import Applications, TooManyApplications
 from sightline.server.callers import Refusal
@@ -36,6 +35,7 @@ from sightline.server.sessions import OpenSessions
 from sightline.server.tenant_callers import CALLER, SignedIn, TenantCallers, TenantKey
 from sightline.server.uploads import MOST_OF_A_TENANT, UploadRoom, Uploads
 from sightline.server.upstream import Upstream
+from sightline.view.catalog.places import Places
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

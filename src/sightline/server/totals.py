@@ -9,11 +9,11 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from sightline.errors import BadInput
-from sightline.replay.replay import OUTPUT
-from sightline.server.model_request import Json
-from sightline.server.turns import Prepared
+from sightline.follow.model_request import Json
+from sightline.follow.turns import Prepared
 from sightline.values.items import Usage
 from sightline.values.profiles import Profile, call_cost, input_cost, profile
+from sightline.view.replay.replay import OUTPUT
 from sightline.wire import read_reply
 
 

@@ -14,12 +14,11 @@ from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from sightline.errors import SightlineError
+from sightline.follow.turns import INDEX, SUMMARY
 
 PAUSES = (10.0, 60.0, 360.0)  # seconds before a job that failed is tried again; after the last it is given up
 GRACE = 5.0  # seconds that a job may still take when the server stops
 MOST_WAITING = 10_000  # jobs in the memory of a process; more are dropped: they are wanted again at the next turn
-INDEX = "index"  # build what a search and a sweep need of a session
-SUMMARY = "summary"  # have a model summarise the oldest part of a session
 RETENTION = "retention"  # delete what tenants no longer keep
 KINDS = (INDEX, SUMMARY, RETENTION)
 

@@ -13,13 +13,13 @@ from click.testing import CliRunner
 from stub import Stub, error, models
 
 from sightline.agent.config import Config, read_config
-from sightline.agent.models.catalog import PLACES, Place
 from sightline.agent.models.discovery import Found, Listening, candidates, found, named, probed
 from sightline.agent.models.tiny_model import DIGEST, PACKAGE, _run_captured, fetch_tiny, tiny_endpoint, tiny_file
 from sightline.cli.main import app
 from sightline.cli.model import model_help
 from sightline.cli.phrases import Phrases
 from sightline.errors import BadInput, NoModel
+from sightline.providers.catalog import PLACES, Place
 
 KEY = "sk-very-secret-0123456789"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sightline.agent.models import Price
-from sightline.agent.models.catalog import PRICES, price_of
+from sightline.providers.catalog import PRICES, price_of
+from sightline.providers.prices import Price
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from sightline import samples
-from sightline.replay.formats import recorded
 from sightline.shorten.digest import digest
 from sightline.values.items import Call, Item, Kind, Message, Role
 from sightline.values.tokens import counter
+from sightline.view.replay.formats import recorded
 
 count = counter().count
 KINDS = {Role.SYSTEM: Kind.SYSTEM, Role.USER: Kind.USER, Role.ASSISTANT: Kind.ASSISTANT, Role.TOOL: Kind.RESULT}

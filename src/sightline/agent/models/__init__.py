@@ -3,12 +3,12 @@
 from sightline.agent.models.model import (
     Model,
     ModelInfo,
-    Price,
     Reply,
     Request,
     RetryScheduled,
     TextDelta,
     full_reply,
 )
+from sightline.providers.prices import Price
 
 __all__ = ["Model", "ModelInfo", "Price", "Reply", "Request", "RetryScheduled", "TextDelta", "full_reply"]

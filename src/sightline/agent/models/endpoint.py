@@ -9,9 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sightline.agent.models import ModelInfo, Price
-from sightline.agent.models.catalog import LOCAL_WINDOW, SERVERS, place_of, price_of, window_of
 from sightline.agent.models.secret import Secret, redacted
 from sightline.errors import BadInput
+from sightline.providers.catalog import LOCAL_WINDOW, SERVERS, place_of, price_of, window_of
 from sightline.values.pattern import pattern
 
 SECONDS = 180.0  # without a byte: a model may think that long before its first word

@@ -6,41 +6,15 @@ Messages say what to do next. They contain no key, even if the provider's own me
 import re
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
-from typing import Any
-
-import msgspec
 
 from sightline.agent.models.endpoint import Endpoint
 from sightline.errors import BadInput, ContextOverflow, ModelBusy, ModelError, ModelRefused
+from sightline.providers.errors import ErrorBody
 from sightline.values.clock import wall_clock
 
 LONGEST = 400  # characters of a provider's message that are shown: some send a page of HTML
 LATER = frozenset({408, 409, 425, 429})  # and every 5xx
-TOO_LARGE = 413
 
-_FULL = re.compile(
-    r"maximum context length|context[ _](?:length|size|window|limit)|exceed_context|prompt (?:is )?too long"
-    r"|longer than the maximum model length|input token count .* exceeds|maximum number of tokens",
-    re.IGNORECASE,
-)
-"""How OpenAI, DeepSeek, vLLM, llama.cpp, Ollama, LM Studio, Gemini, Mistral and Anthropic report an overflow."""
-
-_COUNTED = tuple(
-    re.compile(pattern.replace("#", r"(\d[\d,]{0,15})"), re.IGNORECASE)
-    for pattern in (
-        r"\(# (?:tokens )?(?:in (?:the|your) (?:messages|prompt)|of text input)",
-        r"messages resulted in # tokens",
-        r"(?:request has|passed) # input tokens",
-        r"requested # tokens in the messages",
-        r"prompt (?:is )?too long:? # tokens",
-        r"context limit: # \+",
-        r"request \(# tokens\)",
-        r"prompt \(length #\)",
-        r"input token count \(#\)",
-        r"prompt contains # tokens",
-        r"input \(# tokens\)",
-    )
-)
 _NO_MONEY = frozenset({"insufficient_quota", "billing_error", "insufficient_balance"})
 _BUSY_WORDS = re.compile(r"overloaded|rate.?limit|server_error|api_error|timeout|unavailable|internal", re.IGNORECASE)
 
@@ -58,7 +32,7 @@ class TransientFailure(ModelBusy):
 
 def failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: str) -> ModelError:
     """Return the error that a response with this status means."""
-    told = _ErrorBody(body)
+    told = ErrorBody(body)
     said = endpoint.hide(told.message)[:LONGEST]
     if status in (400, 413, 422, 500) and told.is_overflow(status):
         return ContextOverflow(f"{endpoint.name} takes less than it was sent: {said}", told.input_tokens)
@@ -73,18 +47,9 @@ def failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: s
     return ModelRefused(_refusal(endpoint, status, said))
 
 
-def overflow_tokens(status: int, body: str) -> int | None:
-    """Return how many tokens a provider counted in a request that it refuses as too long; 0 if it does not say.
-
-    None: it does not refuse it for its length.
-    """
-    told = _ErrorBody(body)
-    return (told.input_tokens or 0) if status in (400, 413, 422, 500) and told.is_overflow(status) else None
-
-
 def failure_inside(endpoint: Endpoint, body: str) -> ModelError:
     """Return the error that a provider reports in the middle of a reply."""
-    told = _ErrorBody(body)
+    told = ErrorBody(body)
     said = endpoint.hide(told.message)[:LONGEST]
     if told.is_overflow(400):
         return ContextOverflow(f"{endpoint.name} takes less than it was sent: {said}", told.input_tokens)
@@ -133,44 +98,6 @@ def retry_after(headers: Mapping[str, str], clock: Callable[[], int] = wall_cloc
         return max(0.0, parsedate_to_datetime(given).timestamp() - clock() / 1000) if given else None
     except (ValueError, OverflowError):  # a date out of range
         return None
-
-
-class _ErrorBody:
-    """The body of an error: its message, its types and codes, and the tokens that the provider counted."""
-
-    def __init__(self, body: str) -> None:
-        found = _error_object(body)
-        self.message = " ".join(str(found.get("message") or found.get("detail") or body).split())
-        self.kinds = {str(found[key]) for key in ("type", "code", "status") if found.get(key)}
-        self._counted = found.get("n_prompt_tokens")
-
-    def is_overflow(self, status: int) -> bool:
-        return status == TOO_LARGE or any(_FULL.search(text) for text in (self.message, *self.kinds))
-
-    @property
-    def input_tokens(self) -> int | None:
-        if type(self._counted) is int and self._counted > 0:
-            return self._counted
-        found = next((match for pattern in _COUNTED if (match := pattern.search(self.message))), None)
-        return int(found[1].replace(",", "")) if found else None
-
-
-def _error_object(body: str) -> dict[str, Any]:
-    """Return the error object of a body: `{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, or a list with one."""
-    try:
-        found: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-    first: Any = found[0] if isinstance(found, list) and found else found
-    match first:
-        case {"error": dict(error)}:
-            return error
-        case {"error": str(message)}:
-            return {"message": message, **{key: value for key, value in first.items() if key != "error"}}
-        case dict():
-            return dict(first)
-        case _:
-            return {}
 
 
 def _refusal(endpoint: Endpoint, status: int, said: str) -> str:

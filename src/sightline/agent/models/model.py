@@ -7,16 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct
 
 from sightline.errors import ModelError
+from sightline.providers.prices import Price
 from sightline.wire.payload import Payload
-
-
-class Price(Struct, frozen=True):
-    """The price of a million tokens, in the currency of the provider's bill."""
-
-    input: float = 0.0
-    cached: float = 0.0  # input read from the provider's cache
-    written: float = 0.0  # input written into the cache
-    output: float = 0.0
 
 
 class ModelInfo(Struct, frozen=True):

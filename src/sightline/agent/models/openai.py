@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from sightline.agent.models import Request, TextDelta, errors
-from sightline.agent.models.catalog import PLACES
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.http import Chunk, HttpModel, WireProtocol, written
 from sightline.errors import ModelRefused
+from sightline.providers.catalog import PLACES
 from sightline.wire.common import dumped
 from sightline.wire.streams.chat import ChatChunks
 

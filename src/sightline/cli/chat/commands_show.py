@@ -15,7 +15,7 @@ from sightline.cli.context import print_context
 from sightline.cli.export import LOG, exported, message_count, write_pieces
 from sightline.cli.render import Column, first_words, human_size, print_table, printable
 from sightline.errors import BadInput, UnknownApp
-from sightline.session.document import SUFFIXES, TRANSCRIPTS
+from sightline.view.document import SUFFIXES, TRANSCRIPTS
 from sightline.wire import registry as wires
 
 

@@ -1,0 +1,218 @@
+"""The histories of several conversations, found by name: each has a session of its own, which is opened when needed."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from threading import Lock, RLock
+from typing import Any
+from weakref import WeakSet
+
+from sightline.errors import BadInput, BadSessionId, SessionNotFound
+from sightline.follow.history import History
+from sightline.log.stores import Stores, check_session_id, missing
+from sightline.session.async_session import AsyncSession
+from sightline.session.session import Session
+from sightline.values.settings import Settings
+from sightline.wire.wire import Reader
+
+Sessions = Session | AsyncSession | Stores | str | Path | Callable[[str], Session]
+"""Where conversations are kept: a project's folder, stores, a function that opens a session by its id, or one session
+for one conversation."""
+
+_MOST_OPEN = 64  # sessions whose files are open at once
+_MOST_HELD = 256 * 1024 * 1024  # bytes of messages that open histories hold, to know them again
+
+
+class _Entry:
+    """A conversation that is open: its history, how many use it now, and the objects that have used it."""
+
+    def __init__(self) -> None:
+        self.lock, self.users = RLock(), 0
+        self.owners: WeakSet[object] = WeakSet()
+        self.held = 0  # bytes, see `History.held`
+        self.history: History | None = None
+
+
+def resume_or_begin(session_id: str, project: str | Path, *, settings: Settings | None, **where: Any) -> Session:
+    """Open a session, or begin it with these settings if there is none. Several processes may do so at once.
+
+    `where` as for `Session.resume`, which also says what is raised.
+    """
+    with suppress(SessionNotFound):
+        return Session.resume(session_id, project, **where)
+    try:
+        return Session.new(project, session_id=session_id, settings=settings, **where)
+    except BadInput:
+        with suppress(SessionNotFound):  # another process has begun it meanwhile
+            return Session.resume(session_id, project, **where)
+        raise
+
+
+class Conversations:
+    """Opens the session of a conversation by the name of the conversation, and follows its list of messages.
+
+    Those that were not used for long are closed, and opened again when they are used.
+    """
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        *,
+        settings: Settings | None = None,
+        most_open: int = _MOST_OPEN,
+        wire: str | Reader = "",
+        program: str = "",
+    ) -> None:
+        """`settings` are those of new sessions, `wire` and `program` as for `History`.
+
+        Raises BadInput if `sessions` is nothing that sessions come from.
+        """
+        self._sessions = sessions.session if isinstance(sessions, AsyncSession) else sessions
+        self._settings, self._most_open, self._wire, self._program = settings, most_open, wire, program
+        known = isinstance(sessions, Session | AsyncSession | str | Path) or callable(sessions)
+        if not known and missing(sessions, Stores):
+            raise BadInput(
+                "sessions are a project's folder, Stores, a function that opens a session by its id, or one Session; "
+                f"not {sessions!r}"
+            )
+        if settings is not None and (callable(sessions) or isinstance(sessions, Session | AsyncSession)):
+            raise BadInput("a session that you open has its settings: give them to Session.new")
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._lock = Lock()
+        self._only = ""  # the conversation that the one session belongs to
+
+    @property
+    def is_one(self) -> bool:
+        """Whether there is one session, for one conversation."""
+        return isinstance(self._sessions, Session)
+
+    @contextmanager
+    def use(self, name: str, owner: object = None) -> Iterator[History]:
+        """Give the history of a conversation. Others who want the same one wait until this block ends.
+
+        `owner`: an object on whose behalf it is used, if several share these conversations. See `close`.
+
+        Raises:
+            BadInput: there is one session, and it belongs to another conversation.
+        """
+        if self.is_one:
+            name = self._check_only(name)
+        with self._lock:
+            entry = self._entries.setdefault(name, _Entry())
+            self._entries.move_to_end(name)
+            entry.users += 1
+            if owner is not None:
+                entry.owners.add(owner)
+        try:
+            with entry.lock:
+                if entry.history is None:
+                    entry.history = History(self._open(name), wire=self._wire, program=self._program)
+                yield entry.history
+        finally:
+            with self._lock:
+                entry.users -= 1
+                entry.held = entry.history.held if entry.history is not None else 0
+                oldest = self._take_oldest()
+            for each in oldest:  # not inside the lock, because closing takes a while
+                self._close(each)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a conversation is open here."""
+        with self._lock:
+            return name in self._entries
+
+    @contextmanager
+    def closed(self, name: str) -> Iterator[bool]:
+        """Have the session of a conversation closed while the block runs; who wants to use it waits.
+
+        Gives False, and closes nothing, if somebody uses it now.
+        """
+        with self._lock:
+            entry = self._entries.setdefault(name, _Entry())
+            is_free = not entry.users
+            entry.users += 1
+        try:
+            if not is_free:
+                yield False
+                return
+            with entry.lock:
+                self._close(entry)
+                entry.history, entry.held = None, 0
+                yield True
+        finally:
+            with self._lock:
+                entry.users -= 1
+                if not entry.users and entry.history is None:
+                    self._entries.pop(name, None)
+
+    def close(self, owner: object = None) -> None:
+        """Close the sessions that were opened here, each when nobody uses it. One that was passed in stays open.
+
+        With an owner, only those that it has used and that no other owner, alive and not closed, has used too.
+        """
+        with self._lock:
+            taken = [each for each in self._entries.items() if owner is None or _is_left(each[1], owner)]
+            for _, entry in taken:
+                entry.users += 1  # so that no other thread closes it meanwhile
+        for name, entry in taken:
+            with entry.lock:
+                self._close(entry)
+                entry.history = None  # whoever waits for it opens it again
+            with self._lock:
+                entry.users -= 1
+                if not entry.users and self._entries.get(name) is entry:
+                    del self._entries[name]
+
+    def _check_only(self, name: str) -> str:
+        if name and self._only and name != self._only:
+            raise BadInput(
+                f"the one session here belongs to conversation {self._only!r}, and this is {name!r}: pass a folder or "
+                "stores instead of a session, and each conversation has a session of its own"
+            )
+        self._only = self._only or name
+        return ""
+
+    def _open(self, name: str) -> Session:
+        source, session_id = self._sessions, id_of(name)
+        if isinstance(source, Session):
+            return source
+        if callable(source):
+            session = source(session_id)
+            session = session.session if isinstance(session, AsyncSession) else session
+            if not isinstance(session, Session):
+                raise BadInput(f"the function for sessions gave {session!r}, which is no Session")
+            return session
+        project: str | Path = source if isinstance(source, str | Path) else "."
+        stores = None if isinstance(source, str | Path) else source
+        return resume_or_begin(session_id, project, stores=stores, settings=self._settings)
+
+    def _take_oldest(self) -> list[_Entry]:
+        """Take out those that were not used for the longest time, if too many are open, or hold too much."""
+        taken, held = [], sum(entry.held for entry in self._entries.values())
+        for name in [name for name, entry in self._entries.items() if not entry.users][:-1]:
+            if len(self._entries) <= self._most_open and held <= _MOST_HELD:
+                break
+            taken.append(self._entries.pop(name))
+            held -= taken[-1].held
+        return taken
+
+    def _close(self, entry: _Entry) -> None:
+        if entry.history is not None:
+            entry.history.close(with_first=not self.is_one)
+
+
+def _is_left(entry: _Entry, owner: object) -> bool:
+    """Take an owner away from an entry. Return whether it was the last one."""
+    is_own = owner in entry.owners
+    entry.owners.discard(owner)
+    return is_own and not entry.owners
+
+
+def id_of(name: str) -> str:
+    """Return the id of the session of a conversation: its name, or a digest of a name that no session may have."""
+    try:
+        return check_session_id(name)
+    except BadSessionId:
+        return f"conversation-{blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}"

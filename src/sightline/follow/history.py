@@ -1,0 +1,425 @@
+"""Follows the message list of another program in a session: what is new is appended, what was changed is a branch.
+
+Graphs, frameworks and clients of a provider hold the conversation themselves, and hand over the whole list at each
+call. Messages that were there before are compared with what was given last time, and only others are read. Each has a
+digest of the list up to it. The log keeps these digests, so that a list is known again after a restart and on every
+branch. A list that does not go on from what the log has is a branch: it shares the messages that are the same.
+
+The file is longer than others, because following, branching and replies work on one state.
+"""
+
+from collections.abc import Callable, Sequence
+from threading import RLock
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from sightline.errors import BadInput, UnknownItem
+from sightline.follow.message_list import (
+    START,
+    ListPlace,
+    Place,
+    Seen,
+    count_answered,
+    count_shared,
+    held_bytes,
+    item_before,
+    link,
+    match,
+    possible_ends,
+    reply_key,
+    reply_run,
+    values_of,
+    view_of,
+)
+from sightline.log import entries
+from sightline.log.annotations import HistoryNote
+from sightline.log.conflict import retry_on_conflict
+from sightline.plan.budget import Budget
+from sightline.session import accept
+from sightline.session.session import Session
+from sightline.values.decoders import convert
+from sightline.values.items import Blob, Call, Message, Part, Text, Usage
+from sightline.values.lock import locked
+from sightline.wire import read_messages
+from sightline.wire.wire import Reader
+
+_ATTEMPTS = 3  # at appending while other processes append to the same session
+_MOST_OPEN = 4  # branches besides the current one whose sessions stay open
+_LEAST_COVERED = 4  # items that a summary of another program stands for, at least
+
+
+class History:
+    """One list of messages and the session that follows it. May be used by several threads.
+
+    `session` writes to the branch of the list that was given last. The session that was passed in stays open.
+    """
+
+    def __init__(self, session: Session, *, wire: str | Reader = "", program: str = "") -> None:
+        """`wire`: the format of the messages, or its name; without it each is read in its own, as by `extend`.
+
+        `program`: whose list it is. What others said in the session is not in it, and comes before what is new.
+        """
+        self.session, self._first, self._wire, self._program = session, session, wire, program
+        self._lock, self.held = RLock(), 0  # `held`: bytes of the list that was given last, if it was given as bytes
+        self._seen: list[Seen] = []
+        self._given: list[Any] = []
+        self._at: dict[str, int] = {}  # item → the message of the list that it is
+        self._places: dict[bytes, list[Place]] = {}  # digest of a list → where its last message is
+        self._ends: dict[str, bytes] = {}  # branch → the list that it has, or the key of the reply after it
+        self._replies: dict[bytes, Place] = {}  # key of a reply → where it is. See `reply_key`
+        self._reply_ids: dict[str, ListPlace] = {}  # id of a reply at its provider → the place after it
+        self._bases: dict[bytes, bytes] = {}  # messages without the list before them → the reply that they follow
+        self._begins: list[str] = []  # items after which the other program began a new list, with a summary of its own
+        self._others: dict[str, Session] = {}  # branch → its session, the one that was used last at the end
+        self._read_places()
+
+    @locked
+    def follow(
+        self, messages: Sequence[Any], *, in_place: bool = False, replies: int = 0, usage: Usage | None = None
+    ) -> Session:
+        """Append what is new in this list, and return the session to compose from: its branch is this list's.
+
+        A message may also be given as JSON, in bytes, as a list of the items that it consists of, or as a neutral
+        `Message`. `in_place` as for `Session.extend`. `replies`: the last ones are the model's reply to the last
+        payload, so that the usage it reports corrects how tokens are counted. `usage`: that of the reply, where the
+        messages do not have it.
+
+        Raises:
+            BadInput: a message that cannot be read, by its index. Nothing is appended then.
+        """
+        given = list(messages)
+        return retry_on_conflict(lambda: self._follow(given, in_place, replies, usage), self.refresh, _ATTEMPTS)
+
+    @property
+    def place(self) -> ListPlace:
+        """Where the list is that was given last."""
+        return ListPlace(self.session.branch, self._seen[-1].chain if self._seen else START)
+
+    @locked
+    def session_at(self, place: ListPlace) -> Session:
+        """Return the session that writes to the branch of a list."""
+        self._open(place.branch)
+        return self.session
+
+    @locked
+    def is_last(self, place: ListPlace) -> bool:
+        """Whether the branch of a list ends with it: no longer list was given, no reply to it is there or expected."""
+        if self._ends.get(place.branch) != place.chain:
+            return False  # else there may still be a reply, of a process that was killed before it could say so
+        item = next((each.item for each in self._places.get(place.chain, ()) if each.branch == place.branch), "")
+        return not item or not self.session_at(place).items.is_answered(item)
+
+    @locked
+    def branch_off(self, place: ListPlace) -> ListPlace:
+        """Begin a branch after a list, for another reply to it. Return where it is there."""
+        known = [each for each in self._places.get(place.chain, ()) if each.item]
+        if not known:
+            return place
+        found = next((each for each in known if each.branch == place.branch), known[-1])
+        self._open(found.branch)
+        self._switch(self.session.fork(found.item))
+        self._ends[self.session.branch] = place.chain
+        return ListPlace(self.session.branch, place.chain)
+
+    @locked
+    def expect(self, place: ListPlace, shown: Sequence[Part], item: str, reply_id: str = "") -> None:
+        """Say what the reply to a list looks like to the other program, and the last item of it in the log.
+
+        When the list comes back with a reply that says this, it is known: its text may differ in blanks, and what is
+        neither text nor call may be missing. `reply_id`: by which `go_on` finds it.
+        """
+        if not any(isinstance(part, Call | Text | Blob) for part in shown):
+            return
+        key = reply_key(place.chain, shown)
+        session = self.session_at(place)
+        reply = (key.hex(), item, reply_id) if reply_id else (key.hex(), item)
+        note = HistoryNote(reply=reply, program=self._program)
+        retry_on_conflict(lambda: session.extend([], note=note), session.refresh)
+        self._put_reply(key, Place(item, place.branch), reply_id)
+
+    def _put_reply(self, key: bytes, place: Place, reply_id: str) -> None:
+        self._replies[key], self._ends[place.branch] = place, key
+        if reply_id:
+            self._reply_ids[reply_id] = ListPlace(place.branch, key)
+
+    @property
+    def end(self) -> ListPlace:
+        """The end of the branch that was used last."""
+        return ListPlace(self.session.branch, self._end_of(self.session.branch))
+
+    @locked
+    def go_on(self, reply_id: str, messages: Sequence[Any], *, in_place: bool = False) -> ListPlace:
+        """Append messages after a reply, without the list before it. Return where they are. Raises as `follow` does.
+
+        Without an id they follow what there is; so they do for a reply that is not known. Messages that still wait for
+        an answer there are the same request, sent again.
+        """
+        self._seen, self._given = [], []
+        read = self._read(messages, 0)
+        place = self._reply_ids.setdefault(reply_id, self.end) if reply_id else self.end
+        sent = link(messages, read, self._bases.get(place.chain, place.chain))[-1].chain
+        if (waiting := next((each for each, end in self._ends.items() if end == sent), None)) is not None:
+            self._open(waiting)
+            return ListPlace(waiting, sent)
+        self._open(place.branch)
+        known = self._replies.get(place.chain)
+        if self._end_of(place.branch) != place.chain and (known or place.chain == START):  # others went on from there
+            self._switch(self.session.fork(known.item if known else 0))
+        linked = link(messages, read, place.chain)
+        self._append(linked, read, in_place, is_reply=False, base=place.chain)
+        self._bases[linked[-1].chain] = place.chain
+        return self.end
+
+    @locked
+    def last_reply(self) -> str:
+        """Return the text of the reply that the list was given last ends with; empty: it was not answered."""
+        known = self._replies.get(self._ends.get(self.session.branch, START))
+        return self.session.items.text(known.item) if known and self._has(known) else ""
+
+    @locked
+    def knows(self, messages: Sequence[Any]) -> bool:
+        """Whether a list that begins with these messages was given before."""
+        return bool(messages) and link(messages, self._read(messages, 0), START)[-1].chain in self._places
+
+    @locked
+    def begin_again(self, summary: str, budget: Budget) -> None:
+        """Begin a new list after the one that was given last, because the other program replaces that by a summary.
+
+        It is a branch. What was said before is covered by this summary, and can be brought back. Raises BadInput if
+        there is too little to cover.
+        """
+        items = [item.id for item in self.session.items]
+        if len(items) < _LEAST_COVERED:
+            raise BadInput("there is too little to cover by a summary")
+        session = self.session.fork(items[-1])
+        session.summaries.cover(items[0], items[-1], summary, budget=budget)
+        after = [item.id for item in session.items][-1]
+        session.extend([], note=HistoryNote(after=after, program=self._program))
+        self._switch(session)
+        self._begins.append(after)
+        self._ends[session.branch] = START
+        self._seen, self._given, self._at = [], [], {}
+
+    @property
+    def after(self) -> str:
+        """The item after which the list begins that was given last; empty: with the first one."""
+        return next((item for item in reversed(self._begins) if self._has(Place(item, ""))), "")
+
+    @locked
+    def original(self, message: Message) -> Any | None:
+        """Return the message of the list that this one of a payload shows unchanged; None if there is none."""
+        return self.match([message])[0][0]
+
+    @locked
+    def match(self, messages: Sequence[Message]) -> list[tuple[Any | None, list[Message]]]:
+        """Return messages of a payload in groups, each with the message of the list that it shows unchanged or None."""
+        return [(None if at is None else self._given[at], same) for at, same in match(messages, self._seen, self._at)]
+
+    @locked
+    def adopt(self, messages: Sequence[Any]) -> None:
+        """Say that a list has all that the branch has, because it was made from it: nothing of it is appended again."""
+        seen = link(messages, self._read(messages, 0), START)
+        if seen and self._end_of(self.session.branch) != seen[-1].chain:
+            note = HistoryNote([(each.chain.hex(), 0) for each in seen])
+            retry_on_conflict(lambda: self.session.extend([], note=note), self.session.refresh)
+            for each in seen:
+                self._put(each.chain, "", self.session.branch)
+
+    @locked
+    def close(self, *, with_first: bool = True) -> None:
+        """Close the session of the list and, `with_first`, the one that was passed in."""
+        self.session = self._first
+        for session in self._others.values():
+            session.close()
+        self._others.clear()
+        if with_first:
+            self._first.close()
+
+    # ------------------------------------------------------------------ the list
+
+    def _follow(self, messages: list[Any], in_place: bool, replies: int, usage: Usage | None) -> Session:
+        same = self._count_same(messages)
+        read = self._read(messages, same)
+        seen = [*self._seen[:same], *link(messages[same:], read, self._seen[same - 1].chain if same else START)]
+        known = same
+        while known < len(seen):
+            count = 1 if seen[known].chain in self._places else self._count_replied(seen, known, read[known - same :])
+            if not count:
+                break
+            known += count
+        start = self._go_to(seen, known, lambda: possible_ends(seen, read, same))
+        if start < len(seen):
+            again = self._read(messages, start, same) if start < same else []
+            new, is_reply = [*again, *read[max(0, start - same) :]], start == len(seen) - replies
+            if is_reply and usage is not None and new[0]:
+                new[0] = [replace(new[0][0], usage=usage), *new[0][1:]]
+            self._append(seen[start:], new, in_place, is_reply)
+        self._remember(messages, seen, min(same, start))
+        return self.session
+
+    def _count_replied(self, seen: Sequence[Seen], first: int, read: Sequence[list[Message]]) -> int:
+        """Count the messages from this one on that are together a reply that the log has. They are known from now."""
+        run = reply_run(read)
+        chain = seen[first - 1].chain if first else START
+        key = reply_key(chain, [part for own in run for one in own for part in one.parts])
+        if not run or (place := self._replies.get(key)) is None:
+            return 0
+        for each in seen[first : first + len(run)]:
+            self._places.setdefault(each.chain, []).append(place)
+        if self._ends.get(place.branch) == key:
+            self._ends[place.branch] = seen[first + len(run) - 1].chain
+        return len(run)
+
+    def _count_same(self, messages: Sequence[Any]) -> int:
+        """Count the first messages that are as they were given last. A message that changed in place is another."""
+        for at, (seen, given) in enumerate(zip(self._seen, messages, strict=False)):
+            if given is not seen.copy and view_of(given) != seen.copy:
+                return at
+        return min(len(self._seen), len(messages))
+
+    def _read(self, messages: Sequence[Any], first: int, end: int | None = None) -> list[list[Message]]:
+        try:
+            return [accept.read_with(self._read_values, values_of(message)) for message in messages[first:end]]
+        except BadInput:
+            accept.read_with(self._read_values, [value for message in messages for value in values_of(message)])
+            raise  # unless that has: it says which one is bad
+
+    def _read_values(self, values: Sequence[Any]) -> list[Message]:
+        is_read = all(isinstance(each, Message) for each in values)
+        return list(values) if is_read else read_messages(values, self._wire)
+
+    def _remember(self, messages: list[Any], seen: list[Seen], first: int) -> None:
+        """Note what was given, from the first message on that is new or has another place."""
+        while self._at and next(reversed(self._at.values())) >= first:  # they are in the order of the list
+            self._at.popitem()
+        for at, each in enumerate(seen[first:], first):
+            for place in self._places.get(each.chain, ()):
+                if self._has(place):
+                    self._at.pop(place.item, None)
+                    self._at[place.item] = at
+        kept = self.held if first == len(self._seen) else sum(held_bytes(each) for each in seen[:first])
+        self.held = kept + sum(held_bytes(each) for each in seen[first:])
+        self._given, self._seen = messages, seen
+
+    # ------------------------------------------------------------------ the log
+
+    def _append(
+        self,
+        seen: Sequence[Seen],
+        read: Sequence[list[Message]],
+        in_place: bool,
+        is_reply: bool,
+        base: bytes | None = None,
+    ) -> None:
+        links = [(each.chain.hex(), len(own)) for each, own in zip(seen, read, strict=True)]
+        note = HistoryNote(links, base=None if base is None else base.hex(), program=self._program)
+        neutral = [message for own in read for message in own]
+        ids = self.session.extend(neutral, in_place=in_place, is_reply=is_reply, note=note)
+        if is_reply:
+            self.session.flush()  # as `Session.reply` does: a reply was paid for
+        count = 0
+        for each, own in zip(seen, read, strict=True):
+            count += len(own)
+            self._put(each.chain, ids[count - 1] if count else "", self.session.branch)
+
+    def _put(self, chain: bytes, item: str, branch: str) -> None:
+        self._places.setdefault(chain, []).append(Place(item, branch))
+        self._ends[branch] = chain
+
+    def _read_places(self) -> None:
+        """Read where the log has which messages of the list."""
+        self._places, self._ends, self._replies, self._begins = {}, {}, {}, []
+        self._reply_ids, self._bases = {}, {}
+        for seq, branch, value in self.session.annotations(entries.HISTORY):
+            try:
+                note = convert(value, HistoryNote)
+                links = [(bytes.fromhex(chain), count) for chain, count in note.links]
+            except (msgspec.ValidationError, ValueError):  # another program wrote it: its messages are not known again
+                continue
+            if note.program != self._program:
+                continue
+            if note.reply and len(note.reply) > 1:
+                key, item, *ids = note.reply
+                self._put_reply(bytes.fromhex(key), Place(item, branch), ids[0] if ids else "")
+            if note.after:
+                self._begins.append(note.after)
+                self._ends[branch] = START
+            end = seq  # the entries follow the note one by one
+            for chain, count in links:
+                end += count
+                self._put(chain, str(end) if end > seq else "", branch)
+            if note.base is not None and links:
+                self._bases[links[-1][0]] = bytes.fromhex(note.base)
+
+    @locked
+    def refresh(self) -> None:
+        """Read what other processes have appended."""
+        self.session.refresh()
+        self._read_places()
+        self._seen, self._given, self._at = [], [], {}
+
+    # ------------------------------------------------------------------ branches
+
+    def _go_to(self, seen: Sequence[Seen], known: int, ends: Callable[[], dict[bytes, int]]) -> int:
+        """Go to a branch that has the beginning of this list and nothing of it after that. Return how many it has.
+
+        The log may have more of the list elsewhere, if another run has said the same: `ends` are those that this one
+        may go on from.
+        """
+        chain = seen[known - 1].chain if known else START
+        branches = [self.session.branch, *self._ends]
+        found = {chain: known} if any(self._end_of(each) == chain for each in branches) else ends()
+        if going_on := [each for each in branches if self._end_of(each) in found]:
+            branch = max(going_on, key=lambda each: found[self._end_of(each)])
+            self._open(branch)
+            return found[self._end_of(branch)]
+        known = self._count_shared(seen, known)
+        if known:
+            self._switch(self.session.fork(self._places[seen[known - 1].chain][-1].item))
+        else:
+            mine = {place.item for places in self._places.values() for place in places}
+            self._switch(self.session.fork(item_before(self.session.items, mine)))
+        self._ends[self.session.branch] = seen[known - 1].chain if known else START
+        return known
+
+    def _count_shared(self, seen: Sequence[Seen], known: int) -> int:
+        """Return how many of the first messages a branch can share, and open the branch that it begins on."""
+        while known := count_shared(seen, known):
+            place = self._places[seen[known - 1].chain][-1]
+            if not place.item:  # a message without any content
+                known -= 1
+                continue
+            self._open(place.branch)
+            if (answered := count_answered(self.session.items, seen, known, place.item)) == known:
+                break
+            known = answered
+        return known
+
+    def _end_of(self, branch: str) -> bytes:
+        """Return the digest of the list that a branch has. One that another program began has that of its beginning."""
+        if branch not in self._ends and branch == self.session.branch:
+            has = [chain for chain, places in self._places.items() if any(map(self._has, places))]
+            self._ends[branch] = has[-1] if has else START
+        return self._ends[branch]
+
+    def _has(self, place: Place) -> bool:
+        try:
+            self.session.items.row(place.item)
+        except UnknownItem:
+            return False
+        return True
+
+    def _open(self, branch: str) -> None:
+        if branch != self.session.branch:
+            known = self._first if branch == self._first.branch else self._others.pop(branch, None)
+            self._switch(known or self.session.on_branch(branch))
+
+    def _switch(self, session: Session) -> None:
+        """Go to another session. A few others stay open, because several lists may grow at once."""
+        self.session = session
+        if session is not self._first:
+            self._others[session.branch] = session
+        for branch in [each for each in self._others if each != session.branch][: -_MOST_OPEN or None]:
+            self._others.pop(branch).close()

@@ -1,0 +1,285 @@
+"""A request of an agent to its model: its parts in any of the three formats, and the conversation it belongs to.
+
+The messages stay bytes until the log needs one. So a request costs what is new in it: see `recent_requests`.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+
+from sightline.errors import BadInput
+from sightline.follow.message_list import digest_of
+from sightline.values.decoders import json_decoder, mend_escapes
+from sightline.values.items import Message, Role, plain_text
+from sightline.wire import read_messages
+
+Json = dict[str, Any]
+
+# Headers by which agents name their session, the most specific first.
+_SESSION_HEADERS = ("thread-id", "x-claude-code-session-id", "session-id", "x-session-id", "x-conversation-id")
+_HEAD_ROLES = ("system", "developer")
+# What may have more tokens than bytes. The last two are letters that no encoder escapes, so they may spell the others.
+_MEDIA = (b'"image', b'"input_image', b'"document"', b'"file', b'"input_file', b'"input_audio', b'"audio',
+          b'"container_upload', rb"\u006", rb"\u007")  # fmt: skip
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+
+STEM = "proxy-"  # how the names of all conversations begin
+
+
+class Format(NamedTuple):
+    """Where the parts of a request are in a provider's format."""
+
+    wire: str
+    provider: str  # whose upstream gets it
+    messages: str
+    system: str  # besides the messages; empty: it is among them only
+
+
+FORMATS = {
+    "/v1/chat/completions": Format("openai", "openai", "messages", ""),
+    "/v1/responses": Format("responses", "openai", "input", "instructions"),
+    "/v1/messages": Format("anthropic", "anthropic", "messages", "system"),
+}
+"""By path."""
+
+
+class Pieces(NamedTuple):
+    """The bytes of a request around its messages, and what they say."""
+
+    before: bytes  # the first message
+    separator: bytes  # between two messages
+    after: bytes  # the last one
+    fields_before: Json
+    fields_after: Json
+
+    @property
+    def fields(self) -> Json:
+        return self.fields_before | self.fields_after
+
+
+class ModelRequest(NamedTuple):
+    """A request, taken apart. What is not named here stays in `fields`, as it is."""
+
+    format: Format
+    body: bytes
+    fields: Json  # without the messages
+    listed: list[bytes]  # its messages, each as JSON
+    first: int  # the messages before this one are the system prompt
+    opening: int  # the messages before this one come before any answer
+    session: str  # by which the agent names its session; empty: it does not
+    name: str  # of the conversation
+    pieces: Pieces | None = None  # None: it cannot be compared with later ones byte by byte
+    most_tokens: int | None = None  # it has no more than these; None: not known
+
+    @property
+    def head(self) -> list[bytes]:
+        """The messages at the beginning that are the system prompt."""
+        return self.listed[: self.first]
+
+    @property
+    def opening_text(self) -> str:
+        """What is said before any answer."""
+        opening = read_all(self.format, self.listed[self.first : self.opening])
+        return "\n".join(plain_text(message.parts) for message in opening)
+
+    @property
+    def messages(self) -> list[bytes]:
+        return self.listed[self.first :]
+
+    @property
+    def model(self) -> str:
+        return str(self.fields.get("model") or "")
+
+    @property
+    def tools(self) -> list[Any]:
+        tools = self.fields.get("tools")
+        return tools if isinstance(tools, list) else []
+
+    @property
+    def output(self) -> int:
+        """Tokens that the answer may have; 0: not said."""
+        told = [self.fields.get(name) for name in _LIMITS]
+        return next((limit for limit in told if type(limit) is int and limit > 0), 0)
+
+    @property
+    def takes_tools(self) -> bool:
+        """Whether tools of ours may join: there are others already, and one answer comes."""
+        return bool(self.tools) and self.fields.get("n") in (None, 1)
+
+    @property
+    def forces_call(self) -> bool:
+        """Whether the answer must call some tool, whichever it is."""
+        choice = self.fields.get("tool_choice")
+        return choice == "required" or (isinstance(choice, dict) and choice.get("type") == "any")
+
+    @property
+    def previous_reply(self) -> str:
+        """The id of the reply after which the request goes on, if its provider keeps what was before; else empty."""
+        previous = self.fields.get("previous_response_id")
+        return previous if isinstance(previous, str) and self.format.wire == "responses" else ""
+
+    @property
+    def kept_upstream(self) -> str:
+        """The id under which the provider has the earlier part of the conversation; empty: the request has all."""
+        if self.format.wire != "responses":  # elsewhere these are fields that nobody knows
+            return ""
+        if self.previous_reply:
+            return self.previous_reply
+        conversation = self.fields.get("conversation")
+        found = conversation.get("id") if isinstance(conversation, dict) else conversation
+        return found if isinstance(found, str) else ""
+
+    @property
+    def stem(self) -> str:
+        """How the names of all conversations in this session of the agent begin."""
+        return self.name.rpartition("-")[0] + "-"
+
+    def system_text(self) -> str:
+        """Return the system prompt as text, to count and to log it."""
+        told = self.fields.get(self.format.system) if self.format.system else None
+        listed = [{"role": "system", "content": told}] if told and isinstance(told, str | list) else []
+        read = [*read_messages(listed, "anthropic"), *read_all(self.format, self.head)]
+        return "\n\n".join(text for message in read if (text := plain_text(message.parts)))
+
+
+def parse(format: Format, body: bytes, headers: Mapping[str, str]) -> ModelRequest:  # noqa: A002
+    """Take a request apart. Half a character in it is read as U+FFFD; the body stays as it came.
+
+    Raises:
+        BadInput: it is no request of this format. The provider says so better than we could.
+    """
+    try:
+        listed, pieces = split(format, body)
+        fields = pieces.fields if pieces else None
+        if fields is None:
+            listed, fields = _decode(format, body)
+        first, opening = _find_opening(format, listed)
+        session = session_of(fields, headers)
+        name = _name(format, session, listed[first:opening])
+    except (msgspec.DecodeError, RecursionError) as error:
+        if (mended := mend_escapes(body)) != body:
+            return parse(format, mended, headers)._replace(body=body)  # of one length: places in it are the same
+        raise BadInput(f"the body is no JSON: {error}") from error
+    return ModelRequest(format, body, fields, listed, first, opening, session, name, pieces)
+
+
+def read_all(format: Format, messages: Sequence[bytes]) -> list[Message]:  # noqa: A002
+    """Read messages that are given as JSON. Raises BadInput and msgspec.DecodeError."""
+    return read_messages([msgspec.json.decode(message) for message in messages], format.wire)
+
+
+def split(format: Format, body: bytes) -> tuple[list[bytes], Pieces | None]:  # noqa: A002
+    """Split a body into its messages and what is around them; without pieces where that is not sure.
+
+    Raises:
+        msgspec.DecodeError: it is no JSON.
+    """
+    try:
+        listed = [bytes(raw) for raw in _list_decoder(format.messages).decode(body).messages]
+    except msgspec.ValidationError:  # no list
+        return [], None
+    if not listed or not all(message.startswith(b"{") for message in listed):
+        return [], None
+    start = body.find(listed[0])
+    end = start + len(listed[0])
+    separator = body[end : body.find(b"{", end)] if len(listed) > 1 else b","
+    for message in listed[1:]:
+        if not (body.startswith(separator, end) and body.startswith(message, end + len(separator))):
+            return [], None
+        end += len(separator) + len(message)
+    before, after = body[:start], body[end:]
+    try:  # Closed at once, both are whole: so this is the list of the request, and no other one inside of it.
+        fields_before = msgspec.json.decode(before + b"]}")
+        fields_after = msgspec.json.decode(b'{"%s":[%s' % (format.messages.encode(), after))
+    except msgspec.DecodeError:
+        return [], None
+    if fields_before.pop(format.messages, None) != [] or fields_after.pop(format.messages, None) != []:
+        return [], None
+    return listed, Pieces(before, separator, after, fields_before, fields_after)
+
+
+@cache
+def _list_decoder(name: str) -> "msgspec.json.Decoder[Any]":
+    fields = [("messages", list[msgspec.Raw], msgspec.field(name=name))]
+    return json_decoder(msgspec.defstruct("Listed", fields))
+
+
+def _decode(format: Format, body: bytes) -> tuple[list[bytes], Json]:  # noqa: A002
+    """Decode a body whole. Return its messages and its other fields. Raises BadInput and msgspec.DecodeError."""
+    fields = msgspec.json.decode(body)
+    if not isinstance(fields, dict):
+        raise BadInput("the body is no JSON object")
+    messages = fields.pop(format.messages, None)
+    if isinstance(messages, str):
+        messages = [{"role": "user", "content": messages}]
+    if not isinstance(messages, list) or not messages or not all(isinstance(each, dict) for each in messages):
+        raise BadInput(f"{format.messages!r} is no list of messages")
+    return [msgspec.json.encode(message) for message in messages], fields
+
+
+def session_of(fields: Json, headers: Mapping[str, str]) -> str:
+    """Return the id by which an agent names its session."""
+    if named := next((headers[name] for name in _SESSION_HEADERS if headers.get(name)), ""):
+        return named
+    metadata = fields.get("metadata")
+    user = metadata.get("user_id") if isinstance(metadata, dict) else None
+    return next((told for told in (fields.get("prompt_cache_key"), user) if isinstance(told, str)), "")
+
+
+class _Kind(msgspec.Struct):
+    """By what a message is known to be an answer."""
+
+    role: Any = None
+    type: Any = None
+
+
+_kind = json_decoder(_Kind).decode
+
+
+def is_answer(message: bytes) -> bool:
+    """Whether a message is an answer of a model, or part of one."""
+    kind = _kind(message)
+    return kind.role == "assistant" or kind.type not in ("message", None)
+
+
+def is_head(message: bytes) -> bool:
+    """Whether a message may be part of the system prompt."""
+    return _kind(message).role in _HEAD_ROLES
+
+
+def has_media(raw: bytes) -> bool:
+    """Whether this JSON may have images, documents or the like, whose tokens its bytes do not tell."""
+    return any(kind in raw for kind in _MEDIA)
+
+
+def _find_opening(format: Format, listed: Sequence[bytes]) -> tuple[int, int]:  # noqa: A002
+    """Count the messages that are the system prompt, and those before the first answer of a model."""
+    first = 0
+    if format.wire != "anthropic":
+        # One message is left at least: it is what the request is about, and all that tells it from others.
+        first = next((at for at, each in enumerate(listed) if not is_head(each)), len(listed) - 1)
+    opening = first
+    while opening < len(listed) and not is_answer(listed[opening]):
+        opening += 1
+    return first, max(opening, min(first + 1, len(listed)))
+
+
+def _name(format: Format, session: str, opening: Sequence[bytes]) -> str:  # noqa: A002
+    """Return the name of a conversation: digests of the agent's session and of what comes before any answer.
+
+    Two runs of an agent that begin alike and name no session are branches of one conversation.
+    """
+    read = read_all(format, opening)
+    said = [message for message in read if message.role is not Role.ASSISTANT] or read
+    return name_of(format, session, digest_of(said))
+
+
+def name_of(format: Format, session: str, opening: bytes) -> str:  # noqa: A002
+    """Return the name of the conversation in an agent's session that has this opening."""
+    told = f"{format.wire}\0{session}\0".encode("utf-8", "surrogatepass")
+    stem, rest = blake2b(told, digest_size=5), blake2b(told + opening, digest_size=8)
+    return f"{STEM}{stem.hexdigest()}-{rest.hexdigest()}"

@@ -1,0 +1,147 @@
+"""Whole replies of the three formats: the calls of our tools in them, and the one that a client sees of several."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from sightline.errors import BadInput
+from sightline.follow.model_request import Format
+from sightline.values.decoders import decode_mended, encode_piece
+from sightline.wire.streams import StreamedReply
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+Json = dict[str, Any]
+
+_OUTPUT = ("output_tokens", "completion_tokens")
+
+
+def count_output(value: Any) -> int:
+    """Return the tokens of an answer, by its provider's count."""
+    usage = value.get("usage") if isinstance(value, dict) else None
+    counts = [usage.get(name) for name in _OUTPUT] if isinstance(usage, dict) else []
+    return next((count for count in counts if type(count) is int), 0)
+
+
+def add_output(value: Json, more: int) -> Json:
+    """Return a reply, or the end of one, with the tokens of the answers before it.
+
+    Its input is that of the last call, because by this clients know how full the context window is.
+    """
+    usage = value.get("usage")
+    if not more or not isinstance(usage, dict):
+        return value
+    counts = {name: usage.get(name) for name in (*_OUTPUT, "total_tokens")}
+    return value | {"usage": usage | {name: count + more for name, count in counts.items() if isinstance(count, int)}}
+
+
+def own_calls(wire: str, reply: Json, own: Collection[str]) -> tuple[int, int]:
+    """Count the calls of our tools in a reply, and the other calls."""
+    names = [_call_name(each) for each in _pieces(wire, reply)]
+    ours = sum(name in own for name in names if name is not None)
+    return ours, sum(name is not None for name in names) - ours
+
+
+def merged(wire: str, replies: list[Json], own: Collection[str]) -> Json:
+    """Return the one reply that a client sees of several: the last, with what the others say before it."""
+    if len(replies) == 1 and not own_calls(wire, replies[0], own)[0]:
+        return replies[0]
+    last, shown = (
+        replies[-1],
+        [each for reply in replies for each in _pieces(wire, reply) if _call_name(each) not in {*own}],
+    )
+    calls = any(_call_name(each) is not None for each in shown)
+    last = add_output(last, sum(map(count_output, replies[:-1])))
+    if wire == "anthropic":
+        reason = last.get("stop_reason")
+        return last | {"content": shown, "stop_reason": "end_turn" if reason == "tool_use" and not calls else reason}
+    if wire == "responses":
+        return last | {"output": shown}
+    choice = (last.get("choices") or [{}])[0]
+    texts = [_chat_message(reply).get("content") for reply in replies]
+    text = "".join(each for each in texts if isinstance(each, str)) or None
+    message = {key: found for key, found in _chat_message(last).items() if key != "tool_calls"} | {"content": text}
+    reason = "stop" if choice.get("finish_reason") == "tool_calls" and not calls else choice.get("finish_reason")
+    tools = {"tool_calls": shown} if shown else {}
+    return last | {"choices": [choice | {"message": message | tools, "finish_reason": reason}]}
+
+
+def _pieces(wire: str, reply: Json) -> list[Json]:
+    """Return the blocks, items or, in chat completions, the calls of a reply."""
+    match wire:
+        case "anthropic":
+            found = reply.get("content")
+        case "responses":
+            found = reply.get("output")
+        case _:
+            found = _chat_message(reply).get("tool_calls")
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _chat_message(reply: Json) -> Json:
+    match reply:
+        case {"choices": [{"message": dict(message)}, *_]}:
+            return message
+        case _:
+            return {}
+
+
+def _call_name(piece: Json) -> str | None:
+    """Return the name of the tool that a piece of a reply calls; None: it is no call."""
+    match piece:
+        case {"type": "tool_use" | "function_call", "name": str(name)} | {"function": {"name": str(name)}}:
+            return name
+        case _:
+            return None
+
+
+class StreamedAnswer(StreamedReply):
+    """The reply so far. What cannot be read ends it: no event is lost for the client, and the log says it stopped."""
+
+    _is_broken = False
+    refusal = ""  # why there is no answer, if that is all that the stream says
+
+    def add(self, chunk: object) -> None:
+        """See `StreamedReply.add`."""
+        match chunk:
+            case {"type": "response.failed", "response": {"error": dict(error)}} if not self.text:
+                self.refusal = encode_piece({"error": error}).decode()
+        if self._is_broken:
+            return
+        try:
+            super().add(chunk)
+        except (BadInput, TypeError, ValueError, LookupError, AttributeError):
+            self._is_broken = True
+
+    def reply(self) -> Json | None:
+        """See `StreamedReply.reply`. Half a character is U+FFFD, as in requests, so that it is known again."""
+        try:
+            reply = super().reply()
+            return None if reply is None else decode_mended(encode_piece(reply), Json)
+        except (BadInput, TypeError, ValueError, LookupError, AttributeError):
+            return None
+
+
+_ANTHROPIC_TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",
+                    413: "request_too_large", 429: "rate_limit_error"}  # fmt: skip
+
+
+def provider_of(path: str, headers: Collection[str]) -> str:
+    """Return whose request this is: by its path, or by the headers that only one provider's clients send."""
+    is_anthropic = path.startswith("/v1/messages") or "anthropic-version" in headers or "x-api-key" in headers
+    return "anthropic" if is_anthropic else "openai"
+
+
+def error_body(provider: str, status: int, message: str, *, code: str = "sightline") -> Json:
+    """Return an error of our own in a provider's shape."""
+    if provider == "anthropic":
+        return {"type": "error", "error": {"type": _ANTHROPIC_TYPES.get(status, "api_error"), "message": message}}
+    kind = "requests" if status == 429 else "invalid_request_error" if status < 500 else "server_error"
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+def error_response(format: Format | None, status: int, message: str) -> "Response":  # noqa: A002
+    """Return an error of our own in the shape of this format's provider."""
+    from starlette.responses import JSONResponse
+
+    return JSONResponse(error_body(format.provider if format else "openai", status, message), status_code=status)

@@ -1,0 +1,216 @@
+"""One call item by item, as the model got it; and what differs between two calls."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from sightline.compose.render import first_change
+from sightline.log.branches import NONE
+from sightline.session.session import Session
+from sightline.values.items import Kind, Lod, Message, Role, plain_text
+from sightline.view.call_payloads import call_payload, find_call, uncomposed_plan
+from sightline.view.model_calls import call_index, kind_parts
+from sightline.view.tool_calls import subject_at, tool_calls
+from sightline.wire.payload import Payload
+
+_AROUND = 100  # characters that are shown on each side of the first difference
+_LEVELS = {lod: lod.name.lower() for lod in Lod}
+
+
+class ContentLine(NamedTuple):
+    """An item of a payload, or a text of the engine, which has no id."""
+
+    id: str
+    kind: str
+    level: str
+    tokens: int
+    full_tokens: int
+    why: str
+    framed: int  # its tokens with what frames it
+    block: int  # the message of the request that it is in; 0 is the head
+    tool: str = ""
+    subject: str = ""
+    row: int = NONE
+    text: str = ""  # of what has no row
+
+    @property
+    def key(self) -> str:
+        """What tells it from others of the same payload."""
+        return self.id or self.kind
+
+
+class Change(NamedTuple):
+    """Where a payload first differs from another one."""
+
+    block: int  # 0 is the head
+    byte: int  # of the request
+    item: str
+    kind: str
+    before: str  # what stands there in the one and in the other
+    after: str
+    kept: int  # tokens before it, which both have
+    lost: int  # tokens of the first payload after it, at most those of the second: no more can be paid again
+
+
+class CallContents:
+    """What one call held. The texts of a call that was not composed are read only where they are asked for."""
+
+    def __init__(self, session: Session, number: int) -> None:
+        """Raises UnknownCallNumber, and BadInput if the text of a window that it showed is lost."""
+        with session._lock:
+            self._session, self._journal, self._index = session, session._journal, call_index(session)
+            self.call, self._calls = find_call(self._index, number), tool_calls(session, whole=False)
+            self.is_composed = self.call.receipt != NONE
+            if self.is_composed:
+                self._plan = self.payload.plan
+                self.lines, self.total = [*self._sent_lines()], self.payload.tokens
+            else:
+                self._plan, self._inputs = uncomposed_plan(self._journal, self.call)
+                self.lines, self.total = [*self._logged_lines()], self._plan.tokens
+
+    @cached_property
+    def payload(self) -> Payload:
+        """The payload, made again from the log."""
+        return call_payload(self._session, self.call.number)
+
+    @property
+    def messages(self) -> int:
+        """How many messages the request has."""
+        heads = sum(line.kind == "system" and not line.block for line in self.lines)
+        return heads + len({line.block for line in self.lines if line.block})
+
+    def text(self, line: ContentLine) -> str:
+        """Return the text of a line at its level."""
+        if line.row == NONE:
+            return line.text
+        reader = self._journal.reader
+        lod = Lod[line.level.upper()]
+        with self._session._lock:
+            return reader.text(line.row) if lod is Lod.FULL else reader.rendition(line.row, lod)
+
+    def request(self, wire: str) -> bytes:
+        """Return the request, without cache markers: they move from call to call and are no part of what is cached."""
+        return replace(self.payload, breakpoints=()).json(wire)
+
+    def change_since(self, before: "CallContents", wire: str) -> Change | None:
+        """Return where this call first differs from another one; None if it begins with all of that."""
+        if self._goes_on(before):
+            return None
+        with self._session._lock:
+            block = first_change(before.payload.chain, self.payload.chain)
+            if block is None:
+                return None
+            one, other = before.request(wire), self.request(wire)
+        here = next((line for line in self.lines if line.block == block), None)
+        here = here or next((line for line in before.lines if line.block == block), None)
+        kept = sum(line.framed for line in before.lines if line.block < block)
+        byte = _common_length(one, other)
+        return Change(
+            block, byte, here.id if here else "", here.kind if here else "", _around(one, byte), _around(other, byte),
+            kept, max(min(before.total, self.total) - kept, 0),
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------ private
+
+    def _goes_on(self, before: "CallContents") -> bool:
+        """Whether two calls that were not composed are known to begin alike, by their columns alone."""
+        if self.is_composed or before.is_composed or before.call.number > self.call.number:
+            return False
+        between = self._index.sums[before.call.number : self.call.number]
+        return before._inputs == self._inputs and not any(sums.compactions for sums in between)
+
+    def _logged_lines(self) -> Iterator[ContentLine]:
+        """Yield the lines of a call that was not composed, in the order in which its messages stand."""
+        timeline, plan = self._journal.timeline, self._plan
+        yield from self._head([timeline.id(row) for row in self._inputs.system], 0)
+        stands = {unit: each.first for each in timeline.compactions for unit in each.summaries}
+        block = 0
+        for unit in sorted(plan, key=lambda unit: (stands.get(unit, unit), unit not in stands)):
+            for row in timeline.rows_of(unit):
+                block += timeline.kind[row] != Kind.CALL
+                yield self._row_line(row, block)
+
+    def _sent_lines(self) -> Iterator[ContentLine]:
+        payload, reader = self.payload, self._journal.reader
+        framing = reader.profile.message_tokens
+        windows = sum(reader.counter.count(text) + framing for text in payload.shown_windows.values())
+        yield from self._head([message.id for message in payload.system], windows)
+        for block, message in enumerate((*payload.body, *payload.tail), start=1):
+            yield from self._message_lines(message, block)
+
+    def _head(self, system: Sequence[str], windows: int) -> Iterator[ContentLine]:
+        """Yield the system prompt, and what is left of the fixed tokens: the tools."""
+        rows = [row for item in system if (row := self._journal.timeline.row(item)) is not None]
+        lines = [self._row_line(row, 0) for row in rows]
+        yield from lines
+        tools = self.payload.tools if self.is_composed else self._inputs.tools
+        rest = self._plan.fixed - windows - sum(line.framed for line in lines)
+        if rest > 0:
+            names = ", ".join(tool.name for tool in tools)
+            yield ContentLine("", "tools" if tools else "request", "full", rest, rest, "", rest, 0, text=names)
+
+    def _message_lines(self, message: Message, block: int) -> list[ContentLine]:
+        """Return the lines of a message: an answer has one for each of its calls too."""
+        timeline, reader = self._journal.timeline, self._journal.reader
+        row = timeline.row(message.id) if message.id else None
+        if row is None or timeline.kind[row] == Kind.WINDOW:
+            text, framing = plain_text(message.parts), reader.profile.message_tokens
+            tokens = reader.counter.count(text)
+            own = "window" if row is not None else "preface" if text == self._plan.preface else "index"
+            return [ContentLine(message.id, own, "full", tokens, tokens, "", tokens + framing, block, text=text)]
+        rows = [row, *timeline.calls_of(row)] if message.role is Role.ASSISTANT else [row]
+        return [self._row_line(each, block) for each in rows]
+
+    def _row_line(self, row: int, block: int) -> ContentLine:
+        timeline, plan, profile = self._journal.timeline, self._plan, self._journal.reader.profile
+        lod = plan.lod(row) if block else Lod.FULL
+        tokens = timeline.size(row, lod)
+        framing = profile.call_tokens if timeline.kind[row] == Kind.CALL else profile.message_tokens
+        return ContentLine(
+            timeline.id(row), kind_parts(self._index, row)[-1][0], _LEVELS[lod], tokens, timeline.full[row],
+            plan.why.get(row, ""), tokens + framing, block, self._calls.name(row), subject_at(timeline, row), row,
+        )  # fmt: skip
+
+
+class Changed(NamedTuple):
+    """An item that two calls show at different levels."""
+
+    before: ContentLine
+    after: ContentLine
+
+
+class Difference(NamedTuple):
+    """What differs between two calls."""
+
+    added: list[ContentLine]
+    removed: list[ContentLine]
+    changed: list[Changed]
+    same: int
+
+
+def compare(one: CallContents, other: CallContents) -> Difference:
+    """Return what the second call shows and the first does not, and the other way round."""
+    before, after = ({line.key: line for line in each.lines} for each in (one, other))
+    shared = [(line, after[key]) for key, line in before.items() if key in after]
+    changed = [Changed(a, b) for a, b in shared if (a.level, a.tokens) != (b.level, b.tokens)]
+    added = [line for key, line in after.items() if key not in before]
+    removed = [line for key, line in before.items() if key not in after]
+    return Difference(added, removed, changed, len(shared) - len(changed))
+
+
+def _common_length(one: bytes, other: bytes) -> int:
+    """Return how many bytes both begin with."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _around(data: bytes, byte: int) -> str:
+    return data[max(byte - _AROUND, 0) : byte + _AROUND].decode("utf-8", "replace")

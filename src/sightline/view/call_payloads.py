@@ -1,0 +1,217 @@
+"""The payloads of earlier calls made again, and what another plan would have sent in their place.
+
+Each function holds the session's lock while it reads, and writes nothing to the log.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import takewhile
+
+from msgspec.structs import replace
+
+from sightline.compose.inputs import units_to_weigh
+from sightline.compose.receipts import as_sent, last_budget, sent_plan
+from sightline.compose.render import ComposeInputs, layout, render
+from sightline.errors import BadInput, SessionClosed
+from sightline.log.annotations import NO_TOOLS, ReceiptNote, ToolsNote
+from sightline.log.branches import NONE
+from sightline.log.journal import Journal
+from sightline.log.stores import Line, Make, Placement, Repairs, Span, Store, Tips
+from sightline.plan.budget import Budget
+from sightline.plan.plan import Plan
+from sightline.plan.strategy import Hooks, Planner
+from sightline.plan.view import SETTINGS_CHANGED, View, body_units
+from sightline.session.sent_windows import sent_windows
+from sightline.session.session import Session
+from sightline.values.items import Kind
+from sightline.values.settings import Settings
+from sightline.view.model_calls import CallIndex, ModelCall, call_index, compactions_at
+from sightline.wire.payload import Payload
+
+_NO_LIMIT = 1 << 62
+
+
+class UnknownCallNumber(BadInput):
+    """No call of the branch has this number."""
+
+
+def call_payload(session: Session, number: int) -> Payload:
+    """Return the payload of a call, made again from the log.
+
+    If it was composed, its hash equals that of its receipt. If not, it is what the log says that it was.
+
+    Raises:
+        UnknownCallNumber: no call has this number.
+        BadInput: the text of a window that it showed is lost.
+    """
+    with session._lock:
+        journal, index = session._journal, call_index(session)
+        call = find_call(index, number)
+        return _composed(journal, index, call) if call.receipt != NONE else _uncomposed(journal, call)
+
+
+def find_call(index: CallIndex, number: int) -> ModelCall:
+    """Return the call of this number. Raises UnknownCallNumber."""
+    if not 1 <= number <= len(index.calls):
+        raise UnknownCallNumber(f"no call {number} on this branch; there are {len(index.calls)}")
+    return index.calls[number - 1]
+
+
+def receipt_of(journal: Journal, call: ModelCall) -> ReceiptNote:
+    """Return the receipt of a call that was composed."""
+    timeline = journal.timeline
+    span = Span(timeline.receipt_offset[call.receipt], timeline.receipt_length[call.receipt])
+    return journal.reader.note(journal.reader.entry_at(span), ReceiptNote)
+
+
+def _composed(journal: Journal, index: CallIndex, call: ModelCall) -> Payload:
+    notes = [*_since_sweep(journal, index, call)]
+    note = notes[0]
+    windows = journal.blobs.read(note.windows)
+    if windows.keys() != note.windows.keys():
+        raise BadInput(f"call {call.number} cannot be made again: the text of a window that it showed is lost")
+    settings, sent = as_sent(journal, note, call.offset, windows)
+    plan = sent_plan(journal, _view(journal, 0), iter(notes))
+    assert plan is not None  # there is a receipt
+    plan.fixed = max(note.tokens - plan.body, 0)
+    return replace(render(journal.reader, plan, layout(settings.layout), sent), tokens=note.tokens)
+
+
+def _since_sweep(journal: Journal, index: CallIndex, call: ModelCall) -> Iterator[ReceiptNote]:
+    """Yield the receipt of a call and those before it, newest first, up to the last that has a whole plan."""
+    for each in reversed(index.calls[: call.number]):
+        if each.receipt != NONE:
+            note = receipt_of(journal, each)
+            yield note
+            if note.plan is not None:
+                return
+
+
+def _view(journal: Journal, fixed: int) -> View:
+    return View(journal.timeline, journal.path, journal.reader.profile, Budget(1), _NO_LIMIT, fixed, None, [])
+
+
+def _uncomposed(journal: Journal, call: ModelCall) -> Payload:
+    plan, inputs = uncomposed_plan(journal, call)
+    settings = journal.reader.in_force(journal.timeline.settings, journal.path, Settings, call.offset)
+    return render(journal.reader, plan, layout((settings or journal.settings).layout), inputs)
+
+
+def uncomposed_plan(journal: Journal, call: ModelCall) -> tuple[Plan, ComposeInputs]:
+    """Return what a call that was not composed showed: everything before the reply, except what compactions cover."""
+    timeline, reader, path = journal.timeline, journal.reader, journal.path
+    in_force = compactions_at(journal, call)
+    summaries = {unit for each in in_force for unit in each.summaries}
+    units = [
+        unit
+        for unit in body_units(timeline, path, 0, call.rows)
+        if not any(each.first <= unit <= each.last for each in in_force)
+        if timeline.unit_kind(unit) is not Kind.SUMMARY or unit in summaries
+    ]
+    tools = reader.in_force(timeline.tools, path, ToolsNote, call.offset) or NO_TOOLS
+    heads = timeline.head_rows(path, call.rows)
+    profile = reader.profile
+    fixed = sum(timeline.full[row] + profile.message_tokens for row in heads) + tools.tokens + profile.request_tokens
+    view = _view(journal, fixed)
+    plan = Plan(view, units, {}, {}, body=view.full_tokens(units))
+    plan.rows = call.rows
+    return plan, ComposeInputs(system=tuple(heads), tools=tools.definitions)
+
+
+# ---------------------------------------------------------------------- what another plan would send
+
+
+@dataclass(frozen=True)
+class Anew(Hooks):
+    """A strategy that plans as another would if nothing had been sent before: every item is weighed again."""
+
+    inner: Planner
+
+    @property
+    def name(self) -> str:
+        """The name of the other strategy."""
+        return self.inner.name
+
+    def plan(self, view: View) -> Plan:
+        """Let the other strategy plan, as for a first call."""
+        units = units_to_weigh(view.timeline, view.path, len(view.timeline), view.pinned)
+        command = SETTINGS_CHANGED if view.compactions else ""  # a sweep leaves out what summaries cover
+        return self.inner.plan(replace(view, last=None, new=units, back=[], command=command))
+
+
+@contextmanager
+def session_before(
+    session: Session, number: int, planner: Planner | None = None
+) -> Iterator[tuple[Session, Budget | None]]:
+    """Have the session as it was when a call was made, and its budget; None if it was not composed.
+
+    Nothing can be written. Raises UnknownCallNumber.
+    """
+    with session._lock:
+        journal, call = session._journal, find_call(call_index(session), number)
+        note = receipt_of(journal, call) if call.receipt != NONE else None
+        timeline = journal.timeline
+        at = timeline.receipt_branch[call.receipt] if note is not None else timeline.branch[call.reply]
+        branch, budget = timeline.branches[at].name, last_budget(journal, note)
+        windows = sent_windows(note, journal.blobs)
+        store = LogUpTo(journal.store.reopened(), call.offset)
+    try:
+        options = {"strategy": planner, "windows": windows, "project": session._options["project"], "folders": ()}
+        before = Session(store, token_counter=journal.reader.counter, **options)
+        before._inspects = True
+        before._journal.switch(branch)
+        before._composer.begin()
+        yield before, budget
+    finally:
+        store.close()
+
+
+class LogUpTo:
+    """The `Store` of a log as it was when it ended at this offset. It can only be read."""
+
+    def __init__(self, inner: Store, end: int) -> None:
+        inner.refresh()
+        self._inner, self._end = inner, end
+        self.session_id, self.repairs = inner.session_id, Repairs()
+        self.tips = Tips(size=end, seq=1)
+
+    def append(self, make: Make, *, branch: str, expected_head: str | None) -> list[Placement]:  # noqa: ARG002
+        """See `Store.append`. Nothing can be added to what has been."""
+        raise SessionClosed(self.session_id)
+
+    def read_many(self, spans: Sequence[Span]) -> list[bytes]:
+        """See `Store.read_many`."""
+        return self._inner.read_many(spans)
+
+    def scan(self, start: int = 0) -> Iterator[Line]:
+        """See `Store.scan`."""
+        return takewhile(lambda line: line.span.offset < self._end, self._inner.scan(start))
+
+    def refresh(self, known: Tips | None = None) -> None:
+        """See `Store.refresh`. There is nothing new."""
+
+    def cache(self, names: Iterable[str]) -> dict[str, bytes]:  # noqa: ARG002 - what is kept is of a longer log
+        """See `Derived.cache`."""
+        return {}
+
+    def keep(self, parts: Mapping[str, bytes]) -> None:
+        """See `Derived.keep`."""
+
+    def texts(self, digests: Iterable[str]) -> dict[str, str]:
+        """See `Store.texts`."""
+        return self._inner.texts(digests)
+
+    def keep_texts(self, texts: Mapping[str, str]) -> None:
+        """See `Store.keep_texts`."""
+
+    def reopened(self) -> "LogUpTo":
+        """See `Store.reopened`."""
+        return LogUpTo(self._inner.reopened(), self._end)
+
+    def sync(self) -> None:
+        """See `Store.sync`."""
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._inner.close()

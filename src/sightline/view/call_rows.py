@@ -1,0 +1,359 @@
+"""What each model call of a session held, by kind and level: rows for whoever draws the context window over time."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from sightline.compose.receipts import shown_units
+from sightline.log.annotations import NO_TOOLS, PlanNote, ReceiptNote, ToolsNote
+from sightline.log.branches import NONE, branch_label
+from sightline.log.entries import Entry
+from sightline.log.journal import Journal
+from sightline.log.stores import Span
+from sightline.plan.view import body_units
+from sightline.session.session import Session
+from sightline.values.clock import milliseconds
+from sightline.values.items import Kind, Lod, Usage
+from sightline.values.profiles import Profile, call_cost, input_cost
+from sightline.view.model_calls import KINDS, CallIndex, CallSums, ModelCall, call_index, kind_parts
+
+HIDDEN = "hidden"
+BEGAN = "composing began"  # the reason of the first composed call: Sightline's tools joined
+_LOOKED_BACK = 20  # calls, for one that names its model
+_LEVELS = {lod: lod.name.lower() for lod in Lod}
+_HIDES = frozenset(("user", "note", "assistant", "thinking", "call", "result"))  # kinds of what may be hidden
+
+Tokens = dict[str, dict[str, int]]
+"""By kind and level."""
+
+
+class Mark(Struct, frozen=True):
+    """Something that happened at a call. kind: "sweep", "prefix", "compaction", "branch" or "error"."""
+
+    kind: str
+    reason: str = ""
+    item: str = ""
+    count: int = 0
+
+
+class CallRow(NamedTuple):
+    """One call, and what its context held."""
+
+    number: int
+    reply: str | None  # the item of its answer
+    timestamp: str
+    model: str
+    composed: bool
+    tokens: Tokens
+    total: int  # without what is hidden
+    limit: int | None  # that it was composed for; None: it was not composed
+    cached: int
+    cached_from: str  # "usage" or "forecast"
+    relative_cost: float  # of the input, in fresh input tokens
+    output: int  # tokens of the answer
+    usage: Usage | None
+    reason: str  # why the prompt prefix changed; empty: it did not
+    marks: tuple[Mark, ...]
+    receipt: ReceiptNote | None
+
+
+def call_rows(session: Session, start: int, limit: int, every: int = 1) -> tuple[list[CallRow], int]:
+    """Return calls of the branch, oldest first, from the `start`-th on, one of each `every`; and how many there are.
+
+    Reads the receipts since the last sweep before the first of them, and the replies.
+    """
+    with session._lock:
+        index = call_index(session)
+        end = min(start + limit * every, len(index.calls))
+        return [*_Rows(session._journal, index).between(start, end, every)], len(index.calls)
+
+
+def model_at(session: Session, number: int | None = None) -> str:
+    """Return the model that answered a call, or one before it; None: the last call. Empty: nothing says it."""
+    with session._lock:
+        reader, calls = session._journal.reader, call_index(session).calls[:number]
+        for call in reversed(calls[-_LOOKED_BACK:]):
+            if call.reply != NONE and (message := reader.entry(call.reply).message) is not None and message.model:
+                return message.model
+        return ""
+
+
+class _Rows:
+    """Makes the rows of calls that follow each other."""
+
+    def __init__(self, journal: Journal, index: CallIndex) -> None:
+        self._journal, self._index = journal, index
+        self._profile = journal.reader.profile
+        self._composed: _Composed | None = None
+        self._texts: dict[str, int] = {}  # digest of a window's text → its tokens
+        self._branches = _branch_starts(journal)
+
+    def between(self, start: int, end: int, every: int) -> Iterable[CallRow]:
+        """Yield the rows of these calls, each `every`-th."""
+        calls = self._index.calls
+        replies = [call.reply for call in calls[start:end:every] if call.reply != NONE]
+        self._journal.reader.prefetch(replies)
+        before = self._row(calls[start - 1], None) if 0 < start < len(calls) else None
+        for call in calls[start:end]:
+            wanted = (call.number - 1 - start) % every == 0
+            if wanted or call.receipt != NONE:  # what is composed goes on from the call before
+                row = self._row(call, before)
+                before = row
+                if wanted:
+                    yield row
+            else:
+                before = self._row(call, before) if (call.number - start) % every == 0 else before
+
+    def _row(self, call: ModelCall, before: CallRow | None) -> CallRow:
+        journal, sums = self._journal, self._index.sums[call.number - 1]
+        entry = journal.reader.entry(call.reply) if call.reply != NONE else None
+        note, when = self._receipt(call)
+        if note is None:
+            tokens, limit = self._uncomposed(call, sums), None
+        else:
+            tokens, limit = self._by_receipt(call, note, sums), note.limit
+        total = sum(size for levels in tokens.values() for level, size in levels.items() if level != HIDDEN)
+        timestamp = when or (entry.timestamp if entry is not None else "")
+        model, usage = _answer(entry, note)
+        cached = self._cached(note, sums, tokens, total, before, timestamp) if usage is None else 0
+        marks = (*self._marks(call, note, sums),)
+        return CallRow(
+            call.number, None if call.reply == NONE else journal.timeline.id(call.reply), timestamp, model,
+            note is not None, tokens, total, limit, cached if usage is None else usage.cached_tokens,
+            "forecast" if usage is None else "usage", _relative_cost(total, cached, usage, self._profile),
+            self._output(call) if usage is None else usage.output_tokens, usage,
+            self._reason(call, note, sums), marks, note,
+        )  # fmt: skip
+
+    def _reason(self, call: ModelCall, note: ReceiptNote | None, sums: CallSums) -> str:
+        """Return why the prompt prefix changed. A receipt knows only the calls that were composed."""
+        if note is None:
+            return _uncomposed_reason(sums)
+        if note.reason or call.number == 1:
+            return note.reason
+        earlier = self._index.calls[call.number - 2]
+        return BEGAN if earlier.receipt == NONE and self._tools(earlier) != self._tools(call) else ""
+
+    def _receipt(self, call: ModelCall) -> tuple[ReceiptNote | None, str]:
+        if call.receipt == NONE:
+            return None, ""
+        timeline, reader = self._journal.timeline, self._journal.reader
+        entry = reader.entry_at(Span(timeline.receipt_offset[call.receipt], timeline.receipt_length[call.receipt]))
+        return reader.note(entry, ReceiptNote), entry.timestamp
+
+    # ------------------------------------------------------------------ tokens
+
+    def _uncomposed(self, call: ModelCall, sums: CallSums) -> Tokens:
+        tokens: Tokens = {}
+        for kind, shown, said in zip(KINDS, sums.shown, sums.said, strict=True):
+            _add(tokens, kind, "full", shown)
+            if kind in _HIDES:
+                _add(tokens, kind, HIDDEN, said - shown)
+        tools = self._tools(call)
+        _add(tokens, "tools" if tools.tokens else "request", "full", tools.tokens + self._profile.request_tokens)
+        return tokens
+
+    def _tools(self, call: ModelCall) -> ToolsNote:
+        journal = self._journal
+        found = journal.reader.in_force(journal.timeline.tools, journal.path, ToolsNote, call.offset)
+        return found or NO_TOOLS
+
+    def _by_receipt(self, call: ModelCall, note: ReceiptNote, sums: CallSums) -> Tokens:
+        if self._composed is None or note.plan is not None or self._composed.number != note.number - 1:
+            self._composed = _Composed(self._journal, self._index, self._whole(call, note))
+        else:
+            self._composed.extend(note)
+        tokens = {kind: dict(levels) for kind, levels in self._composed.tokens.items()}
+        head = sums.said[KINDS.index("system")] - sum(tokens.get("system", {}).values())
+        _add(tokens, "system", "full", max(head, 0))
+        _add(tokens, "window", "full", self._windows(note))
+        for kind, said in zip(KINDS, sums.said, strict=True):
+            if kind in _HIDES:
+                _add(tokens, kind, HIDDEN, max(said - self._composed.full.get(kind, 0), 0))
+        known = sum(size for levels in tokens.values() for level, size in levels.items() if level != HIDDEN)
+        _add(tokens, "tools" if self._tools(call).tokens else "request", "full", max(note.tokens - known, 0))
+        return tokens
+
+    def _whole(self, call: ModelCall, note: ReceiptNote) -> list[ReceiptNote]:
+        """Return the receipts since the last whole plan, oldest first."""
+        found = [note]
+        at = call.number - 2
+        while found[-1].plan is None and at >= 0:
+            earlier, _ = self._receipt(self._index.calls[at])
+            if earlier is not None:
+                found.append(earlier)
+            at -= 1
+        return found[::-1]
+
+    def _windows(self, note: ReceiptNote) -> int:
+        tokens = 0
+        for name, digest in note.windows.items():
+            if digest not in self._texts:
+                text = self._journal.blobs.read({name: digest}).get(name, "")
+                self._texts[digest] = self._journal.reader.counter.count(text) + self._profile.message_tokens
+            tokens += self._texts[digest]
+        return tokens
+
+    def _output(self, call: ModelCall) -> int:
+        if call.reply == NONE:
+            return 0
+        timeline = self._journal.timeline
+        return sum(timeline.full[row] for row in (call.reply, *timeline.calls_of(call.reply)))
+
+    # ------------------------------------------------------------------ what is read from the provider's cache
+
+    def _cached(
+        self,
+        note: ReceiptNote | None,
+        sums: CallSums,
+        tokens: Tokens,
+        total: int,
+        before: CallRow | None,
+        timestamp: str,
+    ) -> int:
+        """Return how many tokens the call should have found in the cache: what it and the last one begin with."""
+        if before is None or _seconds_between(before.timestamp, timestamp) > self._profile.cache_seconds:
+            return 0
+        head = sum(sum(tokens.get(kind, {}).values()) for kind in ("system", "tools", "request"))
+        if note is None:
+            reused = head if sums.compactions else before.total
+        elif not before.composed:
+            reused = 0 if _sweeps(note) else before.total
+        elif note.changed is None:
+            reused = before.total - sum(before.tokens.get("window", {}).values())
+        else:
+            assert self._composed is not None
+            reused = head + self._composed.first(note.changed - 1) if note.changed else 0
+        reused = min(reused, total)
+        return reused if reused >= self._profile.cache_minimum else 0
+
+    # ------------------------------------------------------------------ marks
+
+    def _marks(self, call: ModelCall, note: ReceiptNote | None, sums: CallSums) -> Iterable[Mark]:
+        journal, timeline = self._journal, self._journal.timeline
+        if note is not None and _sweeps(note):
+            yield Mark("sweep", note.reason or "sweep: first")
+        elif note is not None and note.reason:
+            yield Mark("prefix", note.reason)
+        for at in sums.compactions:
+            each = timeline.compactions[at]
+            first = timeline.id(timeline.unit_row[each.summaries[0]])
+            undone = any(journal.path.knows(note) and note.offset < call.offset for note in each.undone)
+            covered = range(timeline.unit_row[each.first], timeline.unit_row[each.last] + 1)
+            messages = sum(timeline.kind[row] != Kind.CALL for row in covered)
+            yield Mark("compaction", "undone" if undone else "", first, messages)
+        first_row = self._index.calls[call.number - 2].rows if call.number > 1 else 0
+        for row, name in self._branches:
+            if first_row <= row < call.rows or (row < 0 and call.number == 1):
+                yield Mark("branch", name)
+        if sums.failed:
+            yield Mark("error", "", "", sums.failed)
+
+
+class _Composed:
+    """What a composed payload shows, and those that go on from it."""
+
+    def __init__(self, journal: Journal, index: CallIndex, notes: Sequence[ReceiptNote]) -> None:
+        """`notes`: the receipt with the last whole plan, and those after it."""
+        self._journal, self._index, self._profile = journal, index, journal.reader.profile
+        self.tokens: Tokens = {}
+        self.full: dict[str, int] = {}  # tokens of what is shown if it were shown in full
+        self._blocks: list[int] = []  # tokens of each message, in order
+        whole, last = notes[0].plan or PlanNote(), notes[0]
+        self._summaries_up_to = last.seq if notes[0].plan is not None else 0
+        count, framing = journal.reader.counter.count, self._profile.message_tokens
+        for kind, text in (("preface", whole.preface), ("index", whole.marker)):
+            if text:
+                _add(self.tokens, kind, "full", count(text) + framing)
+                self._blocks.append(count(text) + framing)
+        self.number, self._seq = last.number, last.seq
+        self._show(shown_units(journal, whole, last.seq), whole.lods | last.lods)
+        for note in notes[1:]:
+            self.extend(note)
+
+    def extend(self, note: ReceiptNote) -> None:
+        """Add what the next payload shows besides."""
+        timeline = self._journal.timeline
+        first, end = bisect_left(timeline.seq, self._seq + 1), bisect_left(timeline.seq, note.seq + 1)
+        self._show(body_units(timeline, self._journal.path, first, end), note.lods)
+        self.number, self._seq = note.number, note.seq
+
+    def first(self, count: int) -> int:
+        """Return the tokens of the first so many messages of the body."""
+        return sum(self._blocks[:count])
+
+    def _show(self, units: Iterable[int], lods: Mapping[str, int]) -> None:
+        timeline = self._journal.timeline
+        levels = {row: Lod(lod) for item, lod in lods.items() if (row := timeline.row(item)) is not None}
+        for unit in units:
+            is_late = timeline.seq[timeline.unit_row[unit]] > self._summaries_up_to
+            if timeline.unit_kind(unit) is Kind.SUMMARY and is_late:  # only sweeps add summaries
+                continue
+            for row in timeline.rows_of(unit):
+                self._show_row(row, timeline.level(row, levels.get(row, Lod.FULL)))
+
+    def _show_row(self, row: int, lod: Lod) -> None:
+        timeline = self._journal.timeline
+        parts = kind_parts(self._index, row)
+        for kind, size in parts:
+            self.full[kind] = self.full.get(kind, 0) + size
+        if lod is Lod.FULL:
+            for kind, size in parts:
+                _add(self.tokens, kind, "full", size)
+            sent = sum(size for _, size in parts)
+        else:
+            framing = self._profile.call_tokens if timeline.kind[row] == Kind.CALL else self._profile.message_tokens
+            sent = timeline.size(row, lod) + framing
+            _add(self.tokens, parts[-1][0], _LEVELS[lod], sent)
+        if timeline.kind[row] == Kind.CALL and self._blocks:
+            self._blocks[-1] += sent
+        else:
+            self._blocks.append(sent)
+
+
+def _sweeps(note: ReceiptNote) -> bool:
+    """Whether a payload shows less than the one before, or at lower levels."""
+    return note.plan is not None and bool(note.reason or note.plan.lods or note.plan.left_out)
+
+
+def _add(tokens: Tokens, kind: str, level: str, size: int) -> None:
+    if size > 0:
+        levels = tokens.setdefault(kind, {})
+        levels[level] = levels.get(level, 0) + size
+
+
+def _answer(entry: Entry | None, note: ReceiptNote | None) -> tuple[str, Usage | None]:
+    """Return the model that answered and the usage that it reported. An answer to another payload says neither."""
+    if entry is None or entry.message is None or (note is not None and entry.receipt != note.number):
+        return "", None
+    return entry.message.model or "", entry.message.usage
+
+
+def _relative_cost(total: int, cached: int, usage: Usage | None, profile: Profile) -> float:
+    if usage is None:
+        return round(call_cost(total, cached, profile), 1)
+    return round(input_cost(usage, profile.prices), 1)
+
+
+def _uncomposed_reason(sums: CallSums) -> str:
+    return "compaction" if sums.compactions else ""
+
+
+def _seconds_between(first: str, second: str) -> float:
+    """Return the seconds between two times; 0 if one of them is none."""
+    try:
+        return (milliseconds(second) - milliseconds(first)) / 1000
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _branch_starts(journal: Journal) -> list[tuple[int, str]]:
+    """Return the last row before each branch that begins on this path, and its name."""
+    timeline, path = journal.timeline, journal.path
+    return [
+        (branch.at, branch_label(branch.name))
+        for branch in timeline.branches[1:]
+        if branch.parent != NONE and (branch.at == NONE or path.holds(branch.parent, branch.at))
+    ]

@@ -1,0 +1,113 @@
+"""What a provider's cache did, by the usage that it reported: what was read from it, written to it, and lost."""
+
+from collections.abc import Callable, Iterator
+
+from sightline.providers.prices import Price, price_usage
+from sightline.values.items import Usage
+from sightline.values.profiles import Profile, input_cost
+from sightline.view.replay.replay import OUTPUT
+from sightline.view.report.talk import Talk
+from sightline.view.report.values import Break, Spent
+
+_LEAST = 1_024  # tokens that a call must have lost: providers cache in blocks
+_SHARE = 0.05  # of the prompt before, likewise
+
+PriceOf = Callable[[str], Price | None]
+
+
+def spent_by(usage: Usage, profile: Profile, price: Price | None, calls: int = 1) -> Spent:
+    """Return what calls cost, in uncached input tokens and in money, their answers included."""
+    read, write = usage.cached_tokens * profile.prices.read, usage.written_tokens * profile.prices.write
+    output = float(usage.output_tokens * OUTPUT)
+    return Spent(
+        calls=calls, input=usage.input_tokens, cached=usage.cached_tokens, written=usage.written_tokens,
+        output=usage.output_tokens, cost=input_cost(usage, profile.prices) + output, read_cost=read, write_cost=write,
+        output_cost=output, money=money_of(usage, price),
+    )  # fmt: skip
+
+
+def money_of(usage: Usage, price: Price | None) -> float | None:
+    """Return what a call cost in money; None if its model has no known price."""
+    return None if price is None else price_usage(usage, price)
+
+
+def new_prices(profile: Profile, price: Price | None, *, writes: bool) -> tuple[float, float | None]:
+    """Return how much more a token costs that was not in the cache, in uncached input tokens and in money.
+
+    `writes`: the provider writes to its cache and charges for that. If it reported none as written, such a token costs
+    no more than any other of the input.
+    """
+    more = (profile.prices.write if writes else 1.0) - profile.prices.read
+    if price is None:
+        return more, None
+    return more, ((price.written if writes else price.input) - price.cached) / 1_000_000
+
+
+def spent_on(talk: Talk, profile: Profile, price_of: PriceOf) -> Spent:
+    """Return the sum over the conversation's calls, as its provider reported them."""
+    total = Spent(money=0.0)
+    for _, _, model, usage in talk.usages():
+        total = plus(total, spent_by(usage, profile, price_of(model)))
+    return total
+
+
+def plus(one: Spent, other: Spent) -> Spent:
+    """Return the sum of two. Money is known if that of both is."""
+    return Spent(
+        calls=one.calls + other.calls,
+        input=one.input + other.input,
+        cached=one.cached + other.cached,
+        written=one.written + other.written,
+        output=one.output + other.output,
+        cost=one.cost + other.cost,
+        read_cost=one.read_cost + other.read_cost,
+        write_cost=one.write_cost + other.write_cost,
+        output_cost=one.output_cost + other.output_cost,
+        money=None if one.money is None or other.money is None else one.money + other.money,
+    )
+
+
+def has_cache_figures(talk: Talk) -> bool:
+    """Whether a call is reported to have read from the cache or written to it. If none is, misses are not known."""
+    return any(usage.cached_tokens or usage.written_tokens for *_, usage in talk.usages())
+
+
+def breaks_of(talk: Talk, profile: Profile) -> Iterator[tuple[int, Break]]:
+    """Yield each call that could not use what the call before it had left in the cache, with its answer's index.
+
+    A call's prompt begins with that of the call before, unless a compaction came between. So what it read from the
+    cache should be at least that much; what is missing was processed again. None where no call has a cache figure.
+    """
+    if not has_cache_figures(talk):
+        return
+    more, _ = new_prices(profile, None, writes=any(usage.written_tokens for *_, usage in talk.usages()))
+    before: tuple[int, str, Usage] | None = None
+    for number, index, model, usage in talk.usages():
+        if before is not None:
+            at, last_model, last = before
+            lost = min(last.input_tokens, usage.input_tokens) - usage.cached_tokens
+            if lost >= max(_LEAST, _SHARE * last.input_tokens) and last.input_tokens >= profile.cache_minimum:
+                seconds = _seconds_between(talk, at, index)
+                cause = _cause(talk, at, index, seconds, profile, is_other_model=model != last_model)
+                share = lost / last.input_tokens
+                yield index, Break(number, cause, lost, lost * more, seconds, min(share, 1.0))
+        before = index, model, usage
+
+
+def _seconds_between(talk: Talk, one: int, other: int) -> int:
+    times = talk.recording.times
+    return (times[other] - times[one]) // 1000 if times[one] and times[other] else 0
+
+
+def _cause(
+    talk: Talk, before: int, index: int, seconds: int, profile: Profile, *, is_other_model: bool
+) -> str:  # fmt: skip
+    if any(before < cut.at <= index for cut in talk.cuts):
+        return "compaction"
+    if index in talk.swept:
+        return "sweep"
+    if index in talk.joined:
+        return "joined"
+    if is_other_model:
+        return "model"
+    return "pause" if seconds > profile.cache_seconds else "other"

@@ -1,0 +1,169 @@
+"""Where the tokens of a conversation went: by kind, by tool, by file; and what was read although it stood there."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from sightline.values.items import Call, File, Image, Result, Role, arguments, plain_text
+from sightline.values.profiles import Profile, media_tokens
+from sightline.values.tokens import TokenCounter
+from sightline.view.file_reads import FileReads, Reading, file_of, shows_file
+from sightline.view.report.talk import Talk
+from sightline.view.report.values import Again, Share
+
+LARGE = 2_000  # tokens of a result from which on it counts as large: agents that run commands cut their output so
+
+
+class Piece(NamedTuple):
+    """A part of a message, as a report counts it."""
+
+    at: int  # index of its message
+    kind: str
+    tokens: int
+    tool: str = ""
+    file: str = ""
+    text: str = ""  # of a result that reads a file
+
+
+def pieces_of(talk: Talk, counter: TokenCounter, profile: Profile) -> Iterator[Piece]:
+    """Yield everything that the messages hold. Summaries of compactions have the index of the message after them."""
+    calls: dict[str, Call] = {}  # by id, those so far: some providers use an id again
+    for index, message in enumerate(talk.messages):
+        calls |= {part.id: part for part in message.parts if isinstance(part, Call)}
+        yield from _message_pieces(talk, index, calls, counter, profile)
+    for cut in talk.cuts:
+        yield Piece(cut.at, "summary", counter.count(cut.compaction.summary) + profile.message_tokens)
+
+
+def _message_pieces(
+    talk: Talk, index: int, calls: Mapping[str, Call], counter: TokenCounter, profile: Profile
+) -> Iterator[Piece]:
+    message = talk.messages[index]
+    results = [part for part in message.parts if isinstance(part, Result)]
+    for part in message.parts:
+        if isinstance(part, Call):
+            tokens = counter.count(part.name) + counter.count(arguments(part)) + profile.call_tokens
+            yield Piece(index, "call", tokens, part.name or "?", file_of(part))
+    for result in results:
+        call, text = calls.get(result.id), plain_text(result.parts)
+        tokens = counter.count(text) + _media(result.parts, profile) + profile.message_tokens
+        file = file_of(call) if call is not None else ""
+        reads = call is not None and shows_file(call)
+        shown = text if file and reads and not result.error else ""
+        name = result.name or (call.name if call is not None else "") or "?"
+        yield Piece(index, "result", tokens, name, file, shown)
+    said = counter.count(plain_text(message.parts)) if not results else 0
+    if not results and (said or _media(message.parts, profile)):
+        kind = "harness" if index in talk.recording.by_program and message.role is Role.USER else str(message.role)
+        yield Piece(index, kind, said + _media(message.parts, profile) + profile.message_tokens)
+
+
+def _media(parts: Iterable[object], profile: Profile) -> int:
+    return sum(media_tokens(part, profile) for part in parts if isinstance(part, Image | File))
+
+
+# ---------------------------------------------------------------------- shares
+
+
+class _Sum:
+    """One share that grows."""
+
+    def __init__(self) -> None:
+        self.items = self.tokens = self.sent = 0
+
+    def add(self, tokens: int, times: int) -> None:
+        self.items += 1
+        self.tokens += tokens
+        self.sent += tokens * times
+
+
+class Shares(NamedTuple):
+    """Where tokens went."""
+
+    kinds: tuple[Share, ...]
+    tools: tuple[Share, ...]
+    files: tuple[Share, ...]
+    large: tuple[Share, ...]
+
+    def with_sent(self, share: float) -> "Shares":
+        """Return these as if only this share of them had been sent."""
+        return Shares(*(tuple(replace(each, sent=int(each.sent * share)) for each in shares) for shares in self))
+
+
+def shares_of(talk: Talk, pieces: Iterable[Piece]) -> Shares:
+    """Return where the tokens went, the largest first; a file or a tool with its calls and results."""
+    kinds, tools, files, large = (defaultdict[str, _Sum](_Sum) for _ in range(4))
+    for piece in pieces:
+        times = _times(talk, piece)
+        kinds[piece.kind].add(piece.tokens, times)
+        if piece.tool:
+            tools[piece.tool].add(piece.tokens, times)
+        if piece.file:
+            files[piece.file].add(piece.tokens, times)
+        if piece.kind == "result" and piece.tokens > LARGE:
+            large[piece.tool].add(piece.tokens - LARGE, times)
+    sums = (kinds, tools, files, large)
+    return Shares(*(
+        largest(Share(name, each.items, each.tokens, each.sent) for name, each in one.items()) for one in sums
+    ))  # fmt: skip
+
+
+def _times(talk: Talk, piece: Piece) -> int:
+    """Return how many calls sent a piece. A summary is in the prompts from the message after it to the next one."""
+    if piece.kind != "summary":
+        return talk.sent_with(piece.at)
+    later = [cut.at for cut in talk.cuts if cut.at > piece.at]
+    return talk.calls_between(piece.at - 1, min(later, default=len(talk.messages)))
+
+
+def largest(shares: Iterable[Share]) -> tuple[Share, ...]:
+    """Return shares, the one with most tokens sent first."""
+    return tuple(sorted(shares, key=lambda share: (-share.sent, -share.tokens, share.name)))
+
+
+# ---------------------------------------------------------------------- read again
+
+
+class _Readings:
+    """The readings of one file that showed nothing new: while it stood in the prompt, and after a compaction."""
+
+    def __init__(self) -> None:
+        self.reads = self.again = self.tokens = self.sent = self.after = self.after_tokens = 0
+        self.cost = self.after_cost = 0.0
+
+    def add(self, reading: Reading, tokens: int, times: float, cost: float) -> None:
+        self.reads += 1
+        if reading.is_known and reading.is_removed:
+            self.after, self.after_tokens, self.after_cost = (
+                self.after + 1, self.after_tokens + tokens, self.after_cost + cost
+            )  # fmt: skip
+        elif reading.is_known:
+            self.again, self.tokens, self.sent, self.cost = (
+                self.again + 1, self.tokens + tokens, self.sent + int(tokens * times), self.cost + cost
+            )  # fmt: skip
+
+
+def read_again(
+    talk: Talk, pieces: Iterable[Piece], read_price: float, write_price: float, sent: float = 1.0
+) -> Iterator[Again]:
+    """Yield the files that were read again, the dearest first. `sent`: the share of the conversation that was sent."""
+    reads, found = FileReads(), defaultdict[str, _Readings](_Readings)
+    cuts = iter(talk.cuts)
+    cut = next(cuts, None)
+    for piece in pieces:
+        if not piece.text:
+            continue
+        while cut is not None and cut.at <= piece.at:
+            reads.compact(cut.first - 1)
+            cut = next(cuts, None)
+        reading, times = reads.add_reading(piece.file, piece.text, piece.at), sent * talk.sent_with(piece.at)
+        cost = piece.tokens * (write_price + max(times - 1, 0) * read_price) if times else 0.0
+        found[piece.file].add(reading, piece.tokens, times, cost)
+    again = [
+        Again(file, each.reads, each.again, each.tokens, each.sent, each.cost, each.after, each.after_tokens,
+              each.after_cost)
+        for file, each in found.items() if each.again or each.after
+    ]  # fmt: skip
+    yield from sorted(again, key=lambda each: -each.cost - each.after_cost)

@@ -1,0 +1,133 @@
+"""Reads a conversation as a report needs it: its messages with their times, its calls, and where it was compacted."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
+
+from msgspec import Struct
+
+from sightline.errors import BadInput
+from sightline.imports.conversation import Compaction, Conversation, Turn
+from sightline.imports.sightline_log import SightlineLog
+from sightline.imports.source import Source
+from sightline.log import entries as log
+from sightline.log.stores import Store
+from sightline.plan.economies import DEFAULT, ECONOMIES
+from sightline.values.items import Message, Role, Usage, plain_text
+from sightline.values.settings import Settings
+from sightline.view.replay.formats import Recording, recording_of
+
+_TITLE = 80  # characters of a title
+_LOOKED_AT = 2_000  # characters of a message in which its first words are looked for
+
+
+class Cut(Struct, frozen=True):
+    """A compaction: the messages before `first` are replaced from message `at` on.
+
+    unseen: indexes of those that the last prompt before it did not show in full, so that it did not remove them.
+    """
+
+    at: int
+    first: int
+    compaction: Compaction
+    unseen: frozenset[int] = frozenset()
+
+
+class Talk:
+    """One conversation, in memory."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        """Raises BadInput if a message cannot be read."""
+        if isinstance(conversation, SightlineLog):
+            conversation.with_summaries = True
+        self.name, self.kind, self.usage = conversation.name, conversation.kind, conversation.usage
+        turns: list[Turn] = []
+        self.cuts: list[Cut] = []
+        at: dict[str, int] = {}  # uuid → index of the turn
+        for step in conversation.steps():
+            if (found := step.compaction) is not None and turns:
+                unseen = frozenset(at[uuid] for uuid in found.unseen if uuid in at)
+                self.cuts.append(Cut(len(turns), at.get(found.kept_from, len(turns)), found, unseen))
+            for turn in step.turns:
+                at.setdefault(turn.uuid, len(turns))
+                turns.append(turn)
+        self.recording: Recording = recording_of(turns, conversation)
+        own = conversation if isinstance(conversation, SightlineLog) else None
+        swept, joined = (own.swept, own.joined) if own else ((), ())
+        self.swept = {at[uuid] for uuid in swept if uuid in at}  # indexes of answers to a prompt that a sweep changed
+        self.joined = {at[uuid] for uuid in joined if uuid in at}  # and of the first one that Sightline composed
+        self.receipt = own.receipt if own else None  # of the last payload that Sightline composed
+        self.economy = _economy(own) if own and own.receipt else ""  # with which it did; empty: it did not
+
+    @property
+    def title(self) -> str:
+        """The beginning of the user's first question, in one line."""
+        by_program = self.recording.by_program
+        for index, message in enumerate(self.messages):
+            if message.role is Role.USER and index not in by_program:
+                words = " ".join(plain_text(message.parts)[:_LOOKED_AT].split())
+                if words:
+                    return words[:_TITLE]
+        return ""
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return self.recording.messages
+
+    @cached_property
+    def answers(self) -> list[int]:
+        """The indexes of the messages that answer a call of the model. Several in a row answer one."""
+        return answers_in(self.messages)
+
+    def usages(self) -> Iterator[tuple[int, int, str, Usage]]:
+        """Yield of each call with reported usage its number, the index of its answer, its model and the usage."""
+        for index, message in enumerate(self.messages):
+            if message.usage is not None and message.usage.input_tokens:
+                yield self.call_before(index) + 1, index, message.model, message.usage
+
+    def call_before(self, index: int) -> int:
+        """Return how many calls were made before the one that this message answers."""
+        return max(bisect_right(self.answers, index) - 1, 0)
+
+    def cut_before(self, index: int) -> Cut | None:
+        """Return the last compaction before a message; None if there was none."""
+        position = bisect_right(self.cuts, index, key=lambda cut: cut.at)
+        return self.cuts[position - 1] if position else None
+
+    def sent_with(self, index: int) -> int:
+        """Return how many calls had this message in their prompt: those until a compaction replaced it."""
+        ends = (cut.at for cut in self.cuts if cut.at > index and cut.first > index)
+        return self.calls_between(index, min(ends, default=len(self.messages)))
+
+    def calls_between(self, index: int, end: int) -> int:
+        """Return how many calls were made after a message and before another."""
+        return bisect_right(self.answers, end - 1) - bisect_right(self.answers, index)
+
+
+def answers_in(messages: Sequence[Message]) -> list[int]:
+    """Return the indexes of the messages that answer a call of the model: of several in a row, the first."""
+    roles = [message.role for message in messages]
+    return [
+        index
+        for index, role in enumerate(roles)
+        if role is Role.ASSISTANT and (not index or roles[index - 1] is not Role.ASSISTANT)
+    ]
+
+
+def _economy(conversation: SightlineLog) -> str:
+    """Return the economy that a log was written with last."""
+    economy = DEFAULT
+    for line in conversation.lines():
+        if b'"subtype":"settings"' in line.data:
+            with suppress(BadInput, *log.UNREADABLE):  # settings of another form
+                economy = log.decode_data(log.decode(line.data), Settings).config.get("economy", DEFAULT)
+    return economy if economy in ECONOMIES else DEFAULT
+
+
+def conversation_of(store: Store, branch: str | None = None) -> Conversation:
+    """Return the conversation of a session's log, wherever it is stored: of a branch, or of that written to last."""
+    store.refresh()
+    found = SightlineLog(Source(store.session_id, data=b"\n".join(line.data for line in store.scan()) + b"\n"))
+    found.branch = branch
+    return found
