@@ -223,13 +223,21 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert not Folder(tmp_path / "shop", tmp_path / "home").sessions()
 
 
-@pytest.mark.parametrize(("package", "extra"), [("prompt_toolkit", "chat"), ("langgraph", "agent")])
-def test_without_its_packages_it_says_which_to_install(tmp_path: Path, package: str, extra: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "package", "extra"),
+    [
+        ("chat", "prompt_toolkit", "chat"),
+        ("chat", "langgraph", "agent"),
+        ("serve", "prometheus_client", "server"),
+        ("inspect", "starlette", "server"),
+    ],
+)
+def test_without_its_packages_it_says_which_to_install(tmp_path: Path, command: str, package: str, extra: str) -> None:
     """One line with the command that installs them; the other commands do not need them."""
     configured(tmp_path / "shop", "http://127.0.0.1:9")
     absent = f"import sys; sys.modules[{package!r}] = None; sys.stdin.isatty = sys.stdout.isatty = lambda: True"
     code = f"{absent}; from sightline.cli import main; sys.argv = ['sightline', *sys.argv[1:]]; main()"
-    args = ["--project", str(tmp_path / "shop"), "chat"]
+    args = ["--project", str(tmp_path / "shop"), command]
     failed = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False)
     assert failed.returncode == 1
     assert package in failed.stderr.lower()

@@ -40,6 +40,9 @@ COMMANDS = {
 }
 """The commands: the module of each and its name there. It is imported when the command is run or described."""
 
+_EXTRAS = {"chat": "chat", **dict.fromkeys(("inspect", "serve", "worker", "wrap"), "server")}
+"""The extra that has all that a command needs, if it has one."""
+
 INTERRUPTED = 130  # the exit code that a shell expects of a program stopped by Ctrl-C
 
 
@@ -68,6 +71,24 @@ class App(click.Group):
                 raise
             print_stderr(error_text(error, place().words.language), "red")
             ctx.exit(1)
+        except ModuleNotFoundError as error:
+            if ctx.meta.get(DEBUG) or not (advice := _advice(error, ctx.invoked_subcommand or "")):
+                raise
+            print_stderr(advice, "red")
+            ctx.exit(1)
+
+
+def _advice(error: ModuleNotFoundError, command: str) -> str:
+    """Return which extra a command needs; "" if the missing package is of none."""
+    from sightline.cli.doctor_checks import EXTRAS
+
+    package = (error.name or "").partition(".")[0]
+    if not package:
+        return str(error)  # the library's own error, which says what to install
+    extras = [extra for extra, packages in EXTRAS.items() if package in packages]
+    own = _EXTRAS.get(command, "")
+    extra = own if own in extras or command == "chat" else next(iter(extras), "")
+    return f"sightline {command} needs {package}: pip install 'sightline[{extra}]'" if extras else ""
 
 
 @click.group(

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from sightline.cli.chat.status import ShortenedQuestion
 
 MOST_PIPED = 10_000_000  # bytes: some two million tokens
-_PACKAGES = ("prompt_toolkit", "httpx2", "langgraph")  # of the extra `chat`
 
 
 class ChatOptions(NamedTuple):
@@ -149,14 +148,11 @@ async def _run(here: Place, given: ChatOptions) -> bool:
     talks = given.question is None
     if talks and not _in_terminal():
         raise BadInput(Phrases(here.words.language, PHRASES)("no terminal"))
-    try:
-        from sightline.cli.chat.setup import prepare
+    from sightline.cli.chat.setup import prepare
 
-        if talks:
-            from sightline.cli.chat.terminal import talk
-        setup = await prepare(here, given)
-    except ModuleNotFoundError as error:
-        raise _missing(error) from error
+    if talks:
+        from sightline.cli.chat.terminal import talk
+    setup = await prepare(here, given)
     try:
         if not talks:
             return await _ask(setup, given)
@@ -164,16 +160,6 @@ async def _run(here: Place, given: ChatOptions) -> bool:
         return True
     finally:
         await setup.close()
-
-
-def _missing(error: ModuleNotFoundError) -> Exception:
-    """Return an error that says what to install, if a package of the extra `chat` is missing."""
-    package = (error.name or "").partition(".")[0]
-    if not package:  # the library's own error, which says what to install
-        return BadInput(str(error))
-    if package not in _PACKAGES:
-        return error
-    return BadInput(f"sightline chat needs {package}: pip install 'sightline[chat]'")
 
 
 # ---------------------------------------------------------------------- one question of a script
