@@ -1,7 +1,6 @@
 """How many tokens of a payload come before a place in it, and how many two payloads have in common."""
 
 from sightline.compose.render import first_change
-from sightline.values.items import Kind
 from sightline.values.profiles import Profile
 from sightline.wire.payload import Payload
 
@@ -27,13 +26,8 @@ def block_tokens(payload: Payload, profile: Profile) -> list[int]:
     sizes: dict[str, int] = {}
     for line in payload.plan.lines():
         message = line.id.partition(".")[0]  # a call is part of the message that makes it
-        sizes[message] = sizes.get(message, 0) + line.tokens + framing_tokens(line.kind, profile)
+        sizes[message] = sizes.get(message, 0) + line.tokens + profile.framing(line.kind)
     plan = payload.plan
     marker = plan.body - plan.preface_tokens - sum(sizes.values())
     own = [plan.preface_tokens, marker] if plan.preface else [marker]  # the messages that show no item, in order
     return [sizes.get(message.id, 0) if message.id else own.pop(0) for message in payload.body]
-
-
-def framing_tokens(kind: Kind, profile: Profile) -> int:
-    """Return the tokens that the frame of an item takes, besides its text."""
-    return profile.call_tokens if kind is Kind.CALL else profile.message_tokens

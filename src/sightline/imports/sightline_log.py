@@ -54,6 +54,7 @@ class SightlineLog:
         self.swept: set[str] = set()  # uuids of answers whose prompt we had shortened; known after `steps`
         self.joined: set[str] = set()  # that of the first answer to a prompt of ours after others; likewise
         self.receipt: ReceiptNote | None = None  # the last one; likewise
+        self.recalled: list[tuple[str, int]] = []  # uuid of a message, tokens recalled for it; likewise
 
     @cached_property
     def profile(self) -> str:
@@ -112,7 +113,8 @@ class SightlineLog:
     def steps(self, after: int = 0) -> Iterator[Step]:
         summaries = _Summaries(self._source.lines()) if self.with_summaries else None
         is_swept = is_joined = False
-        answers = receipts = 0
+        answers, receipts, said = 0, 0, ""
+        self.recalled = []
         for line in self._source.lines():
             if line.number > after:
                 entry = _entry(line)
@@ -130,8 +132,11 @@ class SightlineLog:
                     self.joined |= {entry.uuid} if is_joined else set()
                     is_swept = is_joined = False
                     answers += 1
+                elif entry is not None and log.kind_of(entry) is Kind.RECALL and self.is_active(line.number):
+                    self.recalled.append((said, sum(log.full_tokens(entry.tokens))))
                 kind = "unreadable" if entry is None else entry.subtype or entry.type
                 turns = tuple(_turns(entry)) if entry is not None and self.is_active(line.number) else ()
+                said = turns[-1].uuid if turns else said
                 use = Use.MESSAGE if turns else _use_of(entry, is_active=self.is_active(line.number))
                 yield Step((line._replace(type=kind, use=use),), turns)
 

@@ -6,6 +6,7 @@ parent themselves. Readers skip what another version wrote and this one does not
 log is never rewritten.
 """
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from zlib import crc32
 
@@ -261,6 +262,11 @@ def kind_of(entry: Entry) -> Kind | None:
             return _SYSTEM_KINDS.get(entry.subtype)
         case _:
             return None
+
+
+def full_tokens(sizes: Iterable[int | tuple[int, int, int]]) -> list[int]:
+    """The tokens of items in full, as their entry states them."""
+    return [size if isinstance(size, int) else size[2] for size in sizes]
 
 
 def items_of(entry: Entry) -> list[Item]:

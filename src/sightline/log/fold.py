@@ -37,7 +37,7 @@ from sightline.log.columns import (
     UNMADE,
     Timeline,
 )
-from sightline.log.entries import Entry
+from sightline.log.entries import Entry, full_tokens
 from sightline.log.stores import Span
 from sightline.log.subjects import SubjectNumbers
 from sightline.shorten import Effect
@@ -90,7 +90,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         least = (self.seq[-1] if len(self) else 0) + 1
         if not least <= entry.seq < _MOST_SEQ and (entry.seq <= 0 or entries.kind_of(entry) is not None):
             entry = replace(entry, seq=least)
-        if any(not 0 <= full < _MOST_TOKENS for full in _full_tokens(entry)) or entry.flags >> 17:
+        if any(not 0 <= full < _MOST_TOKENS for full in full_tokens(entry.tokens)) or entry.flags >> 17:
             entry = replace(entry, tokens=(), flags=entry.flags & CHANGED)
         if entry.flags & _FOUND_OUT:
             entry = replace(entry, flags=entry.flags & ~_FOUND_OUT)
@@ -112,7 +112,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         return len(self.branches) - 1
 
     def _add_rows(self, entry: Entry, span: Span, branch: int, kind: Kind) -> None:
-        sizes = _full_tokens(entry) or self.measure(entry)
+        sizes = full_tokens(entry.tokens) or self.measure(entry)
         if kind is Kind.RESULT:
             self._add_result(entry, span, branch, sizes[0])
             return
@@ -357,8 +357,3 @@ class GrowingTimeline(Timeline, kw_only=True):
             sent = zip(self.receipt_branch, self.receipt_seq, strict=True)
             branch.called = any(seq <= note.at and by in path.limits for by, seq in sent)
         self.current = names.index(note.branch)
-
-
-def _full_tokens(entry: Entry) -> list[int]:
-    """The tokens of an entry's items in full, as it states them."""
-    return [size if isinstance(size, int) else size[2] for size in entry.tokens]

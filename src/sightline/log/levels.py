@@ -27,20 +27,15 @@ from sightline.values.items import (
     GIST,
     SUMMARY,
     Call,
-    File,
-    Image,
     Item,
     Kind,
     Lod,
-    Opaque,
     Part,
     Result,
     Text,
-    arguments,
-    plain_text,
 )
 from sightline.values.phrases import say
-from sightline.values.profiles import Profile, media_tokens, opaque_tokens
+from sightline.values.profiles import ERROR_MARK, Profile, part_tokens
 from sightline.values.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -49,7 +44,6 @@ if TYPE_CHECKING:
 _AHEAD = 64  # rows before and after one whose entries are read with it
 _CACHED_ITEMS = 4096  # whose shortened texts stay in memory
 _USER, _SUMMARY, _RECALL = Kind.USER, Kind.SUMMARY, Kind.RECALL  # looked up once: a class does it slowly
-_ERROR_MARK = 3  # tokens: formats without a flag for a failed result say so in its text
 
 
 class Reader(EntryReader):
@@ -142,23 +136,8 @@ class Reader(EntryReader):
 
     def full_tokens(self, parts: Sequence[Part]) -> int:
         """Tokens of these parts, without the framing of a message."""
-        return sum(map(self._part_tokens, parts))
-
-    def _part_tokens(self, part: Part) -> int:
-        count = self.counter.count
-        match part:
-            case Text():
-                return count(part.text)
-            case Call():
-                return count(part.name) + count(arguments(part))
-            case Result():
-                return self.full_tokens(part.parts) + (_ERROR_MARK if part.error else 0)
-            case Opaque():
-                return opaque_tokens(part, self.profile, count)
-            case Image() | File():
-                return media_tokens(part, self.profile)
-            case _:
-                return count(plain_text((part,)))
+        count, profile = self.counter.count, self.profile
+        return sum([part_tokens(part, profile, count) for part in parts])
 
     def _tool_name(self, row: int, item: Item) -> str:
         """The name of the tool that a row calls or answers, or an empty string."""
@@ -294,7 +273,7 @@ def _text_tokens(item: Item, full: int) -> int | None:
         case (Text(),):
             return full
         case (Result(parts=(Text(),), error=error),):
-            return full - _ERROR_MARK if error else full
+            return full - ERROR_MARK if error else full
         case _:
             return None
 

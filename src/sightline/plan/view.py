@@ -221,7 +221,7 @@ def oldest(view: View, units: Iterable[int], share: float, least: int = 2) -> tu
 
 def row_tokens(timeline: Timeline, profile: Profile, row: int, lod: Lod) -> int:
     """Tokens of an item at a level, framing included."""
-    framing = profile.call_tokens if timeline.kind[row] == _CALL else profile.message_tokens
+    framing = profile.framing(timeline.kind[row])
     return timeline.size(row, lod) + framing
 
 

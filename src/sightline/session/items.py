@@ -104,7 +104,7 @@ class Items:
         for row in timeline.rows_on(journal.path, range(first, len(timeline))):
             kind = timeline.kind[row]
             if kind not in _ADDED and not timeline.state[row] & HEAD:
-                tokens += timeline.full[row] + (profile.call_tokens if kind == Kind.CALL else profile.message_tokens)
+                tokens += timeline.full[row] + profile.framing(kind)
         self._summed = (
             (journal.branch, profile.name, after),
             len(timeline),

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from sightline.errors import BadInput
-from sightline.values.items import File, Image, Opaque, Usage
+from sightline.values.items import Call, File, Image, Kind, Opaque, Part, Result, Text, Usage, arguments, plain_text
 
 _AUDIO = frozenset({"input_audio", "audio", "audio_url"})  # fields of blocks and of replies that hold audio
 _MEDIA_TYPES = ("media_type", "mime_type", "mimeType")
@@ -18,6 +18,9 @@ _SOUND = frozenset({"data", "url", "blob", "base64", "fileUri", "$bytes"})
 _DEEPEST = 8  # levels of a block in which audio is looked for: a resource in a result has four
 _AUDIO_BYTES = 8_000  # a second, if the audio does not say it: MP3 of 64 kbit/s; most has more, so it is shorter
 _WAV_BYTES = range(1_000, 2_000_000)  # a second, as a WAV may say it: from compressed speech to studio quality
+
+ERROR_MARK = 3  # tokens: formats without a flag for a failed result say so in its text
+_CALL = int(Kind.CALL)  # columns have plain numbers, which compare faster
 
 
 class Prices(Struct, frozen=True):
@@ -42,6 +45,10 @@ class Profile(Struct, frozen=True):
     image_area: int = 750  # pixels per token
     file_tokens: int = 3000  # a document, or audio, of unknown length
     audio_tokens: int = 32  # a second of it, by Gemini's documentation (ai.google.dev): OpenAI's models take fewer
+
+    def framing(self, kind: int) -> int:
+        """Return the tokens that a provider adds to an item of this kind."""
+        return self.call_tokens if kind == _CALL else self.message_tokens
 
 
 PROFILES = {
@@ -75,6 +82,24 @@ def media_tokens(part: Image | File, profile: Profile) -> int:
     if part.width and part.height:
         return min(profile.image_tokens, ceil(part.width * part.height / profile.image_area))
     return profile.image_tokens
+
+
+def part_tokens(part: Part, profile: Profile, count: Callable[[str], int]) -> int:
+    """Tokens of a part of a message, without framing."""
+    match part:
+        case Text():
+            return count(part.text)
+        case Call():
+            return count(part.name) + count(arguments(part))
+        case Result():
+            inside = sum(part_tokens(each, profile, count) for each in part.parts)
+            return inside + (ERROR_MARK if part.error else 0)
+        case Opaque():
+            return opaque_tokens(part, profile, count)
+        case Image() | File():
+            return media_tokens(part, profile)
+        case _:
+            return count(plain_text((part,)))
 
 
 def opaque_tokens(part: Opaque, profile: Profile, count: Callable[[str], int]) -> int:

@@ -167,7 +167,7 @@ class CallContents:
         timeline, plan, profile = self._journal.timeline, self._plan, self._journal.reader.profile
         lod = plan.lod(row) if block else Lod.FULL
         tokens = timeline.size(row, lod)
-        framing = profile.call_tokens if timeline.kind[row] == Kind.CALL else profile.message_tokens
+        framing = profile.framing(timeline.kind[row])
         return ContentLine(
             timeline.id(row), kind_parts(self._index, row)[-1][0], _LEVELS[lod], tokens, timeline.full[row],
             plan.why.get(row, ""), tokens + framing, block, self._calls.name(row), subject_at(timeline, row), row,

@@ -304,7 +304,7 @@ class _Composed:
                 _add(self.tokens, kind, "full", size)
             sent = sum(size for _, size in parts)
         else:
-            framing = self._profile.call_tokens if timeline.kind[row] == Kind.CALL else self._profile.message_tokens
+            framing = self._profile.framing(timeline.kind[row])
             sent = timeline.size(row, lod) + framing
             _add(self.tokens, parts[-1][0], _LEVELS[lod], sent)
         if timeline.kind[row] == Kind.CALL and self._blocks:

@@ -103,6 +103,6 @@ def _by_kind(session: Session, payload: Payload, infos: Mapping[str, ItemInfo]) 
         tokens[kind], items[kind] = session.count(text) + framing.message_tokens if text else 0, len(text.splitlines())
     for line in plan.lines():
         kind = line.kind.name.lower()
-        tokens[kind] += line.tokens + (framing.call_tokens if line.kind is Kind.CALL else framing.message_tokens)
+        tokens[kind] += line.tokens + framing.framing(line.kind)
         items[kind] += 1
     return {kind: {"tokens": tokens[kind], "items": items[kind]} for kind in KINDS if tokens[kind]}

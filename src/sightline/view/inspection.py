@@ -37,7 +37,7 @@ class Counts(NamedTuple):
 
     items: int
     turns: int  # messages of the user's own
-    tokens: int  # of all items in full
+    tokens: int  # of all items in full, with what a provider adds to each; a window is no item
     kinds: dict[str, int]  # items by kind
     faults: int  # results that were fetched again because they had been shortened
     pins: int
@@ -51,11 +51,16 @@ def count(session: Session) -> Counts:
         kinds = [0] * len(Kind)
         for row in rows:
             kinds[timeline.kind[row]] += 1
-        marks = timeline.marked(journal.path)
+        marks, profile = timeline.marked(journal.path), journal.reader.profile
+        full = sum(timeline.full) if isinstance(rows, range) else sum(timeline.full[row] for row in rows)
+        full -= (
+            sum(timeline.full[row] for row in rows if timeline.kind[row] == Kind.WINDOW) if kinds[Kind.WINDOW] else 0
+        )
+        framing = sum(profile.framing(kind) * kinds[kind] for kind in Kind if kind is not Kind.WINDOW)
         return Counts(
             items=len(rows),
             turns=sum(1 for row in rows if timeline.is_users_own(row)),
-            tokens=sum(timeline.full) if isinstance(rows, range) else sum(timeline.full[row] for row in rows),
+            tokens=full + framing,
             kinds={kind.name.lower(): kinds[kind] for kind in Kind if kinds[kind]},
             faults=len(session.items.faults),
             pins=sum(mark == "pin" for mark in marks.values()),

@@ -8,19 +8,14 @@ the columns of the log, once for each row, so that any page of a long session ta
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from msgspec import Raw, Struct
-
-from sightline.log import entries
 from sightline.log.branches import NONE, Compaction, Path
 from sightline.log.columns import FAILED, HEAD, LABELLED, OPAQUE, ORPHAN, REPLACING, Timeline
 from sightline.log.journal import Journal
-from sightline.log.stores import Span
 from sightline.session.session import Session
-from sightline.values.decoders import decode_json
-from sightline.values.items import Kind
+from sightline.values.items import Kind, Opaque
 
 KINDS = ("system", "user", "note", "assistant", "thinking", "call", "result", "summary", "recall")
 """What tokens of the log are counted as. `note`: a program wrote it in the place of the user or the system."""
@@ -34,7 +29,6 @@ _PLACE_OF = {int(kind): _PLACES[name] for kind, name in _BY_KIND.items()}
 _APART = (int(Kind.SYSTEM), int(Kind.WINDOW), int(Kind.SUMMARY))  # kinds that are not just added
 _SPECIAL = FAILED | LABELLED | ORPHAN | OPAQUE | HEAD
 _READ_AT_ONCE = 512  # entries
-_OPAQUE_PART = b'{"type":"opaque"'
 
 Sums = tuple[int, ...]
 """Tokens of each of `KINDS`, framing included."""
@@ -57,14 +51,6 @@ class CallSums(NamedTuple):
     said: Sums  # in all, whether shown or not
     compactions: tuple[int, ...]  # made or undone since the call before, as places among those of the log
     failed: int  # results since the call before that are errors
-
-
-class _Body(Struct):
-    content: Raw = Raw(b'""')
-
-
-class _Line(Struct):
-    message: _Body | None = None
 
 
 class CallIndex:
@@ -216,7 +202,7 @@ class _Tally:
         """See `CallIndex.parts`."""
         timeline, profile = self._timeline, self._journal.reader.profile
         kind = timeline.kind[row]
-        tokens = timeline.full[row] + (profile.call_tokens if kind == Kind.CALL else profile.message_tokens)
+        tokens = timeline.full[row] + profile.framing(kind)
         place = _NOTE if timeline.is_by_program(row) else _PLACE_OF[kind]
         if thinking := self._thinking.get(row, 0):
             yield _THINKING, thinking
@@ -270,27 +256,16 @@ class _Tally:
                 self._put(row, 1)
 
     def read_thinking(self, end: int) -> None:
-        """Find how much of the answers up to this row is in opaque blocks: by their share of the bytes."""
-        timeline, store = self._timeline, self._journal.store
+        """Count how many tokens of the answers up to this row are in blocks that only their provider knows."""
+        timeline, reader = self._timeline, self._journal.reader
         rows = (row for row in range(self._read, end) if timeline.kind[row] == Kind.ASSISTANT)
         marked = iter([row for row in rows if timeline.state[row] & OPAQUE])
         while batch := list(islice(marked, _READ_AT_ONCE)):
-            spans = [Span(timeline.offset[row], timeline.length[row]) for row in batch]
-            for row, line in zip(batch, store.read_many(spans), strict=True):
-                self._thinking[row] = int(timeline.full[row] * _opaque_share(line))
+            reader.prefetch(batch)
+            for row in batch:
+                opaque = [part for part in reader.item(row).parts if isinstance(part, Opaque)]
+                self._thinking[row] = min(reader.full_tokens(opaque), timeline.full[row])
         self._read = max(self._read, end)
-
-
-def _opaque_share(line: bytes) -> float:
-    """Return which share of what an answer says, without its calls, is in blocks that only its provider knows."""
-    try:
-        message = decode_json(line, _Line).message
-        parts: list[Any] = decode_json(message.content, list[Raw]) if message is not None else []
-    except entries.UNREADABLE:
-        return 0.0
-    said = [bytes(part) for part in parts if not bytes(part).startswith(b'{"type":"call"')]
-    opaque = sum(len(part) for part in said if part.startswith(_OPAQUE_PART))
-    return opaque / max(sum(map(len, said)), 1)
 
 
 def _replies(timeline: Timeline, path: Path, first: int) -> Iterator[int]:

@@ -7,6 +7,7 @@ import pytest
 from sightline import Budget, Session
 from sightline.log.stores.session_folder import Folder
 from sightline.testing import calling
+from sightline.values.profiles import profile
 from sightline.view.catalog.log_count import LogCount, own_words, typed_command
 from sightline.view.inspection import count
 
@@ -40,7 +41,7 @@ def test_the_numbers_are_those_of_the_session(tmp_path: Path) -> None:
         known = count(session)
         own = (
             known.turns + 1,
-            known.tokens + session.count("Another way"),
+            known.tokens + session.count("Another way") + profile(session.settings.profile).message_tokens,
             known.pins,
             len(list(session.summaries)),
             known.faults,

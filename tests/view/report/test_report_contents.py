@@ -41,7 +41,7 @@ def test_what_the_program_adds_is_not_the_users() -> None:
     """Reminders are a kind of their own."""
     log = Log().user("fix it").user("<system-reminder>be careful</system-reminder>").answer("Done.")
     made = report(log)
-    assert (share(made.kinds, "user").items, share(made.kinds, "harness").items) == (1, 1)
+    assert (share(made.kinds, "user").items, share(made.kinds, "note").items) == (1, 1)
     assert made.turns == 1
 
 

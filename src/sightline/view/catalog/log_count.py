@@ -24,6 +24,7 @@ from sightline.session.accept import check_settings
 from sightline.values.clock import milliseconds
 from sightline.values.decoders import decode_json, json_decoder
 from sightline.values.items import Call, Usage, plain_text
+from sightline.values.profiles import profile
 from sightline.values.screen_text import first_words
 from sightline.values.settings import Settings
 from sightline.view.file_reads import FileReads
@@ -84,7 +85,7 @@ class Counted(Struct, omit_defaults=True):
     turns: int = 0  # messages of the user's own
     calls: int = 0  # answers of a model
     composed: int = 0  # payloads that Sightline composed
-    tokens: int = 0  # of all items in full
+    tokens: int = 0  # of all items in full, with what a provider adds to each
     compactions: int = 0
     faults: int = 0  # results that were fetched again because they had been shortened
     rereads: int = 0  # readings of files that showed nothing new
@@ -112,6 +113,7 @@ class LogCount:
         self._reads = FileReads()
         self._command = ""  # the first that was typed: the title if nothing else was said
         self._boundary = False  # a compaction whose summary has not come yet
+        self._profile = profile(Settings().profile)
 
     def continues(self, file: Path) -> bool:
         """Whether a file still holds what was read of it: one of the same name may be another. Raises OSError."""
@@ -172,8 +174,10 @@ class LogCount:
         if line.type == "system" and line.subtype not in ("", "recall"):
             self._annotate(line)
             return
-        found.items += len(line.tokens)
-        found.tokens += sum(size if isinstance(size, int) else size[2] for size in line.tokens)
+        if line.tokens:
+            found.items += len(line.tokens)
+            found.tokens += sum(entries.full_tokens(line.tokens))
+            found.tokens += self._profile.message_tokens + self._profile.call_tokens * (len(line.tokens) - 1)
         if line.is_compact_summary:
             found.compactions += self._boundary
             self._boundary = False
@@ -231,6 +235,8 @@ class LogCount:
                     self._marks[pin.item] = pin.what
             case entries.SETTINGS:
                 self._found.error = _flaw(line.data)
+                with suppress(BadInput, msgspec.ValidationError):
+                    self._profile = profile(decode_json(line.data, Settings).profile)
             case entries.IMPORT:
                 note = decode_json(line.data, ImportNote)
                 self._found.kind, self._found.file = self._found.kind or note.kind, note.file

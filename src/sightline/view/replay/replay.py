@@ -7,7 +7,7 @@ from itertools import groupby, islice, takewhile
 from typing import Any, NamedTuple
 
 from sightline import wire
-from sightline.compose.payload_tokens import framing_tokens, reused_tokens
+from sightline.compose.payload_tokens import reused_tokens
 from sightline.log.columns import HEAD
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
@@ -273,7 +273,7 @@ class _Tracker:
                 continue
             self._messages += kind is not Kind.CALL
             if kind is not Kind.RECALL:  # recalled text is no part of the full history
-                self._full_body += timeline.full[row] + framing_tokens(kind, self.profile)
+                self._full_body += timeline.full[row] + self.profile.framing(kind)
         self._rows = plan.rows
         return self._messages - before
 

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from sightline.values.items import Call, File, Image, Result, Role, arguments, plain_text
-from sightline.values.profiles import Profile, media_tokens
+from sightline.values.items import Call, Kind, Opaque, Result, Role, plain_text
+from sightline.values.phrases import say
+from sightline.values.profiles import Profile, part_tokens
 from sightline.values.tokens import TokenCounter
 from sightline.view.file_reads import FileReads, Reading, file_of, shows_file
 from sightline.view.report.talk import Talk
@@ -33,35 +34,37 @@ def pieces_of(talk: Talk, counter: TokenCounter, profile: Profile) -> Iterator[P
     for index, message in enumerate(talk.messages):
         calls |= {part.id: part for part in message.parts if isinstance(part, Call)}
         yield from _message_pieces(talk, index, calls, counter, profile)
+    for index, tokens in talk.recalled:
+        yield Piece(index, "recall", tokens + profile.message_tokens)
     for cut in talk.cuts:
-        yield Piece(cut.at, "summary", counter.count(cut.compaction.summary) + profile.message_tokens)
+        label = counter.count(say("summary", talk.locale)) if talk.locale else 0  # that Sightline puts before it
+        yield Piece(cut.at, "summary", counter.count(cut.compaction.summary) + label + profile.message_tokens)
 
 
 def _message_pieces(
     talk: Talk, index: int, calls: Mapping[str, Call], counter: TokenCounter, profile: Profile
 ) -> Iterator[Piece]:
-    message = talk.messages[index]
+    message, count = talk.messages[index], counter.count
     results = [part for part in message.parts if isinstance(part, Result)]
     for part in message.parts:
         if isinstance(part, Call):
-            tokens = counter.count(part.name) + counter.count(arguments(part)) + profile.call_tokens
+            tokens = part_tokens(part, profile, count) + profile.framing(Kind.CALL)
             yield Piece(index, "call", tokens, part.name or "?", file_of(part))
     for result in results:
         call, text = calls.get(result.id), plain_text(result.parts)
-        tokens = counter.count(text) + _media(result.parts, profile) + profile.message_tokens
+        tokens = part_tokens(result, profile, count) + profile.framing(Kind.RESULT)
         file = file_of(call) if call is not None else ""
         reads = call is not None and shows_file(call)
         shown = text if file and reads and not result.error else ""
         name = result.name or (call.name if call is not None else "") or "?"
         yield Piece(index, "result", tokens, name, file, shown)
-    said = counter.count(plain_text(message.parts)) if not results else 0
-    if not results and (said or _media(message.parts, profile)):
-        kind = "harness" if index in talk.recording.by_program and message.role is Role.USER else str(message.role)
-        yield Piece(index, kind, said + _media(message.parts, profile) + profile.message_tokens)
-
-
-def _media(parts: Iterable[object], profile: Profile) -> int:
-    return sum(media_tokens(part, profile) for part in parts if isinstance(part, Image | File))
+    if thinking := sum(part_tokens(part, profile, count) for part in message.parts if isinstance(part, Opaque)):
+        yield Piece(index, "thinking", thinking)
+    if not results:
+        kind = "note" if index in talk.recording.by_program and message.role is Role.USER else str(message.role)
+        said = [part for part in message.parts if not isinstance(part, Call | Opaque)]
+        tokens = sum(part_tokens(part, profile, count) for part in said) + profile.message_tokens
+        yield Piece(index, kind, tokens)
 
 
 # ---------------------------------------------------------------------- shares

@@ -57,8 +57,12 @@ class Talk:
         swept, joined = (own.swept, own.joined) if own else ((), ())
         self.swept = {at[uuid] for uuid in swept if uuid in at}  # indexes of answers to a prompt that a sweep changed
         self.joined = {at[uuid] for uuid in joined if uuid in at}  # and of the first one that Sightline composed
+        recalled = own.recalled if own else ()
+        self.recalled = [(at[uuid], tokens) for uuid, tokens in recalled if uuid in at]  # message → tokens beside it
         self.receipt = own.receipt if own else None  # of the last payload that Sightline composed
-        self.economy = _economy(own) if own and own.receipt else ""  # with which it did; empty: it did not
+        settings = _settings(own) if own else None
+        self.economy = _economy(settings) if settings and self.receipt else ""  # with which it did; empty: it did not
+        self.locale = settings.locale if settings else ""  # of what Sightline adds; empty: it is another agent's log
 
     @property
     def title(self) -> str:
@@ -115,13 +119,18 @@ def answers_in(messages: Sequence[Message]) -> list[int]:
     ]
 
 
-def _economy(conversation: SightlineLog) -> str:
-    """Return the economy that a log was written with last."""
-    economy = DEFAULT
+def _settings(conversation: SightlineLog) -> Settings:
+    """Return the settings that a log was written with last."""
+    found = Settings()
     for line in conversation.lines():
         if b'"subtype":"settings"' in line.data:
             with suppress(BadInput, *log.UNREADABLE):  # settings of another form
-                economy = log.decode_data(log.decode(line.data), Settings).config.get("economy", DEFAULT)
+                found = log.decode_data(log.decode(line.data), Settings)
+    return found
+
+
+def _economy(settings: Settings) -> str:
+    economy = settings.config.get("economy", DEFAULT)
     return economy if economy in ECONOMIES else DEFAULT
 
 
