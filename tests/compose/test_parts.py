@@ -11,6 +11,8 @@ from sightline.plan.view import View
 from sightline.shorten import words_in
 from sightline.testing import calling
 from sightline.values.items import Lod
+from sightline.values.tokens import Estimate
+from sightline.wire.payload import Payload
 
 NAMES = ("load_orders", "parse_rows", "total_price", "print_invoice", "archive_orders", "send_reminder")
 BUDGET = Budget(window=4_000, output=500)
@@ -81,6 +83,30 @@ def test_every_gap_names_its_lines_as_expand_counts_them(table: list[str], windo
     assert re.search(r"\[read_file[^\n]*\]\n… lines \d", sent)
     for _, last, following in gaps[1:]:
         assert session.items.page(line.id, 2_000, start=int(last) + 1, lines=1).endswith(following.strip())
+
+
+def read_and_run(*, resumed: bool) -> list[Payload]:
+    """Read some files and run commands, in a session that is opened again before each call or stays open."""
+    store, budget, payloads = MemoryStore("a"), Budget(4_000, output=400), []
+    session = Session(store, token_counter=Estimate())
+    code, log = (
+        "\n".join(f"{n}\tdef fn_{n}(): pass" for n in range(200, 500)),
+        "the run goes on and on, see a.py\n" * 330,
+    )
+    session.user("Please mend fn_250.")
+    for at, text in enumerate((log, code, log, log[:3_000])):
+        payloads.append(session.compose(budget))
+        session.reply(calling(("read_file" if text is code else "bash", {"path": f"a{at}.py"})))
+        session.tool_result(session.open_calls[0].id, text)
+        session = Session(store, token_counter=Estimate()) if resumed else session
+    return [*payloads, session.compose(budget)]
+
+
+def test_parts_do_not_depend_on_whether_the_session_was_resumed() -> None:
+    """What an earlier sweep has shortened may be shown in parts by the next one, and the log says what that was."""
+    live, again = read_and_run(resumed=False), read_and_run(resumed=True)
+    assert any(line.why == "parts" for line in live[-1].plan.lines())
+    assert [payload.hash for payload in live] == [payload.hash for payload in again]
 
 
 def test_the_same_view_gives_the_same_plan_with_parts() -> None:
