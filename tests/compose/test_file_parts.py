@@ -113,7 +113,7 @@ def test_the_same_view_gives_the_same_plan_with_parts() -> None:
     """What one plan made to measure is not what the next one begins with."""
     first, second = [], []
 
-    class Twice(Focus, frozen=True):  # type: ignore[misc]
+    class Twice(Focus, frozen=True):
         def plan(self, view: View) -> Plan:
             plan, again = super().plan(view), super().plan(view)
             first.append(str(plan))
