@@ -11,8 +11,8 @@ import argparse
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
-from math import exp, sqrt
+from itertools import accumulate, pairwise
+from math import exp, log, sqrt
 from operator import mul, truediv
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +28,17 @@ from benchmarks.quality.splits import divided, shuffled
 from benchmarks.quality.tables import Lines, show
 from benchmarks.quality.text_match import normal
 from sightline.recall.search.bm25 import K1, B, rarity
-from sightline.recall.search.neighbours import NAMES_TIME, OWN, SPEAKS, SPEAKS_AND_MATCHES, WEIGHTS
+from sightline.recall.search.neighbours import (
+    AROUND,
+    AROUND_TOKENS,
+    NAMES_TIME,
+    OWN,
+    SHORT,
+    SHORT_TOKENS,
+    SPEAKS,
+    SPEAKS_AND_MATCHES,
+    WEIGHTS,
+)
 from sightline.recall.search.terms import DATED, SPEAKER, cues, query_cues, query_terms, terms
 
 DATASETS = {"locomo": 2, "qmsum": 1}  # every how many-th question is fitted to: else the chats outweigh the meetings
@@ -38,8 +48,9 @@ SLOW, SLOWER = 0.9, 0.999  # how much of the slope and of its square the next st
 TURN, REQUEST = 3, 38  # tokens that the packing adds to a turn, and to the question
 
 FEATURES = {f"near, {reach}": weight for reach, weight in WEIGHTS.items()}
-FEATURES |= {"own": OWN, "speaker": SPEAKS, "both": SPEAKS_AND_MATCHES, "time": NAMES_TIME}
-"""What a turn is judged by, and its weight in nearness.py."""
+FEATURES |= {"own": OWN, "around": AROUND, "short": SHORT}
+FEATURES |= {"speaker": SPEAKS, "both": SPEAKS_AND_MATCHES, "time": NAMES_TIME}
+"""What a turn is judged by, and its weight in neighbours.py. The context of one that matches well counts less."""
 
 Weights = Sequence[float]
 Columns = list[list[float]]
@@ -81,8 +92,24 @@ def columns(chat: Chat, query: str) -> Columns:
             near[which] = [so_far + share * exp(-each / reach) for so_far, each in zip(near[which], far, strict=True)]
     best = max(own, default=0.0) or 1.0
     own = [score / best for score in own]
+    beside = _around(chat.centres, own)
+    most = max(beside, default=0.0) or 1.0
+    around = [score + (1 - score) * each / most for score, each in zip(own, beside, strict=True)]
+    lacks = [log(min(max(size - TURN, 1), SHORT_TOKENS) / SHORT_TOKENS) for size in chat.tokens]
+    short = [(1 - score) * each for score, each in zip(own, lacks, strict=True)]
     by, dated = _cued(chat, query, SPEAKER), _cued(chat, query, DATED)
-    return [*near, own, by, list(map(mul, own, by)), dated]
+    return [*near, own, around, short, by, list(map(mul, own, by)), dated]
+
+
+def _around(centres: Sequence[float], own: Sequence[float]) -> list[float]:
+    """How well all turns around each match, and it itself: a near one counts more than one further away."""
+    fades = [exp((before - after) / AROUND_TOKENS) for before, after in pairwise(centres)]
+    upto, since = list(own), list(own)
+    for at, fade in enumerate(fades, 1):
+        upto[at] += upto[at - 1] * fade
+    for at, fade in reversed([*enumerate(fades)]):
+        since[at] += since[at + 1] * fade
+    return [before + after - score for before, after, score in zip(upto, since, own, strict=True)]
 
 
 def _cued(chat: Chat, query: str, cue: str) -> list[float]:

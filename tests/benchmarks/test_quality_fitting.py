@@ -37,7 +37,7 @@ def test_the_informative_feature_is_found() -> None:
 
 
 def test_a_turn_is_judged_by_what_stands_in_and_around_it() -> None:
-    """Own words, nearness, the speaker whom the question names, and a time where one is asked for."""
+    """Own words, nearness, matches around it, its length, the speaker whom the question names, and a time."""
     texts = [
         "Ann: I bought a lamp in May.",
         "Bob: Good.",
@@ -50,6 +50,9 @@ def test_a_turn_is_judged_by_what_stands_in_and_around_it() -> None:
     assert found["own"][0] == 1.0
     assert found["near, 100"][0] > found["near, 100"][1] > found["near, 100"][-1] > 0
     assert found["near, 800"][-1] > found["near, 100"][-1]
+    assert found["around"][0] == 1.0
+    assert 1 > found["around"][1] > found["around"][-1] > 0
+    assert found["short"][0] == 0 > found["short"][-1] > found["short"][1]
     assert found["speaker"][:4] == [1, 0, 1, 0]
     assert found["both"][0] == 1.0
     assert found["time"][:3] == [1, 0, 0]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sightline.log import levels
 from sightline.log.stores.jsonl import JsonlStore
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Line
@@ -123,6 +124,21 @@ def test_a_preview_leaves_no_trace(tmp_path: Path) -> None:
         made.append(session.compose(Budget(3_000)))
     assert made[0].hash == made[1].hash == made[2].hash
     assert made[0].tokens == made[1].tokens == made[2].tokens
+
+
+def test_a_page_stays_however_many_other_texts_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the tokens that were counted for it until it is sent: no cache may lose it."""
+    monkeypatch.setattr(levels, "_CACHED_ITEMS", 1)
+    session = fresh()
+    read(session, PRICES, PRICES[:9_000])
+    reader = session._journal.reader
+    first, second = (row for row in range(len(reader.timeline)) if reader.timeline.kind[row] == Kind.RESULT)
+    assert reader.cut(first, 2_000)
+    page = reader.rendition(first, Lod.SUMMARY)
+    reader.rendition(second, Lod.GIST)
+    assert reader.rendition(first, Lod.SUMMARY) == page
+    reader.uncut()
+    assert reader.counter.count(reader.rendition(first, Lod.SUMMARY)) <= 800
 
 
 def test_what_was_sent_is_read_back(tmp_path: Path) -> None:

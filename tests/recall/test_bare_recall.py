@@ -80,3 +80,14 @@ def test_a_note_fits_its_room(tools: bool) -> None:
     assert note is not None
     assert note.bare is not tools
     assert WordCounter().count(frame_recall(session._journal.reader, note, "en", handles=tools)) <= 200
+
+
+@pytest.mark.parametrize("tokens", [60, 120, 240])
+def test_passages_for_a_reader_outside_fit_with_their_handles(tokens: int) -> None:
+    """Whether or not the model has a tool to expand them."""
+    session = Session(MemoryStore("t"), token_counter=WordCounter())
+    for at in range(20):
+        session.user("\n".join("we spoke of nothing" if line % 9 else f"crane {at} {line}" for line in range(90)))
+    found = session.items.passages("crane", tokens)
+    assert "#" in found
+    assert WordCounter().count(found) <= tokens

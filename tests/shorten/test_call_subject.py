@@ -72,6 +72,7 @@ PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: b
     ("cd src && sed -n '1,20p' a.py && sed -n '1,5p' b.py; echo ---", ["src/a.py", "src/b.py"]),
     ("(cd src && cat a.py); cat b.py", ["src/a.py", "b.py"]),
     ("x=$(cd /srv; (cd deep; pwd)); cd src; cat a.py", ["src/a.py"]),
+    ("bash -c 'cd src && cat a.py'; cat b.py", ["src/a.py", "b.py"]),
     ("cd /w/src\n# the middle\nsed -n '1,20p' ../a.py", ["/w/a.py"]),
     ("pwd && ls && git status --short && cat a.py", ["a.py"]),
     ("rg -n x src | head && cat a.py", ["a.py"]),

@@ -154,8 +154,7 @@ class Composer:
 
     def _plan(self, budget: Budget, gathered: ComposeInputs) -> tuple[View, Plan]:
         """Let the strategy decide, and forget a refusal whose strict token count would let nothing fit."""
-        seen = self._view(budget, gathered)
-        view, plan = self.decide(seen)
+        view, plan = self.decide(seen := self._view(budget, gathered))
         if view is not seen:
             self._calibration.forget_refusal()
         return view, plan
@@ -224,6 +223,7 @@ class Composer:
             mentions=self._mentions.latest,
             cut=journal.reader.cut,
             cut_parts=inputs.part_cutter(journal),
+            uncut=journal.reader.uncut,
             reductions=self._reductions,
         )
         return self._within(limit, view)

@@ -65,7 +65,7 @@ class Reader(EntryReader):
         self.counter, self.profile, self.locale = counter, profile, locale
         self._shorter: OrderedDict[int, Shorter] = OrderedDict()  # row → its shortened texts, none of which was sent
         self._constraint_tokens: dict[int, int] = {}
-        self._cuts: set[int] = set()  # rows whose summary was made to measure
+        self._cuts: dict[int, Shorter] = {}  # the same of rows whose summary was made to measure
 
     def _is_described(self, entry: Entry, rows: range) -> bool:
         return is_described(self, entry, rows)
@@ -174,8 +174,8 @@ class Reader(EntryReader):
         return None if offset == NONE else Span(offset, length)
 
     def _shorten_row(self, row: int) -> "Shorter":
-        """The shortened texts of a row by rule, cached."""
-        if (shorter := self._shorter.get(row)) is None:
+        """The shortened texts of a row by rule, cached. A summary that was made to measure stays until `uncut`."""
+        if (shorter := self._cuts.get(row) or self._shorter.get(row)) is None:
             shorter = self._shorter[row] = self._shorten(row)
             if len(self._shorter) > _CACHED_ITEMS:
                 self._shorter.popitem(last=False)
@@ -215,8 +215,7 @@ class Reader(EntryReader):
         size = self._short_tokens(item, page)
         if not self.timeline.size(row, GIST) < size <= min(tokens, full - 1):
             return False
-        self._cuts.add(row)
-        self._shorter[row] = usual._replace(summary=page)
+        self._cuts[row] = usual._replace(summary=page)
         self._set_summary(row, size)
         return True
 
@@ -224,7 +223,6 @@ class Reader(EntryReader):
         """Make the summaries that were made to measure and not sent what they usually are."""
         for row in self._unsent_cuts():
             self._set_summary(row, UNMADE)
-            self._shorter.pop(row, None)
         self._cuts.clear()
 
     def _set_summary(self, row: int, tokens: int) -> None:

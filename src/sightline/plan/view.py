@@ -94,6 +94,7 @@ class View(Struct, frozen=True):
     mentions: Callable[[Iterable[int], Path], Mapping[int, int]] = lambda _rows, _path: {}  # see `Mentions.latest`
     cut: Callable[[int, int], bool] = lambda _row, _tokens: False  # see `Reader.cut`; makes texts
     cut_parts: Callable[[int, int], bool] = lambda _row, _tokens: False  # the same, of what the task speaks of
+    uncut: Callable[[], None] = lambda: None  # see `Reader.uncut`
     reductions: Collection[str] = REDUCTIONS  # those that are allowed; without gists the timeline has no lower levels
 
     @property

@@ -17,12 +17,23 @@ _CLOSE = 1_000
 class Pieces:
     """The pieces chosen so far, best first, and the tokens that are left for more."""
 
-    def __init__(self, journal: Journal, max_tokens: int, *, framed: bool, known: Container[Source] = ()) -> None:
-        """`known`: sources that the payload shows already; they are not added. `framed`: for a user message."""
+    def __init__(
+        self,
+        journal: Journal,
+        max_tokens: int,
+        *,
+        framed: bool,
+        known: Container[Source] = (),
+        from_outside: bool = False,
+    ) -> None:
+        """`known`: sources that the payload shows already; they are not added. `framed`: for a user message.
+
+        They have handles if the model can expand them, or if somebody `from_outside` reads them.
+        """
         self._known, self._framed = known, framed
         self._journal, self._reader = journal, journal.reader
         self._today, self._max_tokens = journal.today, max_tokens
-        self.handles = "expand" in offered(journal.tools.definitions)
+        self._handles = from_outside or "expand" in offered(journal.tools.definitions)
         self._sources: list[Source] = []  # best first
         self._close = dict[str, bool]()  # by item: whether its pieces are among the best
         self._days = {day_of(self._today)}  # those whose dates are shown, or need not be
@@ -40,7 +51,7 @@ class Pieces:
                 continue
             words = "\n".join(reader.source_lines(source))  # repeated text is shown once
             render = partial(passage, reader) if self._framed else reader.source_text
-            text = render(source, reader.locale, handles=self.handles)
+            text = render(source, reader.locale, handles=self._handles)
             tokens = count(text) + 1 + reader.full_tokens(reader.media(RecallNote((source,))))
             when = reader.when(source, self._today)
             if day_of(when) not in self._days:
@@ -74,11 +85,11 @@ class Pieces:
 
     def _in_order(self, query: str = "") -> RecallNote:
         sources = tuple(sorted(self._sources, key=self._position))
-        return RecallNote(sources, query, by_day=True, bare=not self.handles)
+        return RecallNote(sources, query, by_day=True, bare=not self._handles)
 
     def _tokens(self, note: RecallNote) -> int:
         render = partial(frame_recall, self._reader) if self._framed else self._reader.recall_text
-        text = render(note, self._reader.locale, self._today, handles=self.handles)
+        text = render(note, self._reader.locale, self._today, handles=self._handles)
         return self._reader.counter.count(text) + self._reader.full_tokens(self._reader.media(note))
 
     def _position(self, source: Source) -> tuple[bool, int, int]:

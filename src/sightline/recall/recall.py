@@ -103,7 +103,7 @@ class Recall:
 
         `from_outside`: the query does not come from the conversation itself, whose last message may answer it then.
         """
-        pieces = Pieces(self._journal, max_tokens, framed=False)
+        pieces = Pieces(self._journal, max_tokens, framed=False, from_outside=from_outside)
         found = self._finder.matches(query, _MAX_HITS, () if from_outside else self._finder.asking_units())
         for hit in found.hits:
             pieces.add(self._sources(hit.row, found.terms, pieces.tokens_left))

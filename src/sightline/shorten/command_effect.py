@@ -105,7 +105,9 @@ class _LineReader:
             words = _program_words(command.words)
             program = words[0].rpartition("/")[2] if words else ""
             if program in _SHELLS and depth < _DEEPEST and (inner := _inner_line(words)):
+                before = self._folder
                 self.read(inner, depth + 1)
+                self._folder = before
                 continue
             if program in _MOVERS:
                 self._folder = _moved(self._folder, words[1] if len(words) > 1 else "~")

@@ -28,7 +28,6 @@ _WITH_COLON = pattern(
 )
 
 _NUMBER = pattern(r"[\d.,+/-]+")
-_WORD = pattern(r"[A-Za-z_]\w{3,60}|[\u4e00-\u9fff]{2}")
 # Parts of a time, a duration or another measure, a memory address, a colour.
 _NOISE = pattern(
     r"\d{4}-\d\d-\d\dT[\d.Z+-]*|\d[\d.]*Z|\d[\d.,]*(?:n|u|m|k|K|M|G|T|Ki|Mi|Gi)?(?:[sbBhdpx]|min|sec|px|em|rem|pt|vh|vw|fr|deg|"
@@ -39,6 +38,9 @@ _DIGIT = pattern(r"\d")
 _WORD = pattern(r"[A-Za-z]{3}")
 _LETTER = pattern(r"[A-Za-z]")
 _RECORD = pattern(r"[a-z]_\d{4,}$")  # `gift_card_3491931`: the id of a record, which nobody can guess
+# What a task speaks of: a name may stand in Chinese without blanks.
+_TASK_WORD = pattern(r"[^\W\d\u4e00-\u9fff][^\W\u4e00-\u9fff]{3,60}")
+_CHINESE_PAIR = pattern(r"(?=([\u4e00-\u9fff]{2}))")
 _HEX = pattern(r"[0-9a-f]{6,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -193,5 +195,5 @@ def identifiers(text: str, limit: int = 64) -> list[str]:
 
 
 def words_in(text: str) -> set[str]:
-    """Return the words and names of a text, short ones excepted."""
-    return set(_WORD.findall(text))
+    """Return the words and names of a text, short ones excepted. Of Chinese, each two characters side by side."""
+    return {*_TASK_WORD.findall(text), *_CHINESE_PAIR.findall(text)}

@@ -17,9 +17,11 @@ from sightline.shorten.lines import make_view
 from sightline.shorten.media import media_labels
 from sightline.shorten.parts import part_levels
 from sightline.shorten.sample import (
+    LONGEST_LINE,
     OPENING,
     READ_LIMIT,
     Opening,
+    count_as_read,
     count_tokens,
     cut_at_blank,
     encodable,
@@ -61,7 +63,6 @@ CALL = Size(0.6, 0.25, 120, 0.05)  # all that says what its result is about
 # Messages have more words for each name, and more of them is never read again. A label needs a sentence beside it.
 MESSAGE = Size(0.38, 0.12, 60, least=40)
 
-LONGEST_LINE = 1000  # characters: a longer line is several to who reads on
 MESSAGE_LABEL = 16  # tokens of a message's gist beside a sentence, at most: its label, and what marks a gap
 HANDLE = 4  # tokens of a handle, at most
 READ_SHARE = 0.5  # of a file, for the line that describes it: the gist of a short file is that line
@@ -243,6 +244,7 @@ def _find_levels(
     if value is None:
         sample = read_sample(text)
         if words:
+            sample = count_as_read(sample, text)
             view = make_view(sample, subject, wording, read_opening(text, sample, most))
             return text_levels(view, first, partial(part_levels, words=words, most=most)), sample.numbers[-1]
         opening = begin(text, sample, most) if is_result else Opening()

@@ -334,7 +334,7 @@ class _SummaryLayout(NamedTuple):
                     if pending and gap[0] == "…":
                         out.append(label)
                         pending = False
-                    if inside or out[-1] is not label:  # the label itself announces a gap
+                    if inside or out[-1] is not label or self.order.parts:  # the label itself announces a gap
                         out.append(gap)
             elif place < total and before >= opening.lines and numbers[before] == numbers[place]:
                 out[-1] += lines[place]

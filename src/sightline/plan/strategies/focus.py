@@ -65,6 +65,7 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. Between sweeps it looks only at new units."""
+        view.uncut()  # what another plan made to measure
         tidy = self.economy != "off"
         pages = _page_outputs(view) if tidy else {}
         tokens = view.tokens_with_new(pages)

@@ -180,9 +180,9 @@ class Sweep:
     def _show_parts(self, goal: float, protected: Set[int]) -> None:
         """Show parts of the files in work that did not fit, in what is left below the goal, the last used first."""
         timeline, free, units = self.timeline, goal - self.body - self._index_tokens(), self.unit_set - self.out
-        swept = [row for unit in units - protected for row in timeline.rows_of(unit) if self.why.get(row) == "swept"]
-        files = [row for row in swept if timeline.kind[row] == Kind.RESULT and self.worth.in_working_set(row)]
-        for row in sorted(files, key=lambda row: (self.worth.unused(row), -row)):
+        rows = [row for unit in units - protected for row in timeline.rows_of(unit) if self.lods.get(row, FULL) < FULL]
+        files = [row for row in rows if timeline.kind[row] == Kind.RESULT and self.worth.in_working_set(row)]
+        for row in sorted({*files}.difference(self.view.wanted), key=lambda row: (self.worth.unused(row), -row)):
             before = timeline.size(row, self.lods[row])
             if free >= _LEAST_MORE and self.view.cut_parts(row, int(before + _LAST_USED * free)):
                 more = timeline.size(row, SUMMARY) - before
