@@ -19,7 +19,7 @@ help: ## show the commands
 $(RUN): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Sightline needs Python 3.11 or newer; set PYTHON=…"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) -e '.[chat,server]'
+	$(PIP) -e '.[chat,server]' hatchling
 	@touch $@
 
 $(READY): $(RUN)
