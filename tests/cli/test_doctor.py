@@ -215,7 +215,7 @@ def test_missing_extras_are_notes(shop: Shop, monkeypatch: pytest.MonkeyPatch) -
     missing = ("mcp", "tree_sitter", "splintr")
     monkeypatch.setattr(doctor_checks, "find_spec", lambda name: None if name in missing else real(name))
     found = shop.checks()
-    assert "sightline[code,mcp]" in found["extras"]["what_to_do"]
+    assert "sightline-context[code,mcp]" in found["extras"]["what_to_do"]
     assert found["tokenizer"]["state"] == "note"
 
 

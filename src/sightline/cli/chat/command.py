@@ -173,7 +173,7 @@ def _missing(error: ModuleNotFoundError) -> Exception:
         return BadInput(str(error))
     if package not in _PACKAGES:
         return error
-    return BadInput(f"sightline chat needs {package}: pip install 'sightline[chat]'")
+    return BadInput(f"sightline chat needs {package}: pip install 'sightline-context[chat]'")
 
 
 # ---------------------------------------------------------------------- one question of a script
