@@ -30,7 +30,8 @@ ADDS_EXTRAS = ("src/", "docs/install.md")  # where Sightline is installed alread
 def wrong_advice(path: str, text: str) -> Iterator[str]:
     """Each line that tells to install something else than a copy of the repository, a wheel, or an extra of ours."""
     allowed = re.compile(f"{WHEEL}|{TO_AN_INSTALLED_ONE}" if path.startswith(ADDS_EXTRAS) else WHEEL)
-    for number, line in enumerate(text.splitlines(), 1):
+    naming = ((number, line) for number, line in enumerate(text.splitlines(), 1) if "sightline" in line)
+    for number, line in naming:
         advised = (name for found in INSTALL.finditer(line) for name in NAMED.findall(found["what"].split("  #")[0]))
         if EXTRA_OF_A_STRANGER.search(line) or not all(allowed.fullmatch(name.rstrip(".,;:")) for name in advised):
             yield f"{path}:{number}: {line.strip()}"
