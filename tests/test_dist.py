@@ -17,6 +17,7 @@ import sightline
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+INSTALL = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
 FIRST = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[0]
 PAGE = "sightline/inspector/pages/index.html"
 # What the README's first example takes for granted: tools, a function that runs them, and an SDK's client.
@@ -72,7 +73,7 @@ def test_the_archives_hold_what_is_needed_and_no_data(built: Path) -> None:
         told = email.message_from_bytes(archive.read(metadata))
     assert {"sightline/py.typed", "sightline/samples/login_bug.json", PAGE} <= set(names)
     assert {name.split("/")[0] for name in names} == {"sightline", metadata.split("/")[0]}
-    assert (told["Name"], told["Version"]) == ("sightline", sightline.__version__)
+    assert (told["Name"], told["Version"]) == ("sightline-context", sightline.__version__)
     assert told["Requires-Python"] == ">=3.11"
     assert told["License-Expression"] == "Apache-2.0"
     assert set(told.get_all("Provides-Extra", [])) == set(PROJECT["optional-dependencies"])
@@ -80,19 +81,28 @@ def test_the_archives_hold_what_is_needed_and_no_data(built: Path) -> None:
     with tarfile.open(source) as archive:
         held = {Path(member.name).relative_to(source.name.removesuffix(".tar.gz")): member for member in archive}
     tops = {path.parts[0] for path in held if path.parts}
-    assert {"src", "tests", "examples", "docs", "tools", "Makefile", "constraints.txt", "pyproject.toml"} <= tops
+    assert {
+        "src",
+        "tests",
+        "examples",
+        "docs",
+        "tools",
+        "Makefile",
+        "constraints.txt",
+        "pyproject.toml",
+        "SECURITY.md",
+    } <= tops
     assert not tops & {".venv", ".cache", ".ci", "dist", "site", "shared"}
     assert Path("src", PAGE) in held
     assert not [path for path in held if "node_modules" in path.parts]
     assert max(member.size for path, member in held.items() if "pages" not in path.parts) < 300_000
 
 
-def test_the_readme_names_every_extra() -> None:
-    """The table says what each adds, and nothing that there is not."""
-    table = README.split("## Install")[1].split("\n## ")[0]
-    listed = set(re.findall(r"^\| `sightline\[([\w-]+)\]`", table, re.MULTILINE))
+def test_the_install_page_names_every_extra() -> None:
+    """The table says what each adds, and nothing that there is not; the README installs from a copy."""
+    listed = set(re.findall(r"^\| `([\w-]+)` \|", INSTALL, re.MULTILINE))
     assert listed == set(PROJECT["optional-dependencies"]) - {"dev", "docs"}
-    assert README.split("\n## ")[1].split("$ ")[1].startswith("pip install 'sightline[chat]'")
+    assert README.split("\n## ")[1].split("$ ")[1].startswith("pip install '.[chat]'")
 
 
 def test_the_core_is_enough_for_the_first_example(built: Path, tmp_path: Path) -> None:
@@ -109,16 +119,21 @@ def test_the_core_is_enough_for_the_first_example(built: Path, tmp_path: Path) -
     for command in ([str(programs / "sightline"), "--help"], [python, "-m", "sightline", "--help"]):
         refused = run(tmp_path, *command)
         assert refused.returncode == 1
-        assert "pip install 'sightline[cli]'" in refused.stderr
+        assert "pip install 'sightline-context[cli]'" in refused.stderr
         assert "Traceback" not in refused.stderr
     agent = run(tmp_path, python, "-c", AGENT)
-    assert "pip install 'sightline[agent]'" in agent.stdout + agent.stderr
+    assert "pip install 'sightline-context[agent]'" in agent.stdout + agent.stderr
+    # What these errors advise adds to the one that is there; no index is asked for it.
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", "--dry-run"]
+    added = run(tmp_path, *pip, "sightline-context[agent]")
+    assert added.returncode == 0, added.stderr
+    assert "already satisfied: sightline-context[agent]" in added.stdout
 
 
 def test_an_installed_wheel_has_the_inspector(built: Path, tmp_path: Path) -> None:
     """The pages are inside, so a machine without Node shows them."""
     [wheel] = built.glob("*.whl")
-    programs = environment(tmp_path / "inspector", f"sightline[cli,server] @ {wheel.as_uri()}")
+    programs = environment(tmp_path / "inspector", f"{wheel}[cli,server]")
     read = "from sightline.inspector.pages import read_pages; print(*sorted(read_pages()))"
     shown = run(tmp_path, str(programs / "python"), "-c", read)
     assert "index.html" in shown.stdout, shown.stderr
@@ -128,9 +143,9 @@ def test_an_installed_wheel_has_the_inspector(built: Path, tmp_path: Path) -> No
 
 @pytest.mark.soak
 def test_the_chat_from_the_source_archive(built: Path, tmp_path: Path) -> None:
-    """`pip install 'sightline[chat]'`, then the README's first commands; the version is the archive's."""
+    """With the extra `chat`, then the README's first commands; the version is the archive's."""
     [source] = built.glob("*.tar.gz")
-    programs = environment(tmp_path / "chat", f"sightline[chat] @ {source.as_uri()}")
+    programs = environment(tmp_path / "chat", f"{source}[chat]")
     program = str(programs / "sightline")
     version = run(tmp_path, program, "--version")
     assert source.name.removesuffix(".tar.gz").split("-")[1] in version.stdout

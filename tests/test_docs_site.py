@@ -80,6 +80,12 @@ def test_every_public_name_has_an_entry_with_an_example() -> None:
             assert re.search(used, code), f"no example on {page.name} uses {name}"
 
 
+def test_the_stable_modules_are_those_of_the_reference() -> None:
+    """What the page on stability promises is what has an entry."""
+    page = (DOCS / "stability.md").read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^- `(sightline[\w.]*)`$", page, re.MULTILINE)) == MODULES
+
+
 def test_every_public_name_is_in_the_site(site: dict[Path, Page]) -> None:
     """Its entry can be linked to by its full name."""
     ids = set().union(*(page.ids for page in site.values()))

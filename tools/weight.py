@@ -13,6 +13,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+NAME = "sightline-context"
 SOURCE = Path(__file__).parent.parent / "src" / "sightline"
 EXTRAS = ("", "cli", "apps", "code", "agent", "langchain", "chat", "local", "mcp", "openai-agents", "pydantic-ai",
           "postgres", "server", "all")  # fmt: skip
@@ -22,7 +23,7 @@ def main() -> None:
     """One line for each extra."""
     print("extra    packages  MB")
     for extra in EXTRAS:
-        packages = closure("sightline", {extra} - {""})
+        packages = closure(NAME, {extra} - {""})
         print(f"{extra or '(core)':8} {len(packages):8} {sum(map(size, packages)) / 1e6:5.0f}")
 
 
@@ -46,7 +47,7 @@ def closure(name: str, extras: set[str]) -> set[str]:
 
 def size(name: str) -> int:
     """The bytes of a package's files."""
-    if name == "sightline":
+    if name == NAME:
         return sum(path.stat().st_size for path in SOURCE.rglob("*") if path.is_file())
     return sum(path.stat().st_size for path in files(distribution(name)) if path.is_file())
 

@@ -25,7 +25,7 @@ OURS = ["sightline plain=benchmarks.quality.engine:Plain", "sightline=benchmarks
 _EVERY = 20.0  # seconds between two lines about progress
 HELP = """Three ways to the answers:
   --url URL --model NAME [--key-env VAR]   an OpenAI-compatible endpoint
-  --gguf FILE                              a model on this machine; needs sightline[local]
+  --gguf FILE                              a model on this machine; needs the extra `local`
   --write prompts.json                     write the prompts, answer them on a machine with a GPU with
                                            benchmarks/answers/generate.py, and score them with --read answers.json
 

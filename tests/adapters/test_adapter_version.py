@@ -12,7 +12,9 @@ from sightline.adapters import langchain, mcp, openai_agents, pydantic_ai, versi
 def test_an_unsupported_version_says_so_at_import(found: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With what is installed, what is needed, and the command."""
     monkeypatch.setattr(version, "version", lambda _: found)
-    with pytest.raises(ImportError, match=rf"1\.1 and later versions before 2, and {found}.*sightline\[langchain\]"):
+    with pytest.raises(
+        ImportError, match=rf"1\.1 and later versions before 2, and {found}.*sightline-context\[langchain\]"
+    ):
         importlib.reload(langchain)
 
 
@@ -20,7 +22,7 @@ def test_an_unsupported_version_says_so_at_import(found: str, monkeypatch: pytes
 def test_the_agents_sdk_is_named_as_it_is_installed(found: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The module has an underscore, the package and the extra a hyphen."""
     monkeypatch.setattr(version, "version", lambda _: found)
-    says = rf"openai_agents works with openai-agents 0\.22 .* before 1, and {found}.*sightline\[openai-agents\]"
+    says = rf"openai_agents works with openai-agents 0\.22 .* before 1, and {found}.*sightline-context\[openai-agents\]"
     with pytest.raises(ImportError, match=says):
         importlib.reload(openai_agents)
 
@@ -29,7 +31,9 @@ def test_the_agents_sdk_is_named_as_it_is_installed(found: str, monkeypatch: pyt
 def test_the_sdk_of_mcp_has_a_range_too(found: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its first major version has another interface."""
     monkeypatch.setattr(version, "version", lambda _: found)
-    with pytest.raises(ImportError, match=rf"mcp works with mcp 2\.0 .* before 3, and {found}.*sightline\[mcp\]"):
+    with pytest.raises(
+        ImportError, match=rf"mcp works with mcp 2\.0 .* before 3, and {found}.*sightline-context\[mcp\]"
+    ):
         importlib.reload(mcp)
 
 
@@ -37,7 +41,7 @@ def test_the_sdk_of_mcp_has_a_range_too(found: str, monkeypatch: pytest.MonkeyPa
 def test_pydantic_ai_is_named_by_its_package_and_our_extra(found: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The package is the slim one, which the whole one brings too."""
     monkeypatch.setattr(version, "version", lambda _: found)
-    says = rf"pydantic_ai works with pydantic-ai-slim 2\.55 .* before 3, and {found}.*sightline\[pydantic-ai\]"
+    says = rf"pydantic_ai works with pydantic-ai-slim 2\.55 .* before 3, and {found}.*sightline-context\[pydantic-ai\]"
     with pytest.raises(ImportError, match=says):
         importlib.reload(pydantic_ai)
 
@@ -58,7 +62,9 @@ def test_frameworks_of_other_environments_say_it_too(
 ) -> None:
     """Before anything of theirs is imported."""
     monkeypatch.setattr(version, "version", lambda _: found)
-    says = rf"sightline\.adapters\.{name} works with {package} .* and {found} is installed.*sightline\[{package}\]"
+    says = (
+        rf"sightline\.adapters\.{name} works with {package} .* and {found} is installed.*sightline-context\[{package}\]"
+    )
     with pytest.raises(ImportError, match=says):
         importlib.import_module(f"sightline.adapters.{name}")
 
@@ -70,5 +76,5 @@ def test_a_missing_framework_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         raise metadata.PackageNotFoundError
 
     monkeypatch.setattr(version, "version", missing)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'sightline\[langchain\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'sightline-context\[langchain\]'"):
         version.check_version("langchain", oldest=(1, 1), before=2)

@@ -241,7 +241,7 @@ def test_without_its_packages_it_says_which_to_install(tmp_path: Path, command: 
     failed = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False)
     assert failed.returncode == 1
     assert package in failed.stderr.lower()
-    assert f"pip install 'sightline[{extra}]'" in failed.stderr
+    assert f"pip install 'sightline-context[{extra}]'" in failed.stderr
     assert "Traceback" not in failed.stderr
 
 

@@ -188,7 +188,7 @@ def test_without_its_packages_it_says_which_to_install(package: str) -> None:
     code = f"import sys; sys.modules[{package!r}] = None; from sightline.cli import main; main()"
     failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert failed.returncode == 1
-    assert failed.stderr.strip().endswith("pip install 'sightline[cli]'")
+    assert failed.stderr.strip().endswith("pip install 'sightline-context[cli]'")
 
 
 def test_importing_the_package_needs_neither() -> None:

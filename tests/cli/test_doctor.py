@@ -215,7 +215,7 @@ def test_missing_extras_are_notes(shop: Shop, monkeypatch: pytest.MonkeyPatch) -
     missing = ("mcp", "tree_sitter", "splintr")
     monkeypatch.setattr(doctor_checks, "find_spec", lambda name: None if name in missing else real(name))
     found = shop.checks()
-    assert "sightline[code,mcp]" in found["extras"]["what_to_do"]
+    assert "sightline-context[code,mcp]" in found["extras"]["what_to_do"]
     assert found["tokenizer"]["state"] == "note"
 
 
@@ -232,7 +232,7 @@ def test_every_extra_that_all_brings_is_looked_for() -> None:
     """Or it would be said that all are installed when one is not. Who reads this has `cli`."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     [every] = project["optional-dependencies"]["all"]
-    assert {"cli", *doctor_checks.EXTRAS} == set(re.findall(r"[a-z-]+", every)) - {"sightline"}
+    assert {"cli", *doctor_checks.EXTRAS} == set(re.findall(r"[a-z-]+", every)) - {project["name"]}
 
 
 def test_a_check_that_fails_is_a_finding(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

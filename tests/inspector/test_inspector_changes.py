@@ -181,7 +181,7 @@ def test_without_its_libraries_the_chat_says_how_to_install_them(
     monkeypatch.setattr("sightline.server.rest_chat.find_spec", lambda _name: None)
     shown = page.open("#/s/work/chat")
     expect(shown.get_by_text("The chat is not installed")).to_be_visible()
-    expect(shown.get_by_text("pip install 'sightline[chat]'")).to_be_visible()
+    expect(shown.get_by_text("pip install 'sightline-context[chat]'")).to_be_visible()
     expect(shown.get_by_label("Message")).to_have_count(0)
 
 

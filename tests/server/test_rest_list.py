@@ -178,4 +178,4 @@ def test_the_server_says_what_the_chat_needs(server: RestServer, monkeypatch: py
     """A page can say before one types that the chat is not installed, and with which command it is."""
     assert server.get("/api/server")["chat_needs"] == ""
     monkeypatch.setattr("sightline.server.rest_chat.find_spec", lambda _name: None)
-    assert server.get("/api/server")["chat_needs"] == "pip install 'sightline[chat]'"
+    assert server.get("/api/server")["chat_needs"] == "pip install 'sightline-context[chat]'"

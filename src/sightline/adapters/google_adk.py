@@ -3,8 +3,8 @@
     plugin = SightlinePlugin()
     Runner(app=App(name=…, root_agent=agent, plugins=[plugin]), session_service=plugin.session_service)
 
-The session keeps every event. The model gets the contents that fit, at every call. Needs
-`pip install 'sightline[google-adk]'`.
+The session keeps every event. The model gets the contents that fit, at every call. Needs the
+extra `google-adk`.
 """
 
 import asyncio

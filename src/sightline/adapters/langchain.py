@@ -1,7 +1,7 @@
 """Sightline in LangChain and LangGraph: a middleware for `create_agent`, and a node for graphs of your own.
 
 Both take the messages of the graph's state into a session, one for each `thread_id`, and give the model those that fit.
-The state keeps every message. Needs `pip install 'sightline[langchain]'`.
+The state keeps every message. Needs the extra `langchain`.
 """
 
 import asyncio

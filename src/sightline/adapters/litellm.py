@@ -3,8 +3,8 @@
     litellm_settings:
       callbacks: sightline.adapters.litellm.hook
 
-The conversation of each request is found and followed as by Sightline's own proxy, by the same code. Needs
-`pip install 'sightline[litellm]'`.
+The conversation of each request is found and followed as by Sightline's own proxy, by the same code. Needs the
+extra `litellm`.
 """
 
 import asyncio

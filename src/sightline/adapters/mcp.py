@@ -2,7 +2,7 @@
 
 `search_sessions` looks through everything on this machine: sessions of Sightline, imported ones, and logs of Claude
 Code and Codex that were never imported. `recall` and `expand` look into one of them, `context_report` says where its
-tokens went. Nothing is written to any of these logs. Needs `pip install 'sightline[mcp]'`; `sightline mcp` runs it.
+tokens went. Nothing is written to any of these logs. Needs the extra `mcp`; `sightline mcp` runs it.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
     Runner.run(agent, input, **run_options("id"))
 
 The session keeps every item that the SDK gives it. The filter hands the model those that fit, also inside a long loop
-of tool calls. Needs `pip install 'sightline[openai-agents]'`.
+of tool calls. Needs the extra `openai-agents`.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
     agent = Agent(model, capabilities=[SightlineCapability()])
     agent.run_sync("…", conversation_id="id")
 
-The run keeps every message; the model gets those that fit. Needs `pip install 'sightline[pydantic-ai]'`.
+The run keeps every message; the model gets those that fit. Needs the extra `pydantic-ai`.
 """
 
 import asyncio

@@ -2,8 +2,8 @@
 
     Agent(model, tools=[…], conversation_manager=SightlineConversationManager("id"))
 
-`agent.messages` keeps every message. The model gets those that fit, at every call. Needs
-`pip install 'sightline[strands-agents]'`.
+`agent.messages` keeps every message. The model gets those that fit, at every call. Needs the
+extra `strands-agents`.
 """
 
 import asyncio

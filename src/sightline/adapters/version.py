@@ -12,7 +12,7 @@ def check_version(
     the package. `user`: what needs the package, if that is not an adapter; then there is no extra.
     """
     extra = extra or package
-    wanted = f"{package}>={oldest[0]}.{oldest[1]},<{before}" if user else f"sightline[{extra}]"
+    wanted = f"{package}>={oldest[0]}.{oldest[1]},<{before}" if user else f"sightline-context[{extra}]"
     install = f"pip install '{wanted}'"
     module = user or f"sightline.adapters.{module or extra.replace('-', '_')}"
     try:

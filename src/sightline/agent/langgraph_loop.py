@@ -29,7 +29,7 @@ def loop(context: Node, model: Node, tools: Node, answer: Node) -> Any:
     try:
         from langgraph.graph import END, START, StateGraph
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("the agent's loop needs LangGraph: pip install 'sightline[agent]'") from error
+        raise ModuleNotFoundError("the agent's loop needs LangGraph: pip install 'sightline-context[agent]'") from error
     graph = StateGraph(State)
     for name, node in (("context", context), ("model", model), ("tools", tools), ("answer", answer)):
         graph.add_node(name, node)  # type: ignore[call-overload]

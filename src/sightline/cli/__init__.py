@@ -17,5 +17,5 @@ def main() -> None:
         package = (error.name or "").partition(".")[0]
         if package not in ("click", "rich"):
             raise
-        sys.exit(f"the commands of sightline need the package {package}: pip install 'sightline[cli]'")
+        sys.exit(f"the commands of sightline need the package {package}: pip install 'sightline-context[cli]'")
     app(prog_name="sightline")

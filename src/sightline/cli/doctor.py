@@ -41,11 +41,11 @@ _PHRASES = {
     "check check": ("check", "检查"),
     # what was found, and what to do
     "versions found": ("Sightline {version}, Python {python}", "Sightline {version}，Python {python}"),
-    "extras there": ("all that sightline[all] brings", "sightline[all] 的全部组件"),
+    "extras there": ("all that the extra `all` brings", "附加组件 `all` 的全部内容"),
     "extras missing": ("not installed: {missing}", "未安装：{missing}"),
     "install extras": (
-        "if you need them: pip install 'sightline[{wanted}]'",
-        "如有需要：pip install 'sightline[{wanted}]'",
+        "if you need them: pip install 'sightline-context[{wanted}]'",
+        "如有需要：pip install 'sightline-context[{wanted}]'",
     ),
     "pages built": ("its pages are built", "页面已构建"),
     "pages not built": (
@@ -127,7 +127,7 @@ _PHRASES = {
     "model bad": ("{why}", "{why}"),
     "fix model": ("change SIGHTLINE_MODEL or sightline.toml", "修改 SIGHTLINE_MODEL 或 sightline.toml"),
     "model not tried": ("cannot be looked for: {why}", "无法查找：{why}"),
-    "install agent": ("pip install 'sightline[agent]'", "pip install 'sightline[agent]'"),
+    "install agent": ("pip install 'sightline-context[agent]'", "pip install 'sightline-context[agent]'"),
     "upstream answers": ("{address} answers ({status})", "{address} 有响应（{status}）"),
     "upstream unreachable": ("{address} cannot be reached: {why}", "{address} 无法访问：{why}"),
     "check network": (
@@ -135,7 +135,7 @@ _PHRASES = {
         "检查地址、网络和 HTTPS_PROXY；--offline 可跳过此项",
     ),
     "upstream not tried": ("{address} was not tried", "未检查 {address}"),
-    "install server": ("pip install 'sightline[server]'", "pip install 'sightline[server]'"),
+    "install server": ("pip install 'sightline-context[server]'", "pip install 'sightline-context[server]'"),
     "port free": ("{port} is free", "{port} 可用"),
     "port served": ("Sightline {version} is served at {port}", "Sightline {version} 正在端口 {port} 提供服务"),
     "port taken": ("{port} cannot be used: {why}", "{port} 不可用：{why}"),

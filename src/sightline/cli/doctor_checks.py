@@ -38,7 +38,7 @@ MOST_VERIFIED = 50_000_000  # bytes of a log that is verified here: a longer one
 UPSTREAM_SECONDS = 5.0
 PORT_SECONDS = 2.0
 _LONGEST_ANSWER = 10_000  # bytes of what another program may answer
-EXTRAS: Mapping[str, Sequence[str]] = {  # of `sightline[all]`: modules that show whether it is installed
+EXTRAS: Mapping[str, Sequence[str]] = {  # of the extra `all`: modules that show whether it is installed
     "apps": ("psutil",),
     "code": ("tree_sitter", "tree_sitter_python", "python_calamine", "pathspec"),
     "agent": ("httpx2", "langgraph"),
@@ -101,7 +101,7 @@ def check_versions() -> Iterator[Check]:
 
 
 def check_extras() -> Iterator[Check]:
-    """Which extras of `sightline[all]` are not installed."""
+    """Which extras of `all` are not installed."""
     missing = [name for name, modules in EXTRAS.items() if not all(map(_is_installed, modules))]
     facts = {"missing": ", ".join(missing), "wanted": ",".join(missing)}
     if missing:

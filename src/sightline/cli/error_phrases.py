@@ -22,7 +22,7 @@ CHINESE: Mapping[type[Exception], str] = {
     ),
     errors.NewerQueue: (
         "schema {schema!r} 中的后台工作队列属于更新版本的 procrastinate（{done}），未作任何更改："
-        "pip install -U 'sightline[postgres]'"
+        "pip install -U 'procrastinate<4'"
     ),
     errors.WorkRefused: (
         "数据库不允许此角色执行后台工作（{why}）：请以数据表所有者运行 `sightline store migrate`，"
@@ -50,8 +50,8 @@ CHINESE: Mapping[type[Exception], str] = {
     errors.NamelessTenant: "租户名至少有一个字符",
     errors.BadPool: "pool={count} 无效：一个进程可有 1 到 1000 个连接",
     errors.UnknownParameter: "地址 {where} 中有 libpq 不认识的参数",
-    errors.NoQueue: "使用 PostgreSQL 的后台工作需要额外的软件包：pip install 'sightline[postgres]'（{why}）",
-    errors.NoDriver: "PostgreSQL 会话需要额外的软件包：pip install 'sightline[postgres]'（{why}）",
+    errors.NoQueue: "使用 PostgreSQL 的后台工作需要额外的软件包：pip install 'sightline-context[postgres]'（{why}）",
+    errors.NoDriver: "PostgreSQL 会话需要额外的软件包：pip install 'sightline-context[postgres]'（{why}）",
 }
 
 

@@ -88,7 +88,7 @@ def _advice(error: ModuleNotFoundError, command: str) -> str:
     extras = [extra for extra, packages in EXTRAS.items() if package in packages]
     own = _EXTRAS.get(command, "")
     extra = own if own in extras or command == "chat" else next(iter(extras), "")
-    return f"sightline {command} needs {package}: pip install 'sightline[{extra}]'" if extras else ""
+    return f"sightline {command} needs {package}: pip install 'sightline-context[{extra}]'" if extras else ""
 
 
 @click.group(

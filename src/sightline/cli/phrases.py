@@ -676,7 +676,10 @@ _PHRASES = {
         "  sightline chat -m PATH.gguf   模型文件，在本进程中运行{first}\n"
         "  sightline.toml 中的 [model]   其他任何模型：见 docs/chat.md",
     ),
-    "local first": ("; first: pip install 'sightline[local]'", "；请先运行 pip install 'sightline[local]'"),
+    "local first": (
+        "; first: pip install 'sightline-context[local]'",
+        "；请先运行 pip install 'sightline-context[local]'",
+    ),
     "too small for tools": (
         "{model} is too small to use tools: it gets no tools and no app windows, and answers in plain text.",
         "{model} 太小，无法使用工具：不提供工具和应用窗口，它只以纯文本回答。",

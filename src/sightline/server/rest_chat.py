@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sightline.agent.events import Answer, Event
 
 _STREAM = "text/event-stream"
-CHAT_INSTALL = "pip install 'sightline[chat]'"
+CHAT_INSTALL = "pip install 'sightline-context[chat]'"
 _LONGEST = 400  # characters of an error's text
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no", "x-content-type-options": "nosniff"}
 

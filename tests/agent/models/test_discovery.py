@@ -148,9 +148,9 @@ def test_a_model_that_cannot_be_run_is_not_fetched(tmp_path: Path, monkeypatch: 
     assert tiny_endpoint(tmp_path) is not None
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     assert tiny_endpoint(tmp_path) is None
-    with pytest.raises(BadInput, match=r"the tiny model needs xllamacpp: pip install 'sightline\[local\]'"):
+    with pytest.raises(BadInput, match=r"the tiny model needs xllamacpp: pip install 'sightline-context\[local\]'"):
         fetch_tiny(tmp_path / "elsewhere", lambda *_: pytest.fail("it was fetched"))
-    assert model_help(Phrases("en")).count("first: pip install 'sightline[local]'") == 2
+    assert model_help(Phrases("en")).count("first: pip install 'sightline-context[local]'") == 2
 
 
 def test_a_fetch_that_fails_leaves_nothing(tmp_path: Path) -> None:

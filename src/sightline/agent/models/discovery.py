@@ -65,8 +65,8 @@ async def found(config: Config, env: Mapping[str, str], home: Path, probe: Probe
             return each
     raise NoModel(
         "no model is configured and none was found on this machine: `sightline model get` fetches a tiny one (it needs "
-        f"sightline[local]); else set {' or '.join(key_variables())}; start {' or '.join(server_names())} here; name a "
-        ".gguf file with --model; or "
+        f"the extra `local`); else set {' or '.join(key_variables())}; start {' or '.join(server_names())} here; "
+        "name a .gguf file with --model; or "
         f"say [model] in sightline.toml, --model PROVIDER/NAME, or {MODEL_VARIABLE}"
     )
 

@@ -270,7 +270,7 @@ def import_optional(module: str, user: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise BadInput(f"{user} needs {module}: pip install 'sightline[{extra}]'") from error
+        raise BadInput(f"{user} needs {module}: pip install 'sightline-context[{extra}]'") from error
 
 
 async def _drain(blocks: AsyncIterator[bytes]) -> None:

@@ -125,8 +125,8 @@ class _Server:
             self.warn(
                 says(
                     self.locale,
-                    "MCP servers need a library: pip install 'sightline[mcp]'",
-                    "MCP 服务器需要安装：pip install 'sightline[mcp]'",
+                    "MCP servers need a library: pip install 'sightline-context[mcp]'",
+                    "MCP 服务器需要安装：pip install 'sightline-context[mcp]'",
                 )
             )
         except Exception as error:

@@ -55,7 +55,7 @@ class NewerQueue(StoreError):
         self.schema, self.done = schema, done
         super().__init__(
             f"the queue of background work in schema {schema!r} is of a newer version of procrastinate ({done}), "
-            "and nothing was changed: pip install -U 'sightline[postgres]'"
+            "and nothing was changed: pip install -U 'procrastinate<4'"
         )
 
 
@@ -204,7 +204,7 @@ class NoDriver(BadInput):
 
     def __init__(self, why: str) -> None:
         self.why = why
-        super().__init__(f"sessions in PostgreSQL need an extra: pip install 'sightline[postgres]' ({why})")
+        super().__init__(f"sessions in PostgreSQL need an extra: pip install 'sightline-context[postgres]' ({why})")
 
 
 class NoQueue(BadInput):
@@ -212,4 +212,6 @@ class NoQueue(BadInput):
 
     def __init__(self, why: str) -> None:
         self.why = why
-        super().__init__(f"background work with PostgreSQL needs an extra: pip install 'sightline[postgres]' ({why})")
+        super().__init__(
+            f"background work with PostgreSQL needs an extra: pip install 'sightline-context[postgres]' ({why})"
+        )

@@ -195,8 +195,8 @@ def _excel(opened: Opened, asked: Asked, locale: str) -> str:
 
 _UNREADABLE = {
     "missing": (
-        "reading Excel files needs a library: pip install 'sightline[code]'",
-        "读取 Excel 文件需要安装：pip install 'sightline[code]'",
+        "reading Excel files needs a library: pip install 'sightline-context[code]'",
+        "读取 Excel 文件需要安装：pip install 'sightline-context[code]'",
     ),
     "bomb": (
         "{path} is refused: unpacked it would be too large ({detail})",
