@@ -57,6 +57,20 @@ def test_the_project_s_strategy_is_used(run: Run, tmp_path: Path, economy: str) 
     assert (other["strategy"], other["config"], other["chosen_in"]) == ("sliding", {}, "")
 
 
+def test_an_economy_can_be_named(run: Run, tmp_path: Path) -> None:
+    """It replaces the one in the project's file, whose other keys stay; another strategy has no economy."""
+    (tmp_path / "sightline.toml").write_text(
+        'strategy = "focus"\n[config]\nkeep = 3\neconomy = "off"\n', encoding="utf-8"
+    )
+    there = ("--project", str(tmp_path), "replay", "--sample", "--until", "1", "--economy", "thrifty", "--json")
+    facts = json.loads(run(*there).stdout)
+    assert (facts["strategy"], facts["config"]) == ("focus", {"keep": 3, "economy": "thrifty"})
+    (tmp_path / "sightline.toml").write_text('strategy = "summary"\n', encoding="utf-8")
+    assert json.loads(run(*there).stdout)["config"] == {"economy": "thrifty"}
+    refused = run(*there, "--strategy", "sliding")
+    assert (refused.exit_code, "name one of the two" in refused.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("name", ["sliding", "summary"])
 def test_a_strategy_that_is_not_replayed_is_told(run: Run, tmp_path: Path, name: str) -> None:
     """On standard error, with what is replayed instead and why; one that is replayed, or was asked for, is not."""

@@ -524,6 +524,10 @@ _PHRASES = {
         "model and only has {others}. `--strategy` chooses one of them.",
         "以策略 focus 重放：{file} 指定的是 {strategy}，但重放不调用模型，只支持 {others}。可用 `--strategy` 选择。",
     ),
+    "no economy": (
+        "--economy is of the strategy focus, which --strategy {strategy} replaces: name one of the two",
+        "--economy 属于策略 focus，而 --strategy {strategy} 指定了另一种策略：两者只能选一个",
+    ),
     "fell summary": ("{count}→summary", "{count}→摘要"),
     "fell gist": ("{count}→gist", "{count}→要点"),
     "fell out": ("{count} left out", "略去 {count}"),

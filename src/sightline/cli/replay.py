@@ -39,6 +39,8 @@ from sightline.cli.render import (
 )
 from sightline.cli.replay_source import FIRST_SAMPLE, SAMPLE_OUTPUT, Replay, ReplayOptions, find_price, read_source
 from sightline.log.stores.memory import MemoryStore
+from sightline.plan.economies import DEFAULT, ECONOMIES, described
+from sightline.plan.strategies.focus import Focus
 from sightline.plan.strategies.project_choice import Choice, chosen
 from sightline.providers.prices import Price
 from sightline.session.session import Session
@@ -49,7 +51,7 @@ from sightline.view.replay.formats import AUTO
 from sightline.view.replay.replay import NewInput, Paid, Step, Totals, call_count
 from sightline.view.replay.replay import replay as replayed
 
-_STRATEGIES = ("focus", "sliding")  # the others need a model or a schema to show what they are
+_STRATEGIES = (Focus.name, "sliding")  # the others need a model or a schema to show what they are
 _SAMPLE_DELAY = 0.15  # seconds per call: slow enough to follow, done within ten seconds
 _SLOW = 1.0
 _BAR = 10  # columns
@@ -78,6 +80,11 @@ _BAR = 10  # columns
     "--strategy",
     type=click.Choice(_STRATEGIES),
     help="The strategy that decides which items are shown.  [default: the project's, else focus]",
+)
+@click.option(
+    "--economy",
+    type=click.Choice(ECONOMIES),
+    help=f"How much the strategy focus shows: {described()}.  [default: what the project has chosen, else {DEFAULT}]",
 )
 @click.option("--format", type=FormatChoice(AUTO), default=AUTO, show_default=True, help="Format of messages.")
 @click.option("--line", type=click.IntRange(min=1), metavar="N", help="Conversation N of a file or folder.")
@@ -135,9 +142,15 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> Non
 def _choice(here: Place, given: ReplayOptions) -> Choice:
     """Return the strategy to use: the project's and its configuration, unless the command line names another one.
 
-    One that cannot be replayed is replaced by `focus`, and standard error says so. Raises BadInput.
+    One that cannot be replayed is replaced by `focus`, and standard error says so. An economy means `focus` too, which
+    is the only one that has any. Raises BadInput, and UsageError for the economy of another strategy.
     """
     choice = chosen(here.project)
+    if given.economy is not None:
+        if given.strategy not in (None, Focus.name):
+            raise click.UsageError(here.words("no economy", strategy=given.strategy))
+        config = choice.config if choice.name == Focus.name else {}
+        return Choice(Focus.name, {**config, "economy": given.economy})
     if given.strategy is None and choice.name not in _STRATEGIES:
         print_stderr(
             here.words(
@@ -145,7 +158,7 @@ def _choice(here: Place, given: ReplayOptions) -> Choice:
             ),
             "yellow",
         )
-    wanted = given.strategy or (choice.name if choice.name in _STRATEGIES else "focus")
+    wanted = given.strategy or (choice.name if choice.name in _STRATEGIES else Focus.name)
     return choice if choice.name == wanted else Choice(wanted, {})
 
 

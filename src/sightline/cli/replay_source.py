@@ -41,6 +41,7 @@ class ReplayOptions(NamedTuple):
     output: int | None
     profile: str | None
     strategy: str | None
+    economy: str | None
     format: str
     line: int | None
     price: str | None
