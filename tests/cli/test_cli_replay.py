@@ -71,6 +71,21 @@ def test_an_economy_can_be_named(run: Run, tmp_path: Path) -> None:
     assert (refused.exit_code, "name one of the two" in refused.stderr) == (2, True)
 
 
+def test_a_budget_below_the_window_is_explained(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an economy does not use still holds the full history; a margin is named with its reason."""
+    monkeypatch.setattr("sightline.plan.strategies.focus.THRIFTY_WINDOW", 4_000)
+    args = ("replay", "--sample", "--until", "6", "--window", "42000", "--profile", "anthropic")
+    thrifty = " ".join(run(*args, "--economy", "thrifty").stdout.split())
+    assert "allows 39,047 tokens: 42,000 less 1,000 for the answer and a margin of 5%" in thrifty
+    assert "The budget is 4,000 of 39,047 tokens: economy = thrifty" in thrifty
+    assert " budget 4,000 " in thrifty
+    assert "budget full" in thrifty
+    assert "would not have fitted" not in thrifty
+    usual = run("replay", "--sample", "--until", "1").stdout
+    assert "margin" not in usual
+    assert "The budget is" not in usual
+
+
 @pytest.mark.parametrize("name", ["sliding", "summary"])
 def test_a_strategy_that_is_not_replayed_is_told(run: Run, tmp_path: Path, name: str) -> None:
     """On standard error, with what is replayed instead and why; one that is replayed, or was asked for, is not."""

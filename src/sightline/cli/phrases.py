@@ -528,6 +528,17 @@ _PHRASES = {
         "--economy is of the strategy focus, which --strategy {strategy} replaces: name one of the two",
         "--economy 属于策略 focus，而 --strategy {strategy} 指定了另一种策略：两者只能选一个",
     ),
+    "budget margin": (
+        "The context window allows {allowed:,} tokens: {window:,} less {output:,} for the answer and a margin of "
+        "{margin:.0%}, because this provider does not say how it counts.",
+        "上下文窗口允许 {allowed:,} 个 token：{window:,} 减去留给回答的 {output:,}，再留 {margin:.0%} 的余量，"
+        "因为该服务商未公开其计数方式。",
+    ),
+    "budget of economy": (
+        "The budget is {limit:,} of {allowed:,} tokens: economy = {economy} uses no more, however large the context "
+        "window is.",
+        "预算为 {allowed:,} 个 token 中的 {limit:,} 个：无论上下文窗口多大，economy = {economy} 都不会用得更多。",
+    ),
     "fell summary": ("{count}→summary", "{count}→摘要"),
     "fell gist": ("{count}→gist", "{count}→要点"),
     "fell out": ("{count} left out", "略去 {count}"),

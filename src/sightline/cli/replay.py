@@ -45,7 +45,6 @@ from sightline.plan.strategies.project_choice import Choice, chosen
 from sightline.providers.prices import Price
 from sightline.session.session import Session
 from sightline.values.items import Role
-from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
 from sightline.view.replay.formats import AUTO
 from sightline.view.replay.replay import NewInput, Paid, Step, Totals, call_count
@@ -136,7 +135,8 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> Non
         if as_json:
             print_json(_facts(source, list(steps), kept))
         else:
-            _show(here.words, source, given, steps, kept)
+            limit = min(source.allowed, session.strategy.most_tokens)
+            _show(here.words, source._replace(limit=limit), given, steps, kept)
 
 
 def _choice(here: Place, given: ReplayOptions) -> Choice:
@@ -224,13 +224,11 @@ def _facts(source: Replay, steps: list[Step], kept: str | None) -> dict[str, Any
 def _show(words: Phrases, source: Replay, given: ReplayOptions, steps: Iterator[Step], kept: str | None) -> None:
     out, totals = console(), Totals()
     _print_introduction(out, words, source)
-    if source.choice.file:
-        config = ", ".join(f"{key} = {value}" for key, value in source.choice.config.items())
-        named = f"{source.choice.name} ({config})" if config else source.choice.name
-        print_text(out, printable(words("project strategy", strategy=named, file=source.choice.file)), "dim")
+    for remark in _remarks(words, source):
+        print_text(out, printable(remark), "dim")
     usual_pause = _SAMPLE_DELAY if given.sample is not None and out.is_terminal else 0.0
     pause = given.delay if given.delay is not None else _SLOW if given.slow else usual_pause
-    rows = _rows(out, words, source.budget.limit(margin=PROFILES[source.profile].margin))
+    rows = _rows(out, words, source.limit)
     rows.print_titles()
     total = call_count(source.recording)
     with progress(out, words("replaying"), min(total, given.until or total), width=None) as advance:
@@ -249,6 +247,20 @@ def _print_introduction(out: Console, words: Phrases, source: Replay) -> None:
         out.print(Text(source.sample.about, style="dim"))
         out.print(words("what is shown", window=source.budget.window))
     out.print()
+
+
+def _remarks(words: Phrases, source: Replay) -> Iterator[str]:
+    """Yield who chose the strategy, and why the budget is less than what the context window has beside the answer."""
+    if source.choice.file:
+        config = ", ".join(f"{key} = {value}" for key, value in source.choice.config.items())
+        named = f"{source.choice.name} ({config})" if config else source.choice.name
+        yield words("project strategy", strategy=named, file=source.choice.file)
+    if source.margin:
+        facts = {"window": source.budget.window, "output": source.budget.output, "margin": source.margin}
+        yield words("budget margin", allowed=source.allowed, **facts)
+    if source.limit < source.allowed:
+        economy = source.choice.config["economy"]
+        yield words("budget of economy", limit=source.limit, allowed=source.allowed, economy=economy)
 
 
 def _rows(out: Console, words: Phrases, limit: int) -> Rows:

@@ -60,6 +60,17 @@ class Replay(NamedTuple):
     choice: Choice = Choice("focus", {})
     price: Price | None = None
     profile: str = Settings().profile
+    limit: int = 0  # tokens in which the strategy works
+
+    @property
+    def margin(self) -> float:
+        """The share that is left free because the provider does not say how it counts tokens."""
+        return PROFILES[self.profile].margin
+
+    @property
+    def allowed(self) -> int:
+        """Tokens that the context window has for a prompt."""
+        return self.budget.limit(margin=self.margin)
 
 
 def read_source(here: Place, given: ReplayOptions) -> Replay:
