@@ -340,6 +340,16 @@ _PHRASES = {
         "The next call shortens older items ({reason}). Shown here is the prompt after that.",
         "下一次调用会先缩短较早的内容（{reason}）；以上是缩短后的结果。",
     ),
+    "uncompacted next": (
+        "The next call shows the compacted messages again; the prompt prefix changes. Shown here is the prompt after "
+        "that.",
+        "下一次调用会重新显示压缩过的消息，提示前缀随之改变；以上是改变后的结果。",
+    ),
+    "changed next": (
+        "The next call changes what was already sent ({reason}), so the prompt prefix changes. Shown here is the "
+        "prompt after that.",
+        "下一次调用会改变已发送的内容（{reason}），提示前缀随之改变；以上是改变后的结果。",
+    ),
     "sweep later": (
         "Older items are shortened once the prompt has more than {above:,} tokens, {room:,} more than now.",
         "超过 {above:,} 个 token 时会缩短较早的内容，还差 {room:,}。",
