@@ -74,6 +74,18 @@ def test_a_program_brings_an_item_back_whole_too() -> None:
     assert lines_of(session.items.expand(item)) == (LINES, LINES)
 
 
+def test_more_lines_than_fit_are_one_page_that_says_so() -> None:
+    """Whether all are asked for or a number of them; a program cannot have an item larger than its budget in full."""
+    session, _ = asked(2_000)
+    item = next(item.id for item in session.items if item.kind.name == "RESULT")
+    pages = [session.items.expand(item, lines=lines) for lines in (None, LINES)]
+    assert pages[0] == pages[1]
+    assert re.match(r"\[#\d+ lines 1–\d+ of 412; expand\(id, start=\d+\) goes on\]", pages[0])
+    session.items.expand(item, now=True)
+    payload = session.compose(Budget(2_000, recall=0))
+    assert next(line.tokens for line in payload.plan.lines() if line.id == item) < 3_708
+
+
 @pytest.mark.parametrize(("locale", "told"), [
     ("en", "[#{id}: no line 500; lines in all: 412]"), ("zh", "[#{id}：没有第 500 行，共 412 行]"),
 ])  # fmt: skip
