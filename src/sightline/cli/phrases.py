@@ -509,8 +509,8 @@ _PHRASES = {
         "~/.claude/projects 和 ~/.codex/sessions 中没有日志；请指定文件夹，或试试 `sightline report 会话`",
     ),
     "report refused": (
-        "no session could be read; the first file, {name}: {why}",
-        "没有可读取的会话；第一个文件 {name}：{why}",
+        "no session could be read:{lines}",
+        "没有可读取的会话：{lines}",
     ),
     # replay
     "what is shown": (
