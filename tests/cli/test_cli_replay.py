@@ -30,6 +30,18 @@ def test_a_window_that_costs_more_than_it_saves_is_said_to(run: Run) -> None:
         assert ("a larger one (--window) costs less" in run("replay", "--sample", sample).stdout) is is_more
 
 
+def test_what_costs_more_is_named_for_what_it_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two tools, whatever their share is, or the economy: in a larger window it would cost the same."""
+    short = run("replay", "--sample", "--until", "1").stdout
+    assert "146%" in short
+    assert "a little" not in short
+    assert "the difference is the tools `expand` and `recall`" in short
+    monkeypatch.setattr("sightline.plan.strategies.focus.THRIFTY_WINDOW", 3_500)
+    thrifty = run("replay", "--sample", "data_report", "--economy", "thrifty").stdout
+    assert "the 3,500 tokens of economy = thrifty do not pay" in thrifty
+    assert "--window) costs less" not in thrifty
+
+
 def test_the_sample_is_replayed_with_several_sweeps(run: Run) -> None:
     """What `make run` shows: an explanation, a row for each call, the sum, and what to try next."""
     result = run("replay", "--sample")

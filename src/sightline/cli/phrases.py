@@ -583,8 +583,12 @@ _PHRASES = {
         "比全部历史更贵：窗口太小，很快就满；用 --window 增大窗口可降低费用",
     ),
     "tools cost more": (
-        "that is a little more, because the tools `expand` and `recall` are sent too; nothing had to be shortened",
-        "略贵一点：同时发送了工具 `expand` 和 `recall`；没有内容需要缩短",
+        "the difference is the tools `expand` and `recall`, which are sent too; no older item was shortened",
+        "差别在于同时发送了工具 `expand` 和 `recall`；没有缩短较早的内容",
+    ),
+    "economy costs more": (
+        "that is more: here the {limit:,} tokens of economy = {economy} do not pay; --economy safe uses the whole window",
+        "比全部历史更贵：这里 economy = {economy} 的 {limit:,} 个 token 不划算；--economy safe 使用整个窗口",
     ),
     "total money": (
         "in money, answers included: {sent:,.4f}; the full history {full:,.4f}: {ratio:.0%} (a million tokens at "

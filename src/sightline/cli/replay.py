@@ -307,6 +307,15 @@ def _changes_text(words: Phrases, step: Step) -> str:
     return " ".join(words(key, count=count) for key, count in named if count)
 
 
+def _why_more(words: Phrases, source: Replay, totals: Totals) -> str:
+    """Say why the full history would have cost less."""
+    if not totals.sweeps:
+        return words("tools cost more")
+    if source.limit < source.allowed:
+        return words("economy costs more", limit=source.limit, economy=source.choice.config["economy"])
+    return words("costs more")
+
+
 def _print_totals(out: Console, words: Phrases, source: Replay, totals: Totals, kept: str | None) -> None:
     ratio = totals.real_cost / totals.full_cost if totals.full_cost else 1.0
     reread = "total reread" if totals.rereads else "no reread"
@@ -316,7 +325,7 @@ def _print_totals(out: Console, words: Phrases, source: Replay, totals: Totals, 
         words("total cost", cost=totals.cost),
         words(reread, count=totals.rereads, tokens=totals.reread_tokens, cost=totals.reread_cost),
         words("total real", cost=totals.real_cost, full=totals.full_cost, ratio=ratio),
-        *([words("costs more" if totals.sweeps else "tools cost more")] if ratio > 1 else []),
+        *([_why_more(words, source, totals)] if ratio > 1 else []),
     ]
     if (price := source.price) is not None:
         sent, full = _money(totals.paid, price), _money(totals.full_paid, price)
