@@ -156,6 +156,8 @@ def test_money_is_shown_with_prices(run: Run) -> None:
     answer = {"type": "ai", "content": "hi", "usage_metadata": usage, "response_metadata": {"model": "claude-sonnet-5"}}
     Path("known.json").write_text(json.dumps([{"type": "human", "content": "hello"}, answer]))
     known = json.loads(run("replay", "known.json", "--json").stdout)
+    assert known["window"] == 1_000_000  # the model's own
+    assert json.loads(run("replay", "known.json", "--window", "9000", "--json").stdout)["window"] == 9_000
     assert known["money"]["price"] == facts["money"]["price"]
     answer["response_metadata"] = {"model": "claude-of-tomorrow"}
     Path("unknown.json").write_text(json.dumps([{"type": "human", "content": "hi"}, answer]))
@@ -194,6 +196,14 @@ def test_a_file_and_standard_input_are_replayed_alike(run: Run) -> None:
     assert from_input.pop("recording") == "-"
     assert from_file == from_input
     assert from_file["window"] == 128_000
+
+
+def test_how_a_replay_differs_from_a_report_is_said(run: Run) -> None:
+    """In both languages, of what was recorded; a sample is nobody's session."""
+    Path("messages.json").write_text(json.dumps([{"role": "user", "content": "hello"}]))
+    assert "Unlike `sightline report`, a replay counts only" in run("replay", "messages.json").stdout
+    assert "与 `sightline report` 不同" in run("--lang", "zh", "replay", "messages.json").stdout
+    assert "Unlike" not in run("replay", "--sample", "--until", "1").stdout
 
 
 def test_kept_replays_are_sessions_like_any_other(run: Run, folder: Folder) -> None:

@@ -601,6 +601,13 @@ _PHRASES = {
         "金额：不知道 {model} 的价格；可用 --price 2/10/0.2 指定（每百万 token 的输入、输出、缓存价格）",
     ),
     "reread": ("{count} to read again", "需重读 {count}"),
+    "unlike report": (
+        "Unlike `sightline report`, a replay counts only what the log shows (of most agents neither the system prompt "
+        "nor the tools), undoes the agent's own compactions, knows no pauses, and does not cut the full history at the "
+        "context window.",
+        "与 `sightline report` 不同，重放只计日志中有的内容（多数智能体的日志没有系统提示和工具），不采用智能体自己的"
+        "压缩，不计停顿，全部历史也不以上下文窗口为限。",
+    ),
     "outgrown": (
         "the full history would not have fitted from call {call:,} on",
         "从第 {call:,} 次调用起，全部历史已放不进上下文窗口",

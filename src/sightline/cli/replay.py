@@ -67,7 +67,10 @@ _BAR = 10  # columns
 )
 @click.option("--list-samples", is_flag=True, help="List the samples and stop.")
 @click.option(
-    "--window", type=int, help=f"The model's context window, in tokens.  [default: {WINDOW}; less for samples]"
+    "--window",
+    type=int,
+    help="The model's context window, in tokens.  [default: that of the recorded model, if known, else "
+    f"{WINDOW}; less for samples]",
 )
 @click.option(
     "--output",
@@ -341,6 +344,8 @@ def _print_totals(out: Console, words: Phrases, source: Replay, totals: Totals, 
     out.print(Panel(Group(*map(Text, lines)), title=words("summed up"), title_align="left", expand=False))
     if kept is not None:
         out.print(words("kept", id=kept), soft_wrap=True)
-    if source.sample is not None:
+    if source.sample is None:
+        print_text(out, words("unlike report"), "dim")
+    else:
         name = "" if source.name == FIRST_SAMPLE else " " + source.name
         out.print(words("try next", name=name, window=source.budget.window * 3 // 4), soft_wrap=True)

@@ -17,7 +17,7 @@ from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.transfer import copy_session
 from sightline.plan.budget import Budget
 from sightline.plan.strategies.project_choice import Choice
-from sightline.providers.catalog import PRICES, price_of
+from sightline.providers.catalog import PRICES, price_of, window_of
 from sightline.providers.prices import Price
 from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
@@ -80,7 +80,7 @@ def read_source(here: Place, given: ReplayOptions) -> Replay:
         recording = read_conversation(found)
         if not recording.messages:
             check_speaks(found)
-        return Replay(found.name, recording, _budget(given, WINDOW, OUTPUT))
+        return Replay(found.name, recording, _budget(given, window_of(recording.model) or WINDOW, OUTPUT))
     if given.file is None and given.sample is not None:
         sample = samples.load(given.sample)
         recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})
