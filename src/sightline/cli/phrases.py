@@ -587,7 +587,8 @@ _PHRASES = {
         "差别在于同时发送了工具 `expand` 和 `recall`；没有缩短较早的内容",
     ),
     "economy costs more": (
-        "that is more: here the {limit:,} tokens of economy = {economy} do not pay; --economy safe uses the whole window",
+        "that is more: here the {limit:,} tokens of economy = {economy} do not pay; --economy safe uses the whole "
+        "window",
         "比全部历史更贵：这里 economy = {economy} 的 {limit:,} 个 token 不划算；--economy safe 使用整个窗口",
     ),
     "total money": (

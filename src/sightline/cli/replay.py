@@ -138,8 +138,7 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> Non
         if as_json:
             print_json(_facts(source, list(steps), kept))
         else:
-            limit = min(source.allowed, session.strategy.most_tokens)
-            _show(here.words, source._replace(limit=limit), given, steps, kept)
+            _show(here.words, source, given, steps, kept)
 
 
 def _choice(here: Place, given: ReplayOptions) -> Choice:

@@ -16,7 +16,9 @@ from sightline.imports.detection import conversations
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.transfer import copy_session
 from sightline.plan.budget import Budget
+from sightline.plan.strategies import strategy
 from sightline.plan.strategies.project_choice import Choice
+from sightline.plan.strategy import completed
 from sightline.providers.catalog import PRICES, price_of, window_of
 from sightline.providers.prices import Price
 from sightline.values.profiles import PROFILES
@@ -60,7 +62,6 @@ class Replay(NamedTuple):
     choice: Choice = Choice("focus", {})
     price: Price | None = None
     profile: str = Settings().profile
-    limit: int = 0  # tokens in which the strategy works
 
     @property
     def margin(self) -> float:
@@ -71,6 +72,11 @@ class Replay(NamedTuple):
     def allowed(self) -> int:
         """Tokens that the context window has for a prompt."""
         return self.budget.limit(margin=self.margin)
+
+    @property
+    def limit(self) -> int:
+        """Those of them in which the strategy works."""
+        return min(self.allowed, completed(strategy(self.choice.name, self.choice.config)).most_tokens)
 
 
 def read_source(here: Place, given: ReplayOptions) -> Replay:
