@@ -178,6 +178,24 @@ def test_a_part_of_an_item_is_brought_back(tmp_path: Path, capsys: Shown, part: 
     assert json.dumps(stub.asked[-1].body["messages"]).count(f"{shown[0].split(': ')[-1]} of the list") == 2
 
 
+@pytest.mark.parametrize(("language", "goes_on"), [("en", "goes on"), ("zh", "继续")])
+def test_a_page_says_how_to_read_on_in_the_chat(tmp_path: Path, capsys: Shown, language: str, goes_on: str) -> None:
+    """With the chat's own command, which shows the next lines; an item of several pages is not said to be whole."""
+    text = "\n".join(f"line {number} of the list says {'so ' * 9}" for number in range(1, 1201))
+    with Stub([answer("Long.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, [text], language=language)
+        capsys.readouterr()
+        at = asked_first(project)
+        talked(project, [f"/expand #{at}"], continue_=True, language=language)
+        first = capsys.readouterr().out
+        command = re.search(rf"/expand {at} ([0-9]+)- {goes_on}\]", first)
+        assert command is not None
+        assert not re.search(r"start=|in full at the end|全文显示在", first)
+        talked(project, [f"/expand {at} {command[1]}-"], continue_=True, language=language)
+    assert re.search(rf"^line {command[1]} of the list", capsys.readouterr().out, re.M)
+
+
 @pytest.mark.parametrize(("language", "said"), [("en", "names no lines. Write for example"), ("zh", "不是行的范围")])
 def test_lines_that_make_no_sense_are_refused(tmp_path: Path, capsys: Shown, language: str, said: str) -> None:
     """In both languages, and nothing is brought back; lines that an item does not have are said to be none."""

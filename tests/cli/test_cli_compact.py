@@ -12,6 +12,7 @@ from sightline import Budget, JsonlStore, Session
 from sightline.cli.compaction_view import tokens_change
 from sightline.cli.phrases import Phrases
 from sightline.log.stores.session_folder import Folder
+from sightline.values.items import Lod
 
 Run = Callable[..., Result]
 TIGHT = ("--window", "16000", "--output", "1000")
@@ -249,7 +250,19 @@ def test_context_marks_summaries_and_what_they_cover(run: Run) -> None:
     assert f"Summary #{summary['summaries'][0]} replaces {summary['messages']} messages, #{first} to #{last}" in output
     assert f"[#{first}–#{last}] ## Task" in output
     run("uncompact")
-    assert "replaces" not in run("context", *TIGHT).stdout
+    after = " ".join(run("context", *TIGHT).stdout.split())
+    assert "replaces" not in after
+    assert "The next call shows the compacted messages again; the prompt prefix changes." in after
+    assert "shortens older items" not in after
+
+
+def test_context_says_that_an_expanded_item_changes_the_prompt(run: Run, root: Path) -> None:
+    """Nothing is shortened then, and the sentence does not say so."""
+    with Session.resume("login-bug", "/shop", root=root) as session:
+        shortened = next(line.id for line in session.preview(Budget(16_000, 1_000)).plan.lines() if line.lod < Lod.FULL)
+        session.items.expand(shortened, now=True)
+    told = " ".join(run("context", *TIGHT).stdout.split())
+    assert "The next call changes what was already sent (item expanded)" in told
 
 
 def test_context_counts_faults(run: Run, folder: Folder) -> None:

@@ -30,6 +30,18 @@ def test_a_window_that_costs_more_than_it_saves_is_said_to(run: Run) -> None:
         assert ("a larger one (--window) costs less" in run("replay", "--sample", sample).stdout) is is_more
 
 
+def test_what_costs_more_is_named_for_what_it_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two tools, whatever their share is, or the economy: in a larger window it would cost the same."""
+    short = run("replay", "--sample", "--until", "1").stdout
+    assert "146%" in short
+    assert "a little" not in short
+    assert "the difference is the tools `expand` and `recall`" in short
+    monkeypatch.setattr("sightline.plan.strategies.focus.THRIFTY_WINDOW", 3_500)
+    thrifty = run("replay", "--sample", "data_report", "--economy", "thrifty").stdout
+    assert "the 3,500 tokens of economy = thrifty do not pay" in thrifty
+    assert "--window) costs less" not in thrifty
+
+
 def test_the_sample_is_replayed_with_several_sweeps(run: Run) -> None:
     """What `make run` shows: an explanation, a row for each call, the sum, and what to try next."""
     result = run("replay", "--sample")
@@ -55,6 +67,35 @@ def test_the_project_s_strategy_is_used(run: Run, tmp_path: Path, economy: str) 
     assert f"Strategy focus (economy = {economy}), as " in run(*there).stdout
     other = json.loads(run(*there, "--strategy", "sliding", "--json").stdout)
     assert (other["strategy"], other["config"], other["chosen_in"]) == ("sliding", {}, "")
+
+
+def test_an_economy_can_be_named(run: Run, tmp_path: Path) -> None:
+    """It replaces the one in the project's file, whose other keys stay; another strategy has no economy."""
+    (tmp_path / "sightline.toml").write_text(
+        'strategy = "focus"\n[config]\nkeep = 3\neconomy = "off"\n', encoding="utf-8"
+    )
+    there = ("--project", str(tmp_path), "replay", "--sample", "--until", "1", "--economy", "thrifty", "--json")
+    facts = json.loads(run(*there).stdout)
+    assert (facts["strategy"], facts["config"]) == ("focus", {"keep": 3, "economy": "thrifty"})
+    (tmp_path / "sightline.toml").write_text('strategy = "summary"\n', encoding="utf-8")
+    assert json.loads(run(*there).stdout)["config"] == {"economy": "thrifty"}
+    refused = run(*there, "--strategy", "sliding")
+    assert (refused.exit_code, "name one of the two" in refused.stderr) == (2, True)
+
+
+def test_a_budget_below_the_window_is_explained(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an economy does not use still holds the full history; a margin is named with its reason."""
+    monkeypatch.setattr("sightline.plan.strategies.focus.THRIFTY_WINDOW", 4_000)
+    args = ("replay", "--sample", "--until", "6", "--window", "42000", "--profile", "anthropic")
+    thrifty = " ".join(run(*args, "--economy", "thrifty").stdout.split())
+    assert "allows 39,047 tokens: 42,000 less 1,000 for the answer and a margin of 5%" in thrifty
+    assert "The budget is 4,000 of 39,047 tokens: economy = thrifty" in thrifty
+    assert " budget 4,000 " in thrifty
+    assert "budget full" in thrifty
+    assert "would not have fitted" not in thrifty
+    usual = run("replay", "--sample", "--until", "1").stdout
+    assert "margin" not in usual
+    assert "The budget is" not in usual
 
 
 @pytest.mark.parametrize("name", ["sliding", "summary"])
@@ -115,6 +156,8 @@ def test_money_is_shown_with_prices(run: Run) -> None:
     answer = {"type": "ai", "content": "hi", "usage_metadata": usage, "response_metadata": {"model": "claude-sonnet-5"}}
     Path("known.json").write_text(json.dumps([{"type": "human", "content": "hello"}, answer]))
     known = json.loads(run("replay", "known.json", "--json").stdout)
+    assert known["window"] == 1_000_000  # the model's own
+    assert json.loads(run("replay", "known.json", "--window", "9000", "--json").stdout)["window"] == 9_000
     assert known["money"]["price"] == facts["money"]["price"]
     answer["response_metadata"] = {"model": "claude-of-tomorrow"}
     Path("unknown.json").write_text(json.dumps([{"type": "human", "content": "hi"}, answer]))
@@ -153,6 +196,14 @@ def test_a_file_and_standard_input_are_replayed_alike(run: Run) -> None:
     assert from_input.pop("recording") == "-"
     assert from_file == from_input
     assert from_file["window"] == 128_000
+
+
+def test_how_a_replay_differs_from_a_report_is_said(run: Run) -> None:
+    """In both languages, of what was recorded; a sample is nobody's session."""
+    Path("messages.json").write_text(json.dumps([{"role": "user", "content": "hello"}]))
+    assert "Unlike `sightline report`, a replay counts only" in run("replay", "messages.json").stdout
+    assert "与 `sightline report` 不同" in run("--lang", "zh", "replay", "messages.json").stdout
+    assert "Unlike" not in run("replay", "--sample", "--until", "1").stdout
 
 
 def test_kept_replays_are_sessions_like_any_other(run: Run, folder: Folder) -> None:

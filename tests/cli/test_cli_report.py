@@ -143,11 +143,19 @@ def test_a_session_of_the_project_is_reported_on(run: Run) -> None:
 
 
 def test_what_is_no_session_is_refused(run: Run, tmp_path: Path) -> None:
-    """With the reason, and exit code 1."""
+    """With the reason, of each of the first files, and exit code 1."""
     file = tmp_path / "other.json"
     file.write_text('{"id": "a"}')
     done = run("report", str(file))
     assert (done.exit_code, done.stdout) == (1, "")
     assert "['id']" in done.stderr
+    (tmp_path / "bad.jsonl").write_text("{oops")
+    told = run("report", str(tmp_path)).stderr
+    assert all(f"{name}: " in told for name in ("other.json", "bad.jsonl"))
+    assert "more" not in told
+    for number in range(3):
+        (tmp_path / f"bad{number}.jsonl").write_text("{oops")
+    assert told.count("\n") < run("report", str(tmp_path)).stderr.count("\n")
+    assert "and 2 more" in run("report", str(tmp_path)).stderr
     (tmp_path / "empty").mkdir()
     assert "no sessions there" in run("report", str(tmp_path / "empty")).stderr

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from sightline.cli.main import app
 from sightline.cli.phrases import LANGUAGES, Phrases
+from sightline.plan.economies import described
 from sightline.plan.strategies import STRATEGIES
 
 Run = Callable[..., Result]
@@ -40,6 +41,11 @@ def test_every_strategy_is_listed_with_its_configuration(run: Run, language: str
     assert ["threshold", "integer", "10"] in [row[:3] for row in rows]
     assert ["compression_model", "string", '""'] in [row[:3] for row in rows]
     assert Phrases(language)("chosen by default", name="focus") in result.stdout
+
+
+def test_what_an_economy_does_is_not_cut_off(run: Run) -> None:
+    """The key has the words of every other page, all of them."""
+    assert described() in run("strategies").stdout
 
 
 def test_as_json_the_whole_schema_is_there(run: Run) -> None:

@@ -8,6 +8,7 @@ from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, plain_text
+from sightline.values.settings import Settings
 
 LINES = 412
 FILE = "\n".join(f"line {number} has some words more than it needs" for number in range(1, LINES + 1))  # 3,708 words
@@ -71,6 +72,30 @@ def test_a_program_brings_an_item_back_whole_too() -> None:
     session, _ = asked(40_000)
     item = next(item.id for item in session.items if item.kind.name == "RESULT")
     assert lines_of(session.items.expand(item)) == (LINES, LINES)
+
+
+def test_more_lines_than_fit_are_one_page_that_says_so() -> None:
+    """Whether all are asked for or a number of them; a program cannot have an item larger than its budget in full."""
+    session, _ = asked(2_000)
+    item = next(item.id for item in session.items if item.kind.name == "RESULT")
+    pages = [session.items.expand(item, lines=lines) for lines in (None, LINES)]
+    assert pages[0] == pages[1]
+    assert re.match(r"\[#\d+ lines 1–\d+ of 412; expand\(id, start=\d+\) goes on\]", pages[0])
+    session.items.expand(item, now=True)
+    payload = session.compose(Budget(2_000, recall=0))
+    assert next(line.tokens for line in payload.plan.lines() if line.id == item) < 3_708
+
+
+@pytest.mark.parametrize(("locale", "told"), [
+    ("en", "[#{id}: no line 500; lines in all: 412]"), ("zh", "[#{id}：没有第 500 行，共 412 行]"),
+])  # fmt: skip
+def test_a_line_that_an_item_does_not_have_is_answered_with_how_many_it_has(locale: str, told: str) -> None:
+    """To a program and to a model alike; a search for words that it does not have still names these."""
+    session = Session(MemoryStore("s"), settings=Settings(locale=locale), token_counter=WordCounter())
+    item = session.user(FILE)
+    assert session.items.expand(item, start=500, lines=4) == told.format(id=item)
+    assert session.items.answer(Call("e", "expand", {"id": item, "start": 500})) == told.format(id=item)
+    assert "anchor" in session.items.expand(item, start=500, grep="anchor")
 
 
 def test_no_recalled_piece_is_without_a_line() -> None:

@@ -664,9 +664,8 @@ def test_a_range_of_lines_that_starts_before_the_first_or_has_none(bad: dict[str
     """Neither `expand` nor `page` takes it for another range, and nothing is written."""
     session = new()
     item = session.user("one\ntwo\nthree")
-    adds_nothing(
-        session, BadInput, lambda: session.items.expand(item, **bad), "from 1 on", f"={next(iter(bad.values()))}"
-    )
+    wrong = f"={next(iter(bad.values()))}"
+    adds_nothing(session, BadInput, lambda: session.items.expand(item, **bad), "from 1 on", "as many as fit", wrong)
     adds_nothing(session, BadInput, lambda: session.items.page(item, 100, **bad), "from 1 on")
     assert "two" in session.items.expand(item, start=2, lines=1)
 

@@ -123,12 +123,21 @@ def _print_remarks(out: Console, words: Phrases, session: Session, facts: dict[s
     if faults["results"]:
         print_text(out, words("faults", count=faults["results"], tokens=faults["tokens"]))
     if facts["sweep"]:
-        print_text(out, words("sweep now", reason=words.reason(facts["sweep"])))
+        print_text(out, _change_sentence(words, facts["sweep"]))
         return
     text = words("sweep later", above=sweep["above"], room=max(0, sweep["above"] - tokens))
     if tokens > sweep["when_cold_above"]:
         text += " " + words("sweep when cold", minutes=profile(session.settings.profile).cache_seconds // 60)
     print_text(out, text)
+
+
+def _change_sentence(words: Phrases, reason: str) -> str:
+    """Say what the next call changes of what was sent: it shortens, or it shows more, as a command asked."""
+    if reason == "command: uncompact":
+        return words("uncompacted next")
+    shortens = reason.startswith("sweep: ") and reason != "sweep: room"
+    key = "sweep now" if shortens or reason == "command: compact" else "changed next"
+    return words(key, reason=words.reason(reason))
 
 
 def _print_reductions(out: Console, words: Phrases, made: Sequence[dict[str, Any]]) -> None:

@@ -340,6 +340,16 @@ _PHRASES = {
         "The next call shortens older items ({reason}). Shown here is the prompt after that.",
         "下一次调用会先缩短较早的内容（{reason}）；以上是缩短后的结果。",
     ),
+    "uncompacted next": (
+        "The next call shows the compacted messages again; the prompt prefix changes. Shown here is the prompt after "
+        "that.",
+        "下一次调用会重新显示压缩过的消息，提示前缀随之改变；以上是改变后的结果。",
+    ),
+    "changed next": (
+        "The next call changes what was already sent ({reason}), so the prompt prefix changes. Shown here is the "
+        "prompt after that.",
+        "下一次调用会改变已发送的内容（{reason}），提示前缀随之改变；以上是改变后的结果。",
+    ),
     "sweep later": (
         "Older items are shortened once the prompt has more than {above:,} tokens, {room:,} more than now.",
         "超过 {above:,} 个 token 时会缩短较早的内容，还差 {room:,}。",
@@ -499,8 +509,8 @@ _PHRASES = {
         "~/.claude/projects 和 ~/.codex/sessions 中没有日志；请指定文件夹，或试试 `sightline report 会话`",
     ),
     "report refused": (
-        "no session could be read; the first file, {name}: {why}",
-        "没有可读取的会话；第一个文件 {name}：{why}",
+        "no session could be read:{lines}",
+        "没有可读取的会话：{lines}",
     ),
     # replay
     "what is shown": (
@@ -523,6 +533,21 @@ _PHRASES = {
         "Replaying with strategy focus: {file} chooses {strategy}, which a replay cannot show, because it calls no "
         "model and only has {others}. `--strategy` chooses one of them.",
         "以策略 focus 重放：{file} 指定的是 {strategy}，但重放不调用模型，只支持 {others}。可用 `--strategy` 选择。",
+    ),
+    "no economy": (
+        "--economy is of the strategy focus, which --strategy {strategy} replaces: name one of the two",
+        "--economy 属于策略 focus，而 --strategy {strategy} 指定了另一种策略：两者只能选一个",
+    ),
+    "budget margin": (
+        "The context window allows {allowed:,} tokens: {window:,} less {output:,} for the answer and a margin of "
+        "{margin:.0%}, because this provider does not say how it counts.",
+        "上下文窗口允许 {allowed:,} 个 token：{window:,} 减去留给回答的 {output:,}，再留 {margin:.0%} 的余量，"
+        "因为该服务商未公开其计数方式。",
+    ),
+    "budget of economy": (
+        "The budget is {limit:,} of {allowed:,} tokens: economy = {economy} uses no more, however large the context "
+        "window is.",
+        "预算为 {allowed:,} 个 token 中的 {limit:,} 个：无论上下文窗口多大，economy = {economy} 都不会用得更多。",
     ),
     "fell summary": ("{count}→summary", "{count}→摘要"),
     "fell gist": ("{count}→gist", "{count}→要点"),
@@ -558,8 +583,13 @@ _PHRASES = {
         "比全部历史更贵：窗口太小，很快就满；用 --window 增大窗口可降低费用",
     ),
     "tools cost more": (
-        "that is a little more, because the tools `expand` and `recall` are sent too; nothing had to be shortened",
-        "略贵一点：同时发送了工具 `expand` 和 `recall`；没有内容需要缩短",
+        "the difference is the tools `expand` and `recall`, which are sent too; no older item was shortened",
+        "差别在于同时发送了工具 `expand` 和 `recall`；没有缩短较早的内容",
+    ),
+    "economy costs more": (
+        "that is more: here the {limit:,} tokens of economy = {economy} do not pay; --economy safe uses the whole "
+        "window",
+        "比全部历史更贵：这里 economy = {economy} 的 {limit:,} 个 token 不划算；--economy safe 使用整个窗口",
     ),
     "total money": (
         "in money, answers included: {sent:,.4f}; the full history {full:,.4f}: {ratio:.0%} (a million tokens at "
@@ -572,6 +602,13 @@ _PHRASES = {
         "金额：不知道 {model} 的价格；可用 --price 2/10/0.2 指定（每百万 token 的输入、输出、缓存价格）",
     ),
     "reread": ("{count} to read again", "需重读 {count}"),
+    "unlike report": (
+        "Unlike `sightline report`, a replay counts only what the log shows (of most agents neither the system prompt "
+        "nor the tools), undoes the agent's own compactions, knows no pauses, and does not cut the full history at the "
+        "context window.",
+        "与 `sightline report` 不同，重放只计日志中有的内容（多数智能体的日志没有系统提示和工具），不采用智能体自己的"
+        "压缩，不计停顿，全部历史也不以上下文窗口为限。",
+    ),
     "outgrown": (
         "the full history would not have fitted from call {call:,} on",
         "从第 {call:,} 次调用起，全部历史已放不进上下文窗口",

@@ -39,17 +39,18 @@ from sightline.cli.render import (
 )
 from sightline.cli.replay_source import FIRST_SAMPLE, SAMPLE_OUTPUT, Replay, ReplayOptions, find_price, read_source
 from sightline.log.stores.memory import MemoryStore
+from sightline.plan.economies import DEFAULT, ECONOMIES, described
+from sightline.plan.strategies.focus import Focus
 from sightline.plan.strategies.project_choice import Choice, chosen
 from sightline.providers.prices import Price
 from sightline.session.session import Session
 from sightline.values.items import Role
-from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
 from sightline.view.replay.formats import AUTO
 from sightline.view.replay.replay import NewInput, Paid, Step, Totals, call_count
 from sightline.view.replay.replay import replay as replayed
 
-_STRATEGIES = ("focus", "sliding")  # the others need a model or a schema to show what they are
+_STRATEGIES = (Focus.name, "sliding")  # the others need a model or a schema to show what they are
 _SAMPLE_DELAY = 0.15  # seconds per call: slow enough to follow, done within ten seconds
 _SLOW = 1.0
 _BAR = 10  # columns
@@ -66,7 +67,10 @@ _BAR = 10  # columns
 )
 @click.option("--list-samples", is_flag=True, help="List the samples and stop.")
 @click.option(
-    "--window", type=int, help=f"The model's context window, in tokens.  [default: {WINDOW}; less for samples]"
+    "--window",
+    type=int,
+    help="The model's context window, in tokens.  [default: that of the recorded model, if known, else "
+    f"{WINDOW}; less for samples]",
 )
 @click.option(
     "--output",
@@ -78,6 +82,11 @@ _BAR = 10  # columns
     "--strategy",
     type=click.Choice(_STRATEGIES),
     help="The strategy that decides which items are shown.  [default: the project's, else focus]",
+)
+@click.option(
+    "--economy",
+    type=click.Choice(ECONOMIES),
+    help=f"How much the strategy focus shows: {described()}.  [default: what the project has chosen, else {DEFAULT}]",
 )
 @click.option("--format", type=FormatChoice(AUTO), default=AUTO, show_default=True, help="Format of messages.")
 @click.option("--line", type=click.IntRange(min=1), metavar="N", help="Conversation N of a file or folder.")
@@ -135,9 +144,15 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> Non
 def _choice(here: Place, given: ReplayOptions) -> Choice:
     """Return the strategy to use: the project's and its configuration, unless the command line names another one.
 
-    One that cannot be replayed is replaced by `focus`, and standard error says so. Raises BadInput.
+    One that cannot be replayed is replaced by `focus`, and standard error says so. An economy means `focus` too, which
+    is the only one that has any. Raises BadInput, and UsageError for the economy of another strategy.
     """
     choice = chosen(here.project)
+    if given.economy is not None:
+        if given.strategy not in (None, Focus.name):
+            raise click.UsageError(here.words("no economy", strategy=given.strategy))
+        config = choice.config if choice.name == Focus.name else {}
+        return Choice(Focus.name, {**config, "economy": given.economy})
     if given.strategy is None and choice.name not in _STRATEGIES:
         print_stderr(
             here.words(
@@ -145,7 +160,7 @@ def _choice(here: Place, given: ReplayOptions) -> Choice:
             ),
             "yellow",
         )
-    wanted = given.strategy or (choice.name if choice.name in _STRATEGIES else "focus")
+    wanted = given.strategy or (choice.name if choice.name in _STRATEGIES else Focus.name)
     return choice if choice.name == wanted else Choice(wanted, {})
 
 
@@ -211,13 +226,11 @@ def _facts(source: Replay, steps: list[Step], kept: str | None) -> dict[str, Any
 def _show(words: Phrases, source: Replay, given: ReplayOptions, steps: Iterator[Step], kept: str | None) -> None:
     out, totals = console(), Totals()
     _print_introduction(out, words, source)
-    if source.choice.file:
-        config = ", ".join(f"{key} = {value}" for key, value in source.choice.config.items())
-        named = f"{source.choice.name} ({config})" if config else source.choice.name
-        print_text(out, printable(words("project strategy", strategy=named, file=source.choice.file)), "dim")
+    for remark in _remarks(words, source):
+        print_text(out, printable(remark), "dim")
     usual_pause = _SAMPLE_DELAY if given.sample is not None and out.is_terminal else 0.0
     pause = given.delay if given.delay is not None else _SLOW if given.slow else usual_pause
-    rows = _rows(out, words, source.budget.limit(margin=PROFILES[source.profile].margin))
+    rows = _rows(out, words, source.limit)
     rows.print_titles()
     total = call_count(source.recording)
     with progress(out, words("replaying"), min(total, given.until or total), width=None) as advance:
@@ -236,6 +249,20 @@ def _print_introduction(out: Console, words: Phrases, source: Replay) -> None:
         out.print(Text(source.sample.about, style="dim"))
         out.print(words("what is shown", window=source.budget.window))
     out.print()
+
+
+def _remarks(words: Phrases, source: Replay) -> Iterator[str]:
+    """Yield who chose the strategy, and why the budget is less than what the context window has beside the answer."""
+    if source.choice.file:
+        config = ", ".join(f"{key} = {value}" for key, value in source.choice.config.items())
+        named = f"{source.choice.name} ({config})" if config else source.choice.name
+        yield words("project strategy", strategy=named, file=source.choice.file)
+    if source.margin:
+        facts = {"window": source.budget.window, "output": source.budget.output, "margin": source.margin}
+        yield words("budget margin", allowed=source.allowed, **facts)
+    if source.limit < source.allowed:
+        economy = source.choice.config["economy"]
+        yield words("budget of economy", limit=source.limit, allowed=source.allowed, economy=economy)
 
 
 def _rows(out: Console, words: Phrases, limit: int) -> Rows:
@@ -282,6 +309,15 @@ def _changes_text(words: Phrases, step: Step) -> str:
     return " ".join(words(key, count=count) for key, count in named if count)
 
 
+def _why_more(words: Phrases, source: Replay, totals: Totals) -> str:
+    """Say why the full history would have cost less."""
+    if not totals.sweeps:
+        return words("tools cost more")
+    if source.limit < source.allowed:
+        return words("economy costs more", limit=source.limit, economy=source.choice.config["economy"])
+    return words("costs more")
+
+
 def _print_totals(out: Console, words: Phrases, source: Replay, totals: Totals, kept: str | None) -> None:
     ratio = totals.real_cost / totals.full_cost if totals.full_cost else 1.0
     reread = "total reread" if totals.rereads else "no reread"
@@ -291,7 +327,7 @@ def _print_totals(out: Console, words: Phrases, source: Replay, totals: Totals, 
         words("total cost", cost=totals.cost),
         words(reread, count=totals.rereads, tokens=totals.reread_tokens, cost=totals.reread_cost),
         words("total real", cost=totals.real_cost, full=totals.full_cost, ratio=ratio),
-        *([words("costs more" if totals.sweeps else "tools cost more")] if ratio > 1 else []),
+        *([_why_more(words, source, totals)] if ratio > 1 else []),
     ]
     if (price := source.price) is not None:
         sent, full = _money(totals.paid, price), _money(totals.full_paid, price)
@@ -307,6 +343,8 @@ def _print_totals(out: Console, words: Phrases, source: Replay, totals: Totals, 
     out.print(Panel(Group(*map(Text, lines)), title=words("summed up"), title_align="left", expand=False))
     if kept is not None:
         out.print(words("kept", id=kept), soft_wrap=True)
-    if source.sample is not None:
+    if source.sample is None:
+        print_text(out, words("unlike report"), "dim")
+    else:
         name = "" if source.name == FIRST_SAMPLE else " " + source.name
         out.print(words("try next", name=name, window=source.budget.window * 3 // 4), soft_wrap=True)

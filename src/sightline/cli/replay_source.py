@@ -16,8 +16,10 @@ from sightline.imports.detection import conversations
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.transfer import copy_session
 from sightline.plan.budget import Budget
+from sightline.plan.strategies import strategy
 from sightline.plan.strategies.project_choice import Choice
-from sightline.providers.catalog import PRICES, price_of
+from sightline.plan.strategy import completed
+from sightline.providers.catalog import PRICES, price_of, window_of
 from sightline.providers.prices import Price
 from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
@@ -41,6 +43,7 @@ class ReplayOptions(NamedTuple):
     output: int | None
     profile: str | None
     strategy: str | None
+    economy: str | None
     format: str
     line: int | None
     price: str | None
@@ -60,6 +63,21 @@ class Replay(NamedTuple):
     price: Price | None = None
     profile: str = Settings().profile
 
+    @property
+    def margin(self) -> float:
+        """The share that is left free because the provider does not say how it counts tokens."""
+        return PROFILES[self.profile].margin
+
+    @property
+    def allowed(self) -> int:
+        """Tokens that the context window has for a prompt."""
+        return self.budget.limit(margin=self.margin)
+
+    @property
+    def limit(self) -> int:
+        """Those of them in which the strategy works."""
+        return min(self.allowed, completed(strategy(self.choice.name, self.choice.config)).most_tokens)
+
 
 def read_source(here: Place, given: ReplayOptions) -> Replay:
     """Read what the command line names. Raises UsageError, BadInput."""
@@ -68,7 +86,7 @@ def read_source(here: Place, given: ReplayOptions) -> Replay:
         recording = read_conversation(found)
         if not recording.messages:
             check_speaks(found)
-        return Replay(found.name, recording, _budget(given, WINDOW, OUTPUT))
+        return Replay(found.name, recording, _budget(given, window_of(recording.model) or WINDOW, OUTPUT))
     if given.file is None and given.sample is not None:
         sample = samples.load(given.sample)
         recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from functools import partial
 from multiprocessing import get_context
@@ -19,6 +19,7 @@ from sightline.providers.catalog import price_of
 from sightline.providers.prices import Price
 from sightline.view.catalog.offered_files import home_folders
 from sightline.view.report.forecast import ECONOMIES
+from sightline.view.report.phrases import say
 from sightline.view.report.session_report import report_of
 from sightline.view.report.totals import report_over
 from sightline.view.report.values import Refused, Report, SessionReport
@@ -26,6 +27,7 @@ from sightline.view.report.values import Refused, Report, SessionReport
 _LITTLE = 2_000_000  # bytes of logs that one process reads in a few seconds
 _LARGEST = 512 << 20  # bytes of a log that is read among others
 _MOST_JOBS = 8
+_NAMED = 3  # files that are no sessions
 
 
 def own_folders() -> Iterator[Path]:
@@ -51,8 +53,16 @@ def _changed(file: str) -> float:
 
 def _nothing(here: Place, paths: tuple[str, ...], made: Report) -> str:
     if made.refused:
-        return here.words("report refused", name=made.refused[0].name, why=made.refused[0].why)
+        lines = "".join(f"\n  {line}" for line in refused_lines(made.refused, here.words.language))
+        return here.words("report refused", lines=lines)
     return here.words("report empty" if paths else "report no folders")
+
+
+def refused_lines(refused: Sequence[Refused], locale: str) -> Iterator[str]:
+    """Yield why each of the first files could not be read, then how many others there are."""
+    yield from (f"{each.name}: {each.why}" for each in refused[:_NAMED])
+    if len(refused) > _NAMED:
+        yield say("more", locale, count=len(refused) - _NAMED)
 
 
 class _Reading(NamedTuple):

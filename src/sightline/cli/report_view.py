@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sightline.cli.render import Column, bar, console, print_stderr, print_table, print_text, printable
+from sightline.cli.report_files import refused_lines
 from sightline.view.report.page import (
     cached_share,
     caching_lines,
@@ -23,7 +24,6 @@ from sightline.view.report.phrases import say, told
 from sightline.view.report.values import Report, Share
 
 _ROWS = 8  # of each table
-_NAMED = 3  # files that are no sessions
 _BAR = 20  # columns
 
 
@@ -43,8 +43,8 @@ def print_report(made: Report, locale: str, *, is_named: bool) -> None:
         print_text(out, printable(line))
     _print_forecasts(out, made, locale)
     _print_sessions(out, made, locale)
-    for refused in made.refused[:_NAMED] if is_named else ():
-        print_stderr(f"{refused.name}: {refused.why}", "yellow")
+    for line in refused_lines(made.refused, locale) if is_named else ():
+        print_stderr(line, "yellow")
 
 
 def _title(out: Console, text: str) -> None:

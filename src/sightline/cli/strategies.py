@@ -15,6 +15,8 @@ from sightline.errors import BadInput
 from sightline.plan.strategies import STRATEGIES, config_schema, installed, kind_of, names
 from sightline.plan.strategies.project_choice import IDS, chosen
 
+_LONGEST = 1_000  # characters of what a key does: another package may write a book
+
 
 @click.command(short_help="List the strategies and their configuration.")
 @with_json
@@ -46,7 +48,8 @@ def _print(here: Place) -> None:
     indent = max(map(len, every))
     titles = [here.words(key) for key in ("key", "type", "default", "about")]
     widths = [max(map(cell_len, [title, *values])) for title, *values in zip(titles, *fields, strict=True)]
-    columns = [Column("", indent), *map(Column, titles, [*widths[:3], 0], (False,) * 4, (0, 2, 1, 0))]
+    columns = [Column("", indent), *map(Column, titles[:3], widths, (False,) * 3, (0, 2, 1))]
+    columns.append(Column(titles[3], whole=True))
     rows = Rows(out, columns, least=40)
     for name, found in every.items():
         out.print(Text.assemble((name.ljust(indent), "bold"), "  ", _about(here, name)))
@@ -79,7 +82,7 @@ def _fields(name: str) -> Iterator[tuple[str, str, str, str]]:
     for key, field in schema.get("properties", {}).items():
         default = "" if key in schema.get("required", ()) else msgspec.json.encode(field.get("default")).decode()
         kind = str(field.get("type") or "|".join(map(str, field.get("enum", ()))))
-        yield key, kind, default, first_words(str(field.get("description", "")))
+        yield key, kind, default, first_words(str(field.get("description", "")), _LONGEST)
 
 
 def _facts(here: Place, name: str) -> dict[str, Any]:

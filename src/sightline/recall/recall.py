@@ -296,7 +296,8 @@ class Recall:
             numbered = [(number, f"{number}: {line}") for number, line in numbered if needle in line.casefold()]
         numbered = [pair for pair in numbered if pair[0] >= start][:lines]
         if not (shown := numbered if fits else self._lines_that_fit(numbered, room.page - _LABEL_TOKENS)):
-            return Page(say("no match", locale, id=item_id, grep=grep or f"start={start}"), RecallNote(()))
+            key = "no such line" if grep is None else "no match"
+            return Page(say(key, locale, id=item_id, grep=grep, start=start, total=total), RecallNote(()))
         first, last = shown[0][0], shown[-1][0]
         whole = first == 1 and last == total and grep is None
         key = "page" if len(shown) < len(numbered) or (lines is not None and last < total) else "page end"

@@ -236,7 +236,9 @@ def check_range(start: Any, lines: Any, grep: Any) -> None:
     if not isinstance(start, int) or not isinstance(lines, int | None) or not isinstance(grep, str | None):
         raise BadInput(f"expand takes whole numbers for start and lines and text for grep; got {(start, lines, grep)}")
     if start < 1 or (lines is not None and lines < 1):
-        raise BadInput(f"expand takes start and lines from 1 on, lines=None for all; got start={start}, lines={lines}")
+        raise BadInput(
+            f"expand takes start and lines from 1 on, lines=None for as many as fit; got start={start}, lines={lines}"
+        )
 
 
 def check_query(query: Any) -> str:

@@ -157,7 +157,9 @@ class Items:
     ) -> str:
         """Bring an item back: its lines are appended to the conversation from the next call on. Return the lines.
 
-        With `now`, the item is shown in full at its own place instead. That makes the next call a sweep.
+        However many are asked for: if the whole item does not fit in what is free, it is one page of them, and the
+        first line of the text, a label, says which and how to read on. With `now`, the item is shown in full at its own
+        place instead, unless it is too large for the budget: then it stays shortened. The next call is a sweep then.
         """
         row = self.row(item_id)
         accept.check_range(start, lines, grep)

@@ -114,6 +114,10 @@ _ENGINE = {
         "[#{id} 第 {first}–{last} 行，共 {total} 行；expand(id, start={next}) 继续]",
     ),
     "page end": ("[#{id} lines {first}–{last} of {total}]", "[#{id} 第 {first}–{last} 行，共 {total} 行]"),
+    "no such line": (
+        "[#{id}: no line {start}; lines in all: {total}]",
+        "[#{id}：没有第 {start} 行，共 {total} 行]",
+    ),
     "no match": ("[#{id}: no line matches {grep}]", "[#{id}：没有匹配 {grep} 的行]"),
     "nothing found": ("[nothing in this conversation matches]", "[本次对话中没有匹配的内容]"),
     "expand how": ('[expand needs an id, such as expand(id="#412")]', '[expand 需要 id，例如 expand(id="#412")]'),

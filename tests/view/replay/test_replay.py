@@ -201,7 +201,7 @@ def test_totals_are_the_sums_of_the_steps() -> None:
     assert totals.cost == pytest.approx(sum(step.cost for step in steps))
     assert totals.largest == max(step.tokens for step in steps)
     assert dict(totals.breaks) == Counter(step.reason for step in steps if step.reason)
-    assert totals.outgrown == next(step.number for step in steps if step.full_tokens > step.limit)
+    assert totals.outgrown == next(step.number for step in steps if step.full_tokens > step.allowed)
     assert totals.invalid == 0
 
 

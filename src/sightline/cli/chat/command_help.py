@@ -11,9 +11,11 @@ COMMAND_HELP: dict[str, tuple[str, str]] = {
         "模型现在会看到什么。/context all 列出每一项。",
     ),
     "/expand": (
-        "Show an earlier item to the model again, in full. /expand 12 200-260 shows its lines 200 to 260, /expand 12 "
-        "200- those from 200 on, and /expand 12 grep WORDS those that have these words.",
-        "让模型重新看到某一项的全文。/expand 12 200-260 只显示第 200 到 260 行，/expand 12 200- 从第 200 行起，"
+        "Show an earlier item to the model again: in full if it fits, else its first lines. /expand 12 200-260 shows "
+        "its lines 200 to 260, /expand 12 200- those from 200 on, and /expand 12 grep WORDS those that have these "
+        "words.",
+        "让模型重新看到某一项：放得下时为全文，否则为开头的若干行。"
+        "/expand 12 200-260 只显示第 200 到 260 行，/expand 12 200- 从第 200 行起，"
         "/expand 12 grep 文字 只显示含有这些文字的行。",
     ),
     "/recall": (

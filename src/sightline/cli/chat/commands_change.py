@@ -30,6 +30,7 @@ from sightline.values.pattern import pattern
 
 _PASSAGES = 6  # listed by /recall
 _LINES = pattern(r"([0-9]{1,9})(?:(-)([0-9]{1,9})?)?")
+_READ_ON = pattern(r"expand\(id, start=([0-9]+)\)")  # how the label of a page tells a model to read on
 
 
 async def compact(chat: Chat, rest: str) -> None:
@@ -79,13 +80,15 @@ async def uncompact(chat: Chat, rest: str) -> None:
 
 
 async def expand(chat: Chat, rest: str) -> None:
-    """Bring an item back: all of it, a range of its lines, or those that have some words."""
+    """Bring an item back: all of it if it fits, a range of its lines, or those that have some words."""
     given, _, part = rest.partition(" ")
     items, known = chat.session.items, len(chat.session.items)
     text = items.expand(_id(given), **_part(chat, part.strip()))
-    chat.out.print(Text(printable(text)), soft_wrap=True)
+    label, newline, lines = text.partition("\n")
+    label, goes_on = _READ_ON.subn(rf"/expand {_id(given)} \1-", label)
+    chat.out.print(Text(printable(label + newline + lines)), soft_wrap=True)
     if len(items) > known:  # otherwise it has no such lines
-        chat.say("expanded part" if part else "expanded", id=_id(given), style="dim")
+        chat.say("expanded part" if part or goes_on else "expanded", id=_id(given), style="dim")
 
 
 def _part(chat: Chat, part: str) -> dict[str, Any]:

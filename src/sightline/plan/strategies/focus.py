@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 
 from sightline.log.columns import WHOLE, pick
 from sightline.plan.budget import Budget
+from sightline.plan.economies import described
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.sweep import PAGED, Sweep
 from sightline.plan.strategies.worth import is_output
@@ -53,9 +54,7 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
     keep: Annotated[int, Meta(description="newest units that a sweep does not shorten if it can")] = 2
     economy: Annotated[
         Literal["off", "safe", "thrifty"],
-        Meta(
-            description="off: shorten only what does not fit; safe: also where it is free; thrifty: in a small window"
-        ),
+        Meta(description=described()),
     ] = "safe"
 
     @property

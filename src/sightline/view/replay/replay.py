@@ -73,6 +73,7 @@ class Step:
     number: int
     new_inputs: tuple[NewInput, ...]
     payload: Payload
+    allowed: int  # tokens that the context window allows; a strategy may work in fewer
     reused: int
     cost: float
     full_tokens: int
@@ -121,7 +122,7 @@ class Totals(NamedTuple):
     full_paid: Paid = Paid()
     largest: int = 0
     invalid: int = 0
-    outgrown: int = 0  # number of the first call whose full history exceeds the limit; 0: none
+    outgrown: int = 0  # number of the first call whose full history the context window does not hold; 0: none
     breaks: tuple[tuple[str, int], ...] = ()  # why the prompt prefix changed, and how often
 
     @property
@@ -147,7 +148,7 @@ class Totals(NamedTuple):
             full_paid=self.full_paid.plus(step.full_paid),
             largest=max(self.largest, step.tokens),
             invalid=self.invalid + bool(step.flaws),
-            outgrown=self.outgrown or (step.number if step.full_tokens > step.limit else 0),
+            outgrown=self.outgrown or (step.number if step.full_tokens > step.allowed else 0),
             breaks=tuple(breaks.items()),
         )
 
@@ -236,6 +237,7 @@ class _Tracker:
             number=self._number,
             new_inputs=tuple(new),
             payload=payload,
+            allowed=budget.limit(receipt.factor, self.profile.margin if receipt.factor == 1 else 0.0),
             reused=reused,
             cost=call_cost(payload.tokens, reused, self.profile),
             full_tokens=full,

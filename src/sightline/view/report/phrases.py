@@ -280,10 +280,9 @@ say = Phrases({
     ),
     "sightline do": (
         "Try it: `sightline wrap --economy {economy} -- claude` (or `codex`) puts it between the agent and the "
-        "provider. `sightline replay FILE` shows call by call what it would send.",
-        "可以试用：`sightline wrap --economy {economy} -- claude`（或 `codex`）将其置于代理与服务商之间。`sightline "
-        "replay 文件` "
-        "逐次显示会发送的内容。",
+        "provider. `sightline replay FILE --economy {economy}` shows call by call what it would send.",
+        "可以试用：`sightline wrap --economy {economy} -- claude`（或 `codex`）将其置于代理与服务商之间。"
+        "`sightline replay 文件 --economy {economy}` 逐次显示会发送的内容。",
     ),
 })  # fmt: skip
 
