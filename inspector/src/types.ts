@@ -67,7 +67,7 @@ export interface SessionDetails {
 }
 
 export interface Mark {
-  kind: "sweep" | "compaction" | "branch" | "error";
+  kind: "sweep" | "prefix" | "compaction" | "branch" | "error";
   reason: string;
   item: string;
   count: number;

@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from sightline.view.call_rows import MARKS
+
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "inspector"
 
@@ -59,6 +61,20 @@ def test_every_phrase_is_in_both_languages() -> None:
         assert english.strip(), key
         assert chinese.strip(), key
     assert len({key for key, _, _ in found}) == len(found)
+
+
+def test_every_mark_of_a_call_has_words_a_glyph_and_a_colour() -> None:
+    """Else the page would print the key of a phrase: it did when the tools changed between two calls."""
+    phrases, chart, style, types = (
+        (SOURCE / "src" / name).read_text(encoding="utf-8")
+        for name in ("phrases.ts", "context_chart.ts", "styles.css", "types.ts")
+    )
+    for mark in MARKS:
+        assert f'"legend {mark}": [' in phrases
+        assert f'"mark {mark}": [' in phrases
+        assert len(re.findall(rf"\b{mark}: \"", chart)) == 2, mark
+        assert f".mark-{mark} {{" in style
+        assert f'"{mark}"' in types
 
 
 def test_what_is_built_is_kept_out_of_the_repository() -> None:

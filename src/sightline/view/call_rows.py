@@ -29,8 +29,11 @@ Tokens = dict[str, dict[str, int]]
 """By kind and level."""
 
 
+MARKS = ("sweep", "prefix", "compaction", "branch", "error")
+
+
 class Mark(Struct, frozen=True):
-    """Something that happened at a call. kind: "sweep", "prefix", "compaction", "branch" or "error"."""
+    """Something that happened at a call. `kind` is one of MARKS."""
 
     kind: str
     reason: str = ""
