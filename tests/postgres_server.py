@@ -103,10 +103,12 @@ def _binaries(folder: Path) -> Path:
     found = max(Path(wheel.origin).parent.glob("pginstall*/bin"))
     if os.getuid() != 0 or all(parent.stat().st_mode & 0o005 == 0o005 for parent in (found, *found.parents)):
         return found
+    package = Path(wheel.origin).parent
     if not (copy := folder / "programs").exists():
-        shutil.copytree(found.parent, copy)
+        for part in (package, package.with_name(f"{package.name}.libs")):  # programs look for libraries beside them
+            shutil.copytree(part, copy / part.name)
         subprocess.run(["chmod", "-R", "a+rX", str(copy)], check=True)
-    return copy / found.name
+    return copy / found.relative_to(package.parent)
 
 
 _entered: dict[Path, PostgresServer] = {}
