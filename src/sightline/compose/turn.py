@@ -168,9 +168,9 @@ class Composer:
         try:
             return view, self._ask_strategy(view)
         except PinnedOverflow:
-            if self._calibration.before_refusal is None:
+            if (before := self._calibration.before_refusal) is None:
                 raise
-            view = self._within(self._calibration.before_refusal.limit(view.budget, view.profile), view)
+            view = self._within(replace(view, limit=before.limit(view.budget, view.profile)))
             return view, self._ask_strategy(view)
 
     def _ask_strategy(self, view: View) -> Plan:
@@ -226,11 +226,11 @@ class Composer:
             uncut=journal.reader.uncut,
             reductions=self._reductions,
         )
-        return self._within(limit, view)
+        return self._within(view)
 
-    def _within(self, limit: int, view: View) -> View:
-        """Return the view for this limit, or for the window in which the strategy works if that allows less."""
-        limit = inputs.limit_in_window(replace(view, limit=limit), self.strategy.most_tokens)
+    def _within(self, view: View) -> View:
+        """Return the view for its limit, or for the window in which the strategy works if that allows less."""
+        limit = inputs.limit_in_window(view, self.strategy.most_tokens)
         return replace(view, limit=limit, notices=EngineNotices(self.journal, limit, made=self._made))
 
     def _read_marks(self) -> tuple[frozenset[int], dict[int, Lod]]:

@@ -15,7 +15,7 @@ class Budget(Struct, frozen=True):
     shortens items until the body is down to `target`. That is far below, because each sweep makes the provider cache
     everything after the first change again, so sweeps should be rare.
     recall: the share that recalled pieces may take for one message of a running conversation, even if a sweep must make
-    room for it; up to 800 tokens if that is more and free, in the first payload up to 2,500. 0: nothing is recalled
+    room for it; up to 800 tokens if that is more and free, in the first payload up to 4,500. 0: nothing is recalled
     unasked.
     windows: the share that live windows may take; those that do not fit are shown at a lower level.
     """

@@ -8,10 +8,9 @@ DEFAULT = ECONOMIES[0]  # of the library, the agent, the chat, the proxy and the
 
 meaning = Phrases({
     "safe": (
-        "shows everything in full until the context window is full (of an output beyond an eighth of it and half of "
-        "what is free, one page), and after that shortens also where the provider's cache is cold anyway",
-        "上下文窗口放满之前全部完整显示（超过窗口八分之一且超过剩余空间一半的输出只显示一页），"
-        "放满之后在服务商缓存本已失效时也会缩短",
+        "shows everything in full until the context window is full, only a huge output page by page, and after that "
+        "shortens also where the provider's cache is cold anyway",
+        "上下文窗口放满之前全部完整显示，只有特别大的输出分页显示，放满之后在服务商缓存本已失效时也会缩短",
     ),
     "off": ("shortens nothing until the context window is full", "上下文窗口放满之前不缩短任何内容"),
     "thrifty": (
