@@ -8,7 +8,13 @@ import { colour } from "./theme";
 import type { CallRow } from "./types";
 
 export const GLYPHS = { sweep: "▼", prefix: "▲", compaction: "◆", branch: "●", error: "■" } as const;
-const SYMBOLS = { sweep: "triangle", prefix: "triangle", compaction: "diamond", branch: "circle", error: "rect" } as const;
+const SYMBOLS = {
+  sweep: "triangle",
+  prefix: "triangle",
+  compaction: "diamond",
+  branch: "circle",
+  error: "rect",
+} as const;
 
 /** Tokens that the provider counted more than the log has: an agent's own system prompt and tools, and its tokenizer. */
 export function missing(call: CallRow): number {
