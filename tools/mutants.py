@@ -134,7 +134,7 @@ MUTANTS = (
     Mutant("window: what must be shown takes all of it", INPUTS, "\n_NEEDED = 2 ", "\n_NEEDED = 1 ", LIMITS),
     Mutant("window: larger than the limit", INPUTS, "min(view.limit, max(window,", "(max(window,", LIMITS),
     Mutant("window: no payload is kept within it", TURN,
-           "inputs.limit_in_window(replace(view, limit=limit), self.strategy.most_tokens)", "limit", ROOMIER),
+           "inputs.limit_in_window(view, self.strategy.most_tokens)", "view.limit", ROOMIER),
     Mutant("window: more room outside of it is a reason", TURN, "min(limit, most), budget.target",
            "limit, budget.target", ROOMIER),
     Mutant("window: outputs that are paged widen it", INPUTS, "full_tokens(must) - paged", "full_tokens(must)",
