@@ -59,10 +59,10 @@ SESSION, COMPACTED = ("session/test_session.py",), ("compaction/test_compaction.
 LEVELS, TOKENS, STRATEGY = "shorten/levels.py", "values/cautious.py", "plan/strategy.py"
 FOREIGN, CAUTIOUS, HOOKS = ("shorten/test_shorteners.py",), ("values/test_cautious.py",), ("plan/test_strategy.py",)
 FAILING, PLANNED = ("compaction/test_compaction_failures.py",), ("plan/test_plan.py",)
-SCHEMA, DATABASE = "log/stores/postgres_schema.py", "log/stores/postgres_database.py"
-TENANTED, REMOVAL = "log/stores/tenant_statements.py", "log/stores/postgres_removal.py"
-GUARDED, TENANTS = ("log/stores/test_row_security.py",), ("log/stores/test_tenants.py",)
-REMOVED, INPUTS = ("log/stores/test_removal.py",), "compose/inputs.py"
+SCHEMA, DATABASE = "fleet/schema.py", "fleet/database.py"
+TENANTED, REMOVAL = "fleet/tenant_statements.py", "fleet/removal.py"
+GUARDED, TENANTS = ("fleet/test_row_security.py",), ("fleet/test_tenants.py",)
+REMOVED, INPUTS = ("fleet/test_removal.py",), "compose/inputs.py"
 ECONOMIC, ROOMIER = ("plan/test_economies.py",), ("compose/test_more_room.py",)
 STOPPED = ("recall/test_stopping.py",)
 
@@ -358,7 +358,7 @@ MUTANTS = (
     Mutant("tenant-last-use", TENANTED, "used < now() - interval '1 minute'", "used < now()", TENANTS),
     Mutant("removal-again", REMOVAL, "= ANY(%s) AND {_OLD} RET", "= ANY(%s) AND (%s, %s) IS NOT NULL RET", REMOVED),
     Mutant("removal-texts", REMOVAL, "_PIECE) < _PIECE", "_PIECE) <= _PIECE", REMOVED),
-    Mutant("removal-live", "log/stores/postgres.py", "AND lines >= 0 FOR KEY SHARE", "FOR KEY SHARE", REMOVED),
+    Mutant("removal-live", "fleet/postgres.py", "AND lines >= 0 FOR KEY SHARE", "FOR KEY SHARE", REMOVED),
 )  # fmt: skip
 
 

@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from sightline.errors import Unsynced as Unsynced
     from sightline.errors import Unwritable as Unwritable
     from sightline.errors import VersionMismatch as VersionMismatch
+    from sightline.fleet.postgres import PostgresStores as PostgresStores
     from sightline.log.stores import Store as Store
     from sightline.log.stores import Stores as Stores
     from sightline.log.stores.jsonl import JsonlStore as JsonlStore
     from sightline.log.stores.memory import MemoryStore as MemoryStore
     from sightline.log.stores.memory import MemoryStores as MemoryStores
-    from sightline.log.stores.postgres import PostgresStores as PostgresStores
     from sightline.plan.budget import Budget as Budget
     from sightline.plan.plan import Plan as Plan
     from sightline.plan.strategy import Strategy as Strategy
@@ -93,7 +93,7 @@ _HOMES = {
     "log.stores": ("Store", "Stores"),
     "log.stores.jsonl": ("JsonlStore",),
     "log.stores.memory": ("MemoryStore", "MemoryStores"),
-    "log.stores.postgres": ("PostgresStores",),
+    "fleet.postgres": ("PostgresStores",),
 }  # fmt: skip
 _NAMES = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -21,8 +21,8 @@ from random import Random
 from typing import Any
 
 from sightline.errors import Conflict
-from sightline.log.stores.postgres import PostgresStores
-from sightline.log.stores.postgres_address import is_address
+from sightline.fleet.address import is_address
+from sightline.fleet.postgres import PostgresStores
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.session.session import Session

@@ -43,10 +43,10 @@ from sightline.apps import App, Element, action
 from sightline.compaction.compactor import Compacted
 from sightline.compose.calibration import TokenFactor
 from sightline.errors import BadInput, OpenCalls, PinnedOverflow, Refused, UnknownItem
+from sightline.fleet.postgres import PostgresStores
 from sightline.log.annotations import ReceiptNote
 from sightline.log.stores import Stores
 from sightline.log.stores.memory import MemoryStores
-from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.session.session import Session

@@ -41,10 +41,10 @@ from sightline.errors import (
     Unsynced,
     Unwritable,
 )
+from sightline.fleet.postgres import PostgresStore
 from sightline.log import entries
 from sightline.log.stores import jsonl
 from sightline.log.stores.disk import OsFile
-from sightline.log.stores.postgres import PostgresStore
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan

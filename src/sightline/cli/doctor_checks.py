@@ -182,9 +182,9 @@ def check_database(here: Place) -> Iterator[Check]:
 
 def _check_work(here: Place, facts: dict[str, Any]) -> Iterator[Check]:
     """Whether the servers of a database may do background work."""
-    from sightline.log.stores.postgres import PostgresStores
-    from sightline.log.stores.postgres_errors import WorkRefused
-    from sightline.log.stores.work_schema import is_installed
+    from sightline.fleet.errors import WorkRefused
+    from sightline.fleet.postgres import PostgresStores
+    from sightline.fleet.work_schema import is_installed
 
     if not is_installed() or not isinstance(here.stores, PostgresStores):
         return

@@ -8,10 +8,10 @@ import pytest
 
 from postgres_server import PostgresServer
 from sightline import PostgresStores
-from sightline.agent.code.database import DatabaseCodeStore
 from sightline.agent.code.store import Codes, CodeStore
 from sightline.agent.code.transfer import code_ids, copy_code
 from sightline.errors import BadInput, UnknownCode
+from sightline.fleet.code_store import DatabaseCodeStore
 from sightline.testing import Ticking
 
 Make = Callable[[str], CodeStore]

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from sightline.log.stores.postgres import PostgresStores
+from sightline.fleet.postgres import PostgresStores
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import WordCounter

@@ -11,7 +11,6 @@ import click
 from msgspec.structs import replace
 
 from sightline.agent.agent import ROUNDS, Agent
-from sightline.agent.code.database import CODE, code_store
 from sightline.agent.code.references import shown
 from sightline.agent.code.store import Saved
 from sightline.agent.config import READABLE_VARIABLE, read_config, with_fallbacks
@@ -43,6 +42,7 @@ from sightline.cli.phrases import Phrases
 from sightline.cli.render import print_stderr
 from sightline.errors import BadInput, NoModel, SightlineError
 from sightline.files.folders import ResolvedFolders
+from sightline.fleet.code_store import CODE, code_store
 from sightline.plan.strategies import names, strategy
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.project_choice import chosen

@@ -197,6 +197,13 @@ class PlacedStores(Stores, Protocol):
     def where(self) -> str:
         """The place in words, without secrets."""
 
+    @property
+    def tenant(self) -> str:
+        """Whose sessions these are; empty where a place has one owner."""
+
+    def check(self) -> None:
+        """Do the cheapest thing that shows whether sessions can be read and written. Raises what is wrong."""
+
     def has(self, session_id: str, *, wait: bool = True) -> bool:
         """Whether something was written to a session of this id. Without `wait` a lost database is not waited for.
 

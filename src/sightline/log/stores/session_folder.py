@@ -71,6 +71,16 @@ class Folder:
         folder.fsync, folder.path, folder.project = fsync, path, ""
         return folder
 
+    @property
+    def tenant(self) -> str:
+        """Empty: a folder has one owner."""
+        return ""
+
+    def check(self) -> None:
+        """Raises what is wrong if the folder cannot be read."""
+        with suppress(FileNotFoundError):  # before the first session
+            os.scandir(self.path).close()
+
     def file(self, session_id: str) -> Path:
         """The path of a session's log, whether it exists or not. Raises BadSessionId."""
         return self.path / f"{check_session_id(session_id)}.jsonl"
