@@ -74,7 +74,7 @@ def test_what_the_model_finds_is_quoted_with_a_mark() -> None:
     assert len(light.asked) == 1
     assert agent.spent.calls == 2
     assert MARK in shown(filled(session).compose(SMALL))
-    assert all(each.good for each in verify(session._journal))
+    assert all(each.good for each in verify(session.log))
 
 
 def test_found_constraints_survive_resume_and_fork(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ ROOM = Budget(3_000, recall=0.0)
 
 def reports(session: Session) -> list[Loss]:
     """The loss entries of the log."""
-    entries = [log.decode(line.data) for line in session._journal.store.scan()]
+    entries = [log.decode(line.data) for line in session.log.store.scan()]
     return [msgspec.json.decode(entry.data, type=Loss) for entry in entries if entry.subtype == "loss"]
 
 

@@ -60,7 +60,7 @@ def check(root: Path, session_id: str, acks: Acks, *, clean_end: bool = True) ->
     if clean_end:
         session.close()
     else:
-        session._journal.store.close()
+        session.log.store.close()
 
 
 def check_log(path: Path, acks: Acks) -> None:

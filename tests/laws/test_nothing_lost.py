@@ -25,7 +25,7 @@ def check_kept(session: Session, accepted: dict[str, object]) -> None:
 def check_recallable(session: Session, payload: Payload, most: int = 6) -> None:
     """What the payload does not show in full can be had page by page, by its handle."""
     for item_id in reduced_ids(session, payload)[:most]:
-        assert pages(session, item_id) == session._journal.reader.lines(session.items.row(item_id))
+        assert pages(session, item_id) == session.log.reader.lines(session.items.row(item_id))
 
 
 def pages(session: Session, item_id: str) -> list[str]:

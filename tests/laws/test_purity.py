@@ -60,7 +60,7 @@ def test_every_payload_can_be_made_again_from_the_log(history: list[Operation], 
         world.run(history)
         if world.sent:
             world.resume()
-            made = list(verify(world.session._journal))
+            made = list(verify(world.session.log))
             assert len(made) == len(world.sent)
             assert [one for one in made if not one.good] == []
 

@@ -121,7 +121,7 @@ def test_its_log_holds_everything_and_no_window_text(life: Life) -> None:
     assert MARKER in life.log
     assert "Question 0: remember order A-0000." in life.log
     assert "<Window" not in life.log
-    assert all(made.good for made in verify(life.session._journal))
+    assert all(made.good for made in verify(life.session.log))
 
 
 @pytest.mark.accepts(362)

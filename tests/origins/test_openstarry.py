@@ -367,7 +367,7 @@ def test_the_documents_vector() -> None:
     payload = compose(manager, history, system=words(13), tools=[tool], rag_context=words(6))
     sent = manager.session._composer.payload
     assert sent is not None
-    tools = manager.session._journal.tools.tokens
+    tools = manager.session.log.tools.tokens
     assert (sent.plan.fixed, tools) == (20 + 10 + 10, 10)  # 13 words and the framing of message and request; 6 and 4
     assert sent.tokens == 100
     assert payload.messages[2:] == history[-4:]

@@ -109,7 +109,7 @@ def refused(error: type[SightlineError], action: Callable[[], object], *words: s
 
 def adds_nothing(session: Session, error: type[SightlineError], action: Callable[[], object], *words: str) -> str:
     """The same, and the log is as it was."""
-    store = session._journal.store
+    store = session.log.store
     before = [line.data for line in store.scan()]
     message = refused(error, action, *words)
     assert [line.data for line in store.scan()] == before
@@ -908,8 +908,8 @@ def test_an_incomplete_last_batch(kept: Log) -> None:
     """A batch is there whole or not at all."""
     with kept.resumed() as session:
         session.tools([{"name": "read", "input_schema": {"type": "object"}}])
-        drafts = [session._journal.drafts.annotation("note", {"n": number}) for number in range(3)]
-        session._journal.append(drafts)
+        drafts = [session.log.drafts.annotation("note", {"n": number}) for number in range(3)]
+        session.log.append(drafts)
     data = kept.path.read_bytes()
     start = data.index(b'"batch":[1,3]', len(kept.whole))
     begin, cut = data.rindex(b"\n", 0, start) + 1, data.rindex(b'"batch":[3,3]')

@@ -14,8 +14,8 @@ from sightline.adapters.version import check_version
 from sightline.errors import BadInput
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.history import History
-from sightline.log.conflict import retry_on_conflict
-from sightline.plan.budget import Budget
+from sightline.log import retry_on_conflict
+from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.values.items import Call
 from sightline.values.recall_tools import RECALL_TOOLS

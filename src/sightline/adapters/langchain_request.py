@@ -7,7 +7,7 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, conve
 
 from sightline.errors import BadInput
 from sightline.follow.history import History
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.values.items import Message, Role
 from sightline.wire import openai_chat
 from sightline.wire.call_ids import joins, shown_messages

@@ -19,8 +19,8 @@ from sightline.adapters.openai_agents_items import ItemList, in_messages, items_
 from sightline.adapters.version import check_version
 from sightline.errors import BadInput, SightlineError
 from sightline.follow.conversations import Conversations, Sessions
-from sightline.log.conflict import retry_on_conflict
-from sightline.plan.budget import Budget
+from sightline.log import retry_on_conflict
+from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.values.finish import finish
 from sightline.values.items import Call

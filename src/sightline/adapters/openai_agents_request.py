@@ -6,7 +6,7 @@ from agents import Agent, AgentOutputSchema, AgentOutputSchemaBase, Model
 from agents.models import get_default_model
 
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.providers.catalog import window_of
 
 _USUAL_OUTPUT = 8_000  # tokens for the answer, if the agent's settings do not say how many it may have

@@ -14,8 +14,8 @@ from typing import Any
 from sightline.adapters.version import check_version
 from sightline.errors import BadInput, SightlineError
 from sightline.follow.conversations import Conversations, Sessions
-from sightline.log.conflict import retry_on_conflict
-from sightline.plan.budget import Budget
+from sightline.log import retry_on_conflict
+from sightline.plan import Budget
 from sightline.providers.catalog import window_of
 from sightline.session.session import Session
 from sightline.values.finish import finish

@@ -26,11 +26,10 @@ from sightline.agent.tools.write_code import WRITE_CODE
 from sightline.agent.turn import Turn
 from sightline.agent.usage import Spent, cost_of
 from sightline.compaction.compactor import Compacted
-from sightline.compose.payload_tokens import reused_tokens
-from sightline.compose.render import layout
+from sightline.compose import layout, reused_tokens
 from sightline.errors import BadInput, ContextOverflow, ModelError, StoreError
-from sightline.log.conflict import retry_on_conflict
-from sightline.plan.budget import Budget
+from sightline.log import retry_on_conflict
+from sightline.plan import Budget
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid

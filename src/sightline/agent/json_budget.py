@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from sightline.errors import PinnedOverflow
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.values.items import File, Image, Opaque, Part, plain_text
 from sightline.values.profiles import Profile, media_tokens, opaque_tokens, profile

@@ -15,7 +15,7 @@ from sightline.agent.code.phrases import one_line
 from sightline.agent.code.versions import is_code_id
 from sightline.agent.structured_response import MOST_CALLS, CodeBlock, Parsed, StructuredResponse, parse
 from sightline.agent.tools.files.read import call_id
-from sightline.shorten.call_subject import READERS as FILE_READERS
+from sightline.shorten import READERS as FILE_READERS
 from sightline.shorten.outline.languages import LANGUAGES
 from sightline.values.clock import Ids
 from sightline.values.escape import escape, plain_label

@@ -8,7 +8,7 @@ from sightline.agent.models import Model, Reply, Request, full_reply
 from sightline.compaction.compactor import SECONDS, Compacted
 from sightline.compaction.prompt import no_summary
 from sightline.errors import SightlineError
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.wire.payload import Payload
 

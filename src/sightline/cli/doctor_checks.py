@@ -23,8 +23,9 @@ from sightline.cli.options import Place
 from sightline.cli.render import human_size
 from sightline.cli.tenant import database_tenants
 from sightline.errors import BadInput, SightlineError
+from sightline.files.private_files import make_directory
 from sightline.inspector.pages import are_built
-from sightline.log.stores.disk import OsDisk, make_directory
+from sightline.log.stores.disk import OsDisk
 from sightline.plan.strategies.project_choice import chosen
 from sightline.server.access_token import TOKEN_FILE
 from sightline.session.session import Session

@@ -16,10 +16,10 @@ from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import BadInput, BadSessionId, list_command
 from sightline.files.folders import Folders
 from sightline.fleet.address import read_address
-from sightline.log import branches
+from sightline.log import branch_label
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder, sightline_home
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.values.profiles import PROFILES
 from sightline.wire import registry
@@ -30,7 +30,6 @@ _NAMED = 5  # sessions, where an id could mean several
 STORE = "SIGHTLINE_STORE"  # the variable that names a database, so that no list of processes shows its password
 META = "sightline."  # before the names under which a context keeps the shared options
 
-branch_label = branches.branch_label
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -19,11 +19,11 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from sightline.errors import BadInput, SightlineError, StoreError
+from sightline.files.private_files import make_directory
 from sightline.fleet.event_relay import EventRelay
 from sightline.fleet.postgres import PostgresStores
 from sightline.fleet.tenant_callers import CALLER, SignedIn, TenantCallers, TenantKey
 from sightline.fleet.tenants import Tenants
-from sightline.log.stores.disk import make_directory
 from sightline.log.stores.session_folder import sightline_home
 from sightline.server.app import MCP_PATH, guards, open_sessions, page_routes, unguarded_app
 from sightline.server.applications import Applications, TooManyApplications

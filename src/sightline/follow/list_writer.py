@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from sightline.follow.history import History
-from sightline.log.conflict import retry_on_conflict
-from sightline.plan.budget import Budget
+from sightline.log import retry_on_conflict
+from sightline.plan import Budget
 from sightline.values.items import Message, Role, Text
 from sightline.wire.call_ids import shown_messages
 from sightline.wire.payload import Payload

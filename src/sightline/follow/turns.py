@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from sightline.compose.payload_tokens import tokens_before
+from sightline.compose import tokens_before
 from sightline.errors import Conflict, SessionNotFound, StoreError
 from sightline.follow.conversation_names import ConversationNames
 from sightline.follow.conversations import Conversations, resume_or_begin
@@ -20,11 +20,11 @@ from sightline.follow.history import History
 from sightline.follow.message_list import ListPlace
 from sightline.follow.model_request import Format, Json, ModelRequest, has_media
 from sightline.follow.settings import FollowSettings
-from sightline.log.conflict import retry_on_conflict
+from sightline.log import retry_on_conflict
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.budget import Budget
-from sightline.plan.strategies.focus import THRIFTY_WINDOW
+from sightline.plan import Budget
+from sightline.plan.economies import THRIFTY_WINDOW
 from sightline.providers.catalog import window_of
 from sightline.session.session import Session
 from sightline.values.profiles import profile

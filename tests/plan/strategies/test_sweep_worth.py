@@ -120,7 +120,7 @@ def test_what_is_obsolete_is_left_out_first(session: Session, obsolete: bool) ->
     """Items can be marked so by an import from ContextUI; here the mark is set in the columns."""
     older, newer = read(session, "abcd"), read(session, "efgh")
     session.assistant("good")
-    timeline = session._journal.timeline
+    timeline = session.log.timeline
     for item_id in newer if obsolete else ():
         timeline.state[timeline.row(item_id)] |= OBSOLETE  # type: ignore[index]
     found = sweep(session)

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from sightline.agent.code.versions import EXTENSIONS, Saved, as_earlier, is_sound, measured
 from sightline.errors import BadInput, StoreError, Unwritable
-from sightline.log.stores.disk import make_directory
+from sightline.files.private_files import make_directory
 from sightline.values.decoders import decode_json
 from sightline.values.file_lock import locked_file
 

@@ -27,7 +27,7 @@ from sightline.cli.chat.markdown import Block, Blocks, draw_markdown, markdown_l
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import first_words, printable, truncate, wrap_for
 from sightline.errors import BadCodeId, NothingCompacted, PinnedOverflow, UnknownApp, UnknownCode, UnknownItem
-from sightline.shorten.call_subject import subject_of
+from sightline.shorten import subject_of
 from sightline.values.items import Call
 
 _TAIL = 12  # lines shown of an unfinished block: enough to follow, few enough for every terminal

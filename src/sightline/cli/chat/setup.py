@@ -43,10 +43,10 @@ from sightline.cli.render import print_stderr
 from sightline.errors import BadInput, NoModel, SightlineError
 from sightline.files.folders import ResolvedFolders
 from sightline.fleet.code_store import CODE, code_store
+from sightline.plan import completed
 from sightline.plan.strategies import names, strategy
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.project_choice import chosen
-from sightline.plan.strategy import completed
 from sightline.session.session import Session
 from sightline.values.clock import wall_clock
 from sightline.values.profiles import PROFILES

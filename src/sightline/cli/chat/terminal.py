@@ -29,7 +29,7 @@ from sightline.cli.chat.commands_show import app_names
 from sightline.cli.chat.setup import ChatSetup
 from sightline.cli.chat.status import status_line
 from sightline.cli.render import printable
-from sightline.log.stores.disk import make_directory
+from sightline.files.private_files import make_directory
 from sightline.plan.strategies import names
 
 HISTORY = "chat_history"  # beside the project's sessions

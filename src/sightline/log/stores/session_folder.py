@@ -9,12 +9,12 @@ from pathlib import Path
 from stat import S_ISREG
 
 from sightline.errors import BadInput, BadSessionId, SessionNotFound, StoreError, resume_call
+from sightline.files.private_files import read_whole
 from sightline.log.stores import Written, check_session_id
 from sightline.log.stores.disk import OsDisk
 from sightline.log.stores.jsonl import Fsync, JsonlStore
 from sightline.log.stores.project_folder import LEFT, LONGEST_NAME, own_folder
 from sightline.log.stores.recency import Recency
-from sightline.log.stores.side_files import read_whole
 
 SESSION_FACTS = ".session"  # the user and preferences of a session that the ClawdCode document's names began
 SIDE_FILES = (

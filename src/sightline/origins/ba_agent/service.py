@@ -33,8 +33,7 @@ from sightline.follow.conversations import resume_or_begin
 from sightline.origins.ba_agent.code_store import metadata
 from sightline.origins.ba_agent.context import LAYOUTS, ContextManager, FileContext, Summarize, uploads_of
 from sightline.origins.ba_agent.summary import summarise
-from sightline.plan.budget import Budget
-from sightline.plan.reductions import Reduction
+from sightline.plan import Budget, Reduction
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
 from sightline.values.items import Call

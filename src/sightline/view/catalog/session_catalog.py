@@ -17,11 +17,10 @@ from msgspec.structs import replace
 
 from sightline import __version__
 from sightline.errors import BadSessionId
+from sightline.files.private_files import make_directory, replace_whole
 from sightline.imports.conversation import FileMark
 from sightline.log.stores import as_placed, check_session_id
-from sightline.log.stores.disk import make_directory
 from sightline.log.stores.session_folder import Folder
-from sightline.log.stores.side_files import replace_whole
 from sightline.values.items import Usage
 from sightline.view.catalog.imported_files import ImportedFiles
 from sightline.view.catalog.listed_logs import (

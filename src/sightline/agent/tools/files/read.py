@@ -24,7 +24,7 @@ from sightline.agent.tools.in_thread import in_thread
 from sightline.agent.tools.schema import Parameter, Wording, says, tool
 from sightline.errors import StoreError, ToolFailed, UnknownCode
 from sightline.files.secrets import has_secret
-from sightline.shorten.call_subject import READ_ID
+from sightline.shorten import READ_ID
 
 NAME, ALIAS = "file_reader", "read_file"
 FORMATS = ("csv", "excel", "json", "text", "python", "sql", "code")
