@@ -18,7 +18,7 @@ from sightline.agent.agent import Agent
 from sightline.agent.json_protocol import prompt
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.files.read import file_reader
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, numbered_ids
 from sightline.values.settings import Settings

@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from sightline.log.stores.jsonl import JsonlStore as JsonlStore
     from sightline.log.stores.memory import MemoryStore as MemoryStore
     from sightline.log.stores.memory import MemoryStores as MemoryStores
-    from sightline.plan.budget import Budget as Budget
     from sightline.plan.plan import Plan as Plan
     from sightline.plan.strategy import Strategy as Strategy
+    from sightline.plan.view import Budget as Budget
     from sightline.plan.view import View as View
     from sightline.session.async_session import AsyncSession as AsyncSession
     from sightline.session.session import Session as Session
@@ -84,10 +84,9 @@ _HOMES = {
     "values.items": ("Item", "Kind", "Lod", "Message"),
     "values.settings": ("Settings",),
     "wire.payload": ("Payload",),
-    "plan.budget": ("Budget",),
     "plan.plan": ("Plan",),
     "plan.strategy": ("Strategy",),
-    "plan.view": ("View",),
+    "plan.view": ("Budget", "View"),
     "session.async_session": ("AsyncSession",),
     "session.session": ("Session",),
     "log.stores": ("Store", "Stores"),

@@ -11,7 +11,7 @@ import pytest
 from sightline.agent.agent import Agent
 from sightline.compose.verify import verify
 from sightline.errors import BadInput, ModelBusy
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, WordCounter, reply_of
 from sightline.values.items import plain_text

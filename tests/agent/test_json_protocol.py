@@ -19,7 +19,7 @@ from sightline.agent.models.retry import RetryingModel
 from sightline.agent.structured_response import MOST_CALLS
 from sightline.agent.tools import Tool
 from sightline.errors import ContextOverflow, ModelBusy, PinnedOverflow
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, calling, numbered_ids, reply_of
 from sightline.values.items import Call, Kind, Message, Result, Role, Text, ToolDefinition, plain_text

@@ -10,7 +10,7 @@ import pytest
 from sightline.apps import App, Element, Event, Lod, Options, Outcome, Page, Refused, action
 from sightline.apps.window import AppWindow
 from sightline.errors import BadInput, InvalidSourceData, UnknownApp
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.settings import Settings

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sightline.apps import App, Element, Lod, action
 from sightline.apps.window_budget import hide
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 

@@ -10,7 +10,7 @@ from compaction_talk import ROOM, SUMMARY, Disk, new_session, says, shown, shown
 
 from sightline.compose.verify import verify
 from sightline.errors import BadInput, NotShorter
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
 from sightline.values.items import Call, Kind, Role, plain_text

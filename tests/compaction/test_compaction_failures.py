@@ -10,7 +10,7 @@ from compaction_talk import SUMMARY, Disk, Slow, fallback, new_session, says, sh
 
 from sightline.compose.verify import verify
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
 from sightline.values.items import Call, Kind

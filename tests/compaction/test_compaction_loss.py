@@ -9,7 +9,7 @@ from compaction_talk import new_session, says, talk, use
 from sightline.compaction.compactor import Compacted
 from sightline.compaction.loss import Loss, Lost, loss
 from sightline.log import entries as log
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.values.items import Call, plain_text
 from sightline.wire.payload import Payload

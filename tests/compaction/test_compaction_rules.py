@@ -9,9 +9,8 @@ import pytest
 from compaction_talk import new_session, says, shown, talk, use, words
 
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
 from sightline.plan.notices import EngineNotices
-from sightline.plan.view import LeftOut
+from sightline.plan.view import Budget, LeftOut
 from sightline.session.session import Session
 from sightline.shorten import rules
 from sightline.shorten.rules.short_form import short_form

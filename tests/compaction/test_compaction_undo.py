@@ -8,7 +8,7 @@ from compaction_talk import ROOM, SUMMARY, Disk, new_session, says, shown, shown
 
 from sightline.compose.verify import verify
 from sightline.errors import UnknownItem
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.wire.payload import Payload
 

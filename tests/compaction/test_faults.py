@@ -7,7 +7,7 @@ from compaction_talk import Disk, level, new_session, says, shown, talk, use, wo
 
 from sightline.compose.verify import verify
 from sightline.log.columns import FAULT
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.values.items import Lod
 

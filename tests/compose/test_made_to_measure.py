@@ -7,8 +7,8 @@ import pytest
 
 from sightline.log import levels
 from sightline.log.stores.jsonl import JsonlStore
-from sightline.plan.budget import Budget
 from sightline.plan.plan import Line
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, numbered_ids
 from sightline.values.items import Call, Kind, Lod

@@ -9,7 +9,7 @@ import pytest
 
 from sightline.compose.verify import verify
 from sightline.errors import NotShorter
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Lod, Text, plain_text

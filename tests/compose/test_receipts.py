@@ -3,11 +3,10 @@
 import pytest
 
 from sightline.compose import inputs, receipts
-from sightline.compose.calibration import TokenFactor
+from sightline.compose.receipts import TokenFactor
 from sightline.compose.render import ComposeInputs
-from sightline.plan.budget import Budget
 from sightline.plan.notices import EngineNotices
-from sightline.plan.view import LeftOut, complete_units, said_units
+from sightline.plan.view import Budget, LeftOut, complete_units, said_units
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Lod

@@ -9,7 +9,7 @@ import pytest
 from postgres_server import PostgresServer
 from sightline.fleet.postgres import PostgresStores
 from sightline.log.stores import Stores
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import WordCounter
 from sightline.testing.stores import STORE_CHECKS

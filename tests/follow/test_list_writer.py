@@ -6,7 +6,7 @@ from typing import Any
 from sightline.adapters import strands_messages as form
 from sightline.follow.history import History
 from sightline.follow.list_writer import OPENING, compose_list, write_list
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
 

@@ -14,7 +14,7 @@ from sightline.compose.verify import verify
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.recall_frame import frame_recall
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, calling
 from sightline.values.escape import escape

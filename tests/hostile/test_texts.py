@@ -13,7 +13,7 @@ from world import World, given_back
 from sightline.apps.calls import read_calls
 from sightline.compose.verify import verify
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.shorten.digest import digest
 from sightline.values.escape import escape

@@ -24,7 +24,7 @@ from sightline.errors import Conflict
 from sightline.fleet.address import is_address
 from sightline.fleet.postgres import PostgresStores
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import WordCounter
 

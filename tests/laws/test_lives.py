@@ -22,8 +22,7 @@ from sightline.compaction.loss import Loss
 from sightline.compose.verify import verify
 from sightline.errors import PinnedOverflow
 from sightline.log import entries as log
-from sightline.plan.budget import Budget
-from sightline.plan.view import body_unit, messages_of
+from sightline.plan.view import Budget, body_unit, messages_of
 from sightline.session.session import Session
 from sightline.shorten.rules.short_form import short_form
 from sightline.values.items import Call, Kind, plain_text

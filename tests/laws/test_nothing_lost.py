@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from world import World, counters, given_back, kinds, over
 
 from sightline.errors import PinnedOverflow
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.wire.payload import Payload
 

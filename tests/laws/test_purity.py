@@ -6,7 +6,7 @@ from world import Sent, World, counters, kinds, over
 
 from sightline.compose.verify import verify
 from sightline.errors import PinnedOverflow
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.values.items import Role
 from sightline.wire.payload import Payload

@@ -13,7 +13,7 @@ from world import World, over
 from sightline import samples
 from sightline.compose.verify import verify
 from sightline.log.entries import parts_of
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.values.items import Kind, Result
 

@@ -12,7 +12,7 @@ from world import Sent, World
 
 from sightline import samples
 from sightline.log.columns import LEADING
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.values.items import Call, Kind, Message, Result, Role, Text
 from sightline.wire.payload import Payload
 

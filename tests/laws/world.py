@@ -41,14 +41,14 @@ from sqlite_store import SqliteStores
 from postgres_server import add_tenants, running
 from sightline.apps import App, Element, action
 from sightline.compaction.compactor import Compacted
-from sightline.compose.calibration import TokenFactor
+from sightline.compose.receipts import TokenFactor
 from sightline.errors import BadInput, OpenCalls, PinnedOverflow, Refused, UnknownItem
 from sightline.fleet.postgres import PostgresStores
 from sightline.log.annotations import ReceiptNote
 from sightline.log.stores import Stores
 from sightline.log.stores.memory import MemoryStores
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking, WordCounter, numbered_ids
 from sightline.values.items import Blob, Call, Image, Item, Kind, Lod, Message, Opaque, Result, Role, Text

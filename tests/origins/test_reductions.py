@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 from sightline.apps import App, Element, action
 from sightline.compose.verify import verify
 from sightline.errors import BadInput, PinnedOverflow, StrategyError
-from sightline.plan.budget import Budget
-from sightline.plan.plan import Plan
-from sightline.plan.reductions import Reduction
+from sightline.plan.plan import Plan, Reduction
 from sightline.plan.strategies import STRATEGIES
-from sightline.plan.view import View
+from sightline.plan.view import Budget, View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Kind, Lod, Message, Result, Role, plain_text

@@ -14,7 +14,7 @@ from sightline import samples
 from sightline.errors import PinnedOverflow
 from sightline.log.journal import Journal
 from sightline.origins import clawdcode, contextui
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Kind, Message, Result, Role, plain_text

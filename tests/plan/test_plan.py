@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.errors import BadInput, PinnedOverflow, StrategyError
-from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import LeftOut, Notices, View
+from sightline.plan.view import Budget, LeftOut, Notices, View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Lod

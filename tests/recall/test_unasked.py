@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from sightline import Budget, MemoryStore, Session
-from sightline.compose.recall_room import recall_tokens
+from sightline.compose.inputs import recall_tokens
 from sightline.compose.verify import verify
 from sightline.testing import WordCounter
 from sightline.values.items import Call, Kind

@@ -13,7 +13,7 @@ from sightline import Session
 from sightline.errors import BadInput
 from sightline.fleet.tasks import Tasks
 from sightline.follow.turns import INDEX, SUMMARY
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.server.metrics import Metrics
 from sightline.server.work import RETENTION, Job, LocalWork
 

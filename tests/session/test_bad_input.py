@@ -46,9 +46,8 @@ from sightline.log import entries
 from sightline.log.stores import jsonl
 from sightline.log.stores.disk import OsFile
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import View
+from sightline.plan.view import Budget, View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values import file_lock

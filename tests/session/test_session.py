@@ -20,7 +20,7 @@ from sightline.errors import (
 from sightline.log.stores import Span
 from sightline.log.stores.memory import MemoryStores
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, calling, numbered_ids
 from sightline.values.items import Blob, Call, Image, Kind, Lod, Message, Opaque, Result, Role, Text, plain_text

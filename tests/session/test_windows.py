@@ -10,7 +10,7 @@ import pytest
 from sightline.apps import App, Element, Lod, Options, Outcome, action
 from sightline.compose.verify import verify
 from sightline.errors import BadInput, PinnedOverflow, Refused, UnknownApp
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Message, Role, Text, plain_text

@@ -4,8 +4,7 @@ Levels are chosen in `plan`, provider formats are written in `wire`. Above `sess
 """
 
 from sightline.compose.inputs import fixed_tokens
-from sightline.compose.payload_tokens import reused_tokens, tokens_before
-from sightline.compose.receipts import allowed_tokens
+from sightline.compose.receipts import allowed_tokens, reused_tokens, tokens_before
 from sightline.compose.render import ComposeInputs, arrange, first_change, layout
 
 __all__ = [

@@ -24,8 +24,7 @@ from sightline.fleet.database import Database, Failed, Lost, Rows, Taken, Undone
 from sightline.fleet.removal import remove_session
 from sightline.fleet.tenant_statements import LIVE
 from sightline.log.entries import UNREADABLE, decode_tip, encode
-from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips, Written, check_session_id
-from sightline.log.stores.sequence import advance, number
+from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips, Written, advance, check_session_id, number
 from sightline.values.decoders import decode_msgpack
 
 _PAGE_LINES, _PAGE_BYTES = 1_000, 4 << 20  # of a log that are read at once

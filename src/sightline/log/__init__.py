@@ -4,12 +4,26 @@ Nothing here decides which items a model sees. Above `session`, others import th
 `annotations` (what is on disk), and `stores`.
 """
 
-from sightline.log.branches import FIRST, LONGEST_NAME, NONE, Compaction, Path, branch_label, is_branch_name
-from sightline.log.columns import FAILED, HEAD, LABELLED, OBSOLETE, OPAQUE, ORPHAN, REPLACING, Timeline
-from sightline.log.conflict import retry_on_conflict
+from sightline.log.columns import (
+    FAILED,
+    FIRST,
+    HEAD,
+    LABELLED,
+    LONGEST_NAME,
+    NONE,
+    OBSOLETE,
+    OPAQUE,
+    ORPHAN,
+    REPLACING,
+    Compaction,
+    Path,
+    Timeline,
+    branch_label,
+    is_branch_name,
+)
 from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.fold import GrowingTimeline
-from sightline.log.journal import Journal
+from sightline.log.journal import Journal, retry_on_conflict
 
 __all__ = [
     "FAILED", "FIRST", "HEAD", "LABELLED", "LONGEST_NAME", "NONE", "OBSOLETE", "OPAQUE", "ORPHAN", "REPLACING",

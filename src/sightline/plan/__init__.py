@@ -4,10 +4,8 @@ Strategies work on numbers; only `notices` reads text. Above `session`, others i
 `strategies`.
 """
 
-from sightline.plan.budget import Budget
-from sightline.plan.plan import Plan
-from sightline.plan.reductions import Reduction
+from sightline.plan.plan import Plan, Reduction
 from sightline.plan.strategy import Hooks, Planner, completed
-from sightline.plan.view import SETTINGS_CHANGED, View, body_units
+from sightline.plan.view import SETTINGS_CHANGED, Budget, View, body_units
 
 __all__ = ["SETTINGS_CHANGED", "Budget", "Hooks", "Plan", "Planner", "Reduction", "View", "body_units", "completed"]

@@ -24,14 +24,13 @@ from sightline.files.folders import PROJECT, Folders, resolve_folders
 from sightline.files.project import place
 from sightline.log import entries
 from sightline.log.annotations import ReceiptNote, StateNote, ToolsNote
-from sightline.log.branches import NONE
-from sightline.log.columns import LABELLED, REPLACING
+from sightline.log.columns import LABELLED, NONE, REPLACING
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
 from sightline.log.stores import Repairs, Store, Stores, check_store
 from sightline.log.stores.jsonl import Fsync
-from sightline.plan.budget import Budget
 from sightline.plan.strategy import Planner
+from sightline.plan.view import Budget
 from sightline.recall.recall import Recall
 from sightline.session import accept, journal_file
 from sightline.session.calls import Answered, Calls

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from sightline.fleet.postgres import PostgresStores
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import WordCounter
 

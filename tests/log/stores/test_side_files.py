@@ -11,7 +11,7 @@ import pytest
 
 from sightline.log.stores.disk import OsDisk
 from sightline.log.stores.side_files import PartFile, TextFile
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import WordCounter
 

@@ -4,9 +4,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import View
+from sightline.plan.view import Budget, View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod

@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.focus import Focus, trigger
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from sized import Sized
 
 from sightline.log.columns import OBSOLETE
-from sightline.plan.budget import Budget
 from sightline.plan.plan import MARKER, Plan
 from sightline.plan.strategies.sweep import Sweep
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.shorten import Purpose
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids

@@ -18,13 +18,12 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from sightline.log.columns import WHOLE, pick
-from sightline.plan.budget import Budget
 from sightline.plan.economies import THRIFTY_WINDOW, described
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.sweep import PAGED, Sweep
 from sightline.plan.strategies.worth import is_output
 from sightline.plan.strategy import Hooks
-from sightline.plan.view import View, oldest
+from sightline.plan.view import Budget, View, oldest
 from sightline.values.items import SUMMARY, Lod
 
 _LARGE = 0.125  # of the body's tokens: an output that is smaller is never paged
