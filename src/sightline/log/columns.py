@@ -374,6 +374,10 @@ class Timeline(State, eq=False):
         """The kinds of these units, a byte each."""
         return bytes(pick(self.kind, pick(self.unit_row, units)))
 
+    def unit_sizes(self, units: Sequence[int]) -> tuple[Sequence[int], int]:
+        """The rows of each of these units, which ascend, and the tokens of all of them in full, without framing."""
+        return pick(self.unit_rows, units), sum(pick(self.unit_full, units))
+
     def rows_of(self, unit: int) -> list[int]:
         """The rows of a unit as they are shown: the message, its calls, their results in call order."""
         first, kind = self.unit_row[unit], self.kind

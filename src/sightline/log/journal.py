@@ -21,7 +21,7 @@ from sightline.log.fold import fold_entry, fold_line
 from sightline.log.levels import Reader
 from sightline.log.stores import Placement, Repairs, Span, Store
 from sightline.log.stores.closed_store import ClosedStore
-from sightline.values.clock import Clock, Ids, iso
+from sightline.values.clock import Clock, Ids, timestamp
 from sightline.values.found_mark import mark_found
 from sightline.values.items import Call, Kind, Message
 from sightline.values.phrases import check_locale
@@ -180,7 +180,7 @@ class Journal:
     @property
     def today(self) -> str:
         """The date that an entry written now would carry."""
-        return iso(self._clock())[: len("2026-01-31")]
+        return timestamp(self._clock)[: len("2026-01-31")]
 
     def row(self, item_id: str) -> int | None:
         """The row of an item of this branch; None if there is none."""
@@ -260,12 +260,16 @@ class Journal:
         if not (drafts := [*self._pending, *drafts]):
             return []
         end, caught_up = self.store.tips.ends.get(self.branch_name), self._folded == self.store.tips.size
-        tokens = [self._tokens(draft) for draft in drafts]  # outside the store's lock, because it takes a moment
+        chained = [draft.in_conversation for draft in drafts]
+        tokens = [  # outside the store's lock, because it takes a moment; the rest is made when it is first needed
+            tuple(self.reader.measure(draft)) if is_chained and draft.subtype != log.BOUNDARY else ()
+            for draft, is_chained in zip(drafts, chained, strict=True)
+        ]
 
         def make(first: int) -> list[Entry]:
             if if_unchanged and not (caught_up and self.store.tips.ends.get(self.branch_name) == end):
                 raise Conflict(self.branch_name, self.head, self.store.tips.heads.get(self.branch_name))
-            return self._chained(drafts, tokens, first)
+            return self._chained(zip(drafts, chained, tokens, strict=True), first)
 
         skip, expected = len(self._pending), self.timeline.heads.get(self.branch)
         written = self.store.append(make, branch=self.branch_name, expected_head=expected)
@@ -274,18 +278,16 @@ class Journal:
         self._cache_if_behind()
         return rows[skip:]
 
-    def _tokens(self, draft: Entry) -> tuple[int, ...]:
-        """The tokens of a draft's items in full. Everything else is made when it is first needed."""
-        is_measured = draft.in_conversation and draft.subtype != log.BOUNDARY
-        return tuple(self.reader.measure(draft)) if is_measured else ()
+    def _chained(self, drafts: Iterable[tuple[Entry, bool, tuple[int, ...]]], first: int) -> list[Entry]:
+        """The entries with their tokens, parents and seqs, if the first has this seq.
 
-    def _chained(self, drafts: Sequence[Entry], tokens: Sequence[tuple[int, ...]], first: int) -> list[Entry]:
-        """The entries with their tokens, parents and seqs, if the first has this seq."""
+        `drafts`: with whether others may follow each in the chain, and with the tokens of its items in full.
+        """
         entries: list[Entry] = []
         parent, branch = self.head, self.branch_name
-        for seq, (draft, sizes) in enumerate(zip(drafts, tokens, strict=True), start=first):
+        for seq, (draft, is_chained, sizes) in enumerate(drafts, start=first):
             entries.append(replace(draft, parent_uuid=parent, seq=seq, branch=branch, tokens=sizes or draft.tokens))
-            parent = draft.uuid if draft.in_conversation else parent
+            parent = draft.uuid if is_chained else parent
         return entries
 
     def _fold_written(self, placements: list[Placement]) -> list[range]:

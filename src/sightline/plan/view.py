@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct, field
 
 from sightline.errors import BadInput
-from sightline.log.columns import HEAD, LABELLED, OPAQUE, Compaction, Path, Timeline, pick
+from sightline.log.columns import HEAD, LABELLED, OPAQUE, Compaction, Path, Timeline
 from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
 from sightline.values.profiles import Profile
 from sightline.values.settings import REDUCTIONS
@@ -159,10 +159,10 @@ class View(Struct, frozen=True):
         units = sorted({*units})
         if len(units) == 1:
             return self.timeline.unit_full[units[0]] + self.framing(units[0])
-        rows = pick(self.timeline.unit_rows, units)
+        rows, tokens = self.timeline.unit_sizes(units)
         halves = sum([count // 2 for count in rows])  # see `framing`
         framing = self.profile.message_tokens * (sum(rows) - halves) + self.profile.call_tokens * halves
-        return sum(pick(self.timeline.unit_full, units)) + framing
+        return tokens + framing
 
     def framing(self, unit: int) -> int:
         """Tokens that frame a whole unit. Half of the rows after the first are calls, half are their results."""
