@@ -14,8 +14,9 @@ from sightline.agent.code_window import code_list
 from sightline.agent.constraint_reader import ConstraintReader
 from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived, ToolFinished, ToolStarted
 from sightline.agent.extraction import Extraction
-from sightline.agent.langgraph_loop import State, loop, tool_names
+from sightline.agent.json_budget import Sent
 from sightline.agent.light_model import LightModel
+from sightline.agent.loop import Loop, run
 from sightline.agent.models import Model, Reply, Request, TextDelta, full_reply
 from sightline.agent.models.errors import TransientFailure
 from sightline.agent.summarizer import Summarizer
@@ -41,7 +42,6 @@ from sightline.wire import read_reply
 from sightline.wire.payload import Payload
 
 ROUNDS = 12  # model calls in which a model may ask for tools before it answers
-_STEPS = 4  # nodes of the graph in one round, with one to spare
 _LAST_SECONDS = 20.0  # that work in the background has left when the agent is closed,
 _READ_SECONDS = 3.0  # and the reading of constraints, which goes on the next time
 _LOG = logging.getLogger("sightline.agent")
@@ -98,7 +98,8 @@ class Agent:
         self._constraints = ConstraintReader(session, light, self._count_summary)
         self._busy = asyncio.Lock()
         self._reserve = 0  # tokens of the budget that are kept free for what the JSON protocol adds to a payload
-        self._graph = loop(self._context, self._model, self._tools, self._answer)
+        self.loop: Loop = run  # the steps of a turn
+        self._steps = {"context": self._context, "model": self._model, "tools": self._tools, "answer": self._answer}
         if code is not None:
             session.windows.register(code_list(code, session.id, plain=self._states))
 
@@ -186,8 +187,7 @@ class Agent:
             self._constraints.begin()
             await asyncio.to_thread(self.session.interrupt)  # calls that a stopped turn may have left
             self._turn = turn = Turn(asyncio.Queue())
-            steps = {"recursion_limit": _STEPS * (self.rounds + 2) * 2}
-            running = asyncio.create_task(self._graph.ainvoke({"round": 0}, steps))
+            running = asyncio.create_task(self.loop(self._steps))
             running.add_done_callback(lambda _: turn.events.put_nowait(None))
             try:
                 while (event := await turn.events.get()) is not None:
@@ -201,9 +201,9 @@ class Agent:
                     with suppress(StoreError):  # if the log cannot be written, the next turn tries again
                         await finish(asyncio.to_thread(self.session.interrupt))
 
-    # ------------------------------------------------------------------ the nodes
+    # ------------------------------------------------------------------ the steps of a turn; each returns the next
 
-    async def _context(self, state: State) -> State:
+    async def _context(self) -> str:
         """Compose what the model sees."""
         if self.code is not None:
             await asyncio.to_thread(self._show_code_list, self.code)
@@ -217,8 +217,10 @@ class Agent:
             reused = min(reused_tokens(self.payload, sent.payload, rules), sent.tokens)
         self.payload = sent.payload
         _LOG.info("context built: %d tokens, %s", sent.tokens, sent.reason)
+        self._sent = sent
+        self._turn.round += 1
         self._turn.say(PayloadComposed(sent.tokens, sent.limit, reused, sent.reason))
-        return {"sent": sent, "round": state["round"] + 1}
+        return "model"
 
     def _as_text(self, payload: Payload, form: bool = True) -> Payload:
         return json_protocol.as_text(payload, self._locale, form=form, stores=self.code is not None)
@@ -228,39 +230,38 @@ class Agent:
         if self.session.windows.window("code_list") is None and code.list(self.session.id):
             self.session.windows.open("code_list")
 
-    async def _model(self, state: State) -> State:
+    async def _model(self) -> str:
         """Ask the model, and log its reply."""
+        turn = self._turn
         try:
-            reply = await self._reply_to(state)
+            reply = await self._reply_to(self._sent)
         except asyncio.CancelledError:
             await finish(asyncio.to_thread(self._keep_stopped))
             raise
         except ContextOverflow as error:
-            if state.get("overflowed"):
-                return {"next": "answer", "error": str(error)}
-            await asyncio.to_thread(
-                self.session.overflowed, error.input_tokens, extra_tokens=state["sent"].extra_tokens
-            )
-            return {"next": "context", "overflowed": True, "round": state["round"] - 1}
+            if turn.overflowed:
+                return turn.end(str(error))
+            extra_tokens = self._sent.extra_tokens
+            await asyncio.to_thread(self.session.overflowed, error.input_tokens, extra_tokens=extra_tokens)
+            turn.overflowed, turn.round = True, turn.round - 1
+            return "context"
         except ModelError as error:
             _LOG.warning("the model could not be asked: %s", error)
-            self._turn.failure = error.kind if isinstance(error, TransientFailure) else ""
-            return {"next": "answer", "error": str(error)}
-        turn = self._turn
+            return turn.end(str(error), error.kind if isinstance(error, TransientFailure) else "")
         self.spent, turn.spent, turn.stop = self.spent.plus(reply), turn.spent.plus(reply), reply.stop
         parts = read_reply(reply.raw).parts
         if not plain_text(parts).strip() and all(isinstance(part, Text | Opaque) for part in parts):
             # An empty reply, or one with thinking only, is not logged: asking again sends the same request.
             did = "refused to answer" if reply.stop == "refused" else "said nothing"
-            return {"next": "answer", "error": f"{reply.model} {did}"}
-        done: State = {"told": False, "overflowed": False}
+            return turn.end(f"{reply.model} {did}")
+        was_told, turn.told, turn.overflowed = turn.told, False, False
         if self.protocol == "json" and not any(isinstance(part, Call) for part in parts):
-            return done | await self._take_json(reply, plain_text(parts), state)
-        await self._log_reply(reply, reply.raw, state)  # some models call natively all the same
-        return done | await self._after_reply(state)
+            return await self._take_json(reply, plain_text(parts), was_told=was_told)
+        await self._log_reply(reply, reply.raw)  # some models call natively all the same
+        return await self._after_reply()
 
-    async def _reply_to(self, state: State) -> Reply:
-        native, sent = self.protocol == "native", state["sent"]
+    async def _reply_to(self, sent: Sent) -> Reply:
+        native = self.protocol == "native"
         schema = None if native else structured_response.schema(sent.payload.tools)
         request = Request(sent.written, self.budget.output, schema)
         return await full_reply(self.model, request, self._turn.say if native else self._turn.say_but_text)
@@ -271,43 +272,43 @@ class Agent:
             with suppress(StoreError):  # nothing more can be done while the turn ends
                 self.stopped = self._write(partial(self.session.reply, text, stopped=True))
 
-    async def _take_json(self, reply: Reply, text: str, state: State) -> State:
+    async def _take_json(self, reply: Reply, text: str, *, was_told: bool) -> str:
         """Log a structured response and store its code, also that of a response which cannot be acted on.
 
         In that case ask once more, and tell the model what is wrong.
         """
-        parsed = structured_response.parse(text, tool_names(state), self._locale)
-        if parsed.problems and not state.get("told"):
-            await self._log_reply(reply, reply.raw, state)
+        turn = self._turn
+        parsed = structured_response.parse(text, self._tool_names, self._locale)
+        if parsed.problems and not was_told:
+            await self._log_reply(reply, reply.raw)
             await self._store_code(parsed.response.action.code_blocks)
             await self._log(partial(self.session.note, structured_response.again(parsed.problems, self._locale)))
-            why = "the model's last response is not in the form asked for"
-            return self._go_on("context", state, why) | {"told": True}
-        await self._log_reply(reply, json_protocol.with_calls(reply.raw, parsed, self._ids), state)
-        self._turn.response, self._turn.text = parsed.response, parsed.response.report
-        self._turn.warn(*parsed.warnings, *parsed.problems)
-        if self._turn.text:
-            self._turn.say(TextDelta(self._turn.text))
+            turn.told = True
+            return self._go_on("context", "the model's last response is not in the form asked for")
+        await self._log_reply(reply, json_protocol.with_calls(reply.raw, parsed, self._ids))
+        turn.response, turn.text = parsed.response, parsed.response.report
+        turn.warn(*parsed.warnings, *parsed.problems)
+        if turn.text:
+            turn.say(TextDelta(turn.text))
         await self._store_code(parsed.response.action.code_blocks)
-        return await self._after_reply(state)
+        return await self._after_reply()
 
-    async def _after_reply(self, state: State) -> State:
+    async def _after_reply(self) -> str:
         if self.session.answered or await self._open_calls():
-            return self._go_on("tools", state, f"the model asked for tools {self.rounds} times")
-        return {"next": "answer"}
+            return self._go_on("tools", f"the model asked for tools {self.rounds} times")
+        return "answer"
 
-    def _go_on(self, node: str, state: State, error: str) -> State:
-        """Return the next node; if the model has been asked often enough, the end of the turn with this error."""
-        if state["round"] < self.rounds:
-            return {"next": node}
-        self._turn.failure = "rounds"
-        return {"next": "answer", "error": f"{error}; let it go on, or ask anew"}
+    def _go_on(self, step: str, error: str) -> str:
+        """Return the next step; if the model has been asked often enough, the end of the turn with this error."""
+        if self._turn.round < self.rounds:
+            return step
+        return self._turn.end(f"{error}; let it go on, or ask anew", "rounds")
 
-    async def _log_reply(self, reply: Reply, raw: dict[str, Any], state: State) -> None:
+    async def _log_reply(self, reply: Reply, raw: dict[str, Any]) -> None:
         """Log a reply; the session answers its calls of windows, `expand` and `recall`."""
-        extra_tokens = state["sent"].extra_tokens if reply.model == self.model.info.name else None
-        item = await self._log(partial(self.session.reply, unique_call_ids(raw), extra_tokens=extra_tokens))
         turn = self._turn
+        extra_tokens = self._sent.extra_tokens if reply.model == self.model.info.name else None
+        item = await self._log(partial(self.session.reply, unique_call_ids(raw), extra_tokens=extra_tokens))
         turn.text = await asyncio.to_thread(self.session.items.text, item)
         turn.say(ReplyReceived(reply.model, item, read_reply(reply.raw).usage, cost_of(reply)))
         for answered in self.session.answered:
@@ -318,7 +319,7 @@ class Agent:
         if self.code is not None:
             await self._turn.store_code(self.code, self.session, blocks)
 
-    async def _tools(self, state: State) -> State:
+    async def _tools(self) -> str:
         """Run the pending calls at the same time; each result is logged when it comes."""
         calls, most = await self._open_calls(), structured_response.MOST_CALLS
         for call in calls[most:]:
@@ -329,10 +330,10 @@ class Agent:
             async with asyncio.TaskGroup() as group:
                 for call in calls[:most]:
                     self._turn.say(ToolStarted(call))
-                    group.create_task(self._run_tool(call, tool_names(state)))
+                    group.create_task(self._run_tool(call, self._tool_names))
         except ExceptionGroup as failed:  # tools raise nothing: the log could not be written, and the others stopped
             raise failed.exceptions[0] from None
-        return {}
+        return "context"
 
     async def _run_tool(self, call: Call, names: Sequence[str]) -> None:
         await self._log_output(call, await self._toolbox.run(call, names))
@@ -350,15 +351,15 @@ class Agent:
         if call.name == WRITE_CODE and self.code is not None and not failed:
             self._turn.add_saved(await asyncio.to_thread(self.code.find, call.input["code_id"]))
 
-    async def _answer(self, state: State) -> State:
-        error, turn = state.get("error", ""), self._turn
-        if not error and not turn.text.strip() and not turn.saved:
-            error = "the model's report is empty"
-        if error:
+    async def _answer(self) -> str:
+        turn = self._turn
+        if not turn.error and not turn.text.strip() and not turn.saved:
+            turn.error = "the model's report is empty"
+        if turn.error:
             await asyncio.to_thread(self.session.interrupt)
         await asyncio.to_thread(self.session.flush)
-        turn.say(turn.answer(error))
-        return {}
+        turn.say(turn.answer())
+        return ""
 
     # ------------------------------------------------------------------ summaries
 
@@ -394,6 +395,11 @@ class Agent:
 
     def _count_summary(self, reply: Reply) -> None:
         self.spent = self.spent.plus(reply)
+
+    @property
+    def _tool_names(self) -> list[str]:
+        """The names of the tools that the model was sent."""
+        return [tool.name for tool in self._sent.payload.tools]
 
     @property
     def _locale(self) -> str:

@@ -21,6 +21,10 @@ class Turn(Struct):
     """What one question has led to so far."""
 
     events: "asyncio.Queue[Event | None]"  # None: the last one
+    round: int = 0  # how often the model has been asked
+    told: bool = False  # the model was told that its last response is not in the form asked for
+    overflowed: bool = False  # the last payload was larger than its context window
+    error: str = ""  # why there is no answer
     spent: Spent = Spent()
     text: str = ""
     coming: list[str] = []  # the pieces of the reply that is coming, as far as it has come
@@ -72,11 +76,16 @@ class Turn(Struct):
         """Add what the answer warns of, each once."""
         self.warnings += [each for each in dict.fromkeys(warnings) if each not in self.warnings]
 
-    def answer(self, error: str) -> Answer:
+    def end(self, error: str, failure: str = "") -> str:
+        """Return the last step of a turn that has no answer, for this reason. `failure`: see `Answer`."""
+        self.error, self.failure = error, failure
+        return "answer"
+
+    def answer(self) -> Answer:
         return Answer(
-            success=not error,
+            success=not self.error,
             text=self.text,
-            error=error,
+            error=self.error,
             response=self.response,
             saved=tuple(self.saved),
             warnings=tuple(self.warnings),
@@ -84,6 +93,6 @@ class Turn(Struct):
             usage=self.spent.usage if self.spent.calls else None,
             cost=self.spent.cost,
             stop=self.stop,
-            failure=self.failure if error else "",
+            failure=self.failure if self.error else "",
             attempts=self.attempts,
         )

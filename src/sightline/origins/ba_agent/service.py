@@ -32,6 +32,7 @@ from sightline.errors import BadInput, StoreError
 from sightline.follow.conversations import resume_or_begin
 from sightline.origins.ba_agent.code_store import metadata
 from sightline.origins.ba_agent.context import LAYOUTS, ContextManager, FileContext, Summarize, uploads_of
+from sightline.origins.ba_agent.graph import langgraph, run
 from sightline.origins.ba_agent.summary import summarise
 from sightline.plan.budget import Budget
 from sightline.plan.reductions import Reduction
@@ -76,7 +77,7 @@ class _Conversation(NamedTuple):
 class BAAgentService:
     """Answers queries, each in its conversation.
 
-    Context is left to the session, code to the store, calls of tools to the agent's LangGraph loop.
+    Context is left to the session, code to the store, calls of the model and of tools to LangGraph.
     """
 
     def __init__(
@@ -97,7 +98,11 @@ class BAAgentService:
 
         The default of `tools` is `file_reader`, which reads the project's files, and code by its id. `summarize`, such
         as a function that asks a model, replaces the rule for more than twenty messages; what it returns is logged.
+
+        Raises:
+            BadInput: LangGraph is not installed.
         """
+        langgraph()  # now, because importing it takes a second or two
         self.model, self.code_store, self.locale = model, code_store, locale
         self._project, self._sessions = project, sessions
         self._tools = tools if tools is not None else [file_reader(Folders([project]), code_store, locale=locale)]
@@ -256,6 +261,7 @@ class BAAgentService:
             instructions=prompt(self.locale),  # in the log, because the document has it among the system messages
             ids=self._ids,
         )
+        agent.loop = run
         return _Conversation(agent, asyncio.Lock(), {})
 
     def _session(self, session_id: str, history: Sequence[Mapping[str, Any]] | None = None) -> Session:
