@@ -14,7 +14,6 @@ from sightline.agent.code_window import code_list
 from sightline.agent.constraint_reader import ConstraintReader
 from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived, ToolFinished, ToolStarted
 from sightline.agent.extraction import Extraction
-from sightline.agent.json_budget import Sent
 from sightline.agent.light_model import LightModel
 from sightline.agent.loop import Loop, run
 from sightline.agent.models import Model, Reply, Request, TextDelta, full_reply
@@ -234,15 +233,15 @@ class Agent:
         """Ask the model, and log its reply."""
         turn = self._turn
         try:
-            reply = await self._reply_to(self._sent)
+            reply = await self._reply()
         except asyncio.CancelledError:
             await finish(asyncio.to_thread(self._keep_stopped))
             raise
         except ContextOverflow as error:
             if turn.overflowed:
                 return turn.end(str(error))
-            extra_tokens = self._sent.extra_tokens
-            await asyncio.to_thread(self.session.overflowed, error.input_tokens, extra_tokens=extra_tokens)
+            extra = self._sent.extra_tokens
+            await asyncio.to_thread(self.session.overflowed, error.input_tokens, extra_tokens=extra)
             turn.overflowed, turn.round = True, turn.round - 1
             return "context"
         except ModelError as error:
@@ -252,18 +251,17 @@ class Agent:
         parts = read_reply(reply.raw).parts
         if not plain_text(parts).strip() and all(isinstance(part, Text | Opaque) for part in parts):
             # An empty reply, or one with thinking only, is not logged: asking again sends the same request.
-            did = "refused to answer" if reply.stop == "refused" else "said nothing"
-            return turn.end(f"{reply.model} {did}")
+            return turn.end(f"{reply.model} {'refused to answer' if reply.stop == 'refused' else 'said nothing'}")
         was_told, turn.told, turn.overflowed = turn.told, False, False
         if self.protocol == "json" and not any(isinstance(part, Call) for part in parts):
             return await self._take_json(reply, plain_text(parts), was_told=was_told)
         await self._log_reply(reply, reply.raw)  # some models call natively all the same
         return await self._after_reply()
 
-    async def _reply_to(self, sent: Sent) -> Reply:
+    async def _reply(self) -> Reply:
         native = self.protocol == "native"
-        schema = None if native else structured_response.schema(sent.payload.tools)
-        request = Request(sent.written, self.budget.output, schema)
+        schema = None if native else structured_response.schema(self._sent.payload.tools)
+        request = Request(self._sent.written, self.budget.output, schema)
         return await full_reply(self.model, request, self._turn.say if native else self._turn.say_but_text)
 
     def _keep_stopped(self) -> None:
@@ -277,8 +275,8 @@ class Agent:
 
         In that case ask once more, and tell the model what is wrong.
         """
-        turn = self._turn
-        parsed = structured_response.parse(text, self._tool_names, self._locale)
+        turn, names = self._turn, [tool.name for tool in self._sent.payload.tools]
+        parsed = structured_response.parse(text, names, self._locale)
         if parsed.problems and not was_told:
             await self._log_reply(reply, reply.raw)
             await self._store_code(parsed.response.action.code_blocks)
@@ -322,6 +320,7 @@ class Agent:
     async def _tools(self) -> str:
         """Run the pending calls at the same time; each result is logged when it comes."""
         calls, most = await self._open_calls(), structured_response.MOST_CALLS
+        names = [tool.name for tool in self._sent.payload.tools]
         for call in calls[most:]:
             await self._log_output(
                 call, Output(f"not run: at most {most} calls in one response; make this one again", failed=True)
@@ -330,7 +329,7 @@ class Agent:
             async with asyncio.TaskGroup() as group:
                 for call in calls[:most]:
                     self._turn.say(ToolStarted(call))
-                    group.create_task(self._run_tool(call, self._tool_names))
+                    group.create_task(self._run_tool(call, names))
         except ExceptionGroup as failed:  # tools raise nothing: the log could not be written, and the others stopped
             raise failed.exceptions[0] from None
         return "context"
@@ -395,11 +394,6 @@ class Agent:
 
     def _count_summary(self, reply: Reply) -> None:
         self.spent = self.spent.plus(reply)
-
-    @property
-    def _tool_names(self) -> list[str]:
-        """The names of the tools that the model was sent."""
-        return [tool.name for tool in self._sent.payload.tools]
 
     @property
     def _locale(self) -> str:

@@ -1,6 +1,7 @@
 """The BA-Agent document's context management: file gists, a code store, and a service that answers queries.
 
-`ContextManager` works on plain message lists; `BAAgentService` on durable sessions, where the core does the same.
+`ContextManager` works on plain message lists; `BAAgentService` on durable sessions, where the core does the same. It
+needs the extra `ba-agent`.
 """
 
 from sightline.agent.code.references import Upload
