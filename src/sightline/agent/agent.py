@@ -7,22 +7,19 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from sightline.agent import json_budget, json_protocol, structured_response
-from sightline.agent.code.references import Upload, announcement
-from sightline.agent.code.store import CodeStore
-from sightline.agent.code_window import code_list
+from sightline.agent.call_protocol import CallProtocol, protocol_named
 from sightline.agent.constraint_reader import ConstraintReader
 from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived, ToolFinished, ToolStarted
+from sightline.agent.extension import Extension
 from sightline.agent.extraction import Extraction
 from sightline.agent.light_model import LightModel
 from sightline.agent.loop import Loop, run
-from sightline.agent.models import Model, Reply, Request, TextDelta, full_reply
+from sightline.agent.models import Model, Reply, TextDelta, full_reply
 from sightline.agent.models.errors import TransientFailure
 from sightline.agent.summarizer import Summarizer
-from sightline.agent.toolbox import Output, Toolbox, unique_call_ids
+from sightline.agent.toolbox import MOST_CALLS, Output, Toolbox, unique_call_ids
 from sightline.agent.tools import Tool
 from sightline.agent.tools.from_function import tool_of
-from sightline.agent.tools.write_code import WRITE_CODE
 from sightline.agent.turn import Turn
 from sightline.agent.usage import Spent, cost_of
 from sightline.compaction.compactor import Compacted
@@ -58,7 +55,7 @@ class Agent:
         model: Model,
         *,
         tools: Sequence[Tool | Callable[..., Any]] | None = (),
-        code: CodeStore | None = None,
+        extension: Extension | None = None,
         budget: Budget | None = None,
         rounds: int = ROUNDS,
         protocol: Protocol | None = None,
@@ -70,6 +67,7 @@ class Agent:
 
         A tool is a `Tool`, or a function with type hints and a docstring, which the model reads. `expand` and `recall`
         are added to the tools, unless `tools` is None.
+        `extension` is called in each turn, such as `SavedCode` of `sightline.documents.saved_code`.
         `instructions` open the conversation, as a system message. The agent adds nothing else, except the form of a
         structured response, which is in every request of the JSON protocol.
         `light` is the model that summarises and extracts; None: `model` does. Only a light model also reads, in the
@@ -81,7 +79,7 @@ class Agent:
         if not hasattr(model, "stream"):
             wanted = "an object such as Endpoint(…), with info, stream(request) and close()"
             raise BadInput(f"a model is {wanted}, not {model!r}")
-        self.session, self.model, self.code, self.rounds = session, model, code, rounds
+        self.session, self.model, self.rounds = session, model, rounds
         self.spent = Spent()  # summaries included
         self.question = ""  # the item of the last question; empty while it is not in the log
         self.stopped = ""  # the item of the reply that was stopped in the last turn; empty: none, or nothing was said
@@ -96,11 +94,10 @@ class Agent:
         self.extraction = Extraction(session, self._light, self._count_summary, self.warnings.append)
         self._constraints = ConstraintReader(session, light, self._count_summary)
         self._busy = asyncio.Lock()
-        self._reserve = 0  # tokens of the budget that are kept free for what the JSON protocol adds to a payload
+        self._extension = extension or Extension()
+        self._protocols: dict[str, CallProtocol] = {}  # those that were used
         self.loop: Loop = run  # the steps of a turn
         self._steps = {"context": self._context, "model": self._model, "tools": self._tools, "answer": self._answer}
-        if code is not None:
-            session.windows.register(code_list(code, session.id, plain=self._states))
 
     @property
     def budget(self) -> Budget:
@@ -109,28 +106,30 @@ class Agent:
         return self._given or Budget(window=info.window, output=min(info.output, info.window // 4))
 
     @property
-    def _states(self) -> bool:
-        """Whether the list of code and the user's uploads are system messages."""
-        return layout(self.session.settings.layout).states
-
-    @property
     def protocol(self) -> Protocol:
         """How the model calls tools. Without tools it is "native", because then the model answers in plain text."""
-        tools = self._recalls or self.tools or self.session.windows.apps or self.code
+        tools = self._recalls or self.tools or self.session.windows.apps
         return self._protocol or ("native" if self.model.info.native or not tools else "json")
+
+    @property
+    def _calls(self) -> CallProtocol:
+        name = self.protocol
+        if name not in self._protocols:
+            self._protocols[name] = protocol_named(name)(self.session, self._ids)
+        return self._protocols[name]
 
     # ------------------------------------------------------------------ a question
 
-    async def query(self, text: str, *, uploads: Sequence[Upload] = ()) -> Answer:
+    async def query(self, text: str, *, note: str = "") -> Answer:
         """Return the answer to a question. `stream` also yields what happens meanwhile."""
         answer = Answer(False, error="the question was not answered")
-        async for event in self.stream(text, uploads=uploads):
+        async for event in self.stream(text, note=note):
             if isinstance(event, Answer):
                 answer = event
         return answer
 
-    def stream(self, text: str, *, uploads: Sequence[Upload] = ()) -> AsyncGenerator[Event, None]:
-        """Yield what happens while a question is answered, the Answer last.
+    def stream(self, text: str, *, note: str = "") -> AsyncGenerator[Event, None]:
+        """Yield what happens while a question is answered, the Answer last. The model is told the `note` before it.
 
         Closing the iterator, or cancelling whoever reads it, stops the answer. The text that has come is kept in the
         log, marked as stopped (`stopped` is its item); a call that it made is not. Running calls are given up, and
@@ -140,7 +139,7 @@ class Agent:
             PinnedOverflow: what may not be reduced is larger than the model's context window.
             StoreError: the log cannot be written.
         """
-        return self._events(partial(self._ask, text, uploads), is_new=True)
+        return self._events(partial(self._ask, text, note), is_new=True)
 
     def proceed(self) -> AsyncGenerator[Event, None]:
         """Continue where the last turn stopped: after a failed or cut model call, a limit, or an interruption."""
@@ -151,10 +150,11 @@ class Agent:
             raise BadInput("this agent is answering a question; wait for its Answer, or close that stream first")
         return self._busy
 
-    def _ask(self, text: str, uploads: Sequence[Upload]) -> None:
+    def _ask(self, text: str, note: str) -> None:
         self._write(self._prepare)
-        if uploads:
-            self._write(lambda: self.session.note(announcement(uploads, self._locale), system=self._states))
+        if note:
+            is_system = layout(self.session.settings.layout).states
+            self._write(lambda: self.session.note(note, system=is_system))
         self.question = self._write(lambda: self.session.user(text))
 
     def _write(self, write: Callable[[], T]) -> T:
@@ -172,7 +172,7 @@ class Agent:
         session = self.session
         if self._instructions:
             session.system(self._instructions, replace=self.replaces_instructions)
-        windows = session.windows.tools() if set(session.windows.apps) - {"code_list"} else ()
+        windows = session.windows.tools() if set(session.windows.apps) - set(self._extension.apps) else ()
         session.tools([*(tool.definition for tool in self.tools), *windows], recall=self._recalls)
 
     async def _events(self, begin: Callable[[], None], *, is_new: bool = False) -> AsyncGenerator[Event, None]:
@@ -204,12 +204,9 @@ class Agent:
 
     async def _context(self) -> str:
         """Compose what the model sees."""
-        if self.code is not None:
-            await asyncio.to_thread(self._show_code_list, self.code)
+        await asyncio.to_thread(self._extension.prepare)
         has_receipt = self.session.receipt is not None  # of this agent, or of one before it
-        write = None if self.protocol == "native" else self._as_text
-        sent = await asyncio.to_thread(json_budget.compose, self.session, self.budget, write, self._reserve)
-        self._reserve = sent.reserve
+        sent = await asyncio.to_thread(self._calls.compose, self.budget)
         reused = None
         if self.payload is not None or not has_receipt:
             rules = profile(self.session.settings.profile)
@@ -220,14 +217,6 @@ class Agent:
         self._turn.round += 1
         self._turn.say(PayloadComposed(sent.tokens, sent.limit, reused, sent.reason))
         return "model"
-
-    def _as_text(self, payload: Payload, form: bool = True) -> Payload:
-        return json_protocol.as_text(payload, self._locale, form=form, stores=self.code is not None)
-
-    def _show_code_list(self, code: CodeStore) -> None:
-        """Open the window that lists the session's code, once there is any. It is live from then on."""
-        if self.session.windows.window("code_list") is None and code.list(self.session.id):
-            self.session.windows.open("code_list")
 
     async def _model(self) -> str:
         """Ask the model, and log its reply."""
@@ -252,17 +241,12 @@ class Agent:
         if not plain_text(parts).strip() and all(isinstance(part, Text | Opaque) for part in parts):
             # An empty reply, or one with thinking only, is not logged: asking again sends the same request.
             return turn.end(f"{reply.model} {'refused to answer' if reply.stop == 'refused' else 'said nothing'}")
-        was_told, turn.told, turn.overflowed = turn.told, False, False
-        if self.protocol == "json" and not any(isinstance(part, Call) for part in parts):
-            return await self._take_json(reply, plain_text(parts), was_told=was_told)
-        await self._log_reply(reply, reply.raw)  # some models call natively all the same
-        return await self._after_reply()
+        return await self._take(reply)
 
     async def _reply(self) -> Reply:
-        native = self.protocol == "native"
-        schema = None if native else structured_response.schema(self._sent.payload.tools)
-        request = Request(self._sent.written, self.budget.output, schema)
-        return await full_reply(self.model, request, self._turn.say if native else self._turn.say_but_text)
+        calls, turn = self._calls, self._turn
+        request = calls.request(self._sent, self.budget.output)
+        return await full_reply(self.model, request, turn.say if calls.streams_text else turn.say_but_text)
 
     def _keep_stopped(self) -> None:
         """Log the text of a reply that was stopped. Of a structured response nothing is kept: half of it is no text."""
@@ -270,28 +254,26 @@ class Agent:
             with suppress(StoreError):  # nothing more can be done while the turn ends
                 self.stopped = self._write(partial(self.session.reply, text, stopped=True))
 
-    async def _take_json(self, reply: Reply, text: str, *, was_told: bool) -> str:
-        """Log a structured response and store its code, also that of a response which cannot be acted on.
-
-        In that case ask once more, and tell the model what is wrong.
-        """
-        turn, names = self._turn, [tool.name for tool in self._sent.payload.tools]
-        parsed = structured_response.parse(text, names, self._locale)
-        if parsed.problems and not was_told:
-            await self._log_reply(reply, reply.raw)
-            await self._store_code(parsed.response.action.code_blocks)
-            await self._log(partial(self.session.note, structured_response.again(parsed.problems, self._locale)))
-            turn.told = True
-            return self._go_on("context", "the model's last response is not in the form asked for")
-        await self._log_reply(reply, json_protocol.with_calls(reply.raw, parsed, self._ids))
-        turn.response, turn.text = parsed.response, parsed.response.report
-        turn.warn(*parsed.warnings, *parsed.problems)
-        if turn.text:
-            turn.say(TextDelta(turn.text))
-        await self._store_code(parsed.response.action.code_blocks)
-        return await self._after_reply()
+    async def _take(self, reply: Reply) -> str:
+        """Log a reply as the protocol reads it. If it cannot be acted on, ask once more and tell the model why."""
+        turn = self._turn
+        reading = self._calls.read(reply, self._sent, is_second=turn.told)
+        turn.told, turn.overflowed = bool(reading.again), False
+        await self._log_reply(reply, reading.raw)
+        if reading.text is not None:
+            turn.response, turn.text = reading.response, reading.text
+            turn.warn(*reading.warnings)
+            if turn.text:
+                turn.say(TextDelta(turn.text))
+        if reading.response is not None:
+            await self._extension.after_reply(reading.response, turn)
+        if not reading.again:
+            return await self._after_reply()
+        await self._log(partial(self.session.note, reading.again))
+        return self._go_on("context", "the model's last response is not in the form asked for")
 
     async def _after_reply(self) -> str:
+        """Return the step after a reply that counts."""
         if self.session.answered or await self._open_calls():
             return self._go_on("tools", f"the model asked for tools {self.rounds} times")
         return "answer"
@@ -313,13 +295,9 @@ class Agent:
             turn.say(ToolStarted(answered.call))
             turn.say(ToolFinished(answered.call, plain_text(answered.result.parts), answered.result.error))
 
-    async def _store_code(self, blocks: Sequence[structured_response.CodeBlock]) -> None:
-        if self.code is not None:
-            await self._turn.store_code(self.code, self.session, blocks)
-
     async def _tools(self) -> str:
         """Run the pending calls at the same time; each result is logged when it comes."""
-        calls, most = await self._open_calls(), structured_response.MOST_CALLS
+        calls, most = await self._open_calls(), MOST_CALLS
         names = [tool.name for tool in self._sent.payload.tools]
         for call in calls[most:]:
             await self._log_output(
@@ -347,8 +325,8 @@ class Agent:
         parts = await asyncio.to_thread(lambda: self.session.items[item].parts)
         text = plain_text(tuple(part for part in parts if isinstance(part, Result)) or parts)
         self._turn.say(ToolFinished(call, text, "failed" if failed else ""))
-        if call.name == WRITE_CODE and self.code is not None and not failed:
-            self._turn.add_saved(await asyncio.to_thread(self.code.find, call.input["code_id"]))
+        if not failed:
+            await self._extension.after_call(call, self._turn)
 
     async def _answer(self) -> str:
         turn = self._turn
@@ -378,9 +356,9 @@ class Agent:
         return self._light.info.capable and self._summarizer().begin()
 
     def _summarizer(self) -> Summarizer:
-        budget = json_budget.less(self.budget, self._reserve)
-        as_text = None if self.protocol == "native" else partial(self._as_text, form=False)
-        return Summarizer(self.session, self._light, budget, self._count_summary, as_text)
+        calls = self._calls
+        budget = calls.summary_budget(self.budget)
+        return Summarizer(self.session, self._light, budget, self._count_summary, calls.summary_payload)
 
     async def finish(self) -> None:
         """Wait for the extraction that is going on, at most some seconds. What it leaves unread stays in the prompt."""
@@ -394,7 +372,3 @@ class Agent:
 
     def _count_summary(self, reply: Reply) -> None:
         self.spent = self.spent.plus(reply)
-
-    @property
-    def _locale(self) -> str:
-        return self.session.settings.locale

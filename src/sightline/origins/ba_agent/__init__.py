@@ -4,8 +4,8 @@
 needs the extra `ba-agent`.
 """
 
-from sightline.agent.code.references import Upload
-from sightline.agent.structured_response import Action, CodeBlock, StructuredResponse, ToolCall
+from sightline.documents.code.references import Upload
+from sightline.documents.structured_response import Action, CodeBlock, StructuredResponse, ToolCall
 from sightline.origins.ba_agent.api import application, handle, openapi
 from sightline.origins.ba_agent.code_store import CodeStore
 from sightline.origins.ba_agent.context import ContextManager, newest, system_first

@@ -11,16 +11,24 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from sightline.agent.code.phrases import one_line
-from sightline.agent.code.versions import is_code_id
-from sightline.agent.structured_response import MOST_CALLS, CodeBlock, Parsed, StructuredResponse, parse
+from sightline.agent.call_protocol import CallProtocol, Reading, Sent
+from sightline.agent.models import Reply, Request
+from sightline.agent.toolbox import MOST_CALLS
 from sightline.agent.tools.files.read import call_id
+from sightline.documents import json_budget
+from sightline.documents.code.phrases import one_line
+from sightline.documents.code.versions import is_code_id
+from sightline.documents.code_window import CODE_LIST
+from sightline.documents.structured_response import CodeBlock, Parsed, StructuredResponse, again, parse, schema
+from sightline.plan.budget import Budget
+from sightline.session.session import Session
 from sightline.shorten.call_subject import READERS as FILE_READERS
 from sightline.shorten.outline.languages import LANGUAGES
 from sightline.values.clock import Ids
 from sightline.values.escape import escape, plain_label
 from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text, ToolDefinition, plain_text
 from sightline.values.phrases import Phrases, say
+from sightline.wire import read_reply
 from sightline.wire.common import arguments_object
 from sightline.wire.payload import Payload
 
@@ -37,6 +45,49 @@ _say = Phrases(
         "long code": ("[{lines} lines, not repeated here: {ways}]", "[{lines} 行，此处不再重复：可用 {ways}]"),
     }
 )
+
+
+class JsonProtocol(CallProtocol):
+    """Calls as JSON in the model's text. Of a response that cannot be acted on the model is told once what is wrong."""
+
+    streams_text = False
+
+    def __init__(self, session: Session, ids: Ids) -> None:
+        super().__init__(session, ids)
+        self._reserve = 0  # tokens of the budget that are kept free for what the text adds to a payload
+
+    def compose(self, budget: Budget) -> Sent:
+        """See `CallProtocol`."""
+        sent = json_budget.compose(self.session, budget, self._as_text, self._reserve)
+        self._reserve = json_budget.reserve_after(sent)
+        return sent
+
+    def request(self, sent: Sent, output: int) -> Request:
+        return Request(sent.written, output, schema(sent.payload.tools))
+
+    def read(self, reply: Reply, sent: Sent, *, is_second: bool) -> Reading:
+        """See `CallProtocol`. Some models call natively all the same."""
+        parts, locale = read_reply(reply.raw).parts, self.session.settings.locale
+        if any(isinstance(part, Call) for part in parts):
+            return Reading(reply.raw)
+        parsed = parse(plain_text(parts), [tool.name for tool in sent.payload.tools], locale)
+        response = parsed.response
+        if parsed.problems and not is_second:
+            return Reading(reply.raw, response=response, again=again(parsed.problems, locale))
+        raw = with_calls(reply.raw, parsed, self.ids)
+        return Reading(raw, response.report, response, warnings=(*parsed.warnings, *parsed.problems))
+
+    def summary_budget(self, budget: Budget) -> Budget:
+        """See `CallProtocol`."""
+        return json_budget.less(budget, self._reserve)
+
+    def summary_payload(self, payload: Payload) -> Payload:
+        """See `CallProtocol`."""
+        return self._as_text(payload, form=False)
+
+    def _as_text(self, payload: Payload, form: bool = True) -> Payload:
+        stores = CODE_LIST in self.session.windows.apps
+        return as_text(payload, self.session.settings.locale, form=form, stores=stores)
 
 
 def as_text(payload: Payload, locale: str, *, form: bool = True, stores: bool = False) -> Payload:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sightline.agent.code.files import META, Directory, Shelf, read_metadata
-from sightline.agent.code.versions import EXTENSIONS, ID, Saved, described, measured
+from sightline.agent.tools.code_by_id import ID
+from sightline.documents.code.files import META, Directory, Shelf, read_metadata
+from sightline.documents.code.versions import EXTENSIONS, Saved, described, measured
 from sightline.shorten.outline.languages import language_of_path
 from sightline.values.clock import iso
 

@@ -3,9 +3,10 @@
 It is a window because then the model always sees the current list, and the prompt prefix stays the same.
 """
 
-from sightline.agent.code.store import CodeStore
 from sightline.apps import App, Element, Lod, Options
+from sightline.documents.code.store import CodeStore
 
+CODE_LIST = "code_list"
 _MOST = {Lod.SUMMARY: 20, Lod.GIST: 5}  # newest pieces of code that are shown: about 100 tokens, and about 30
 
 
@@ -18,7 +19,7 @@ def code_list(store: CodeStore, session_id: str, *, plain: bool = False) -> type
     class CodeList(App):
         """List the code of this conversation."""
 
-        name = "code_list"
+        name = CODE_LIST
         zh = "代码列表：本次对话中的代码文件"
         single = True
         options = Options(closable=False, important=False, plain=plain)

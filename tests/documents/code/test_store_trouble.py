@@ -12,8 +12,8 @@ import pytest
 from code_writer import opened
 from stored_code import Ticking, child, contents, said
 
-from sightline.agent.code.index import CodeIndex
-from sightline.agent.code.store import CodeStore, Saved
+from sightline.documents.code.index import CodeIndex
+from sightline.documents.code.store import CodeStore, Saved
 from sightline.errors import StoreError, Unwritable
 
 pytestmark = pytest.mark.usefixtures("memory_is_enough")

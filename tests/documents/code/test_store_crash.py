@@ -8,7 +8,7 @@ import pytest
 from code_writer import OPERATIONS, opened
 from stored_code import child, contents, said
 
-from sightline.agent.code.store import CodeStore
+from sightline.documents.code.store import CodeStore
 
 
 def template(folder: Path) -> CodeStore:

@@ -19,7 +19,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from sightline.agent.code.versions import EXTENSIONS, Saved, as_earlier, is_sound, measured
+from sightline.documents.code.versions import EXTENSIONS, Saved, as_earlier, is_sound, measured
 from sightline.errors import BadInput, StoreError, Unwritable
 from sightline.log.stores.disk import make_directory
 from sightline.values.decoders import decode_json

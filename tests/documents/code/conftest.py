@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sightline.agent.code.store import CodeStore
+from sightline.documents.code.store import CodeStore
 from sightline.testing import Ticking
 
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from sightline.agent.code.phrases import one_line, say
-from sightline.agent.code.quotes import PlainPlaces
-from sightline.agent.code.store import CodeStore
-from sightline.agent.code.versions import Saved
+from sightline.documents.code.phrases import one_line, say
+from sightline.documents.code.quotes import PlainPlaces
+from sightline.documents.code.store import CodeStore
+from sightline.documents.code.versions import Saved
 from sightline.errors import BadCodeId, StoreError, UnknownCode
 from sightline.values.phrases import size_text
 

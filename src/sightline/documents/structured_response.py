@@ -11,16 +11,14 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from sightline.agent.code.phrases import one_line
-from sightline.agent.code.phrases import say as say_code
-from sightline.agent.code.versions import is_code_id
+from sightline.agent.json_objects import objects
+from sightline.agent.toolbox import MOST_CALLS
+from sightline.documents.code.phrases import one_line
+from sightline.documents.code.phrases import say as say_code
+from sightline.documents.code.versions import is_code_id
 from sightline.values.decoders import convert
 from sightline.values.items import ToolDefinition
 from sightline.values.phrases import Phrases
-from sightline.wire.common import valid
-
-MOST_CALLS = 6  # in one response
-_BRACES = 200  # places in a text where an object may begin; a text with more is code, not an answer
 
 
 class CodeBlock(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -104,27 +102,6 @@ def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> 
     return Parsed(StructuredResponse(action=raw), (why or _say("no response", locale),))
 
 
-def objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Yield the JSON objects in a text, in order, none of them inside another.
-
-    With each comes whether it is the whole text, perhaps in a fence.
-    """
-    fenced = _FENCED.fullmatch(text)
-    text, end = (fenced["inside"] if fenced else text).strip(), 0
-    for _ in range(_BRACES):
-        if (at := text.find("{", end)) < 0:
-            return
-        try:
-            found, end = _DECODER.raw_decode(text, at)
-            found = valid(found)
-        except (ValueError, RecursionError):
-            end = at + 1
-            continue
-        yield found, end - at == len(text)
-
-
-_FENCED = re.compile(r"\s*```(?:json|JSON)?[ \t]*\r?\n(?P<inside>.*)```\s*", re.DOTALL)
-_DECODER = json.JSONDecoder(strict=False)  # not strict, because models put real line breaks into strings
 _say = Phrases(
     {
         "no response": ('it is no JSON object with an "action"', "它不是带有 action 的 JSON 对象"),

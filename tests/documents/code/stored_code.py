@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sightline.agent.code.store import CodeStore, Saved
+from sightline.documents.code.store import CodeStore, Saved
 
 WRITER = Path(__file__).with_name("code_writer.py")
 

@@ -5,8 +5,9 @@ import json
 from pathlib import Path
 
 from sightline.agent.agent import Agent
-from sightline.agent.code.store import CodeStore
-from sightline.agent.code_window import code_list
+from sightline.documents.code.store import CodeStore
+from sightline.documents.code_window import code_list
+from sightline.documents.saved_code import SavedCode
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking
 from sightline.values.items import Lod
@@ -18,7 +19,8 @@ def test_a_long_list_is_shortened_and_never_gone(tmp_path: Path) -> None:
     for number in range(60):
         store.store(f"code_number_{number:02}", "x = 1\n", description="does something " * 8, session_id="s")
     model = ScriptedModel(["a"], window=2_000, output=200)
-    asyncio.run(Agent(Session(MemoryStore("s"), clock=Ticking()), model, code=store).query("hi"))
+    made = Session(MemoryStore("s"), clock=Ticking())
+    asyncio.run(Agent(made, model, extension=SavedCode(store, made)).query("hi"))
     shown = json.dumps(model.asked[0]["messages"][-1])
     assert "code_number_59" in shown
     assert "code_number_10" not in shown

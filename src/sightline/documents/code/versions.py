@@ -6,11 +6,11 @@ from hashlib import sha256
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sightline.agent.code.phrases import say
+from sightline.agent.tools.code_by_id import ID
+from sightline.documents.code.phrases import say
 from sightline.errors import BadCodeId, BadInput
 from sightline.shorten.outline.languages import LANGUAGES, language
 
-ID = r"code_[A-Za-z0-9_]{1,120}"
 _ID = re.compile(ID)
 EXTENSIONS = tuple(each.extension for each in LANGUAGES)  # of the files of a store, with the dot
 _ENDINGS = "|".join(map(re.escape, EXTENSIONS))

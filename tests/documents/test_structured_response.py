@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.agent.structured_response import MOST_CALLS, again, parse, schema
+from sightline.agent.toolbox import MOST_CALLS
 from sightline.agent.tools.from_function import tool_of
+from sightline.documents.structured_response import again, parse, schema
 from sightline.values.items import ToolDefinition
 
 GOOD = {

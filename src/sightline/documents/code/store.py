@@ -16,11 +16,11 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from sightline.agent.code.files import PENDING, Pending, Shelf, locked, read_code
-from sightline.agent.code.index import CodeIndex, LostIndex
-from sightline.agent.code.phrases import one_line, say
-from sightline.agent.code.rebuild import Rebuilt, adopt, read_versions
-from sightline.agent.code.versions import (
+from sightline.documents.code.files import PENDING, Pending, Shelf, locked, read_code
+from sightline.documents.code.index import CodeIndex, LostIndex
+from sightline.documents.code.phrases import one_line, say
+from sightline.documents.code.rebuild import Rebuilt, adopt, read_versions
+from sightline.documents.code.versions import (
     Saved,
     advice,
     as_earlier,

@@ -9,8 +9,8 @@ from code_writer import opened
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.agent.code.quotes import PlainPlaces, quoted
-from sightline.agent.code.references import (
+from sightline.documents.code.quotes import PlainPlaces, quoted
+from sightline.documents.code.references import (
     CodeReference,
     FileReference,
     Upload,
@@ -24,7 +24,7 @@ from sightline.agent.code.references import (
     shown,
     unified_listing,
 )
-from sightline.agent.code.store import CodeStore, Saved
+from sightline.documents.code.store import CodeStore, Saved
 
 UPLOAD = Upload("upload_sales", "sales.csv", "csv", 2560, "sales of the first quarter")
 

@@ -9,8 +9,8 @@ import pytest
 from postgres_server import PostgresServer
 from sightline import PostgresStores
 from sightline.agent.code.database import DatabaseCodeStore
-from sightline.agent.code.store import Codes, CodeStore
-from sightline.agent.code.transfer import code_ids, copy_code
+from sightline.documents.code.store import Codes, CodeStore
+from sightline.documents.code.transfer import code_ids, copy_code
 from sightline.errors import BadInput, UnknownCode
 from sightline.testing import Ticking
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.agent.code.references import marked, markers, resolved
-from sightline.agent.code.store import CodeStore
+from sightline.documents.code.references import marked, markers, resolved
+from sightline.documents.code.store import CodeStore
 from sightline.testing import Ticking
 
 PIECES = [

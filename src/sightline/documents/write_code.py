@@ -3,11 +3,11 @@
 from functools import partial
 from typing import Any
 
-from sightline.agent.code.references import marker
-from sightline.agent.code.store import CodeStore
 from sightline.agent.tools import Tool
 from sightline.agent.tools.in_thread import in_thread
 from sightline.agent.tools.schema import Parameter, Wording, says, tool
+from sightline.documents.code.references import marker
+from sightline.documents.code.store import CodeStore
 from sightline.errors import BadInput, StoreError, ToolFailed
 
 WRITE_CODE = "write_code"

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from sightline.agent.code.store import CodeStore
-from sightline.agent.code.versions import Saved, measured
+from sightline.documents.code.store import CodeStore
+from sightline.documents.code.versions import Saved, measured
 from sightline.errors import BadInput, UnknownCode
 from sightline.log.stores.transfer import State
 

@@ -4,10 +4,10 @@ The text has more tokens than the payload that was composed, and it must fit the
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from sightline.agent.call_protocol import Sent
 from sightline.errors import PinnedOverflow
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
@@ -18,46 +18,20 @@ from sightline.wire.payload import Payload
 _SPARE = 1.25  # times the extra tokens of the text, because the next messages are written as text too
 
 
-class Sent(NamedTuple):
-    """A payload as it was composed, and as the model gets it."""
-
-    payload: Payload
-    written: Payload
-    limit: int  # tokens that the model may get
-    reason: str  # why its prefix differs from the last one; empty: it does not
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of what the model gets."""
-        return self.written.tokens
-
-    @property
-    def extra_tokens(self) -> int:
-        """Tokens that the text adds to those of the payload; negative if it has fewer."""
-        return self.tokens - self.payload.tokens
-
-    @property
-    def reserve(self) -> int:
-        """Tokens to keep free in the next payload."""
-        return max(0, round(self.extra_tokens * _SPARE))
-
-
-def compose(session: Session, budget: Budget, write: Callable[[Payload], Payload] | None, reserve: int = 0) -> Sent:
+def compose(session: Session, budget: Budget, write: Callable[[Payload], Payload], reserve: int = 0) -> Sent:
     """Return a payload whose text, as `write` makes it, is within the budget. `reserve`: the last one's.
 
     If it is not, it is composed again with more tokens kept free: at most some twenty times, because each time half as
-    many again are kept free. Without `write` the model takes the payload as it is.
+    many again are kept free.
 
     Raises:
         PinnedOverflow: it cannot be made small enough.
     """
     most, reason = budget.window - budget.output, ""
     while True:
-        payload = session.compose(budget if write is None else less(budget, reserve))
+        payload = session.compose(less(budget, reserve))
         receipt = session.receipt
         assert receipt is not None, "composing leaves one"
-        if write is None:
-            return Sent(payload, payload, receipt.limit, receipt.reason)
         written, left = write(payload), max(most - reserve, 1)
         written = replace(written, tokens=tokens_of(written, session))
         reason = reason or receipt.reason  # also of a payload that was not sent, because the next continues it
@@ -67,7 +41,12 @@ def compose(session: Session, budget: Budget, write: Callable[[Payload], Payload
             return sent
         if left == 1:
             raise PinnedOverflow(["the form of answers and the list of tools"], sent.tokens - sent.limit)
-        reserve = max(sent.reserve, reserve + reserve // 2, 64)
+        reserve = max(reserve_after(sent), reserve + reserve // 2, 64)
+
+
+def reserve_after(sent: Sent) -> int:
+    """Return the tokens to keep free in the next payload."""
+    return max(0, round(sent.extra_tokens * _SPARE))
 
 
 def less(budget: Budget, reserve: int) -> Budget:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from sightline.agent.code.versions import Saved, is_sound
+from sightline.documents.code.versions import Saved, is_sound
 from sightline.errors import StoreError, Unwritable
 from sightline.values.decoders import convert
 

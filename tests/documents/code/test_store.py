@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stored_code import Ticking, child, said
 
-from sightline.agent.code.store import CodeStore, advice
+from sightline.documents.code.store import CodeStore, advice
 from sightline.errors import BadCodeId, BadInput, StoreError, UnknownCode, Unwritable
 
 SAMPLE = """可用代码文件列表：

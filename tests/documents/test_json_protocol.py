@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sightline.agent import json_budget, json_protocol
 from sightline.agent.agent import Agent
-from sightline.agent.code.store import CodeStore
 from sightline.agent.events import PayloadComposed
 from sightline.agent.models.retry import RetryingModel
-from sightline.agent.structured_response import MOST_CALLS
+from sightline.agent.toolbox import MOST_CALLS
 from sightline.agent.tools import Tool
+from sightline.documents import json_budget, json_protocol
+from sightline.documents.code.store import CodeStore
+from sightline.documents.saved_code import SavedCode
 from sightline.errors import ContextOverflow, ModelBusy, PinnedOverflow
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
@@ -118,7 +119,7 @@ def test_what_is_added_is_not_taken_for_a_coarser_count() -> None:
     for text in ("one", "two"):
         assert asyncio.run(agent.query(text)).success
     assert made.receipt is not None
-    assert made.receipt.limit > 0.93 * (19_000 - agent._reserve)
+    assert made.receipt.limit > 0.93 * (19_000 - agent._calls._reserve)
 
 
 def test_the_protocol_can_change_within_a_session() -> None:
@@ -293,7 +294,9 @@ def test_an_agent_with_a_store_says_that_code_is_read(tmp_path: Path) -> None:
     for store in (CodeStore(tmp_path, clock=Ticking()), None):
         lines = [structured("Done.", code_blocks=[{"code_id": "code_sales", "code": LONG}]), structured("Yes.")]
         model = ScriptedModel(lines, native=False)
-        agent = Agent(session(), model, tools=tools("file_reader", "x"), code=store)
+        made = session()
+        extension = SavedCode(store, made) if store is not None else None
+        agent = Agent(made, model, tools=tools("file_reader", "x"), extension=extension)
         for text in ("Write", "And?"):
             asyncio.run(agent.query(text))
         assert ("file_reader reads code_sales" in json.dumps(model.asked[1])) is (store is not None)

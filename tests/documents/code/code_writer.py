@@ -17,8 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from sightline.agent.code import files
-from sightline.agent.code.store import CodeStore
+from sightline.documents.code import files
+from sightline.documents.code.store import CodeStore
 from sightline.errors import SightlineError
 
 OURS = str(Path(files.__file__).parent)
