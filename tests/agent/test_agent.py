@@ -13,6 +13,9 @@ from sightline.agent.models import Price, Reply, Request
 from sightline.agent.toolbox import unique_call_ids
 from sightline.agent.tools import Tool
 from sightline.errors import BadInput, ContextOverflow, ModelBusy, ToolFailed
+from sightline.plan.plan import Plan
+from sightline.plan.strategies.focus import Focus
+from sightline.plan.view import View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, calling, reply_of
 from sightline.values.items import Kind, ToolDefinition, plain_text
@@ -68,6 +71,28 @@ def test_the_model_and_its_tools_take_turns_until_there_is_an_answer() -> None:
     roles = [message["role"] for message in model.asked[1]["messages"]]
     assert roles == ["user", "assistant", "tool", "tool"]
     assert agent.spent.usage.input_tokens == 200
+
+
+@pytest.mark.accepts(249)
+def test_what_the_model_sees_is_the_strategys_choice() -> None:
+    """A stub is asked before each model call, and only what its plan shows is sent; the loop runs the same."""
+    views: list[View] = []
+
+    class NewestOnly:
+        name = "newest only"
+
+        def plan(self, view: View) -> Plan:
+            views.append(view)
+            question_and_newest = sorted({view.asked, len(view.timeline.unit_row) - 1})
+            return Plan.swept(view, question_and_newest, {}, {}, reason="sweep: newest only")
+
+    for strategy, lengths in ((NewestOnly(), [1, 3]), (Focus(), [3, 5])):
+        made = Session(MemoryStore("s"), strategy=strategy, clock=Ticking())
+        made.extend([{"role": "user", "content": "earlier"}, {"role": "assistant", "content": "noted"}])
+        model = ScriptedModel([calling(("echo", {"n": 1})), "Done."])
+        assert answered(Agent(made, model, tools=[tool("echo", echo)]), "Go").text == "Done."
+        assert [len(asked["messages"]) for asked in model.asked] == lengths
+    assert len(views) == 2
 
 
 def test_text_is_told_as_it_comes() -> None:

@@ -18,8 +18,10 @@ from sightline.agent import Agent, Answer, Event, loop
 from sightline.agent.loop import Loop
 from sightline.agent.models import Request
 from sightline.agent.tools import Tool
+from sightline.agent.tools.files.folders import Folders
+from sightline.agent.tools.files.read import file_reader
 from sightline.errors import BadInput, BadSessionId, ModelBusy, ModelRefused
-from sightline.origins.ba_agent import ContextManager, QueryResult, graph
+from sightline.origins.ba_agent import CodeStore, ContextManager, QueryResult, graph
 from sightline.testing import ScriptedModel, Ticking, calling, numbered_ids
 from sightline.values.items import Kind, ToolDefinition
 
@@ -175,16 +177,22 @@ def test_uploads_and_intermediate_files_are_gists_too(tmp_path: Path) -> None:
     """Code, data the user brought and files made on the way are all full in their round and gists in the next."""
     rows = "date,product,amount,region\n" + "".join(f"2026-01-{n % 28 + 1:02},tea,{n},north\n" for n in range(200))
     chart = json.dumps({"config": {"type": "line"}, "data": list(range(300)), "options": {"note": "intermediate"}})
-    shop = Shop(tmp_path, [reading("data.csv"), reading("tmp/chart.json"), structured("都读了。"), structured("好。")])
-    (tmp_path / "files" / "data.csv").write_text(rows)
-    (tmp_path / "files" / "tmp").mkdir()
-    (tmp_path / "files" / "tmp" / "chart.json").write_text(chart)
-    shop.ask("看看文件", "继续")
-    assert "2026-01-28,tea,195,north" in shop.said(2)
-    assert "295, 296, 297" in shop.said(2)
-    assert "[文件已读取] data.csv (CSV, 200行, 列: date, product, amount, region)" in shop.said(3)
-    assert re.search(r"\[文件已读取\] chart.json \(JSON, 1\.\dKB, 键: config, data, options\)", shop.said(3))
-    assert "2026-01-28,tea,195,north" not in shop.said(3)
+    (upload := tmp_path / "uploads" / "data.csv").parent.mkdir()
+    upload.write_text(rows)
+    (folder := tmp_path / "files" / "tmp").mkdir(parents=True)
+    (folder / "chart.json").write_text(chart)
+    lines = [reading("upload:upload_q1"), reading("tmp/chart.json"), reading("code_sales_analysis")]
+    reader = file_reader(Folders([tmp_path / "files"]), CodeStore(tmp_path / "codes"), {"upload_q1": upload}, "zh")
+    shop = Shop(tmp_path, [*lines, structured("都读了。"), structured("好。")], tools=[reader])
+    shop.store.store("code_sales_analysis", CODE)
+    shop.ask("看看文件", file_context=["upload_q1"])
+    shop.ask("继续")
+    contents = ("2026-01-28,tea,195,north", "295, 296, 297", "step-77-of-cleaning")
+    assert all(content in shop.said(3) for content in contents)
+    assert "[文件已读取] data.csv (CSV, 200行, 列: date, product, amount, region)" in shop.said(4)
+    assert re.search(r"\[文件已读取\] chart.json \(JSON, 1\.\dKB, 键: config, data, options\)", shop.said(4))
+    assert "[文件已读取] code_sales_analysis.py (python, 145行" in shop.said(4)
+    assert not any(content in shop.said(4) for content in contents)
 
 
 @pytest.mark.accepts(354, 355, 356)

@@ -147,8 +147,9 @@ def _upload(path: Path, locale: str) -> Iterator[Opened]:
     except OSError as error:
         why = error.strerror or str(error)
         raise ToolFailed(says(locale, f"cannot read {path.name}: {why}", f"无法读取 {path.name}：{why}")) from None
+    state = os.fstat(descriptor)
+    if not stat.S_ISREG(state.st_mode):  # before it is opened as a file, which fails for a folder
+        os.close(descriptor)
+        raise ToolFailed(says(locale, f"{path.name} is no regular file", f"{path.name} 不是普通文件"))
     with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            raise ToolFailed(says(locale, f"{path.name} is no regular file", f"{path.name} 不是普通文件"))
         yield Opened(file, printable(path.name), state.st_size, readable=True)  # the user has given it
