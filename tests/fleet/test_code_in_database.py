@@ -10,7 +10,7 @@ import pytest
 
 from postgres_server import PostgresServer, add_tenants
 from sightline import PostgresStores
-from sightline.agent.code.store import CodeStore
+from sightline.documents.code.store import CodeStore
 from sightline.errors import SightlineError, UnknownCode
 from sightline.fleet.code_store import DatabaseCodeStore, code_store
 from sightline.log.stores.session_folder import Folder

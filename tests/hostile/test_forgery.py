@@ -9,8 +9,8 @@ import forged
 import pytest
 from world import World
 
-from sightline.agent.json_protocol import as_text
 from sightline.compose.verify import verify
+from sightline.documents.json_protocol import as_text
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.recall_frame import frame_recall
 from sightline.log.stores.session_folder import Folder

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sightline.agent.json_protocol import as_text
+from sightline.documents.json_protocol import as_text
 from sightline.errors import NotShorter
 from sightline.plan.view import Budget
 from sightline.session.session import Session

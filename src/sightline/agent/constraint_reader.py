@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from sightline.agent.background_reader import BackgroundReader
+from sightline.agent.json_objects import objects
 from sightline.agent.models import Model, Reply, Request, full_reply
-from sightline.agent.structured_response import objects
 from sightline.errors import ModelRefused
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan import Budget

@@ -42,7 +42,8 @@ _LONGEST_ANSWER = 10_000  # bytes of what another program may answer
 EXTRAS: Mapping[str, Sequence[str]] = {  # of the extra `all`: modules that show whether it is installed
     "apps": ("psutil",),
     "code": ("tree_sitter", "tree_sitter_python", "python_calamine", "pathspec"),
-    "agent": ("httpx2", "langgraph"),
+    "agent": ("httpx2",),
+    "ba-agent": ("langgraph",),
     "chat": ("prompt_toolkit",),
     "server": ("starlette", "uvicorn", "httpx2", "prometheus_client"),
     "postgres": ("psycopg", "psycopg_pool", "procrastinate"),

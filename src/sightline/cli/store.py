@@ -16,7 +16,7 @@ from sightline.fleet.address import is_address
 from sightline.log.stores import PlacedStores
 
 if TYPE_CHECKING:
-    from sightline.agent.code.store import CodeStore
+    from sightline.documents.code.store import CodeStore
 
 _LOOKED_AT = 20  # lines of a file, before it is said that it is no log: the first ones may be damaged
 
@@ -110,7 +110,7 @@ def _copy_code(
     here: Place, told: _Told, ours: PlacedStores, theirs: PlacedStores, sessions: Sequence[str]
 ) -> list[dict[str, object]]:
     """Copy the code that the model saved, all or that of these sessions. Codes are told only if there are any."""
-    from sightline.agent.code.transfer import code_ids, copy_code
+    from sightline.documents.code.transfer import code_ids, copy_code
     from sightline.fleet.code_store import CODE, code_store
     from sightline.log.stores.session_folder import Folder
     from sightline.values.clock import wall_clock
@@ -185,7 +185,7 @@ def _stores(here: Place, given: str, *, is_target: bool = False) -> PlacedStores
 
 
 def _has_code(folder: Path) -> bool:
-    from sightline.agent.code.store import INDEX
+    from sightline.documents.code.store import INDEX
     from sightline.fleet.code_store import CODE
 
     return (folder / CODE / INDEX).exists()

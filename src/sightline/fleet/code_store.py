@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from sightline.agent.code.rebuild import Rebuilt
-from sightline.agent.code.store import Codes, CodeStore, MakeSaved
-from sightline.agent.code.versions import Saved, check_code_id
+from sightline.documents.code.rebuild import Rebuilt
+from sightline.documents.code.store import Codes, CodeStore, MakeSaved
+from sightline.documents.code.versions import Saved, check_code_id
 from sightline.errors import StoreError, UnknownCode, Unwritable
 from sightline.fleet.database import Database, Failed, Lost, Rows, tenant_deleted
 from sightline.fleet.postgres import PostgresStores

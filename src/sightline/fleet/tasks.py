@@ -102,9 +102,9 @@ def summarizer_of(endpoint: "Endpoint", locale: str = "en") -> Summarizer:
 
     Raises BadInput if the model needs a key that is missing, or cannot be trusted with a summary.
     """
-    from sightline.agent.json_protocol import as_text
     from sightline.agent.models import Request, full_reply
     from sightline.agent.models.discovery import make_model, retrying_model
+    from sightline.documents.json_protocol import as_text
 
     info = make_model(endpoint).info
     if not info.capable:

@@ -1,1 +1,1 @@
-"""Code that a conversation makes: where it is kept, what is in it, and how it is referred to."""
+"""Code that a conversation makes, in a database."""

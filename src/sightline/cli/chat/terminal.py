@@ -280,7 +280,6 @@ class _Completer(Completer):
             case "/sessions":
                 return chat.here.stores.sessions()
             case "/code":
-                code = chat.agent.code
-                return [saved.code_id for saved in code.list(chat.session.id)] if code is not None else []
+                return [saved.code_id for saved in chat.setup.code.list(chat.session.id)]
             case _:
                 return []
