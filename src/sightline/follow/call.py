@@ -45,11 +45,12 @@ class FollowedCall:
         """
         self._turns, self.request, self.prepared = turns, request, prepared
         self.replies: list[Json] = []  # of the model, without those that could not be read
-        self.item = ""  # the last one that was logged
+        self.item = ""  # that the last of them is in the log; empty: it is not there
         self.is_stopped = False  # the last answer broke off, or could not be read
         self.failure: Exception | None = None  # why an answer could not be logged
         self.rounds = 0  # calls of the model after answers to calls of our tools
         self._own = prepared.own if prepared else frozenset[str]()  # our tools that any call offered
+        self._last_item = ""
         self._was_refused = self._is_done = False
         self._shown: Filter | None = None
         self._reader, self._streamed = EventReader(), StreamedAnswer()
@@ -165,22 +166,21 @@ class FollowedCall:
     def log(self, reply: Json, *, stopped: bool = False) -> None:
         """Log an answer of the model, and answer its calls of our tools. `failure` says why it could not be done."""
         self.replies.append(reply)
-        self.is_stopped = stopped
+        self.item, self.is_stopped = "", stopped
         if self.prepared is None or self.failure is not None:
             self.failure = self.failure or BadInput("its request could not be logged")
             return
-        item = ""
         try:
             format_ = self.request.format
-            item, self.prepared = self._turns.reply(format_, self.prepared, reply, stopped=stopped)
+            self.item, self.prepared = self._turns.reply(format_, self.prepared, reply, stopped=stopped)
         except Exception as error:  # a full disk, say
             _log.warning("an answer in %s is not logged: %s", self.name, error, exc_info=True)
             self.failure = error
-        self.item = item or self.item
+        self._last_item = self.item or self._last_item
 
     @property
     def goes_on(self) -> bool:
-        """Whether the model is called again: it has refused in a stream, or calls tools of ours and none of the program."""
+        """Whether the model is called again: its stream refuses, or it calls only tools of ours."""
         if self._streamed.refusal and len(self.replies) <= 1:
             return True
         ours, others = self._count_calls()
@@ -210,7 +210,7 @@ class FollowedCall:
             return
         self._is_done = True
         try:
-            self._turns.expect(self.request.format, self.prepared, self._seen(), self.item)
+            self._turns.expect(self.request.format, self.prepared, self._seen(), self._last_item)
         except Exception as error:  # then it is a branch when it comes back
             _log.warning("an answer in %s will not be known again: %s", self.name, error, exc_info=True)
 
