@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from sightline.view.call_rows import MARKS
+from sightline.view.call_values import MARKS
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "inspector"

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from sightline.errors import SightlineError
 from sightline.imports.importer import Imported
 from sightline.server.events import Event, Hub
-from sightline.server.rest_list_values import ImportedSession, ImportFacts
 from sightline.server.rest_operation import Busy
+from sightline.server.rest_values import ImportedSession, ImportFacts
 from sightline.view.catalog.imported_files import ImportedFiles, ImportStopped
 from sightline.view.catalog.offered_files import Offered
 
