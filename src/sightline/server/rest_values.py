@@ -24,6 +24,7 @@ Number = Annotated[int, Meta(ge=1, le=1 << 53)]
 Sort = Literal[
     "updated", "created", "title", "project", "turns", "calls", "tokens", "cost", "compactions", "rereads"
 ]  # fmt: skip
+ImportState = Literal["running", "done", "failed"]
 Query = Annotated[str, Meta(min_length=1, max_length=10_000)]
 
 # ---------------------------------------------------------------------- queries
@@ -257,7 +258,7 @@ class ImportFacts(Struct, frozen=True):
     id: str
     name: str
     path: str
-    state: str  # "running", "done", "failed"
+    state: ImportState
     share: float = 0.0
     sessions: list[ImportedSession] = []
     error: str = ""

@@ -109,8 +109,14 @@ def _costs(session: Session, contents: CallContents, row: CallRow, price: Price 
 def _cost_parts(row: CallRow, costs: PromptCost, price: Price | None) -> list[CostPart]:
     relative = float(row.output * OUTPUT)
     answer = PartCost(row.output, False, relative, None if price is None else row.output * price.output / 1_000_000)
-    parts = {"items": costs.logged, "unlogged": costs.unlogged, "answer": answer}
-    return [CostPart(name, part.tokens, round(part.relative, 3), part.money) for name, part in parts.items()]
+    return [
+        CostPart("items", *_cost(costs.logged)), CostPart("unlogged", *_cost(costs.unlogged)),
+        CostPart("answer", *_cost(answer)),
+    ]  # fmt: skip
+
+
+def _cost(part: PartCost) -> tuple[int, float, float | None]:
+    return part.tokens, round(part.relative, 3), part.money
 
 
 def _some_lines(costs: PromptCost, contents: CallContents, wanted: list[ContentLine]) -> list[ContentLine]:

@@ -1,19 +1,21 @@
 """What is told of the calls of a model and of their contexts: values for whoever shows or serves them."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 from sightline.values.items import Usage
 
-MARKS = ("sweep", "prefix", "compaction", "branch", "error")
+MarkKind = Literal["sweep", "prefix", "compaction", "branch", "error"]
 
 Tokens = dict[str, dict[str, int]]
 """By kind and level."""
 
 
 class Mark(Struct, frozen=True):
-    """Something that happened at a call. `kind` is one of MARKS."""
+    """Something that happened at a call."""
 
-    kind: str
+    kind: MarkKind
     reason: str = ""
     item: str = ""
     count: int = 0
@@ -133,7 +135,7 @@ class CostPart(Struct, frozen=True):
     """A part of a call's price: "items", which are the lines; "unlogged", what the provider counted and no log shows;
     "answer"."""
 
-    name: str
+    name: Literal["items", "unlogged", "answer"]
     tokens: int
     relative_cost: float  # in uncached input tokens
     cost: float | None  # dollars; None: the price is not known

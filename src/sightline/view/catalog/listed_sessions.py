@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -18,7 +18,9 @@ class SessionFacts(Struct, frozen=True):
     """What a session is, in short; or a file that could become one. What is counted is counted on all branches."""
 
     id: str  # as paths have it; empty: a file that is not imported
-    state: str = "session"  # or "file": not imported; "grown": its file has grown since it was imported
+    state: Literal["session", "file", "grown"] = (
+        "session"  # "file": not imported; "grown": its file has grown since it was imported
+    )
     name: str = ""
     title: str = ""  # the beginning of the first question
     project: str = ""  # the folder that it is about; empty: not known
