@@ -15,8 +15,9 @@ from sightline.values.items import Role
 from sightline.values.profiles import PROFILES, Profile
 from sightline.values.settings import Settings
 from sightline.values.tokens import counter, encoding_for
+from sightline.view.costs import PriceOf
 from sightline.view.report.advice import advice_on
-from sightline.view.report.cache import PriceOf, breaks_of, has_cache_figures, spent_on
+from sightline.view.report.cache import breaks_of, has_cache_figures, spent_on
 from sightline.view.report.contents import pieces_of, read_again, shares_of
 from sightline.view.report.forecast import ECONOMIES, Provider, everything_sent, forecasts_of, scale_of, window_for
 from sightline.view.report.losses import losses_of
