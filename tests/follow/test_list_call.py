@@ -7,7 +7,7 @@ from sightline.adapters import strands_messages as form
 from sightline.follow.conversations import Conversations
 from sightline.follow.history import History
 from sightline.follow.list_call import OPENING, ListCall, writer_of
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
 

@@ -26,7 +26,7 @@ from pydantic_core import to_jsonable_python
 from sightline.adapters import google_adk_messages
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.history import History
-from sightline.log.conflict import retry_on_conflict
+from sightline.log import retry_on_conflict
 from sightline.session.session import Session
 from sightline.values.finish import finish
 from sightline.values.settings import Settings

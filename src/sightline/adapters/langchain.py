@@ -15,7 +15,7 @@ from sightline.errors import BadInput
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.history import History
 from sightline.follow.list_call import USUAL_OUTPUT, ListCall, usual_budget
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.values.items import Message, Role
 from sightline.values.recall_tools import RECALL_TOOLS

@@ -21,7 +21,7 @@ from sightline.errors import BadInput, SightlineError
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.history import History
 from sightline.follow.list_call import ListCall, usual_budget
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.providers.catalog import window_of
 from sightline.session.session import Session
 from sightline.values.finish import finish

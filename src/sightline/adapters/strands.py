@@ -19,7 +19,7 @@ from sightline.adapters.version import check_version
 from sightline.errors import BadInput, SightlineError
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.list_call import ListCall, usual_budget, writer_of
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.providers.catalog import window_of
 from sightline.providers.errors import overflow_tokens
 from sightline.session.session import Session

@@ -16,7 +16,7 @@ from sightline.errors import BadInput, BadSessionId, SessionNotFound
 from sightline.follow.history import History
 from sightline.follow.model_request import STEM, ModelRequest, name_of
 from sightline.log.stores import PlacedStores, Stores, Written, check_session_id, missing
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.values.items import Call

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from sightline.errors import SightlineError
 from sightline.follow.conversations import Conversations
 from sightline.follow.history import History
-from sightline.log.conflict import retry_on_conflict
-from sightline.plan.budget import Budget
+from sightline.log import retry_on_conflict
+from sightline.plan import Budget
 from sightline.values.items import Message, Role, Text, Usage
 from sightline.wire.call_ids import shown_messages
 from sightline.wire.payload import Payload

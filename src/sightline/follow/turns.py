@@ -14,18 +14,17 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec import Struct, field
 
-from sightline.compose.payload_tokens import tokens_before
+from sightline.compose import tokens_before
 from sightline.errors import Conflict, SessionNotFound, StoreError
 from sightline.follow.conversations import ConversationNames, Conversations, resume_or_begin
 from sightline.follow.history import History
 from sightline.follow.message_list import ListPlace
 from sightline.follow.model_request import Format, Json, ModelRequest, has_media
-from sightline.log.conflict import retry_on_conflict
+from sightline.log import retry_on_conflict
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.budget import Budget
-from sightline.plan.economies import DEFAULT, check_economy
-from sightline.plan.strategies.focus import THRIFTY_WINDOW
+from sightline.plan import Budget
+from sightline.plan.economies import DEFAULT, THRIFTY_WINDOW, check_economy
 from sightline.providers.catalog import PLACES, window_of
 from sightline.session.session import Session
 from sightline.values.profiles import profile
