@@ -11,7 +11,7 @@ from sightline.cli.doctor_checks import Check, Options, State, run_checks
 from sightline.cli.options import place, with_json
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, console, first_words, print_json, print_table, print_text, printable
-from sightline.follow.settings import PROVIDERS
+from sightline.follow.turns import PROVIDERS
 from sightline.server.config import usual_upstreams
 
 PORT = 8787  # where a server listens unless told otherwise

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from sightline.follow.settings import PROVIDERS, FollowSettings
+from sightline.follow.turns import PROVIDERS, FollowSettings
 from sightline.providers.catalog import price_of as known_price
 from sightline.server.sign_in import SignIn
 from sightline.server.work import Work
