@@ -1,11 +1,11 @@
-"""Sizes: `make test` runs every promise small, `make soak` (SIGHTLINE_SOAK=1) at full size."""
+"""Sizes: `make test` and `make slow` run every promise small, `make soak` (SIGHTLINE_SOAK=1) at full size."""
 
 import fcntl
 import gc
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from cpu_costs import Costs
+from open_resources import closed_at_end, lasting
 
 if TYPE_CHECKING:
     from postgres_server import PostgresServer
@@ -42,6 +45,16 @@ _PROFILE = "soak" if SOAK else "test"
 settings.load_profile(_PROFILE)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What `cpu_costs` needs."""
+    parser.addoption("--costs", type=Path, help="write here what each test costs, its processes included")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure what each test costs."""
+    config.pluginmanager.register(Costs(config))
+
+
 def pytest_collectstart(collector: pytest.Collector) -> None:
     """The laws are tried more often than other properties."""
     if isinstance(collector, pytest.Module):
@@ -52,6 +65,22 @@ def pytest_collection_finish() -> None:
     """What is imported by now stays, so that the collector of garbage need not look at it again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def _closed() -> Iterator[None]:
+    """A test that leaves a file, a socket, a thread or a process open fails by its own name."""
+    with closed_at_end():
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+    """What a fixture of several tests opens is closed after the last of them."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with lasting():
+        return (yield)
 
 
 @pytest.fixture(scope="session")
