@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import uvloop
 from hypothesis import HealthCheck, settings
 
 from cpu_costs import Costs
-from open_resources import closed_at_end, lasting
+from open_resources import GROWING, closed_at_end, lasting
 
 if TYPE_CHECKING:
     from postgres_server import PostgresServer
@@ -67,11 +68,17 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.fixture
-def _closed() -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def _closed(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test that leaves a file, a socket, a thread or a process open fails by its own name."""
-    with closed_at_end():
+    with closed_at_end() if GROWING.isdisjoint(request.fixturenames) else lasting():
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kept_by_libraries() -> None:
+    """What a library opens once for the whole process: libuv has a pipe for signals from its first loop on."""
+    uvloop.new_event_loop().close()
 
 
 @pytest.hookimpl(wrapper=True)
