@@ -5,18 +5,17 @@ import gc
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import uvloop
 from hypothesis import HealthCheck, settings
 
+import open_resources
 from cpu_costs import Costs
-from open_resources import GROWING, closed_at_end, lasting
 
 if TYPE_CHECKING:
     from postgres_server import PostgresServer
@@ -52,8 +51,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure what each test costs."""
+    """Measure what each test costs, and look at what it leaves open."""
     config.pluginmanager.register(Costs(config))
+    config.pluginmanager.register(open_resources)  # hooks of a conftest are not called for fixtures of the whole run
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:
@@ -66,28 +66,6 @@ def pytest_collection_finish() -> None:
     """What is imported by now stays, so that the collector of garbage need not look at it again and again."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.fixture(autouse=True)
-def _closed(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A test that leaves a file, a socket, a thread or a process open fails by its own name."""
-    with closed_at_end() if GROWING.isdisjoint(request.fixturenames) else lasting():
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _kept_by_libraries() -> None:
-    """What a library opens once for the whole process: libuv has a pipe for signals from its first loop on."""
-    uvloop.new_event_loop().close()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
-    """What a fixture of several tests opens is closed after the last of them."""
-    if fixturedef.scope == "function":
-        return (yield)
-    with lasting():
-        return (yield)
 
 
 @pytest.fixture(scope="session")

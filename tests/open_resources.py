@@ -1,4 +1,4 @@
-"""What a test has left open, so that it fails by its own name: files, sockets and pipes, threads, and processes.
+"""A plugin: what a test leaves open fails it by its own name. Files, sockets and pipes, threads, and processes.
 
 Without this, a socket that nobody owns is noticed when garbage is collected, in another test or after the last one.
 What fixtures of a module or of the whole run open stays for later tests, and so does what is opened under `lasting`.
@@ -7,28 +7,71 @@ Where there is no /proc, only threads are looked at.
 
 import gc
 import os
+import sys
 import threading
 import time
 import warnings
-from collections.abc import Hashable, Iterator
+from collections.abc import Generator, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-SECONDS = 2.0  # for what is closed by a thread or a process that is just ending
+import pytest
+import uvloop
 
-GROWING: set[str] = set()
-"""Fixtures of several tests that open more while they are used, such as a server that all tests of a folder ask."""
+SECONDS = 2.0  # for what is closed by a thread or a process that is just ending
 
 _POOLS = ("sightline session_",)  # threads of the one pool that all asynchronous sessions of a process share
 _lasting: set[Hashable] = set()
+_growing: set[str] = set()
 
 
 @contextmanager
-def lasting() -> Iterator[None]:
-    """Nothing that is opened in here counts as left by the test that happens to run."""
-    before = _everything()
-    yield
-    _lasting.update(_opened_since(before))
+def lasting() -> Iterator[list[Hashable]]:
+    """Nothing that is opened in here counts as left by the test that happens to run. The list has it at the end."""
+    before, opened = _everything(), list[Hashable]()
+    yield opened
+    opened += _opened_since(before)
+    _lasting.update(opened)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kept_by_libraries() -> None:
+    """What a library opens once for the whole process: libuv has a pipe for signals from its first loop on."""
+    with lasting():
+        uvloop.new_event_loop().close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+    """What a fixture of several tests opens stays until the fixture ends.
+
+    If a thread is among it, such as that of a server, it opens more while it is used: no test is blamed for that.
+    """
+    if fixturedef.scope == "function":
+        return (yield)
+    with lasting() as opened:
+        fixturedef.addfinalizer(lambda: _check_end(fixturedef.argname, opened))  # is called after the fixture's own end
+        result = yield
+    if any(isinstance(key, threading.Thread) for key in opened):
+        _growing.add(fixturedef.argname)
+    return result
+
+
+def _check_end(name: str, opened: list[Hashable]) -> None:
+    _lasting.difference_update(opened)
+    warned = _collect_garbage() if name in _growing else []
+    end = time.monotonic() + SECONDS
+    while (left := [key for key in opened if key in _everything()]) and time.monotonic() < end:
+        time.sleep(0.005)
+    _growing.discard(name)
+    if left or warned:
+        raise AssertionError(f"the fixture {name} left open:\n" + "\n".join([*map(_describe, left), *warned]))
+
+
+@pytest.fixture(autouse=True)
+def _closed(request: pytest.FixtureRequest) -> Iterator[None]:
+    with closed_at_end() if _growing.isdisjoint(request.fixturenames) else lasting():
+        yield
 
 
 @contextmanager
@@ -59,9 +102,17 @@ def _everything() -> set[Hashable]:
 
 
 def _opened_since(before: set[Hashable]) -> list[Hashable]:
-    new = _everything() - before - _lasting
+    new = _everything() - before - _lasting - _tracker()
     ours = {os.getpid(), *_lasting}
     return [key for key in new if not isinstance(key, int) or _parent(key) in ours]
+
+
+def _tracker() -> set[Hashable]:
+    """The process that `multiprocessing` starts once, for as long as this one lives, and the pipe to it."""
+    if (module := sys.modules.get("multiprocessing.resource_tracker")) is None:
+        return set()
+    tracker = module._resource_tracker
+    return {tracker._pid, *(file for file in _files() if file[0] == tracker._fd)}
 
 
 def _files() -> Iterator[tuple[int, str]]:

@@ -40,7 +40,7 @@ def left_thread() -> Iterator[Any]:
 
 @contextmanager
 def left_process() -> Iterator[Any]:
-    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE) as left:
+    with subprocess.Popen([sys.executable, "-S", "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as left:
         yield left
 
 
@@ -50,7 +50,7 @@ def left_process() -> Iterator[Any]:
         (left_file, "file"),
         (left_socket, "socket:"),
         (left_thread, "left behind"),
-        (left_process, "-c input()"),
+        (left_process, "sys.stdin.read"),
     ],
 )
 def test_what_is_left_open_is_named(leave: Callable[[], Any], told: str, monkeypatch: pytest.MonkeyPatch) -> None:

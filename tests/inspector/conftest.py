@@ -14,13 +14,12 @@ from inspected_project import make_project
 from inspector_server import InspectorServer
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from open_resources import GROWING, lasting
+from open_resources import lasting
 from sightline.testing import ScriptedModel
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 LOG = "agent-log.jsonl"
 ANSWERS = [f"Answer {number}: the port stays as it is, because you said so." for number in range(1, 40)]
-GROWING.add("looked_at")
 
 R = TypeVar("R")
 

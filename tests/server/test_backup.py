@@ -11,7 +11,6 @@ from click.testing import CliRunner
 from postgres_server import PostgresServer, add_tenants
 from sightline import Budget, PostgresStores, Session
 from sightline.cli.main import app
-from sightline.cli.options import _database
 from sightline.log.entries import decode
 from sightline.testing import calling
 
@@ -181,7 +180,6 @@ def test_one_session_and_one_tenant_come_back_from_files(written: Written, tmp_p
     assert run_cli("--store", address, "verify", "--all") == 0
     with closing(written.stores("default")) as others:
         assert len(others.sessions()) == 2
-    _database(address).close()  # a command leaves that to the end of its process
 
 
 def run_cli(*words: str) -> int:
