@@ -15,7 +15,7 @@ from time import process_time, thread_time
 from benchmarks.histories import Message, agent_run, chat_turns
 from benchmarks.measure import Row, Spread, seconds_text, spread, spread_text
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.values.tokens import counter

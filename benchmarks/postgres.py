@@ -16,8 +16,8 @@ from benchmarks.environment import ROOT
 from benchmarks.histories import chat_turns
 from benchmarks.measure import Row, bytes_text, seconds_text, spread, spread_text, times_text
 from benchmarks.sessions import Stored, stored
+from sightline.fleet.postgres import PostgresStores
 from sightline.log.stores import Stores
-from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.transfer import copy_session
 from sightline.session.session import Session

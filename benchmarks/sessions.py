@@ -12,7 +12,7 @@ from sightline.log.entries import decode
 from sightline.log.stores.jsonl import JsonlStore
 from sightline.log.stores.memory import MemoryStore
 from sightline.log.stores.session_folder import SIDE_FILES, Folder
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking
 

@@ -7,7 +7,7 @@ from benchmarks.measure import Row, spread, spread_text
 from sightline.apps import Page
 from sightline.apps.builtin.todo import Todo
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.values.items import Lod, Message, plain_text
 from sightline.values.settings import Settings

@@ -19,7 +19,7 @@ from pathlib import Path
 import psycopg
 
 from sightline import PostgresStores
-from sightline.log.stores.tenants import Tenants
+from sightline.fleet.tenants import Tenants
 
 NOBODY = 65534
 _SETTINGS = {  # what a test needs no durability for is quick

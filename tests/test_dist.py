@@ -31,8 +31,12 @@ client = Names(chat=Names(completions=Names(create=create)))
 AGENT = """
 import asyncio, sightline as sl
 from sightline.agent import Agent
+from sightline.agent.models.endpoint import Endpoint
+from sightline.agent.models.openai import OpenAiModel
 from sightline.testing import ScriptedModel
-print(asyncio.run(Agent(sl.Session(sl.MemoryStore()), ScriptedModel(["Hi"])).query("Hello")).error)
+for model in (ScriptedModel(["Hi"]), OpenAiModel(Endpoint("m", base_url="http://127.0.0.1:9/v1"))):
+    answer = asyncio.run(Agent(sl.Session(sl.MemoryStore()), model).query("Hello"))
+    print(answer.text or answer.error)
 """
 
 
@@ -122,6 +126,7 @@ def test_the_core_is_enough_for_the_first_example(built: Path, tmp_path: Path) -
         assert "pip install 'sightline-context[cli]'" in refused.stderr
         assert "Traceback" not in refused.stderr
     agent = run(tmp_path, python, "-c", AGENT)
+    assert agent.stdout.startswith("Hi"), agent.stderr  # the loop needs nothing, only a model over HTTP does
     assert "pip install 'sightline-context[agent]'" in agent.stdout + agent.stderr
     # What these errors advise adds to the one that is there; no index is asked for it.
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", "--dry-run"]

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 MODULES = (
     "sightline", "sightline.apps", "sightline.agent", "sightline.agent.models", "sightline.adapters.langchain",
-    "sightline.adapters.openai_agents", "sightline.adapters.pydantic_ai", "sightline.testing",
+    "sightline.adapters.openai_agents", "sightline.adapters.pydantic_ai", "sightline.follow", "sightline.testing",
 )  # fmt: skip
 ENTRY = re.compile(r"^::: ([\w.]+)\n\n```pycon\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LOADED = {"script": "src", "link": "href", "img": "src", "iframe": "src"}  # what a browser fetches by itself

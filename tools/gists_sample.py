@@ -74,7 +74,7 @@ def gists(source: str, messages: Sequence[Any]) -> Iterator[Gist]:
     """Return every gist of a session of these messages."""
     session = Session(MemoryStore("gists"), clock=lambda: 0)
     session.extend(messages)
-    timeline, reader = session._journal.timeline, session._journal.reader
+    timeline, reader = session.log.timeline, session.log.reader
     for row in range(len(timeline)):
         if timeline.level(row, Lod.GIST) is Lod.GIST:
             text = reader.rendition(row, Lod.GIST)

@@ -46,7 +46,7 @@ class Mutant(NamedTuple):
 
 SWEEP, FOCUS, VIEW, PLAN = "plan/strategies/sweep.py", "plan/strategies/focus.py", "plan/view.py", "plan/plan.py"
 WORTHS, REPEATS, CALLS = "plan/strategies/worth.py", "log/repeats.py", "shorten/shell.py"
-TURN, RENDER, ROOM = "compose/turn.py", "compose/render.py", "compose/recall_room.py"
+TURN, RENDER, ROOM = "compose/turn.py", "compose/render.py", "compose/inputs.py"
 JSONL, WORTH = "log/stores/jsonl.py", ("plan/strategies/test_sweep_worth.py",)
 SWEPT, LIMITS = ("plan/strategies/test_sweep.py",), ("plan/strategies/test_focus_limits.py",)
 OVERVIEW = ("recall/overview/test_overview_question.py", "recall/overview/test_overview_settlement.py")
@@ -59,10 +59,10 @@ SESSION, COMPACTED = ("session/test_session.py",), ("compaction/test_compaction.
 LEVELS, TOKENS, STRATEGY = "shorten/levels.py", "values/cautious.py", "plan/strategy.py"
 FOREIGN, CAUTIOUS, HOOKS = ("shorten/test_shorteners.py",), ("values/test_cautious.py",), ("plan/test_strategy.py",)
 FAILING, PLANNED = ("compaction/test_compaction_failures.py",), ("plan/test_plan.py",)
-SCHEMA, DATABASE = "log/stores/postgres_schema.py", "log/stores/postgres_database.py"
-TENANTED, REMOVAL = "log/stores/tenant_statements.py", "log/stores/postgres_removal.py"
-GUARDED, TENANTS = ("log/stores/test_row_security.py",), ("log/stores/test_tenants.py",)
-REMOVED, INPUTS = ("log/stores/test_removal.py",), "compose/inputs.py"
+SCHEMA, DATABASE = "fleet/schema.py", "fleet/database.py"
+TENANTED, REMOVAL = "fleet/tenant_statements.py", "fleet/removal.py"
+GUARDED, TENANTS = ("fleet/test_row_security.py",), ("fleet/test_tenants.py",)
+REMOVED, INPUTS = ("fleet/test_removal.py",), "compose/inputs.py"
 ECONOMIC, ROOMIER = ("plan/test_economies.py",), ("compose/test_more_room.py",)
 STOPPED = ("recall/test_stopping.py",)
 
@@ -124,7 +124,7 @@ MUTANTS = (
     Mutant("focus: cold is a reason before the first sweep", FOCUS, " and view.last and view.last.base:", ":", LIMITS),
     Mutant("focus: cold at half", FOCUS, "_COLD = 0.6 ", "_COLD = 0.5 ", LIMITS),
     Mutant("focus: off is safe", FOCUS, 'tidy = self.economy != "off"', "tidy = True", LIMITS),
-    Mutant("focus: thrifty in a large room", FOCUS, "_WINDOW = 64_000", "_WINDOW = 128_000", ECONOMIC),
+    Mutant("focus: thrifty in a large room", "plan/economies.py", "_WINDOW = 64_000", "_WINDOW = 128_000", ECONOMIC),
     Mutant("focus: thrifty uses all of the window", FOCUS, 'self.economy == "thrifty"', "False", LIMITS),
     Mutant("focus: every economy is thrifty", FOCUS, 'self.economy == "thrifty"', "True", LIMITS),
     Mutant("window: what must be shown has no room of its own", INPUTS, "unit for unit in view.must_show if unit >= 0",
@@ -134,12 +134,12 @@ MUTANTS = (
     Mutant("window: what must be shown takes all of it", INPUTS, "\n_NEEDED = 2 ", "\n_NEEDED = 1 ", LIMITS),
     Mutant("window: larger than the limit", INPUTS, "min(view.limit, max(window,", "(max(window,", LIMITS),
     Mutant("window: no payload is kept within it", TURN,
-           "inputs.limit_in_window(replace(view, limit=limit), self.strategy.most_tokens)", "limit", ROOMIER),
+           "inputs.limit_in_window(view, self.strategy.most_tokens)", "view.limit", ROOMIER),
     Mutant("window: more room outside of it is a reason", TURN, "min(limit, most), budget.target",
            "limit, budget.target", ROOMIER),
     Mutant("window: outputs that are paged widen it", INPUTS, "full_tokens(must) - paged", "full_tokens(must)",
            ROOMIER),
-    Mutant("reductions: paged without gists", "plan/reductions.py", ", cut=lambda _row, _tokens: False", "", ROOMIER),
+    Mutant("reductions: paged without gists", "plan/plan.py", ", cut=lambda _row, _tokens: False", "", ROOMIER),
     Mutant("focus: retried at every call", FOCUS, "_RETRY_GROWTH = 0.1", "_RETRY_GROWTH = 0.0", FOCUSED),
     Mutant("paging: outputs below an eighth", FOCUS, "_LARGE = 0.125", "_LARGE = 0.0625", LIMITS),
     Mutant("paging: only outputs above a quarter", FOCUS, "_LARGE = 0.125", "_LARGE = 0.25", LIMITS),
@@ -160,7 +160,7 @@ MUTANTS = (
     Mutant("plan: pinned items may be reduced", PLAN, "lod is not FULL and view.never_reduced(row)", "False",
            PLANNED),
     Mutant("plan: units in any order", PLAN, "before >= after for before", "False for before", PLANNED),
-    Mutant("budget: no margin", "plan/budget.py", "(factor * (1 + margin))", "factor", PLANNED),
+    Mutant("budget: no margin", "plan/view.py", "(factor * (1 + margin))", "factor", PLANNED),
     Mutant("notices: hidden constraints are not shown", "plan/notices.py", "_PREFACE_LEAST = 0.25, 400",
            "_PREFACE_LEAST = 0.0, 0", ("plan/strategies/test_sliding.py", "compaction/test_compaction_rules.py")),
     Mutant("rules: a permission lifts any order", "shorten/rules/revocations.py",
@@ -184,9 +184,9 @@ MUTANTS = (
            'return "layout"', COMPOSED),
     Mutant("compose: pending calls are sent", TURN, "if calls := self.journal.open_calls():", "if calls := []:",
            SESSION),
-    Mutant("compose: small payloads calibrate", "compose/calibration.py", "MIN_PAYLOAD = 2000", "MIN_PAYLOAD = 0",
+    Mutant("compose: small payloads calibrate", "compose/receipts.py", "MIN_PAYLOAD = 2000", "MIN_PAYLOAD = 0",
            COMPOSED),
-    Mutant("compose: any factor is believed", "compose/calibration.py", "MAX_FACTOR = 3.0",
+    Mutant("compose: any factor is believed", "compose/receipts.py", "MAX_FACTOR = 3.0",
            "MAX_FACTOR = 30.0", COMPOSED),
     Mutant("compose: an overflow forces no sweep", TURN, 'self.command = "sweep: overflow"', 'self.command = ""',
            SESSION),
@@ -240,7 +240,7 @@ MUTANTS = (
            "(tip.batch or self._missing) and not is_intact(line.data)", "False", ("hostile/test_damage.py",)),
     Mutant("log: a damaged last line cuts its batch", JSONL, "self._missing -= 1 + len(_JOINED.findall(line.data))",
            "pass", STORED),
-    Mutant("log: a changed line is not noticed", "log/damage.py", "not entries.is_intact(line.data)", "False",
+    Mutant("log: a changed line is not noticed", "log/fold.py", "not entries.is_intact(line.data)", "False",
            ("hostile/test_damage.py",)),
     Mutant("log: an index hides a changed line", "log/stores/side_files.py",
            "then != now and then[0] == now[0]", "False", ("hostile/test_damage.py",)),
@@ -249,7 +249,7 @@ MUTANTS = (
     Mutant("log: a session that met damage indexes its columns", "log/journal.py", " or self.reader.is_stale", "",
            ("hostile/test_damage.py",)),
     Mutant("log: a full disk leaves a part", JSONL, "if file.size() > self.tips.size:", "if False:", STORED),
-    Mutant("log: two writers follow one entry", "log/stores/sequence.py", "if found != expected_head and",
+    Mutant("log: two writers follow one entry", "log/stores/__init__.py", "if found != expected_head and",
            "if False and", ("log/stores/test_store_checks.py",)),
     Mutant("log: kept tips of a longer log are believed", JSONL, " and known.size <= file.size()", "",
            ("log/stores/test_store_checks.py",)),
@@ -260,7 +260,7 @@ MUTANTS = (
            "False", ("recall/test_restored_log.py",)),
     Mutant("search: parts of another log are believed", "recall/search/segments.py", "crc32(mark.encode(), self._seed)",
            "self._seed", ("recall/test_restored_log.py",)),
-    Mutant("log: a branch shows its parent's later rows", "log/branches.py", "row <= self.limits.get(branch, NONE)",
+    Mutant("log: a branch shows its parent's later rows", "log/columns.py", "row <= self.limits.get(branch, NONE)",
            "branch in self.limits", SESSION),
     Mutant("log: results answer a later call first", "log/columns.py", "reversed(self.waiting.get(call_id, ())):",
            "self.waiting.get(call_id, ()):", SESSION),
@@ -358,7 +358,7 @@ MUTANTS = (
     Mutant("tenant-last-use", TENANTED, "used < now() - interval '1 minute'", "used < now()", TENANTS),
     Mutant("removal-again", REMOVAL, "= ANY(%s) AND {_OLD} RET", "= ANY(%s) AND (%s, %s) IS NOT NULL RET", REMOVED),
     Mutant("removal-texts", REMOVAL, "_PIECE) < _PIECE", "_PIECE) <= _PIECE", REMOVED),
-    Mutant("removal-live", "log/stores/postgres.py", "AND lines >= 0 FOR KEY SHARE", "FOR KEY SHARE", REMOVED),
+    Mutant("removal-live", "fleet/postgres.py", "AND lines >= 0 FOR KEY SHARE", "FOR KEY SHARE", REMOVED),
 )  # fmt: skip
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sightline.agent.agent import Agent
-from sightline.agent.json_protocol import prompt
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.files.read import file_reader
-from sightline.plan.budget import Budget
+from sightline.documents.json_protocol import prompt
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, numbered_ids
 from sightline.values.settings import Settings

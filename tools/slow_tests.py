@@ -58,9 +58,8 @@ def main(words: list[str] | None = None) -> int:
         for function in functions:
             tiers[function in slow] += sum(function.costs)
             if (function in slow) != function.is_marked:
-                print(
-                    f"{'slow' if function in slow else 'quick'}: {path}::{function.name} {max(function.costs, default=0):.2f} s"
-                )
+                tier, cost = "slow" if function in slow else "quick", max(function.costs, default=0.0)
+                print(f"{tier}: {path}::{function.name} {cost:.2f} s")
         if options.write:
             names, everything = {function.name for function in slow}, len(slow) == len(functions) > 1
             (ROOT / path).write_text(mark(source, names, everything=everything), encoding="utf-8")

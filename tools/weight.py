@@ -2,11 +2,13 @@
 
     .venv/bin/python tools/weight.py
 
-It follows the requirements of the packages that are installed here, so `make` must have set up .venv. Compiled files
-(.pyc) count, because pip makes them. Sightline itself counts as its source folder.
+It follows the requirements in pyproject.toml, and those of the packages that are installed here, so `make` must have
+set up .venv. Compiled files (.pyc) count, because pip makes them. Sightline itself counts as its source folder.
 """
 
 import re
+import tomllib
+from collections.abc import Iterator
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
@@ -14,9 +16,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 NAME = "sightline-context"
-SOURCE = Path(__file__).parent.parent / "src" / "sightline"
-EXTRAS = ("", "cli", "apps", "code", "agent", "langchain", "chat", "local", "mcp", "openai-agents", "pydantic-ai",
-          "postgres", "server", "all")  # fmt: skip
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "sightline"
+EXTRAS = ("", "cli", "apps", "code", "agent", "ba-agent", "langchain", "chat", "local", "mcp", "openai-agents",
+          "pydantic-ai", "postgres", "server", "all")  # fmt: skip
 
 
 def main() -> None:
@@ -38,11 +41,24 @@ def closure(name: str, extras: set[str]) -> set[str]:
             continue
         seen.add(now)
         found.add(name)
-        for text in distribution(name).requires or ():
-            needed = Requirement(text)
-            if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in (wanted or {""})):
-                waiting.append((canonicalize_name(needed.name), frozenset(needed.extras)))
+        for needed in requirements(name, wanted):
+            waiting.append((canonicalize_name(needed.name), frozenset(needed.extras)))
     return found
+
+
+def requirements(name: str, extras: frozenset[str]) -> Iterator[Requirement]:
+    """What a package needs on this machine, with these extras."""
+    if name == NAME:
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        texts = [
+            *project["dependencies"],
+            *(text for extra in extras for text in project["optional-dependencies"][extra]),
+        ]
+    else:
+        texts = distribution(name).requires or []
+    for needed in map(Requirement, texts):
+        if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in (extras or {""})):
+            yield needed
 
 
 def size(name: str) -> int:

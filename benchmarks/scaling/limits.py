@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from benchmarks.environment import ROOT
 from benchmarks.scaling.database import Counts, Watched
-from sightline.log.stores.postgres import PostgresStores
+from sightline.fleet.postgres import PostgresStores
 
 SECONDS = 4
 CLIENTS = (1, 4, 16, 64)

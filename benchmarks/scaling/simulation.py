@@ -13,7 +13,7 @@ from typing import NamedTuple
 from benchmarks.scaling.database_model import LOST, SOUND, Line, Log, ModelDatabase, Network, Rules
 from benchmarks.scaling.kernel import Cores, Interpreter, Kernel, Places, Signal, Steps, Task
 
-PATIENCE, PAUSE = 30.0, 0.1  # seconds, as in `log/stores/postgres_database.py`
+PATIENCE, PAUSE = 30.0, 0.1  # seconds, as in `fleet/database.py`
 GIVE_UP = 30.0  # seconds after which a silent connection is given up: `tcp_user_timeout` of an address
 RETRY = 0.2  # seconds after which a client asks another server
 

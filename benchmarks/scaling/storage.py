@@ -11,7 +11,7 @@ from benchmarks.environment import ROOT
 from benchmarks.scaling.database import Watched
 from benchmarks.scaling.limits import Appends, measure_appends
 from benchmarks.sessions import BUDGET, stored
-from sightline.log.stores.postgres import PostgresStores
+from sightline.fleet.postgres import PostgresStores
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.transfer import copy_session
 from sightline.session.session import Session

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from sightline import BadInput, SessionNotFound, StoreError, Unwritable
 from sightline.log.entries import decode_tip, encode
-from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips, check_session_id
-from sightline.log.stores.sequence import advance, number
+from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips, advance, check_session_id, number
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS session (session TEXT PRIMARY KEY, born INTEGER, written INTEGER);

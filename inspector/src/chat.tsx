@@ -56,8 +56,12 @@ export function ChatView({ session, branch, details, server }: Place) {
     items.reload();
     setTurn(now.error ? { ...now } : undefined);
   };
-  if (server && (!server.model || server.chat_needs))
-    return <div class="page">{server.chat_needs ? <NotInstalled command={server.chat_needs} /> : <NoModel />}</div>;
+  if (server && !server.model)
+    return (
+      <div class="page">
+        <NoModel />
+      </div>
+    );
   return (
     <div class="split chat">
       <section class="talk" aria-label={say("view chat")}>
@@ -120,15 +124,6 @@ function NoModel() {
         class="command"
         text={"export ANTHROPIC_API_KEY=…\nsightline inspect\n\nsightline inspect --model ollama/qwen3"}
       />
-    </Empty>
-  );
-}
-
-function NotInstalled({ command }: { command: string }) {
-  return (
-    <Empty title={say("chat needs")}>
-      <p>{say("chat needs advice")}</p>
-      <Text class="command" text={command} />
     </Empty>
   );
 }

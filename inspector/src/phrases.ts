@@ -326,9 +326,6 @@ const PHRASES = {
   "no model": ["This server has no model", "此服务器没有模型"],
   "no model advice": ["Everything else works without one. To chat, start the server with a key, or with a model of your own:", "其他功能不需要模型。要对话，请提供密钥，或指定自己的模型："],
 
-  "chat needs": ["The chat is not installed", "尚未安装对话功能"],
-  "chat needs advice": ["Everything else works without it. To chat, install this, then start the server again:", "其他功能不需要它。要对话，请安装后重新启动服务器："],
-
   // kinds
   "kind system": ["System", "系统"],
   "kind tools": ["Tools", "工具定义"],

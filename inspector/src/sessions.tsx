@@ -73,7 +73,7 @@ export function SessionsView({ server }: { server: ServerInfo | undefined }) {
           onChange={setProject}
         />
         <FileButton onFiles={imports.addFiles} />
-        {server?.model && !server.chat_needs ? <ActionButton label={say("new chat")} run={beginChat} /> : null}
+        {server?.model ? <ActionButton label={say("new chat")} run={beginChat} /> : null}
         <span class="grow" />
         <span class="muted" role="status">
           {status(pages.total, first)}

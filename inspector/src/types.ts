@@ -12,7 +12,6 @@ export interface ServerInfo {
   project: string;
   everywhere: boolean;
   model: { name: string; window: number | null } | null;
-  chat_needs: string;
   strategies: string[];
   economies: string[];
   wires: string[];

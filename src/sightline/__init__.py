@@ -48,15 +48,15 @@ if TYPE_CHECKING:
     from sightline.errors import Unsynced as Unsynced
     from sightline.errors import Unwritable as Unwritable
     from sightline.errors import VersionMismatch as VersionMismatch
+    from sightline.fleet.postgres import PostgresStores as PostgresStores
     from sightline.log.stores import Store as Store
     from sightline.log.stores import Stores as Stores
     from sightline.log.stores.jsonl import JsonlStore as JsonlStore
     from sightline.log.stores.memory import MemoryStore as MemoryStore
     from sightline.log.stores.memory import MemoryStores as MemoryStores
-    from sightline.log.stores.postgres import PostgresStores as PostgresStores
-    from sightline.plan.budget import Budget as Budget
     from sightline.plan.plan import Plan as Plan
     from sightline.plan.strategy import Strategy as Strategy
+    from sightline.plan.view import Budget as Budget
     from sightline.plan.view import View as View
     from sightline.session.async_session import AsyncSession as AsyncSession
     from sightline.session.session import Session as Session
@@ -84,16 +84,15 @@ _HOMES = {
     "values.items": ("Item", "Kind", "Lod", "Message"),
     "values.settings": ("Settings",),
     "wire.payload": ("Payload",),
-    "plan.budget": ("Budget",),
     "plan.plan": ("Plan",),
     "plan.strategy": ("Strategy",),
-    "plan.view": ("View",),
+    "plan.view": ("Budget", "View"),
     "session.async_session": ("AsyncSession",),
     "session.session": ("Session",),
     "log.stores": ("Store", "Stores"),
     "log.stores.jsonl": ("JsonlStore",),
     "log.stores.memory": ("MemoryStore", "MemoryStores"),
-    "log.stores.postgres": ("PostgresStores",),
+    "fleet.postgres": ("PostgresStores",),
 }  # fmt: skip
 _NAMES = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from sightline.adapters.client_call import ClientCall
 from sightline.adapters.openai_agents import _Filter, recall_tools
 from sightline.adapters.openai_agents_items import in_messages
+from sightline.follow.call import FollowedCall
 from sightline.follow.model_request import FORMATS
 from sightline.follow.turns import Turns
 from sightline.server.config import Config
@@ -26,10 +26,10 @@ def test_a_request_that_is_always_refused_is_made_shorter_once(tmp_path: Path) -
     """The second refusal is the program's: no model is called for ever."""
     turns = Turns(Config(folder=tmp_path, root=tmp_path / "logs", upstreams={"openai": "http://any"}))
     body = b'{"model": "any", "input": [{"role": "user", "content": "Hello"}]}'
-    call = ClientCall(turns, FORMATS["/v1/responses"], body, {}, "")
+    call = FollowedCall.begin(turns, FORMATS["/v1/responses"], body, {})
     told = b'{"error": {"code": "context_length_exceeded", "message": "too long"}}'
-    assert call.refuse(400, told) is not None
-    assert call.refuse(400, told) is None
+    assert call.refused(400, told) is not None
+    assert call.refused(400, told) is None
     turns.close()
 
 

@@ -18,7 +18,7 @@ from strict_model import count_tokens
 from sightline.adapters.langchain import ContextNode
 from sightline.errors import BadInput
 from sightline.log.stores.memory import MemoryStores
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.testing import MemoryStore

@@ -19,7 +19,7 @@ from sightline.adapters import langchain_request
 from sightline.adapters.langchain import SightlineMiddleware
 from sightline.errors import BadInput
 from sightline.log.stores.memory import MemoryStores
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
 from sightline.values.items import Call, Kind, plain_text

@@ -19,7 +19,7 @@ from environment import run_program
 from sightline.adapters.openai_agents import SightlineSession, recall_tools, run_options
 from sightline.errors import BadInput
 from sightline.log.stores.memory import MemoryStores
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.values.items import Kind, plain_text
 from sightline.values.tokens import counter
 

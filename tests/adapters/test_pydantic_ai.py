@@ -35,7 +35,7 @@ from sightline.adapters.pydantic_ai_messages import Listed, read, write
 from sightline.errors import BadInput
 from sightline.follow.history import History
 from sightline.log.stores.memory import MemoryStores
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
 from sightline.values.items import Kind, plain_text

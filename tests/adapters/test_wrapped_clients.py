@@ -19,7 +19,7 @@ from upstream_script import Answer, answer, call, cut, fail
 
 import sightline as sl
 from sightline.adapters import version
-from sightline.adapters.client_type import library_of
+from sightline.adapters.clients import library_of
 from sightline.values.items import plain_text
 
 

@@ -2,21 +2,20 @@
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sightline.agent.agent import Agent
-from sightline.agent.code.references import Upload
-from sightline.agent.code.store import CodeStore
 from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived, TextDelta, ToolFinished, ToolStarted
 from sightline.agent.models import Price, Reply, Request
 from sightline.agent.toolbox import unique_call_ids
 from sightline.agent.tools import Tool
 from sightline.errors import BadInput, ContextOverflow, ModelBusy, ToolFailed
+from sightline.plan.plan import Plan
+from sightline.plan.strategies.focus import Focus
+from sightline.plan.view import View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, calling, reply_of
 from sightline.values.items import Kind, ToolDefinition, plain_text
@@ -72,6 +71,28 @@ def test_the_model_and_its_tools_take_turns_until_there_is_an_answer() -> None:
     roles = [message["role"] for message in model.asked[1]["messages"]]
     assert roles == ["user", "assistant", "tool", "tool"]
     assert agent.spent.usage.input_tokens == 200
+
+
+@pytest.mark.accepts(249)
+def test_what_the_model_sees_is_the_strategys_choice() -> None:
+    """A stub is asked before each model call, and only what its plan shows is sent; the loop runs the same."""
+    views: list[View] = []
+
+    class NewestOnly:
+        name = "newest only"
+
+        def plan(self, view: View) -> Plan:
+            views.append(view)
+            question_and_newest = sorted({view.asked, len(view.timeline.unit_row) - 1})
+            return Plan.swept(view, question_and_newest, {}, {}, reason="sweep: newest only")
+
+    for strategy, lengths in ((NewestOnly(), [1, 3]), (Focus(), [3, 5])):
+        made = Session(MemoryStore("s"), strategy=strategy, clock=Ticking())
+        made.extend([{"role": "user", "content": "earlier"}, {"role": "assistant", "content": "noted"}])
+        model = ScriptedModel([calling(("echo", {"n": 1})), "Done."])
+        assert answered(Agent(made, model, tools=[tool("echo", echo)]), "Go").text == "Done."
+        assert [len(asked["messages"]) for asked in model.asked] == lengths
+    assert len(views) == 2
 
 
 def test_text_is_told_as_it_comes() -> None:
@@ -342,30 +363,6 @@ def structured(content: Any, kind: str = "complete", **action: Any) -> str:
     )
 
 
-@pytest.mark.accepts(296, 341, 343, 349)
-def test_the_json_of_the_document_calls_tools_and_saves_code(tmp_path: Path) -> None:
-    """Calls in JSON are paired with their results in the log, code blocks are stored and listed in the next round."""
-    store = CodeStore(tmp_path, clock=Ticking())
-    lines = [
-        structured([{"tool_name": "file_reader", "arguments": {"n": 7}}], "tool_call"),
-        structured("See <code_ref>code_sum</code_ref>", code_blocks=[{"code_id": "code_sum", "code": "print(1)\n"}]),
-        structured("Nothing new."),
-    ]
-    model = ScriptedModel(lines, native=False)
-    agent = Agent(session(), model, tools=[tool("file_reader", echo)], code=store)
-    answer = answered(agent, "Sum it")
-    assert answer.text == "See <code_ref>code_sum</code_ref>"
-    assert [saved.code_id for saved in answer.saved] == ["code_sum"]
-    assert store.read("code_sum") == "print(1)\n"
-    call = next(item for item in agent.session.items if item.kind is Kind.CALL)
-    assert call.parts[0].id.startswith("call_read_file_")  # type: ignore[union-attr]
-    assert "tools" not in model.asked[0]
-    assert "got 7" in json.dumps(model.asked[1])
-    assert {message["role"] for message in model.asked[1]["messages"]} == {"system", "user", "assistant"}
-    answered(agent, "And?")
-    assert "code_sum (python)" in json.dumps(model.asked[2])
-
-
 def test_of_a_response_in_json_the_report_is_told() -> None:
     """Once, and nothing of its form; natively JSON is told as it comes."""
     text = structured("All is well.")
@@ -400,38 +397,6 @@ def test_a_last_response_in_no_form_is_said_to_be_that() -> None:
     assert answered(agent, "Go").error == (
         "the model's last response is not in the form asked for; let it go on, or ask anew"
     )
-
-
-@pytest.mark.accepts(344)
-def test_code_that_cannot_be_saved_does_not_cost_the_answer(tmp_path: Path) -> None:
-    """A bad id is a warning beside the answer, and the other block is kept."""
-    blocks = [{"code_id": "code_../../x", "code": "1"}, {"code_id": "code_good_one", "code": "2"}]
-    model = ScriptedModel([structured("Done.", code_blocks=blocks)], native=False)
-    answer = answered(Agent(session(), model, code=CodeStore(tmp_path, clock=Ticking())), "Write")
-    assert answer.success
-    assert [saved.code_id for saved in answer.saved] == ["code_good_one"]
-    assert "refused" in answer.warnings[0]
-
-
-@pytest.mark.accepts(361)
-def test_the_steps_of_a_turn_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Context built and code saved can be followed in the log of the program."""
-    model = ScriptedModel([structured("Done.", code_blocks=[{"code_id": "code_log_it", "code": "1"}])], native=False)
-    with caplog.at_level(logging.INFO, "sightline"):
-        answered(Agent(session(), model, code=CodeStore(tmp_path, clock=Ticking())), "Write")
-    assert "context built" in caplog.text
-    assert "code saved: code_log_it" in caplog.text
-
-
-@pytest.mark.accepts(325)
-def test_uploads_are_announced_before_the_question() -> None:
-    """The model is told which files the user gave, and the question stays the user's last words."""
-    model = ScriptedModel(["Seen."])
-    upload = Upload("a1", "sales.csv", "csv", 2048)
-    asyncio.run(Agent(session(locale="zh"), model).query("总结一下", uploads=[upload]))
-    messages = model.asked[0]["messages"]
-    assert "upload:a1" in json.dumps(messages[-2], ensure_ascii=False)
-    assert "总结一下" in json.dumps(messages[-1], ensure_ascii=False)
 
 
 def test_a_model_without_any_tools_answers_in_plain_words() -> None:
@@ -489,21 +454,3 @@ def test_a_capable_model_summarises_and_another_does_not() -> None:
 
     assert asyncio.run(compacted(True)) == (True, 1)
     assert asyncio.run(compacted(False)) == (True, 0)
-
-
-def test_the_window_of_code_is_only_there_with_code(tmp_path: Path) -> None:
-    """Without code nothing is said of it; afterwards every payload ends with the list as it is then."""
-    store = CodeStore(tmp_path, clock=Ticking())
-    model = ScriptedModel(["a", "b", "c"])
-    agent = Agent(session(), model, code=store)
-    answered(agent, "one")
-    store.store("code_first_one", "x = 1", description="first", session_id="s")
-    answered(agent, "two")
-    store.store("code_second_one", "y = 2", description="second", session_id="s")
-    store.store("code_foreign", "z", session_id="other")
-    answered(agent, "three")
-    said = [json.dumps(asked) for asked in model.asked]
-    assert "code_first_one" not in said[0]
-    assert "code_first_one (python) - first" in said[1]
-    assert "code_second_one (python) - second" in said[2]
-    assert "code_foreign" not in said[2]

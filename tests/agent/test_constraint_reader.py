@@ -11,7 +11,7 @@ import pytest
 from sightline.agent.agent import Agent
 from sightline.compose.verify import verify
 from sightline.errors import BadInput, ModelBusy
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, WordCounter, reply_of
 from sightline.values.items import plain_text
@@ -74,7 +74,7 @@ def test_what_the_model_finds_is_quoted_with_a_mark() -> None:
     assert len(light.asked) == 1
     assert agent.spent.calls == 2
     assert MARK in shown(filled(session).compose(SMALL))
-    assert all(each.good for each in verify(session._journal))
+    assert all(each.good for each in verify(session.log))
 
 
 def test_found_constraints_survive_resume_and_fork(tmp_path: Path) -> None:

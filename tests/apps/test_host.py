@@ -10,7 +10,7 @@ import pytest
 from sightline.apps import App, Element, Event, Lod, Options, Outcome, Page, Refused, action
 from sightline.apps.window import AppWindow
 from sightline.errors import BadInput, InvalidSourceData, UnknownApp
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.settings import Settings
@@ -338,7 +338,7 @@ def test_a_failing_action_leaves_the_data_as_they_were(how: str) -> None:
     assert session.windows.act("shelf_1", "put", thing="jug").success
     kept = window(session, "shelf_1").logged_data
     assert json.loads(kept) == {"things": ["cup", "jug"]}
-    again = Session(session._journal.reopened(), apps=[Shelf], clock=Ticking())
+    again = Session(session.log.reopened(), apps=[Shelf], clock=Ticking())
     assert window(again, "shelf_1").app.things == ["cup", "jug"]  # type: ignore[attr-defined]
 
 
@@ -348,7 +348,7 @@ def test_what_was_done_is_in_the_history_and_after_a_restart_too() -> None:
     session.windows.act("shelf_1", "take", place=9)
     session.windows.act("shelf_1", "take-1")
     done = [("put", "1 things"), ("take", "nothing at 9"), ("take", "cup")]
-    again = Session(session._journal.reopened(), apps=[Shelf], clock=Ticking())
+    again = Session(session.log.reopened(), apps=[Shelf], clock=Ticking())
     for each in (session, again):
         assert [(r.action, r.result) for r in window(each, "shelf_1").context().history or ()] == done
 
@@ -498,7 +498,7 @@ def test_what_was_taken_in_and_cannot_be_saved_keeps_nothing_from_going_on() -> 
 
 
 def reopened(session: Session, *apps: type[App]) -> Session:
-    return Session(session._journal.reopened(), apps=apps, clock=Ticking())
+    return Session(session.log.reopened(), apps=apps, clock=Ticking())
 
 
 def test_a_window_whose_app_is_gone_is_shown_as_such() -> None:
@@ -632,8 +632,8 @@ def test_each_branch_has_its_own_window_state() -> None:
     session.windows.open("pinboard")
     for mine, other in ((session, branch), (branch, session)):
         mine.refresh()
-        again = Session(mine._journal.reopened(), apps=[Shelf, Pinboard], clock=Ticking())
-        again._journal.switch(mine.branch)
+        again = Session(mine.log.reopened(), apps=[Shelf, Pinboard], clock=Ticking())
+        again.log.switch(mine.branch)
         assert window(again, "shelf_1").render() == window(mine, "shelf_1").render()
         assert window(mine, "shelf_1").render() != window(other, "shelf_1").render()
     assert window(session, "shelf_1").app.things == ["cup", "lemon"]  # type: ignore[attr-defined]

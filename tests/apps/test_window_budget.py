@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sightline.apps import App, Element, Lod, action
 from sightline.apps.window_budget import hide
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 
@@ -140,7 +140,7 @@ def test_a_lowered_window_says_so_and_rises_when_it_is_acted_on() -> None:
     assert 'lod="summary"' in session.windows.window("pile_2").render()  # type: ignore[union-attr]
     session.compose(Budget(window=50_000))
     assert levels(session) == lowered
-    again = Session(session._journal.reopened(), apps=[Pile], clock=Ticking())
+    again = Session(session.log.reopened(), apps=[Pile], clock=Ticking())
     assert levels(again) == lowered
     assert session.windows.act("pile_2", "touch").success
     assert levels(session) == [lowered[0], FULL]
@@ -166,10 +166,10 @@ def test_a_preview_with_less_room_decides_nothing() -> None:
     session = piles({}, {})
     session.user("hello")
     session.compose(Budget(window=50_000))
-    before, written = levels(session), session._journal.store.tips.seq
+    before, written = levels(session), session.log.store.tips.seq
     told = str(session.preview(Budget(window=600, windows=0.2)).openai())
     assert 'lod="summary"' in told
-    assert session._journal.store.tips.seq == written
+    assert session.log.store.tips.seq == written
     payload = session.compose(Budget(window=50_000))
     assert levels(session) == before == [FULL, FULL]
     assert "lod=" not in str(payload.openai())

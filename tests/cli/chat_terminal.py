@@ -22,7 +22,7 @@ SECONDS = 240  # that anything may take on a busy machine: a real model reads a 
 
 
 IMPORTS = """
-import httpx2, langgraph.graph, prompt_toolkit, rich.markdown
+import httpx2, prompt_toolkit, rich.markdown
 import sightline.cli.apps, sightline.cli.chat.chat, sightline.cli.chat.command, sightline.cli.doctor
 """
 

@@ -444,7 +444,7 @@ def test_chat_leaves_a_session_that_verifies(tmp_path: Path) -> None:
         talked(project, ["first", "/apps open todo", "second", "/rewind", "third"])
     [session_id] = folder(project).sessions()
     with Session.resume(session_id, project, root=tmp_path / "home") as session:
-        assert not [found for found in verify(session._journal) if not found.good]
+        assert not [found for found in verify(session.log) if not found.good]
 
 
 def test_nothing_that_goes_wrong_ends_the_chat(tmp_path: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from chat_terminal import Terminal
 from shaping import Shaped, reads, reports
 
 from sightline import Budget, Session
-from sightline.agent.code.store import CodeStore
 from sightline.agent.models.endpoint import Endpoint
+from sightline.documents.code.store import CodeStore
 from sightline.log.stores.session_folder import Folder
 from sightline.values.clock import wall_clock
 from sightline.values.items import Kind, plain_text

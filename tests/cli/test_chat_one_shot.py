@@ -227,7 +227,6 @@ def test_what_cannot_be_done_is_said_in_one_line(
     ("command", "package", "extra"),
     [
         ("chat", "prompt_toolkit", "chat"),
-        ("chat", "langgraph", "agent"),
         ("serve", "prometheus_client", "server"),
         ("inspect", "starlette", "server"),
     ],

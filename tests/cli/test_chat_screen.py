@@ -16,11 +16,11 @@ from sightline.agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from sightline.agent.structured_response import Action, StructuredResponse
 from sightline.cli.chat.phrases import PHRASES
 from sightline.cli.chat.screen import Screen
 from sightline.cli.chat.status import Status, money, status_line
 from sightline.cli.phrases import Phrases
+from sightline.documents.structured_response import Action, StructuredResponse
 from sightline.values.items import Call
 
 

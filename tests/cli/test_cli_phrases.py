@@ -14,7 +14,7 @@ from sightline.cli.error_phrases import CHINESE, error_text
 from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.cli.render import bar, first_words, human_size, printable, truncate
 from sightline.errors import BadSessionId, UnknownItem
-from sightline.log.stores import postgres_errors
+from sightline.fleet import errors
 
 
 def fields(text: str) -> set[str]:
@@ -38,12 +38,8 @@ def test_errors_of_a_database_and_of_ids_are_said_in_both_languages(kind: type[E
     assert said["en"] == str(made)
     assert re.search("[\u4e00-\u9fff]{2}", said["zh"])
     assert [f"the-{name}" in said["zh"] for name in names] == [True] * len(names)
-    own = {
-        each
-        for each in vars(postgres_errors).values()
-        if isinstance(each, type) and each.__module__ == postgres_errors.__name__
-    }
-    own -= {postgres_errors.DatabaseError}  # of which the others are kinds
+    own = {each for each in vars(errors).values() if isinstance(each, type) and each.__module__ == errors.__name__}
+    own -= {errors.DatabaseError}  # of which the others are kinds
     assert own == set(CHINESE) - {BadSessionId, UnknownItem}
 
 

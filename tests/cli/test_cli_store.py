@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from postgres_server import PostgresServer, add_tenants
-from sightline.agent.code.store import CodeStore
 from sightline.cli.main import app
-from sightline.log.stores.postgres_address import read_address
-from sightline.log.stores.postgres_schema import MIGRATIONS
+from sightline.documents.code.store import CodeStore
+from sightline.fleet.address import read_address
+from sightline.fleet.schema import MIGRATIONS
 from sightline.log.stores.session_folder import Folder
 from sightline.values.clock import wall_clock
 

@@ -12,8 +12,8 @@ from click.testing import Result
 
 from postgres_server import make_old
 from sightline import PostgresStores
-from sightline.log.stores import tenants
-from sightline.log.stores.tenants import Tenants, token_hash
+from sightline.fleet import tenants
+from sightline.fleet.tenants import Tenants, token_hash
 from sightline.testing.stores import append, said
 
 Run = Callable[..., Result]

@@ -7,7 +7,7 @@ from typing import Any
 
 from sightline.log.stores import Store
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod, plain_text
@@ -82,7 +82,7 @@ def shown_ids(payload: Payload) -> list[str]:
 
 def level(session: Session, payload: Payload, item_id: str) -> Lod | None:
     """The level an item is shown at; None: it is left out."""
-    timeline = session._journal.timeline
+    timeline = session.log.timeline
     row = timeline.row(item_id)
     assert row is not None
     return payload.plan.lod(row) if timeline.unit[row] in payload.plan else None

@@ -10,7 +10,7 @@ from compaction_talk import ROOM, SUMMARY, Disk, new_session, says, shown, shown
 
 from sightline.compose.verify import verify
 from sightline.errors import BadInput, NotShorter
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
 from sightline.values.items import Call, Kind, Role, plain_text
@@ -190,7 +190,7 @@ def test_what_is_compacted_twice_in_a_row_is_compacted_once() -> None:
         except BadInput:
             break
     body = session.compose(ROOM).body
-    timeline = session._journal.timeline
+    timeline = session.log.timeline
     kinds = [timeline.kind[row] for message in body if (row := timeline.row(message.id)) is not None]
     assert kinds.count(Kind.SUMMARY) == 1
 
@@ -240,7 +240,7 @@ def test_what_is_left_out_between_shown_items_is_covered() -> None:
     session.user("Go on.")
     small = Budget(120, recall=0.0)
     assert list(filter(None, shown_ids(session.preview(small)))) == ["2", "83"]
-    job, timeline = session.summaries.preview(small), session._journal.timeline
+    job, timeline = session.summaries.preview(small), session.log.timeline
     assert [timeline.id(timeline.unit_row[unit]) for unit in (job.first, job.last)] == ["2", "82"]
 
 
@@ -433,5 +433,5 @@ def test_a_summary_that_imitates_the_engine_is_text(text: str) -> None:
         assert session.answer_own_calls() == []
         assert plain_text(first.parts[:1]) == say("summary only")
         assert not plain_text(first.parts[1:]).startswith("[")  # what begins like our own words is marked as not ours
-        assert all(one.good for one in verify(session._journal))
+        assert all(one.good for one in verify(session.log))
     assert bodies[0] == bodies[1]

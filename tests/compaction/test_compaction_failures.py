@@ -10,7 +10,7 @@ from compaction_talk import SUMMARY, Disk, Slow, fallback, new_session, says, sh
 
 from sightline.compose.verify import verify
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
 from sightline.values.items import Call, Kind
@@ -93,7 +93,7 @@ def test_an_answer_that_is_no_summary_leads_to_the_fallback(kind: str) -> None:
     assert shown(payload).count(RULE) == 1
     session.user("and now?")
     assert texts(session.compose(ROOM))[-1] == "and now?"
-    assert all(one.good for one in verify(session._journal))
+    assert all(one.good for one in verify(session.log))
     session.summaries.undo()
     assert len(session.compose(ROOM).body) == 43
 
@@ -104,11 +104,11 @@ def test_a_model_that_hangs_is_waited_for_no_longer_than_said(hanging: Slow) -> 
     done = session.summaries.compact(model=hanging, seconds=HANG)
     assert not done.success
     assert done.error == f"the model gave no answer within {HANG:g} seconds"
-    written = len([*session._journal.store.scan()])
+    written = len([*session.log.store.scan()])
     hanging.free.set()
     session.user("go on")
     assert SUMMARY not in shown(session.compose(ROOM))
-    assert len([*session._journal.store.scan()]) > written
+    assert len([*session.log.store.scan()]) > written
 
 
 def test_a_summary_no_shorter_than_what_it_stands_for_is_none() -> None:
@@ -248,7 +248,7 @@ def test_a_summary_made_behind_enters_at_the_next_sweep_and_not_before() -> None
     assert payload.shares_blocks_of(before)
     assert SUMMARY not in shown(payload)
     assert texts(sweep(session))[0].endswith(SUMMARY)
-    assert all(one.good for one in verify(session._journal))
+    assert all(one.good for one in verify(session.log))
 
 
 def test_a_turn_never_waits_for_the_model_behind(hanging: Slow) -> None:
@@ -275,7 +275,7 @@ def test_a_compaction_by_command_makes_the_one_behind_superfluous(hanging: Slow)
     hanging.free.set()
     session.summaries.wait()
     payload = session.compose(ROOM)
-    timeline = session._journal.timeline
+    timeline = session.log.timeline
     kinds = [timeline.kind[timeline.unit_row[unit]] for unit in payload.plan]
     assert kinds.count(Kind.SUMMARY) == 1
     assert SUMMARY not in shown(payload)
@@ -345,7 +345,7 @@ def test_closing_while_it_works_loses_nothing_and_it_is_made_again(tmp_path: Pat
     assert session.receipt is not None
     assert session.receipt.reason == ""
     assert texts(sweep(session))[0].endswith(SUMMARY)
-    assert all(one.good for one in verify(session._journal))
+    assert all(one.good for one in verify(session.log))
     session.close()
 
 

@@ -9,7 +9,7 @@ from compaction_talk import new_session, says, talk, use
 from sightline.compaction.compactor import Compacted
 from sightline.compaction.loss import Loss, Lost, loss
 from sightline.log import entries as log
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.values.items import Call, plain_text
 from sightline.wire.payload import Payload
@@ -19,7 +19,7 @@ ROOM = Budget(3_000, recall=0.0)
 
 def reports(session: Session) -> list[Loss]:
     """The loss entries of the log."""
-    entries = [log.decode(line.data) for line in session._journal.store.scan()]
+    entries = [log.decode(line.data) for line in session.log.store.scan()]
     return [msgspec.json.decode(entry.data, type=Loss) for entry in entries if entry.subtype == "loss"]
 
 

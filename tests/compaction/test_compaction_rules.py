@@ -9,9 +9,8 @@ import pytest
 from compaction_talk import new_session, says, shown, talk, use, words
 
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
 from sightline.plan.notices import EngineNotices
-from sightline.plan.view import LeftOut
+from sightline.plan.view import Budget, LeftOut
 from sightline.session.session import Session
 from sightline.shorten import rules
 from sightline.shorten.rules.short_form import short_form
@@ -123,7 +122,7 @@ def test_a_rule_in_a_digest_that_is_shown_shortened_is_told() -> None:
     talk(session, 30, size=40)
     session.summaries.compact(Budget(8_000))
     [digest] = [item.id for item in session.items if item.kind is Kind.SUMMARY]
-    row = session._journal.timeline.row(digest)
+    row = session.log.timeline.row(digest)
     assert row is not None
     for window in (8_000, 4_000, 2_000, 1_500, 1_000):
         payload = session.compose(Budget(window, recall=0.0))
@@ -132,7 +131,7 @@ def test_a_rule_in_a_digest_that_is_shown_shortened_is_told() -> None:
     session.configure(locale="zh")
     payload = session.compose(Budget(8_000))
     assert rule in shown(payload)
-    assert payload.plan.lod(row) is not Lod.FULL or session._journal.timeline.gist[row] < 0
+    assert payload.plan.lod(row) is not Lod.FULL or session.log.timeline.gist[row] < 0
 
 
 def test_a_repeated_rule_is_told_once() -> None:
@@ -218,7 +217,7 @@ def test_a_digest_and_an_index_line_do_not_hide_that_a_constraint_was_revoked(la
     session.summaries.compact(ROOM)
     session.user(later)
     plan = session.compose(ROOM).plan
-    notices = EngineNotices(session._journal, 4_000)
+    notices = EngineNotices(session.log, 4_000)
     told, _ = notices.preface(set(plan), {}, "")
     assert (say("revoked", text=rule) in told) == revoked
     assert [each.revoked for each in session.items.constraints() if each.text == rule] == [revoked]
@@ -234,7 +233,7 @@ def test_an_index_line_keeps_the_constraint_that_has_no_room_elsewhere() -> None
     for number in range(8):
         session.user(f"{words(30, f'u{number}x')}. {rule if number == 3 else ''}")
         session.assistant(words(30, f"a{number}x"))
-    notices = EngineNotices(session._journal, 4_000)
+    notices = EngineNotices(session.log, 4_000)
     left_out = LeftOut(16, 500, 0, 15)
     unseen, _ = notices.marker(left_out, (), 1_000)
     seen, _ = notices.marker(left_out, (), 1_000, f"- {rule}")

@@ -8,7 +8,7 @@ from compaction_talk import ROOM, SUMMARY, Disk, new_session, says, shown, shown
 
 from sightline.compose.verify import verify
 from sightline.errors import UnknownItem
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.wire.payload import Payload
 
@@ -22,7 +22,7 @@ def disk(tmp_path: Path) -> Disk:
 
 def good(session: Session) -> bool:
     """Every payload that was ever sent is made again from the log."""
-    made = list(verify(session._journal))
+    made = list(verify(session.log))
     return bool(made) and all(one.good for one in made)
 
 
@@ -36,10 +36,10 @@ def test_undoing_brings_back_every_message_byte_for_byte() -> None:
     before = list(session.compose(ROOM).body)
     session.summaries.compact(model=says(SUMMARY))
     session.compose(ROOM)
-    lines = [*session._journal.store.scan()]
+    lines = [*session.log.store.scan()]
     session.summaries.undo()
     assert list(session.compose(ROOM).body) == before
-    assert [*session._journal.store.scan()][: len(lines)] == lines
+    assert [*session.log.store.scan()][: len(lines)] == lines
     assert session.receipt is not None
     assert (session.receipt.reason, session.receipt.changed) == ("command: uncompact", 1)
     assert good(session)
@@ -157,11 +157,11 @@ def test_an_item_that_is_not_there_cannot_come_back() -> None:
     """Nothing is compacted, or no such item: UnknownItem, and nothing is written."""
     session = new_session()
     talk(session, 3)
-    written = [*session._journal.store.scan()]
+    written = [*session.log.store.scan()]
     for item in (None, "999", "nothing"):
         with pytest.raises(UnknownItem):
             session.summaries.undo(item)
-    assert [*session._journal.store.scan()] == written
+    assert [*session.log.store.scan()] == written
 
 
 # ------------------------------------------------------------------ coming back

@@ -4,7 +4,7 @@ import pytest
 from compaction_talk import says
 from test_incremental import Bench, Work
 
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 
 ROOM = Budget(1_000_000, recall=0.0)
 

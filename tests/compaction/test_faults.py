@@ -7,7 +7,7 @@ from compaction_talk import Disk, level, new_session, says, shown, talk, use, wo
 
 from sightline.compose.verify import verify
 from sightline.log.columns import FAULT
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.values.items import Lod
 
@@ -62,11 +62,11 @@ def test_fetching_again_what_was_shortened_is_a_fault(tool: str, strategy: str) 
     session.preview(ROOM)
     session.compose(ROOM)
     assert session.items.faults == [again]
-    row = session._journal.timeline.row(again)
+    row = session.log.timeline.row(again)
     assert row is not None
-    assert session._journal.timeline.state[row] & FAULT
-    assert sum(session._journal.timeline.full[each] for each in session._journal.timeline.faults) == len(text.split())
-    assert all(one.good for one in verify(session._journal))
+    assert session.log.timeline.state[row] & FAULT
+    assert sum(session.log.timeline.full[each] for each in session.log.timeline.faults) == len(text.split())
+    assert all(one.good for one in verify(session.log))
 
 
 def test_what_was_fetched_again_survives_the_next_sweep() -> None:

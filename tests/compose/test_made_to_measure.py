@@ -7,8 +7,8 @@ import pytest
 
 from sightline.log import levels
 from sightline.log.stores.jsonl import JsonlStore
-from sightline.plan.budget import Budget
 from sightline.plan.plan import Line
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, numbered_ids
 from sightline.values.items import Call, Kind, Lod
@@ -131,7 +131,7 @@ def test_a_page_stays_however_many_other_texts_are_made(monkeypatch: pytest.Monk
     monkeypatch.setattr(levels, "_CACHED_ITEMS", 1)
     session = fresh()
     read(session, PRICES, PRICES[:9_000])
-    reader = session._journal.reader
+    reader = session.log.reader
     first, second = (row for row in range(len(reader.timeline)) if reader.timeline.kind[row] == Kind.RESULT)
     assert reader.cut(first, 2_000)
     page = reader.rendition(first, Lod.SUMMARY)

@@ -4,7 +4,7 @@ import pytest
 
 from sightline import Budget, MemoryStore, Session, Settings
 from sightline.compose.inputs import has_more_room
-from sightline.plan.strategies.focus import THRIFTY_WINDOW
+from sightline.plan.economies import THRIFTY_WINDOW
 from sightline.testing import calling
 from sightline.values.items import Call
 

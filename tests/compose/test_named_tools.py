@@ -9,7 +9,7 @@ import pytest
 
 from sightline.compose.verify import verify
 from sightline.errors import NotShorter
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Lod, Text, plain_text
@@ -105,11 +105,11 @@ def test_tools_come_and_go_and_so_does_their_mention(locale: str) -> None:
         assert told(go_on(session)) == has
         assert told(session.preview(ROOM)) == has
         before = session.compose(ROOM)
-        session = Session(session._journal.reopened(), clock=Ticking(), ids=numbered_ids())
+        session = Session(session.log.reopened(), clock=Ticking(), ids=numbered_ids())
         session.user("and now?")
         resumed = session.compose(ROOM)
         assert list(resumed.body)[: len(before.body)] == list(before.body)
-    assert all(made.good for made in verify(session._journal))
+    assert all(made.good for made in verify(session.log))
 
 
 def test_between_sweeps_nothing_changes_without_the_tools() -> None:
@@ -161,7 +161,7 @@ def check_handles(payload: Payload, *, tools: bool) -> None:
 def test_no_level_of_any_item_has_a_handle_without_expand(locale: str, tools: bool) -> None:
     """Of all items at all levels; with the tool, each shortened item says its handle, and says the rest alike."""
     session = all_kinds(locale, tools=tools)
-    reader, timeline = session._journal.reader, session._journal.timeline
+    reader, timeline = session.log.reader, session.log.timeline
     lower = 0
     for row in range(len(timeline)):
         for lod in {timeline.level(row, lod) for lod in Lod} - {Lod.FULL}:

@@ -3,11 +3,10 @@
 import pytest
 
 from sightline.compose import inputs, receipts
-from sightline.compose.calibration import TokenFactor
+from sightline.compose.receipts import TokenFactor
 from sightline.compose.render import ComposeInputs
-from sightline.plan.budget import Budget
 from sightline.plan.notices import EngineNotices
-from sightline.plan.view import LeftOut, complete_units, said_units
+from sightline.plan.view import Budget, LeftOut, complete_units, said_units
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Lod
@@ -35,7 +34,7 @@ def test_until_usage_is_known_a_margin_is_kept_where_the_vocabulary_is_not_publi
 def test_fixed_tokens_are_head_tools_windows_and_request(session: Session) -> None:
     """What stands in every payload whatever the plan."""
     session.system("be kind to everybody")
-    journal = session._journal
+    journal = session.log
     around = ComposeInputs(system=(0,))
     assert inputs.fixed_tokens(journal, around, 100, session.count) == 3 + (4 + 4) + 100
 
@@ -46,7 +45,7 @@ def test_new_units_are_those_of_the_body_since_a_row(session: Session) -> None:
     session.user("hello")
     session.windows.show("w")
     session.assistant([Call("a", "read", {})])
-    journal = session._journal
+    journal = session.log
     assert said_units(journal.timeline, journal.path, 0) == [1, 3]
     assert complete_units(journal.timeline, journal.path) == [1]
     session.tool_result("a", "x")
@@ -60,7 +59,7 @@ def test_a_window_stands_at_its_last_reference_or_at_each(session: Session) -> N
     session.windows.show("w")
     session.user("hello")
     session.windows.show("w")
-    journal = session._journal
+    journal = session.log
     assert inputs.window_rows(journal, {"w"}, "tail", 3) == (2,)
     assert inputs.window_rows(journal, {"w"}, "place", 3) == (0, 2)
     assert inputs.window_rows(journal, {"w"}, "place", 2) == (0,)
@@ -74,7 +73,7 @@ def test_the_last_mark_of_an_item_counts(session: Session) -> None:
     session.items.unpin(ids[1])
     session.items.collapse(ids[2])
     session.items.expand(ids[3], now=True)
-    pinned, wanted = inputs.read_marks(session._journal.timeline, session._journal.path)
+    pinned, wanted = inputs.read_marks(session.log.timeline, session.log.path)
     assert pinned == {0}
     assert wanted == {0: Lod.FULL, 2: Lod.GIST, 3: Lod.FULL}
 
@@ -83,17 +82,17 @@ def test_the_line_for_what_is_left_out_names_handles(session: Session) -> None:
     """If the model has a tool for them. Its tokens count with framing."""
     for n in range(3):
         session.user(f"message {n}")
-    bare, _ = EngineNotices(session._journal, 1000).marker(LeftOut(2, 1_234, 0, 1))
+    bare, _ = EngineNotices(session.log, 1000).marker(LeftOut(2, 1_234, 0, 1))
     assert bare == "[left out here: 2 earlier messages, 1,234 tokens; kept in the log]"
     session.tools([])
-    text, tokens = EngineNotices(session._journal, 1000).marker(LeftOut(2, 1_234, 0, 1))
+    text, tokens = EngineNotices(session.log, 1000).marker(LeftOut(2, 1_234, 0, 1))
     assert text.startswith("[left out here: 2 earlier messages, #2 to #3, 1,234 tokens;")
     assert tokens == len(text.split()) + 4
 
 
 def test_the_newest_user_message_and_the_newest_one_searched_for(session: Session) -> None:
     """A message is searched for once: known to a payload, or followed by what was recalled for it."""
-    journal = session._journal
+    journal = session.log
     session.user("one")
     session.compose(Budget(1_000))
     session.assistant("yes")
@@ -113,10 +112,10 @@ def test_what_a_reply_reported_is_found_again(session: Session) -> None:
     payload = session.compose(Budget(10_000))
     receipt = session.receipt
     assert receipt is not None
-    assert receipts.reported(session._journal, receipt) is None
+    assert receipts.reported(session.log, receipt) is None
     usage = {"prompt_tokens": 3 * payload.tokens, "completion_tokens": 1}
     session.reply({"choices": [{"message": {"role": "assistant", "content": "yes"}}], "usage": usage})
-    assert receipts.reported(session._journal, receipt) == 3.0
+    assert receipts.reported(session.log, receipt) == 3.0
 
 
 def test_a_plan_reads_back_from_its_receipts(session: Session) -> None:
@@ -126,7 +125,7 @@ def test_a_plan_reads_back_from_its_receipts(session: Session) -> None:
         session.assistant([Call(f"c{n}", "read", {"path": f"f{n}"})])
         session.tool_result(f"c{n}", words(400, f"r{n}x"))
         payload = session.compose(Budget(3_000, recall=0.0))
-        again = Session(session._journal.store, token_counter=WordCounter(), clock=Ticking())
+        again = Session(session.log.store, token_counter=WordCounter(), clock=Ticking())
         again._composer._restore(Budget(3_000, recall=0.0))
         restored = again._composer.payload
         assert restored is not None
@@ -157,12 +156,12 @@ def test_a_shortened_text_is_logged_when_it_is_first_sent(session: Session) -> N
     session.user("look")
     session.assistant([Call("a", "run", {"command": "make"})])
     session.tool_result("a", words(3_000))
-    reader = session._journal.reader
+    reader = session.log.reader
     assert reader.logged(3, Lod.SUMMARY) is None
     session.compose(Budget(5_000))
     assert reader.logged(3, Lod.SUMMARY) is not None
-    lines = [line.data for line in session._journal.store.scan()]
+    lines = [line.data for line in session.log.store.scan()]
     session.user("more")
     session.compose(Budget(5_000))
-    fresh = [line.data for line in session._journal.store.scan()][len(lines) :]
+    fresh = [line.data for line in session.log.store.scan()][len(lines) :]
     assert not any(b'"rendition"' in line for line in fresh)

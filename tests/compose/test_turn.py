@@ -6,7 +6,7 @@ import pytest
 
 from sightline.log.stores.disk import OsFile
 from sightline.log.stores.jsonl import JsonlStore
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call

@@ -20,7 +20,7 @@ from docs_page import ROOT
 from postgres_server import PostgresServer
 from sightline import PostgresStores
 from sightline.cli.main import app
-from sightline.log.stores.tenants import Tenants
+from sightline.fleet.tenants import Tenants
 from sightline.server.uploads import MOST_WAITING
 from sightline.server.work import GRACE
 

@@ -8,7 +8,7 @@ import pytest
 from sightline import wire
 from sightline.errors import BadInput
 from sightline.follow.history import History
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
 from sightline.values.items import Kind, Role, Usage, plain_text

@@ -14,7 +14,7 @@ from sightline.log.journal import Journal
 from sightline.log.stores import Store
 from sightline.log.stores.jsonl import JsonlStore
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.testing import WordCounter
 from sightline.values.clock import nanoid, wall_clock
 
@@ -60,7 +60,7 @@ def check(root: Path, session_id: str, acks: Acks, *, clean_end: bool = True) ->
     if clean_end:
         session.close()
     else:
-        session._journal.store.close()
+        session.log.store.close()
 
 
 def check_log(path: Path, acks: Acks) -> None:

@@ -21,7 +21,7 @@ from sightline.cli.chat.setup import prepare
 from sightline.cli.options import Place
 from sightline.cli.phrases import Phrases
 from sightline.errors import BadInput, ModelRefused
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 
 ENV = {

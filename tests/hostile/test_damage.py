@@ -83,7 +83,7 @@ def survive(sample: Sample, lines: list[bytes], *, may_refuse: bool = False) -> 
         try:
             with sample.resumed() as session:
                 go_on(session)
-                reader, timeline = session._journal.reader, session._journal.timeline
+                reader, timeline = session.log.reader, session.log.timeline
                 texts = {said(reader.entry(row)) for row in range(len(timeline))}
                 assert [text for text in sample.whole_texts(lines) if text not in texts] == []
             return
@@ -331,9 +331,7 @@ def test_the_numbers_of_a_changed_line_are_not_believed(sample: Sample) -> None:
     with silence(), sample.resumed() as session:
         assert session.items.info(str(entry.seq)).full == entry.tokens[0]
         later = [each.seq for each in sample.entries[at + 1 :] if entries.kind_of(each) is Kind.USER]
-        assert {str(seq) for seq in later} <= {
-            session._journal.timeline.id(row) for row in range(len(session._journal.timeline))
-        }
+        assert {str(seq) for seq in later} <= {session.log.timeline.id(row) for row in range(len(session.log.timeline))}
     end = max(at for at, each in enumerate(sample.entries) if each.batch is not None and each.batch[0] == each.batch[1])
     line = re.sub(rb'"batch":\[(\d+),\d+\]', rb'"batch":[\1,9]', sample.lines[end])
     sample.write([*sample.lines[:end], line])

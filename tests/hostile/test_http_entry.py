@@ -19,7 +19,7 @@ from tests.conftest import SOAK, Tried
 
 from sightline.origins.ba_agent import BAAgentService, application, openapi
 from sightline.origins.ba_agent.api import MOST_BYTES, MOST_CHARACTERS, MOST_FILES, MOST_MESSAGES, Query
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.testing import ScriptedModel
 
 LINE = json.dumps(

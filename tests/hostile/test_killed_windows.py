@@ -35,4 +35,4 @@ def test_a_killed_session_shows_its_live_windows_as_they_are_now(tmp_path: Path)
         assert "buy rope" in todo
         assert "wednesday: rest" in editor
         assert session.windows.act("todo_1", "toggle", index=2).success
-        assert all(each.good for each in verify(session._journal))
+        assert all(each.good for each in verify(session.log))

@@ -9,9 +9,9 @@ from tests.conftest import SOAK, Tried
 
 from sightline.agent.tools.sandbox import workdir
 from sightline.agent.tools.sandbox.workdir import collect_files
+from sightline.files.private_files import replace_whole
 from sightline.log.stores.session_folder import Folder
-from sightline.log.stores.side_files import replace_whole
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 
 KILLS = 50 if SOAK else 5

@@ -19,7 +19,7 @@ from sightline.agent.tools.mcp import MOST_TEXT, _without_keys, servers
 from sightline.agent.tools.mcp_limits import LONGEST_DESCRIPTION, MOST_BLOCKS, MOST_TOKENS, MOST_TOOLS, SHARE, fitting
 from sightline.errors import ToolFailed
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.values.items import ToolDefinition
 

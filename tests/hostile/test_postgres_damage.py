@@ -14,8 +14,8 @@ from writer import insist
 
 from postgres_server import PostgresServer
 from sightline import PostgresStores, Session
+from sightline.fleet.postgres import tips_of
 from sightline.log.stores import Line, Span
-from sightline.log.stores.postgres_repair import tips_of
 from sightline.testing import Ticking, WordCounter
 
 

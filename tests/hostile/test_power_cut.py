@@ -147,7 +147,7 @@ def act(session: Session, witness: Witness, random: Random) -> None:
             session.flush()
             witness.saw(durable=True)
         case 1:
-            session._journal.save_index()
+            session.log.save_index()
             witness.saw(durable=True)
         case 2:
             session.interrupt()

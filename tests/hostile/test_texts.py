@@ -13,7 +13,7 @@ from world import World, given_back
 from sightline.apps.calls import read_calls
 from sightline.compose.verify import verify
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.shorten.digest import digest
 from sightline.values.escape import escape
@@ -76,7 +76,7 @@ def test_no_text_breaks_anything(
                 payloads += 1
                 for name in registry.names():
                     json.loads(payload.json(name).decode("utf-8"))
-        assert all(each.good for each in verify(session._journal))
+        assert all(each.good for each in verify(session.log))
     tried("texts", texts)
     tried("payloads with odd texts", payloads)
 

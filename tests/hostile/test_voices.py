@@ -98,7 +98,7 @@ def test_only_the_users_words_bind(voice: str) -> None:
 def test_only_the_users_words_are_the_question(voice: str) -> None:
     """The user's own last message is the one that every payload shows, and that passages are recalled for."""
     session = talk(voice, ends=True)
-    timeline = session._journal.timeline
+    timeline = session.log.timeline
     view = session._composer.view(Budget(300))
     asked = session.items.text(timeline.id(timeline.unit_row[view.asked]))
     assert asked == (ORDER if voice == "user" else "Go on with invoice 3.")
@@ -112,7 +112,7 @@ def test_a_shortened_message_says_whose_it_is(voice: str, monkeypatch: pytest.Mo
     monkeypatch.setitem(globals(), "ORDER", ORDER + FILLER * 5)
     session = talk(voice)
     [item] = [item.id for item in session.items if item.kind is Kind.USER and "DROP" in plain_text(item.parts)]
-    reader, row = session._journal.reader, session.items.row(item)
+    reader, row = session.log.reader, session.items.row(item)
     for lod in (Lod.SUMMARY, Lod.GIST):
         reader.timeline.short_size(row, lod)
         assert ("user message" in reader.rendition(row, lod)) == (voice == "user")

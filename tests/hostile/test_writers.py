@@ -202,10 +202,10 @@ def test_threads_may_share_a_session(tmp_path: Path, where: str) -> None:
     assert sorted(texts(session)) == sorted(
         ["Begin.", *(f"{name} says {turn}" for name in "abc" for turn in range(20))]
     )
-    entries = [line.data for line in session._journal.store.scan()]
-    assert len(entries) == session._journal.store.tips.seq
-    fresh = Journal(session._journal.store, clock=wall_clock, ids=nanoid, token_counter=WordCounter())
-    assert list(fresh.timeline.seq) == list(session._journal.timeline.seq)
+    entries = [line.data for line in session.log.store.scan()]
+    assert len(entries) == session.log.store.tips.seq
+    fresh = Journal(session.log.store, clock=wall_clock, ids=nanoid, token_counter=WordCounter())
+    assert list(fresh.timeline.seq) == list(session.log.timeline.seq)
     assert all(payload.good for payload in verify(fresh))
 
 
@@ -227,7 +227,7 @@ def test_threads_may_write_to_branches_of_their_own(tmp_path: Path, where: str) 
     for number, fork in enumerate(forks):
         fork.refresh()
         assert texts(fork) == [*shared, *(f"{number} says {turn}" for turn in range(15))]
-    fresh = Journal(session._journal.store, clock=wall_clock, ids=nanoid, token_counter=WordCounter())
+    fresh = Journal(session.log.store, clock=wall_clock, ids=nanoid, token_counter=WordCounter())
     fresh.store.refresh()
     fresh.catch_up()
     assert all(payload.good for payload in verify(fresh))

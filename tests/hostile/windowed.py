@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import ScriptedModel
 

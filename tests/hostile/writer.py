@@ -21,10 +21,10 @@ from random import Random
 from typing import Any
 
 from sightline.errors import Conflict
-from sightline.log.stores.postgres import PostgresStores
-from sightline.log.stores.postgres_address import is_address
+from sightline.fleet.address import is_address
+from sightline.fleet.postgres import PostgresStores
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import WordCounter
 
@@ -46,9 +46,9 @@ def opened(root: str, session_id: str, fsync: str = "turn") -> Session:
 
 def acknowledged(session: Session, item_id: str) -> dict[str, Any]:
     """The entry of an item that was just accepted."""
-    row = session._journal.timeline.row(item_id)
+    row = session.log.timeline.row(item_id)
     assert row is not None
-    entry = session._journal.reader.entry(row)
+    entry = session.log.reader.entry(row)
     return {"uuid": entry.uuid, "seq": entry.seq}
 
 
@@ -85,7 +85,7 @@ def talk(session: Session, say: Say, random: Random) -> Iterator[None]:
             case 1:
                 session.items.expand(asked)
             case 2:
-                session._journal.save_index()
+                session.log.save_index()
             case _:
                 session.flush()
         yield

@@ -174,17 +174,6 @@ def test_without_a_model_the_chat_says_how_to_get_one(browser: Browser, looked_a
         expect(shown.get_by_text("sightline inspect --model")).to_be_visible()
 
 
-def test_without_its_libraries_the_chat_says_how_to_install_them(
-    page: InspectedPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A key is not enough: the page names the command before one types, and offers no message to send."""
-    monkeypatch.setattr("sightline.server.rest_chat.find_spec", lambda _name: None)
-    shown = page.open("#/s/work/chat")
-    expect(shown.get_by_text("The chat is not installed")).to_be_visible()
-    expect(shown.get_by_text("pip install 'sightline-context[chat]'")).to_be_visible()
-    expect(shown.get_by_label("Message")).to_have_count(0)
-
-
 def test_an_error_of_the_chat_is_told_in_two_sentences(
     changing: InspectedPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 def recount(session: Session, payload: Payload) -> int:
     """Tokens of everything the payload says, counted again part by part, with the profile's framing."""
-    profile, count = session._journal.reader.profile, session._journal.reader.counter.count
+    profile, count = session.log.reader.profile, session.log.reader.counter.count
     tools = count(msgspec.json.encode(payload.tools).decode()) if payload.tools else 0
     messages = [*payload.system, *payload.body, *payload.tail]
     framing = profile.request_tokens + len(messages) * profile.message_tokens
@@ -30,7 +30,7 @@ def recount(session: Session, payload: Payload) -> int:
 
 
 def _tokens(session: Session, part: Part) -> int:
-    profile, count = session._journal.reader.profile, session._journal.reader.counter.count
+    profile, count = session.log.reader.profile, session.log.reader.counter.count
     match part:
         case Text():
             return count(part.text)
@@ -49,8 +49,8 @@ def _tokens(session: Session, part: Part) -> int:
 
 def least(session: Session, around: int) -> int:
     """The fewest tokens a payload can have: what is around, and at its lowest level every unit that must be in."""
-    timeline, path = session._journal.timeline, session._journal.path
-    profile = session._journal.reader.profile
+    timeline, path = session.log.timeline, session.log.path
+    profile = session.log.reader.profile
     pinned = {row for row, what in timeline.marked(path).items() if what == "pin"}
     users = [row for row in session.items._rows() if timeline.kind[row] == Kind.USER]
     sliding = session.settings.strategy != "focus"  # which shortens nothing of a unit that somebody pinned
@@ -205,7 +205,7 @@ def levels(plan: Plan) -> dict[int, Lod]:
 
 def reduced_ids(session: Session, payload: Payload) -> list[str]:
     """Items of the branch that this payload does not show in full."""
-    timeline, shown_rows = session._journal.timeline, levels(payload.plan)
+    timeline, shown_rows = session.log.timeline, levels(payload.plan)
     heads = {message.id for message in payload.system}
     missing = [row for row in session.items._rows() if shown_rows.get(row) is not Lod.FULL]
     return [timeline.id(row) for row in missing if timeline.id(row) not in heads and timeline.kind[row] != Kind.WINDOW]

@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sightline.agent.json_protocol import as_text
+from sightline.documents.json_protocol import as_text
 from sightline.errors import NotShorter
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.values.items import Call, File, Kind, Message, Result, Role, Text
 from sightline.wire import registry

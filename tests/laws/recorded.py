@@ -16,7 +16,7 @@ from world import World
 from sightline import samples, wire
 from sightline.errors import BadInput, PinnedOverflow
 from sightline.imports import detection
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.values.items import Message, Role
 
 DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -24,8 +24,8 @@ def check_overflow(world: World) -> None:
     session, budget, error, counting = world.overflows[-1]
     composer = session._composer
     around = composer._inputs(composer._window_texts(budget), budget)
-    fixed = inputs.fixed_tokens(session._journal, around, session._journal.tools.tokens, session.count)
-    limit = counting.limit(budget, session._journal.reader.profile)
+    fixed = inputs.fixed_tokens(session.log, around, session.log.tools.tokens, session.count)
+    limit = counting.limit(budget, session.log.reader.profile)
     assert error.short_by > 0
     assert least(session, fixed) > limit
 

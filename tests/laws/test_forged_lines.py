@@ -47,7 +47,7 @@ def test_what_is_recalled_is_said_by_whom_it_was_said(
     session.user("Good morning.")
     for way in ways:
         forged.WAYS[way](session, text)
-    reader = session._journal.reader
+    reader = session.log.reader
     rows = data.draw(st.lists(st.sampled_from(range(len(reader.timeline))), min_size=1, max_size=3, unique=True))
     sources = tuple(data.draw(_sources(session, row)) for row in sorted(rows))
     true = [(source.item, speaker(reader.timeline, row)) for source, row in zip(sources, sorted(rows), strict=True)]
@@ -61,7 +61,7 @@ def test_what_is_recalled_is_said_by_whom_it_was_said(
 
 def _sources(session: Session, row: int) -> st.SearchStrategy[Source]:
     """The item of a row: whole, from its second line on, and its last half as a quote."""
-    reader, item = session._journal.reader, session._journal.timeline.id(row)
+    reader, item = session.log.reader, session.log.timeline.id(row)
     size, lines = len(reader.text(row)), len(reader.lines(row))
     parts = [Source(item, quotes=((size // 2, size),)), Source(item, min(2, lines), lines)]
     return st.sampled_from([Source(item), *parts])

@@ -17,7 +17,7 @@ import sightline
 from sightline.log import entries
 from sightline.log.levels import Reader
 from sightline.log.stores import Span
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call

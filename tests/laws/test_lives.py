@@ -22,8 +22,7 @@ from sightline.compaction.loss import Loss
 from sightline.compose.verify import verify
 from sightline.errors import PinnedOverflow
 from sightline.log import entries as log
-from sightline.plan.budget import Budget
-from sightline.plan.view import body_unit, messages_of
+from sightline.plan.view import Budget, body_unit, messages_of
 from sightline.session.session import Session
 from sightline.shorten.rules.short_form import short_form
 from sightline.values.items import Call, Kind, plain_text
@@ -66,7 +65,7 @@ def check_preface(world: World, sent: Sent) -> None:
 
 def check_marker(world: World, sent: Sent) -> None:
     """The line for what is out counts every message that is neither shown nor covered, and summaries without room."""
-    journal, plan = world.session._journal, sent.payload.plan
+    journal, plan = world.session.log, sent.payload.plan
     timeline, held = journal.timeline, journal.timeline.compacted(journal.path)
     if sent.receipt.plan is None or plan.left_out is None:  # between sweeps it stays
         return
@@ -88,7 +87,7 @@ def check_loss(session: Session, loss: Loss, budget: Budget) -> None:
     text = "\n".join([*(plain_text(message.parts) for message in messages), *map(str, calls)])
     for kind in (loss.constraints, loss.errors):
         assert not [value for value in kind.named if value in text]
-    entries = [log.decode(line.data) for line in session._journal.store.scan()]
+    entries = [log.decode(line.data) for line in session.log.store.scan()]
     assert loss in [msgspec.json.decode(entry.data, type=Loss) for entry in entries if entry.subtype == "loss"]
 
 
@@ -174,7 +173,7 @@ def take_up(world: World, history: list[Operation]) -> None:
             test_purity.check_restored(world.reopened(name), last)
     if world.sent:
         world.resume()
-        made = list(verify(world.session._journal))
+        made = list(verify(world.session.log))
         assert len(made) == len(world.sent)
         assert [one for one in made if not one.good] == []
 
@@ -206,7 +205,7 @@ def test_lives_are_lively() -> None:
     met: dict[str, int] = dict.fromkeys(("summaries", "prefaces", "markers", "undone", "behind", "faults", "forks"), 0)
 
     def look(world: World, sent: Sent, _: Any) -> None:
-        timeline, plan = world.session._journal.timeline, sent.payload.plan
+        timeline, plan = world.session.log.timeline, sent.payload.plan
         summaries = {unit for each in timeline.compactions for unit in each.summaries}
         met["summaries"] += bool(summaries & set(plan))
         met["prefaces"] += bool(plan.preface)
@@ -217,7 +216,7 @@ def test_lives_are_lively() -> None:
         world = World()
         world.on_compose = look
         world.run(Life(seed))
-        more = world.session._journal.timeline
+        more = world.session.log.timeline
         met["undone"] += sum(bool(each.undone) for each in more.compactions)
         met["behind"] += sum(not each.manual for each in more.compactions)
         met["faults"] += len(more.faults)

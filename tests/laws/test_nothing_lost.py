@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from world import World, counters, given_back, kinds, over
 
 from sightline.errors import PinnedOverflow
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.wire.payload import Payload
 
@@ -25,7 +25,7 @@ def check_kept(session: Session, accepted: dict[str, object]) -> None:
 def check_recallable(session: Session, payload: Payload, most: int = 6) -> None:
     """What the payload does not show in full can be had page by page, by its handle."""
     for item_id in reduced_ids(session, payload)[:most]:
-        assert pages(session, item_id) == session._journal.reader.lines(session.items.row(item_id))
+        assert pages(session, item_id) == session.log.reader.lines(session.items.row(item_id))
 
 
 def pages(session: Session, item_id: str) -> list[str]:

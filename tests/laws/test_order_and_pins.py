@@ -25,7 +25,7 @@ def check_order(world: World, sent: Sent) -> None:
     A summary stands where the first unit stood that it covers, or, where the layout wants that, before everything. What
     was recalled for a user's message stands right before it.
     """
-    timeline, payload = world.session._journal.timeline, sent.payload
+    timeline, payload = world.session.log.timeline, sent.payload
     if world.session.settings.layout.startswith("ba-agent"):
         return
     covered = {unit: each.first for each in timeline.compactions for unit in each.summaries}
@@ -49,7 +49,7 @@ def check_order(world: World, sent: Sent) -> None:
 
 def check_head(world: World, sent: Sent) -> None:
     """Every system item is there in full, at its place; so are the tools last set. A program's notes are none."""
-    timeline, payload = world.session._journal.timeline, sent.payload
+    timeline, payload = world.session.log.timeline, sent.payload
     everything = {message.id: message for message in (*payload.system, *payload.body)}
     rows = list(world.session.items._rows())
     replacing = [row for row in rows if timeline.state[row] & REPLACING]
@@ -61,13 +61,13 @@ def check_head(world: World, sent: Sent) -> None:
             assert (shown.role, shown.parts) == (Role.SYSTEM, world.session.items[timeline.id(row)].parts)
             if not world.session.settings.layout.startswith("ba-agent"):
                 assert (shown in payload.system) == bool(timeline.state[row] & HEAD)
-    assert payload.tools == world.session._journal.tools.definitions
+    assert payload.tools == world.session.log.tools.definitions
 
 
 def check_pins(world: World, sent: Sent) -> None:
     """What a caller pinned is shown in full."""
-    timeline, shown = world.session._journal.timeline, levels(sent.payload.plan)
-    for row, what in timeline.marked(world.session._journal.path).items():
+    timeline, shown = world.session.log.timeline, levels(sent.payload.plan)
+    for row, what in timeline.marked(world.session.log.path).items():
         if what != "pin" or timeline.kind[row] == Kind.WINDOW or timeline.state[row] & HEAD:
             continue
         assert shown.get(row) is Lod.FULL
@@ -84,7 +84,7 @@ def check_last_user(world: World, sent: Sent) -> None:
 
     What a program says after them in the user's place is not the user's.
     """
-    timeline, plan = world.session._journal.timeline, sent.payload.plan
+    timeline, plan = world.session.log.timeline, sent.payload.plan
     users = [row for row in world.session.items._rows() if timeline.is_users_own(row)]
     if users:
         assert timeline.unit[users[-1]] in plan
@@ -103,7 +103,7 @@ def test_opaque_parts_of_an_open_turn_are_untouched(history: list[Operation]) ->
     """While a turn is open, a provider's own blocks come back verbatim wherever their message is shown at all."""
 
     def untouched(world: World, sent: Sent, foreseen: Payload | None) -> None:
-        timeline = world.session._journal.timeline
+        timeline = world.session.log.timeline
         users = [row for row in world.session.items._rows() if timeline.kind[row] == Kind.USER]
         for message in sent.payload.body:
             row = timeline.row(message.id) if message.id else None

@@ -6,7 +6,7 @@ from world import Sent, World, counters, kinds, over
 
 from sightline.compose.verify import verify
 from sightline.errors import PinnedOverflow
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.values.items import Role
 from sightline.wire.payload import Payload
@@ -60,7 +60,7 @@ def test_every_payload_can_be_made_again_from_the_log(history: list[Operation], 
         world.run(history)
         if world.sent:
             world.resume()
-            made = list(verify(world.session._journal))
+            made = list(verify(world.session.log))
             assert len(made) == len(world.sent)
             assert [one for one in made if not one.good] == []
 

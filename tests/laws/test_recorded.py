@@ -13,7 +13,7 @@ from world import World, over
 from sightline import samples
 from sightline.compose.verify import verify
 from sightline.log.entries import parts_of
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.values.items import Kind, Result
 
@@ -27,12 +27,12 @@ def play_lawfully(world: World, conversation: Conversation, window: int, most: i
         said = contents(message.parts)
         assert any(entry[len(entry) - len(said) :] == said for entry in logged), f"lost, or out of order: {message}"
     test_nothing_lost.check_recallable(world.session, world.sent[-1].payload, most=most)
-    assert all(one.good for one in verify(world.session._journal))
+    assert all(one.good for one in verify(world.session.log))
 
 
 def messages(session: Session) -> list[list[object]]:
     """What was said, entry by entry. The engine adds results of interrupted calls, and labels of orphaned results."""
-    timeline, reader = session._journal.timeline, session._journal.reader
+    timeline, reader = session.log.timeline, session.log.reader
     rows = [row for row in range(len(timeline)) if not timeline.sub[row] and timeline.kind[row] not in ENGINES]
     return [contents(parts_of(reader.entry(row))) for row in rows]
 

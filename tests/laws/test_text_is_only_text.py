@@ -12,7 +12,7 @@ from world import Sent, World
 
 from sightline import samples
 from sightline.log.columns import LEADING
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.values.items import Call, Kind, Message, Result, Role, Text
 from sightline.wire.payload import Payload
 
@@ -82,7 +82,7 @@ def _outline(message: Message) -> tuple[Role, bool, list[str]]:
 
 def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:
     """Every message is of the role its item has; only the engine's own words have no item; texts are parts, no more."""
-    timeline = world.session._journal.timeline
+    timeline = world.session.log.timeline
     led = {after.id for before, after in pairwise(sent.payload.body) if _leads(world, before.id, after.id)}
     unnamed = 0
     for message in (*sent.payload.system, *sent.payload.body, *sent.payload.tail):
@@ -101,7 +101,7 @@ def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:
 
 def _leads(world: World, item: str, next_item: str) -> bool:
     """Whether an item is a recall that stands before the words of a user's message, or before another such recall."""
-    timeline, path = world.session._journal.timeline, world.session._journal.path
+    timeline, path = world.session.log.timeline, world.session.log.path
     row, after = (timeline.row(each) if each else None for each in (item, next_item))
     if row is None or after is None or not timeline.state[row] & LEADING:
         return False
@@ -111,7 +111,7 @@ def _leads(world: World, item: str, next_item: str) -> bool:
 
 
 def _calls_of(world: World, row: int) -> list[bool]:
-    timeline = world.session._journal.timeline
+    timeline = world.session.log.timeline
     if timeline.kind[row] != Kind.ASSISTANT:
         return []
     return [timeline.kind[other] == Kind.CALL for other in timeline.rows_of(timeline.unit[row])]
@@ -123,7 +123,7 @@ def test_structure_follows_from_what_was_done_never_from_what_was_said(history: 
     world = World("words")
     world.on_compose = check
     world.run(history)
-    opened = set(world.session._journal.timeline.windows)
+    opened = set(world.session.log.timeline.windows)
     assert all(set(sent.payload.shown_windows) <= opened for sent in world.sent)
     assert opened <= {*world.windows, *(f"board_{number}" for number in range(1, len(history) + 1))}
 

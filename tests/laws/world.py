@@ -41,14 +41,14 @@ from sqlite_store import SqliteStores
 from postgres_server import add_tenants, running
 from sightline.apps import App, Element, action
 from sightline.compaction.compactor import Compacted
-from sightline.compose.calibration import TokenFactor
+from sightline.compose.receipts import TokenFactor
 from sightline.errors import BadInput, OpenCalls, PinnedOverflow, Refused, UnknownItem
+from sightline.fleet.postgres import PostgresStores
 from sightline.log.annotations import ReceiptNote
 from sightline.log.stores import Stores
 from sightline.log.stores.memory import MemoryStores
-from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking, WordCounter, numbered_ids
 from sightline.values.items import Blob, Call, Image, Item, Kind, Lod, Message, Opaque, Result, Role, Text
@@ -181,7 +181,7 @@ class World:
 
     def log(self) -> bytes:
         """Every byte written so far."""
-        with closing(self.session._journal.store.reopened()) as store:
+        with closing(self.session.log.store.reopened()) as store:
             store.refresh()
             return b"".join(line.data for line in store.scan())
 
@@ -209,9 +209,9 @@ class World:
     def written_on(self, item_id: str) -> str:
         """The branch an item was first said on."""
         for session in self.branches.values():
-            row = session._journal.timeline.row(item_id)
+            row = session.log.timeline.row(item_id)
             if row is not None:
-                return session._journal.branch_name_of(row)
+                return session.log.branch_name_of(row)
         raise AssertionError(item_id)
 
     def pick(self, which: int) -> str | None:
@@ -290,7 +290,7 @@ class World:
 
     def _again(self, which: int) -> None:
         """A call that was made before, with the answer it had."""
-        timeline = self.session._journal.timeline
+        timeline = self.session.log.timeline
         rows = [row for row in self.session.items._rows() if timeline.kind[row] == Kind.RESULT]
         if not rows or self.session.open_calls:
             return
@@ -350,7 +350,7 @@ class World:
 
     def _accept(self, item_id: str, content: Content | Call) -> None:
         self.accepted[item_id] = content
-        self.sizes[item_id] = self.session._journal.store.tips.size
+        self.sizes[item_id] = self.session.log.store.tips.size
 
     def _say(self, role: Role, content: Content) -> None:
         match role:
@@ -377,7 +377,7 @@ class World:
             self._accept(self.session.tool_result(call.id, content, error=failed), content)
 
     def _late(self, which: int, content: Content) -> None:
-        given_up = sorted(self.session._journal.timeline.interrupted)
+        given_up = sorted(self.session.log.timeline.interrupted)
         if given_up:
             call_id = given_up[which % len(given_up)]
             self._accept(self.session.tool_result(call_id, content), content)

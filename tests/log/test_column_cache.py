@@ -16,7 +16,7 @@ from sightline.log import entries as log
 from sightline.log.entries import Body, Entry, ToolResult, ToolUse
 from sightline.log.journal import Journal
 from sightline.log.stores.jsonl import JsonlStore
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking, WordCounter, numbered_ids
 from sightline.testing.stores import append, said

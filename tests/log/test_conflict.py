@@ -3,7 +3,7 @@
 import pytest
 
 from sightline.errors import Conflict
-from sightline.log.conflict import retry_on_conflict
+from sightline.log.journal import retry_on_conflict
 
 
 class Writer:

@@ -69,7 +69,7 @@ def test_an_item_is_shortened_once(made: list[str], tmp_path: Path) -> None:
         assert made.count("levels") == once
     with Session.resume("s", tmp_path, root=tmp_path) as session:
         made.clear()
-        assert all(each.good for each in verify(session._journal))
+        assert all(each.good for each in verify(session.log))
         session.compose(Budget(1_300, recall=0.0))
         assert "levels" not in made
         assert "constraints" not in made[1:]  # but for the message that it quotes again
@@ -100,10 +100,10 @@ def test_what_was_sent_counts_as_it_was_sent(monkeypatch: pytest.MonkeyPatch) ->
     session = Session(MemoryStore("s"))
     work(session, 5)
     plan = session.compose(TIGHT).plan
-    timeline = session._journal.timeline
+    timeline = session.log.timeline
     sent = [row for row in range(len(timeline)) if row in plan.lods and plan.lod(row) is Lod.GIST]
     sizes = [timeline.size(row, Lod.GIST) for row in sent]
-    again = session._journal.reopened()
+    again = session.log.reopened()
     monkeypatch.setattr(levels, "shorten", lambda *_, **__: levels.Shorter("{}", "{}"))
     assert sent
     assert [again.timeline.size(row, Lod.GIST) for row in sent] == sizes
@@ -114,7 +114,7 @@ def test_a_recent_mention_counts(between: int, found: bool) -> None:
     session = Session(MemoryStore("s"))
     for text in ("See ledger_batch_7.", *["Nothing."] * 5, "It is ledger_batch_7 again.", *["Nothing."] * between):
         session.user(text)
-    latest = mentions.Mentions(session._journal.reader).latest([0], session._journal.path)
+    latest = mentions.Mentions(session.log.reader).latest([0], session.log.path)
     assert latest == ({0: 6} if found else {})
 
 
@@ -122,7 +122,7 @@ def test_what_the_log_has_is_not_kept_in_memory_too() -> None:
     """Of a shortened text that was sent the log has the words; one that was only weighed is kept for the next sweep."""
     session = Session(MemoryStore("s"))
     work(session, 40)
-    reader = session._journal.reader
+    reader = session.log.reader
     budget = Budget(12_000, recall=0.0)
     session.preview(budget)
     weighed = {*reader._shorter}
@@ -159,7 +159,7 @@ def test_a_large_entry_does_not_stay_in_memory() -> None:
     """It is forgotten when a payload was composed, or many other entries came: a server has many idle sessions."""
     large = "\n".join(f"order {at} of the harbour: confirmed" for at in range(30_000))
     session = Session(MemoryStore("s"))
-    reader = session._journal.reader
+    reader = session.log.reader
     session.user(large)
     assert reader._last_large[1] is not None
     session.compose(TIGHT)
@@ -179,7 +179,7 @@ def test_names_are_kept_for_the_next_sweep_and_no_longer(made: list[str], monkey
         work(session, 12, first=100 * sweep)
         session.compose(TIGHT)
         read = made.count("names")
-        names.latest([*names._names], session._journal.path)
+        names.latest([*names._names], session.log.path)
         assert made.count("names") == read
     kept = {*names._names, *names._earlier}
     assert kept
@@ -197,7 +197,7 @@ def test_what_was_found_in_a_text_is_not_believed_of_another_program(tmp_path: P
     for side in tmp_path.rglob("s.idx"):
         side.unlink()
     again = Session.resume("s", tmp_path, root=tmp_path)
-    journal = again._journal
+    journal = again.log
     assert [journal.reader.constraints(row) for row in journal.reader.constraint_rows(journal.path)] == [
         ("Never touch table_2.",),
         ("Never touch table_1.",),

@@ -25,7 +25,7 @@ def called(session: Session, text: str, tool: str = "read", **arguments: object)
 def superseded(session: Session) -> list[str]:
     """The ids of the rows that are superseded if all are shown in full."""
     found = session._composer._repeats.superseded(range(len(session.items)))
-    return [session._journal.timeline.id(row) for row in sorted(found)]
+    return [session.log.timeline.id(row) for row in sorted(found)]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def session() -> Session:
 
 
 def timeline(session: Session) -> Timeline:
-    return session._journal.timeline
+    return session.log.timeline
 
 
 def words(count: int) -> str:
@@ -106,7 +106,7 @@ def test_the_last_use_of_a_subject(session: Session) -> None:
         session.tool_result(call_id, f"text of {path}")
     rows = timeline(session)
     results = [row for row in range(len(rows)) if rows.kind[row] == Kind.RESULT]
-    assert [rows.last_use(row, session._journal.path) for row in results] == [results[2], results[1], results[2]]
+    assert [rows.last_use(row, session.log.path) for row in results] == [results[2], results[1], results[2]]
 
 
 def used(session: Session, tool: str, **arguments: object) -> int:
@@ -122,7 +122,7 @@ def test_a_file_that_several_tools_use_is_one_subject(session: Session) -> None:
     both = used(session, "exec_command", cmd="sed -n '1,9p' a.py && cat b.py", workdir="/w/src")
     other = used(session, "bash", command="cat c.py")
     patch = used(session, "apply_patch", input="*** Begin Patch\n*** Update File: src/b.py\n+x\n*** End Patch")
-    rows, path = timeline(session), session._journal.path
+    rows, path = timeline(session), session.log.path
     assert [rows.last_use(row, path) for row in (both, other, patch)] == [patch, other, patch]
     assert rows.last_use(rows.partner[both], path) == patch
     read = used(session, "Read", file_path="/w/src/a.py")
@@ -133,11 +133,11 @@ def test_a_file_that_several_tools_use_is_one_subject(session: Session) -> None:
 def test_the_last_use_of_further_subjects_on_a_branch(session: Session) -> None:
     """What another branch did with a file is no use of it on this one."""
     first = used(session, "bash", command="cat a.py b.py")
-    other = session.fork(session._journal.timeline.id(first))
+    other = session.fork(session.log.timeline.id(first))
     elsewhere = used(session, "bash", command="cat c.py b.py")
     rows = timeline(session)
-    assert rows.last_use(first, session._journal.path) == elsewhere
-    assert rows.last_use(first, other._journal.path) == first
+    assert rows.last_use(first, session.log.path) == elsewhere
+    assert rows.last_use(first, other.log.path) == first
 
 
 def test_a_call_that_writes_a_file_and_its_result_have_purposes_of_their_own(session: Session) -> None:
@@ -168,5 +168,5 @@ def test_marks_hold_on_branches_that_contain_them(session: Session) -> None:
     other.items.pin(second)
     for each, pinned in ((session, {0}), (other, {0, 1})):
         each.refresh()
-        marked = timeline(each).marked(each._journal.path)
+        marked = timeline(each).marked(each.log.path)
         assert {row for row, what in marked.items() if what == "pin"} == pinned

@@ -27,6 +27,31 @@ def test_a_request_becomes_a_query(tmp_path: Path) -> None:
 
 
 @pytest.mark.accepts(295)
+def test_every_field_of_a_request_reaches_the_query(tmp_path: Path) -> None:
+    """The model sees the history, the uploads and the message, and a second request goes on in the conversation."""
+    shop = Shop(tmp_path, [structured("第一答"), structured("第二答"), structured("别处")])
+    history = [{"role": "user", "content": "早先的问题"}, {"role": "assistant", "content": "早先的回答"}]
+    requests = [
+        {"message": "现在的问题", "session_id": "s", "history_messages": history, "file_context": ["upload_q1"]},
+        {"message": "接着问", "session_id": "s"},
+        {"message": "新的对话"},
+    ]
+
+    async def posted() -> list[tuple[int, Json]]:
+        return [await Client(shop.service).post(json.dumps(request).encode()) for request in requests]
+
+    answers = shop.run(posted())
+    assert [(status, body["response"]) for status, body in answers] == [
+        (200, "第一答"), (200, "第二答"), (200, "别处"),
+    ]  # fmt: skip
+    assert [body["session_id"] == "s" for _, body in answers] == [True, True, False]
+    first, second, third = (shop.said(call) for call in range(3))
+    assert all(text in first for text in ("早先的问题", "早先的回答", "upload:upload_q1", "现在的问题"))
+    assert all(text in second for text in ("早先的问题", "现在的问题", "第一答", "接着问"))
+    assert "问题" not in third.partition("新的对话")[0].replace("recommended_questions", "")
+
+
+@pytest.mark.accepts(295)
 @pytest.mark.parametrize(
     "request_body",
     [None, [], {}, {"message": ""}, {"message": 3}, {"message": "x", "sesion_id": "s"},

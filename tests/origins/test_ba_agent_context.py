@@ -454,7 +454,14 @@ def test_it_opens_no_files_and_calls_no_model() -> None:
     tree = ast.parse(inspect.getsource(context_module))
     imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    assert not imported & {"os", "io", "pathlib", "sqlite3", "sightline.session", "sightline.agent.structured_response"}
+    assert not imported & {
+        "os",
+        "io",
+        "pathlib",
+        "sqlite3",
+        "sightline.session",
+        "sightline.documents.structured_response",
+    }
     assert not any(name.startswith(("sightline.agent.models", "sightline.agent.agent")) for name in imported)
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     assert "open" not in called

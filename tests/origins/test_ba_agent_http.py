@@ -16,7 +16,7 @@ from stub import Stub, answer
 
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.openai import OpenAiModel
-from sightline.agent.structured_response import parse
+from sightline.documents.structured_response import parse
 from sightline.origins.ba_agent import BAAgentService, CodeStore, handle
 from sightline.session.session import Session
 from sightline.testing import Ticking

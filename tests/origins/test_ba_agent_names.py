@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sightline.agent.code import store as core
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.files.read import call_id, file_reader
+from sightline.documents.code import store as core
 from sightline.errors import BadCodeId
 from sightline.origins import ba_agent
 from sightline.origins.ba_agent import BAAgentService, CodeStore, ContextManager, StructuredResponse, Upload

@@ -4,17 +4,26 @@ import asyncio
 import json
 import logging
 import re
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ba_agent_shop import CODE, Json, Shop, block, reading, structured
+from langgraph.config import get_config
 
+from sightline import MemoryStore, Session
+from sightline.agent import Agent, Answer, Event, loop
+from sightline.agent.loop import Loop
 from sightline.agent.models import Request
-from sightline.errors import BadInput, BadSessionId, ModelBusy
-from sightline.origins.ba_agent import ContextManager, QueryResult
-from sightline.testing import ScriptedModel
-from sightline.values.items import Kind
+from sightline.agent.tools import Tool
+from sightline.agent.tools.files.folders import Folders
+from sightline.agent.tools.files.read import file_reader
+from sightline.errors import BadInput, BadSessionId, ModelBusy, ModelRefused
+from sightline.origins.ba_agent import CodeStore, ContextManager, QueryResult, graph
+from sightline.testing import ScriptedModel, Ticking, calling, numbered_ids
+from sightline.values.items import Kind, ToolDefinition
 
 # ------------------------------------------------------------------ a query
 
@@ -168,16 +177,22 @@ def test_uploads_and_intermediate_files_are_gists_too(tmp_path: Path) -> None:
     """Code, data the user brought and files made on the way are all full in their round and gists in the next."""
     rows = "date,product,amount,region\n" + "".join(f"2026-01-{n % 28 + 1:02},tea,{n},north\n" for n in range(200))
     chart = json.dumps({"config": {"type": "line"}, "data": list(range(300)), "options": {"note": "intermediate"}})
-    shop = Shop(tmp_path, [reading("data.csv"), reading("tmp/chart.json"), structured("都读了。"), structured("好。")])
-    (tmp_path / "files" / "data.csv").write_text(rows)
-    (tmp_path / "files" / "tmp").mkdir()
-    (tmp_path / "files" / "tmp" / "chart.json").write_text(chart)
-    shop.ask("看看文件", "继续")
-    assert "2026-01-28,tea,195,north" in shop.said(2)
-    assert "295, 296, 297" in shop.said(2)
-    assert "[文件已读取] data.csv (CSV, 200行, 列: date, product, amount, region)" in shop.said(3)
-    assert re.search(r"\[文件已读取\] chart.json \(JSON, 1\.\dKB, 键: config, data, options\)", shop.said(3))
-    assert "2026-01-28,tea,195,north" not in shop.said(3)
+    (upload := tmp_path / "uploads" / "data.csv").parent.mkdir()
+    upload.write_text(rows)
+    (folder := tmp_path / "files" / "tmp").mkdir(parents=True)
+    (folder / "chart.json").write_text(chart)
+    lines = [reading("upload:upload_q1"), reading("tmp/chart.json"), reading("code_sales_analysis")]
+    reader = file_reader(Folders([tmp_path / "files"]), CodeStore(tmp_path / "codes"), {"upload_q1": upload}, "zh")
+    shop = Shop(tmp_path, [*lines, structured("都读了。"), structured("好。")], tools=[reader])
+    shop.store.store("code_sales_analysis", CODE)
+    shop.ask("看看文件", file_context=["upload_q1"])
+    shop.ask("继续")
+    contents = ("2026-01-28,tea,195,north", "295, 296, 297", "step-77-of-cleaning")
+    assert all(content in shop.said(3) for content in contents)
+    assert "[文件已读取] data.csv (CSV, 200行, 列: date, product, amount, region)" in shop.said(4)
+    assert re.search(r"\[文件已读取\] chart.json \(JSON, 1\.\dKB, 键: config, data, options\)", shop.said(4))
+    assert "[文件已读取] code_sales_analysis.py (python, 145行" in shop.said(4)
+    assert not any(content in shop.said(4) for content in contents)
 
 
 @pytest.mark.accepts(354, 355, 356)
@@ -438,28 +453,55 @@ def test_the_service_shows_what_the_context_manager_would_build(tmp_path: Path) 
 
 
 @pytest.mark.accepts(296)
-def test_the_model_is_any_with_the_seam_and_the_loop_is_langgraph(tmp_path: Path) -> None:
-    """A model is what has `info` and `stream`; the service's turns run through a compiled LangGraph graph."""
-    from langgraph.graph.state import CompiledStateGraph
+def test_the_model_is_any_with_the_seam_and_langgraph_runs_it_and_the_tools(tmp_path: Path) -> None:
+    """A model is what has `info` and `stream`; it is called in LangGraph's node `model`, tools in the node `tools`."""
+    nodes: list[tuple[str, str]] = []
 
-    class Counting(ScriptedModel):
-        """Remembers its requests."""
-
-        def __init__(self, lines: list[str]) -> None:
-            super().__init__(lines)
-            self.requests: list[Request] = []
+    class Placed(ScriptedModel):
+        """Remembers the node in which it is asked."""
 
         async def stream(self, request: Request) -> Any:
-            self.requests.append(request)
+            nodes.append(("model", get_config()["metadata"]["langgraph_node"]))
             async for piece in super().stream(request):
                 yield piece
 
-    shop = Shop(tmp_path, [])
-    shop.service.model = model = Counting([structured("好")])
+    async def read(_: Mapping[str, Any]) -> str:
+        nodes.append(("tool", get_config()["metadata"]["langgraph_node"]))
+        return "a = 1"
 
-    async def asked() -> Any:
-        await shop.service.query("你好", "s")
-        return shop.service._open["s"].agent._graph
+    reader = Tool(ToolDefinition("file_reader", "", {"type": "object"}), read)
+    shop = Shop(tmp_path, [], tools=[reader])
+    shop.service.model = Placed([reading("a.py"), structured("好")])
+    assert shop.ask("读")[0].success
+    assert nodes == [("model", "model"), ("tool", "tools"), ("model", "model")]
 
-    assert isinstance(shop.run(asked()), CompiledStateGraph)
-    assert len(model.requests) == 1
+
+def test_without_langgraph_the_service_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told when the service is made, not when the first user asks."""
+    monkeypatch.setitem(sys.modules, "langgraph.graph", None)
+    with pytest.raises(BadInput, match=r"BAAgentService needs langgraph.*pip install 'sightline-context\[ba-agent\]'"):
+        Shop(tmp_path, [])
+
+
+def test_the_graph_and_the_plain_loop_are_the_same_steps() -> None:
+    """An agent says the same with either, with tools, with a failing model, and when its rounds are used up."""
+
+    async def port(_: Mapping[str, Any]) -> str:
+        return "8080"
+
+    def events_with(loop: Loop, lines: Sequence[Any]) -> list[Event]:
+        tools = [Tool(ToolDefinition("port", "", {"type": "object"}), port)]
+        session = Session(MemoryStore("s"), ids=numbered_ids(), clock=Ticking())
+        agent = Agent(session, ScriptedModel(lines), tools=tools, rounds=2)
+        agent.loop = loop
+
+        async def all_of_them() -> list[Event]:
+            return [event async for event in agent.stream("Where?")]
+
+        return asyncio.run(all_of_them())
+
+    call = calling(("port", {}))
+    for lines in ([call, "8080."], [call, ModelRefused("no")], [call, call, "8080."], [""]):
+        events = events_with(graph.run, lines)
+        assert events == events_with(loop.run, lines)
+        assert isinstance(events[-1], Answer)

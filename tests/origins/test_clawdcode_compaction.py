@@ -44,7 +44,7 @@ from sightline.origins.clawdcode import (
 )
 from sightline.origins.clawdcode.command import report
 from sightline.origins.clawdcode.compaction import summary_request
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking, WordCounter, numbered_ids
 

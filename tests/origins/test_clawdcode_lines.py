@@ -18,7 +18,7 @@ from sightline.origins.clawdcode import (
     PersistentStore,
     get_session_file_path,
 )
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import WordCounter
 

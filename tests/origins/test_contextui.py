@@ -26,7 +26,7 @@ from sightline.origins.contextui import (
     dump,
     trim,
 )
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 

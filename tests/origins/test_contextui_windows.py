@@ -29,7 +29,7 @@ from sightline.origins.contextui import (
     RenderOptions,
     WindowManager,
 )
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Usage

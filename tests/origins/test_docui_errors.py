@@ -43,7 +43,7 @@ from sightline.origins.docui import (
     resolve,
     to_json,
 )
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 
 # ------------------------------------------------------------------ errors

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from sightline.agent.agent import Agent
-from sightline.agent.code.store import CodeStore
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.files.read import file_reader
 from sightline.apps import App, AppWindow
 from sightline.apps.builtin.notebook import Notebook
 from sightline.apps.builtin.todo import Todo
 from sightline.compose.verify import verify
+from sightline.documents.code.store import CodeStore
+from sightline.documents.saved_code import SavedCode
 from sightline.session.session import Session
 from sightline.testing import ScriptedModel, Ticking, calling, numbered_ids
 from sightline.values.settings import Settings
@@ -47,7 +48,7 @@ def agent_on(session: Session, folder: Path, lines: list[Any]) -> tuple[Agent, S
     model = ScriptedModel(lines, window=30_000, output=1_000, capable=False)
     store = CodeStore(folder / "codes", clock=Ticking())
     tools = [file_reader(Folders([folder / "shop"]), store)]
-    return Agent(session, model, tools=tools, code=store, ids=numbered_ids("call")), model
+    return Agent(session, model, tools=tools, extension=SavedCode(store, session), ids=numbered_ids("call")), model
 
 
 def window_of(session: Session, app: type[App]) -> AppWindow:
@@ -121,7 +122,7 @@ def test_its_log_holds_everything_and_no_window_text(life: Life) -> None:
     assert MARKER in life.log
     assert "Question 0: remember order A-0000." in life.log
     assert "<Window" not in life.log
-    assert all(made.good for made in verify(life.session._journal))
+    assert all(made.good for made in verify(life.session.log))
 
 
 @pytest.mark.accepts(362)

@@ -152,7 +152,24 @@ def managers() -> list[IContextManager]:
     return [sliding(), summarising(), extracting(lambda schema, state, text: {}), Recorder()]
 
 
-@pytest.mark.accepts(249, 250, 251)
+@pytest.mark.accepts(249)
+def test_the_model_is_sent_what_the_strategy_composes_and_nothing_else() -> None:
+    """The stub says something else than the history, anew for each call: just that reaches the model."""
+    composed: list[LLMPayload] = []
+
+    class Stub(Recorder):
+        async def compose_payload(self, *_: Any, **__: Any) -> LLMPayload:
+            composed.append(LLMPayload([user(f"composed {len(composed)}")], [{"name": f"tool{len(composed)}"}]))
+            return composed[-1]
+
+    call, result = exchange("c1", 3)
+    model = scripted(call, assistant("done"))
+    run(take_turn(Stub(), model, [user("go")], system_prompt=SYSTEM, run_tool=lambda call: result["content"]))
+    assert model.sent == composed
+    assert [payload.messages for payload in model.sent] == [[user("composed 0")], [user("composed 1")]]
+
+
+@pytest.mark.accepts(250, 251)
 @pytest.mark.parametrize("kind", range(4))
 def test_the_loop_knows_only_the_interface(kind: int) -> None:
     """A turn with a tool call runs the same over every strategy, the standard ones and a stub of one's own."""
@@ -217,7 +234,7 @@ def test_nothing_of_the_callers_is_changed() -> None:
         assert (history, tools) == before
 
 
-@pytest.mark.accepts(252, 264)
+@pytest.mark.accepts(252)
 def test_messages_that_are_shown_are_shown_as_they_were() -> None:
     """Text, tool calls and results come back in the same form."""
     history = [*turns(1, 2), *exchange("c1", 3), assistant("there"), user("thanks")]
@@ -304,7 +321,7 @@ def test_history_gives_way_first_then_the_summary_then_the_knowledge_then_the_go
     assert all(facts == 0 for aim, facts in zip(goal, fact, strict=True) if aim < goal[0])
 
 
-@pytest.mark.accepts(256, 285)
+@pytest.mark.accepts(256)
 def test_the_goal_comes_with_the_plugin_in_both_languages() -> None:
     """As an option of any manager; it can be changed between turns."""
     manager = create_context_manager(
@@ -367,7 +384,7 @@ def test_the_documents_vector() -> None:
     payload = compose(manager, history, system=words(13), tools=[tool], rag_context=words(6))
     sent = manager.session._composer.payload
     assert sent is not None
-    tools = manager.session._journal.tools.tokens
+    tools = manager.session.log.tools.tokens
     assert (sent.plan.fixed, tools) == (20 + 10 + 10, 10)  # 13 words and the framing of message and request; 6 and 4
     assert sent.tokens == 100
     assert payload.messages[2:] == history[-4:]
@@ -378,6 +395,25 @@ def test_the_sliding_window_is_what_nothing_configured_means() -> None:
     """A plugin without a choice, and a manager without arguments."""
     assert isinstance(create_context_manager({"id": "agent"}), SlidingWindowContextManager)
     assert StrategyContextManager().strategy.name == "sliding"
+
+
+@pytest.mark.accepts(264)
+def test_nothing_is_taken_from_behind_a_message_that_does_not_fit() -> None:
+    """It ends the run of the newest, though older and shorter ones would fit; a total just at the limit fits."""
+    sizes = {"a": 5, "b": 5, "large": 200, "c": 30, "d": 20}
+    history = [assistant(words(size, name)) for name, size in sizes.items()]
+
+    def names(window: int) -> list[str]:
+        messages = compose(sliding(window), history).messages[1:]
+        return [message["content"].split()[0] for message in messages]
+
+    manager = sliding(150)
+    compose(manager, history)
+    sent = manager.session._composer.payload
+    assert sent is not None
+    assert names(150) == names(sent.tokens) == ["c", "d"]
+    assert names(sent.tokens - 1) == ["d"]
+    assert names(10_000) == [*sizes]
 
 
 @pytest.mark.accepts(264)

@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 from sightline.apps import App, Element, action
 from sightline.compose.verify import verify
 from sightline.errors import BadInput, PinnedOverflow, StrategyError
-from sightline.plan.budget import Budget
-from sightline.plan.plan import Plan
-from sightline.plan.reductions import Reduction
+from sightline.plan.plan import Plan, Reduction
 from sightline.plan.strategies import STRATEGIES
-from sightline.plan.view import View
+from sightline.plan.view import Budget, View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Kind, Lod, Message, Result, Role, plain_text
@@ -230,7 +228,7 @@ def test_without_one_the_laws_hold_and_the_account_is_right(
         check_removed(payload, talk)
         if off:
             check_off(off, payload, talk)
-    assert all(each.good for each in verify(talk._journal))
+    assert all(each.good for each in verify(talk.log))
 
 
 # ------------------------------------------------------------------ the others still happen
@@ -275,12 +273,12 @@ def test_without_any_all_is_shown_or_an_error_says_what_is_too_large() -> None:
     assert [(each.removed, each.tokens) for each in account.reductions()] == [((), 0)] * 4
     assert long_talk(()).compose(Budget(window=account.tokens, recall=0)).tokens == account.tokens
     tight = long_talk(())
-    before = [line.data for line in tight._journal.store.scan()]
+    before = [line.data for line in tight.log.store.scan()]
     with pytest.raises(PinnedOverflow, match="trim is switched off") as caught:
         tight.compose(Budget(window=account.tokens - 1, recall=0))
     assert caught.value.short_by == 1
     assert any("150 tokens" in named for named in caught.value.pinned)
-    assert [line.data for line in tight._journal.store.scan()] == before
+    assert [line.data for line in tight.log.store.scan()] == before
 
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
@@ -289,7 +287,7 @@ def test_nothing_is_left_out_as_long_as_gists_fit(strategy: str) -> None:
     talk = session(strategy, ("gists", "summaries"))
     for number, step in enumerate(step for step in LONG if step.what != "window"):
         play(talk, number, step)
-    timeline, path = talk._journal.timeline, talk._journal.path
+    timeline, path = talk.log.timeline, talk.log.path
     widest = talk.preview(EVERYTHING)
     full = widest.tokens + sum(each.tokens for each in widest.reductions())
     units = list(timeline.units_between(path, timeline.unit_row[next(iter(widest.plan))], len(timeline)))
@@ -316,7 +314,7 @@ def test_a_change_acts_at_the_next_call_and_says_so() -> None:
     for number, step in enumerate([*LONG, *LONG], start=len(LONG)):
         play(talk, number, step)
     assert composed(talk, 5_000)["gists"].removed
-    assert all(each.good for each in verify(talk._journal))
+    assert all(each.good for each in verify(talk.log))
 
 
 @pytest.mark.parametrize("off", REDUCTIONS)
@@ -334,7 +332,7 @@ def test_a_resumed_session_follows_the_change(off: str) -> None:
     payload = resumed.compose(Budget(window=6_000, recall=0))
     check_off(off, payload, resumed)
     check_laws(payload, resumed)
-    assert all(each.good for each in verify(resumed._journal))
+    assert all(each.good for each in verify(resumed.log))
 
 
 def test_what_a_summary_stood_for_comes_back_when_summaries_go_off() -> None:

@@ -1,5 +1,6 @@
 """What holds when the documents' parts work together: the final messages, one counter, the same prompt again."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,13 +12,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sightline import samples
+from sightline.agent import Agent
+from sightline.documents.json_protocol import JsonProtocol
 from sightline.errors import PinnedOverflow
 from sightline.log.journal import Journal
-from sightline.origins import clawdcode, contextui
-from sightline.plan.budget import Budget
+from sightline.origins import clawdcode, contextui, openstarry
+from sightline.plan.view import Budget
 from sightline.session.session import Session
-from sightline.testing import MemoryStore, ScriptedModel, Ticking, WordCounter, numbered_ids
-from sightline.values.items import Kind, Message, Result, Role, plain_text
+from sightline.testing import MemoryStore, ScriptedModel, Ticking, WordCounter, calling, numbered_ids
+from sightline.values.items import Call, Kind, Message, Result, Role, plain_text
+from sightline.values.profiles import profile
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
 from sightline.wire.payload import Payload
@@ -243,6 +247,59 @@ def test_one_replaceable_counter_serves_all_parts(counter: TokenCounter, tmp_pat
     [file] = tmp_path.rglob("*.jsonl")
     [entry] = [each for each in clawdcode.JSONLStore(file).read_all() if each.type == "user"]
     assert entry.tokens == (count(text),)
+
+
+class Doubled(WordCounter):
+    """Counts every word twice."""
+
+    name = "doubled"
+
+    def count(self, text: str) -> int:
+        return 2 * super().count(text)
+
+
+@pytest.mark.accepts(366)
+def test_every_part_of_a_payload_is_counted_by_the_one_counter() -> None:
+    """With a counter that counts twice, all but the provider's framing of messages doubles: no part has its own.
+
+    In the payload are a system prompt, tools, a summary, a note, calls and results, an open window and a question; also
+    as the text that the JSON protocol makes of it, and as the payload of OpenStarry's manager.
+    """
+
+    def figures(counter: TokenCounter) -> list[int]:
+        session = Session(
+            MemoryStore("s"), windows={"pane": _Pane("seen live")}, token_counter=counter, clock=Ticking(),
+            ids=numbered_ids(),
+        )  # fmt: skip
+        model = ScriptedModel([calling(("look", {"at": "the login page"})), "It is the cookie."])
+        first, last = session.user("an early question " * 40), session.assistant("an early answer " * 40)
+        session.windows.show("pane")
+        budget = Budget(20_000, recall=0)
+        session.summaries.cover(first, last, "they spoke of the login", budget=budget)
+        agent = Agent(session, model, tools=[look], instructions="be brief", budget=budget)
+        asyncio.run(agent.query("why does it fail?", note="the user has uploaded a file"))
+        native = without_framing(session.compose(budget))
+        written = JsonProtocol(session, numbered_ids()).compose(budget).written
+        manager = openstarry.SlidingWindowContextManager(budget=budget, token_counter=counter)
+        tools = [{"name": "look", "description": "look at a page", "parameters": {}}]
+        asyncio.run(manager.compose_payload("be brief", [{"role": "user", "content": "why?"}], tools, "a known fact"))
+        theirs = manager.session._composer.payload
+        assert theirs is not None
+        return [native, without_framing(written), without_framing(theirs)]
+
+    assert figures(Doubled()) == [2 * tokens for tokens in figures(WordCounter())]
+
+
+def look(at: str) -> str:
+    """Look at a page."""
+    return f"{at} is blank"
+
+
+def without_framing(payload: Payload) -> int:
+    """The tokens of a payload's texts: without those that its provider adds for the request, messages and calls."""
+    rules, messages = profile("openai"), (*payload.system, *payload.body, *payload.tail)
+    calls = sum(isinstance(part, Call) for message in messages for part in message.parts)
+    return payload.tokens - rules.request_tokens - rules.message_tokens * len(messages) - rules.call_tokens * calls
 
 
 # ------------------------------------------------------------------ determinism

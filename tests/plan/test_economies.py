@@ -6,8 +6,8 @@ from typing import get_args
 import pytest
 
 from sightline.errors import BadInput
-from sightline.plan.economies import DEFAULT, ECONOMIES, check_economy, described, meaning
-from sightline.plan.strategies.focus import THRIFTY_WINDOW, Focus
+from sightline.plan.economies import DEFAULT, ECONOMIES, THRIFTY_WINDOW, check_economy, described, meaning
+from sightline.plan.strategies.focus import Focus
 from sightline.server.config import Config
 from sightline.server.rest_values import Economy
 from sightline.values.phrases import LOCALES

@@ -35,10 +35,10 @@ def test_a_layout_says_where_hidden_constraints_stand(place: str, monkeypatch: p
 def test_tokens_are_kept_only_for_the_constraints_there_are() -> None:
     """Nothing without one, as much as they need with a few, and never more than a quarter or 400 tokens."""
     none, one, many = told("hello"), told(RULE), told(*(f"Never change quay{number}.py." for number in range(300)))
-    assert EngineNotices(none._journal, 1_000).preface_limit == 0
-    assert 0 < EngineNotices(one._journal, 1_000).preface_limit < 50
-    assert EngineNotices(many._journal, 1_000).preface_limit == 400
-    assert EngineNotices(many._journal, 4_000).preface_limit == 1_000
+    assert EngineNotices(none.log, 1_000).preface_limit == 0
+    assert 0 < EngineNotices(one.log, 1_000).preface_limit < 50
+    assert EngineNotices(many.log, 1_000).preface_limit == 400
+    assert EngineNotices(many.log, 4_000).preface_limit == 1_000
 
 
 @pytest.mark.parametrize(("locale", "user", "program"), [("en", "user: ", "program: "), ("zh", "用户：", "程序：")])
@@ -46,10 +46,10 @@ def test_an_index_line_says_who_spoke_in_the_language_of_the_session(locale: str
     """What a program wrote is not the user's."""
     session = Session(MemoryStore("t"), settings=Settings(locale=locale), token_counter=WordCounter())
     said = session.user("What is on quay nine?"), session.note("The depot is closed.")
-    timeline = session._journal.timeline
+    timeline = session.log.timeline
     units = [timeline.unit[timeline.row(item) or 0] for item in said]
-    bare = [EngineNotices(session._journal, 1_000)._index_line(unit, "")[0] for unit in units]
+    bare = [EngineNotices(session.log, 1_000)._index_line(unit, "")[0] for unit in units]
     assert bare == [f"- {user}What is on quay nine?", f"- {program}The depot is closed."]
     session.tools([])  # with `expand`, a line begins with the handle
-    lines = [EngineNotices(session._journal, 1_000)._index_line(unit, "")[0] for unit in units]
+    lines = [EngineNotices(session.log, 1_000)._index_line(unit, "")[0] for unit in units]
     assert lines == [f"#{said[0]} {user}What is on quay nine?", f"#{said[1]} {program}The depot is closed."]

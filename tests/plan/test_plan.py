@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.errors import BadInput, PinnedOverflow, StrategyError
-from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import LeftOut, Notices, View
+from sightline.plan.view import Budget, LeftOut, Notices, View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Lod
@@ -37,7 +36,7 @@ def session() -> Session:
 
 def view(session: Session, limit: int = 10_000, *, last: Plan | None = None, new: tuple[int, ...] = (0, 1, 2),
          pinned: frozenset[int] = frozenset(), fixed: int = 3) -> View:  # fmt: skip
-    journal = session._journal
+    journal = session.log
     return View(
         journal.timeline,
         journal.path,
@@ -101,7 +100,7 @@ def test_the_first_plan_shows_everything_in_full(session: Session) -> None:
 
 def test_levels_save_what_the_shorter_text_saves(session: Session) -> None:
     """Showing the result as its gist costs the gist's tokens instead of the text's."""
-    rows = session._journal.timeline
+    rows = session.log.timeline
     full = Plan.extended(view(session), {}, {})
     gist = Plan.extended(view(session), {3: Lod.GIST}, {3: "large"})
     assert full.body - gist.body == 1_000 - rows.gist[3]

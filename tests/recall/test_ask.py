@@ -201,7 +201,7 @@ def test_a_question_breaks_the_prefix_with_a_reason() -> None:
     payload = session.compose(Budget(2_000))
     assert session.receipt.reason == "sweep: question answered"
     assert sum(message.id != "" for message in payload.body) >= 60  # all that was said is weighed again, and fits
-    assert all(each.good for each in verify(session._journal))
+    assert all(each.good for each in verify(session.log))
 
 
 @pytest.mark.parametrize(
@@ -282,9 +282,9 @@ def test_a_recalled_overview_is_read_back() -> None:
     """What was shown for a question is in the log: verifying a resumed session makes the same bytes again."""
     session = talk((10, "Ada: Meet me at Pier 9 at 18:45."))
     answered(session, "List everything we have settled so far.", Budget(700))
-    rows = session._journal.timeline.kind
+    rows = session.log.timeline.kind
     assert Kind.RECALL in rows
-    assert all(each.good for each in verify(session._journal))
+    assert all(each.good for each in verify(session.log))
 
 
 def test_nothing_is_recalled_in_the_middle_of_a_turn() -> None:
@@ -322,7 +322,7 @@ def test_a_system_prompt_is_not_brought_back() -> None:
     session = Session(MemoryStore("harbour"))
     prompt = session.system("You help the harbour master with the piers.")
     session.user("Tell me of the piers.")
-    row = session._journal.row(prompt)
+    row = session.log.row(prompt)
     assert row is not None
     assert not reduced(session.compose(Budget(3_000)).plan)(row)
 

@@ -28,8 +28,8 @@ def booking(*, tools: bool) -> Session:
 
 def recalled(session: Session, *, handles: bool) -> str:
     """The text of the last recall, in a payload with or without the tool to expand handles."""
-    reader, timeline = session._journal.reader, session._journal.timeline
-    row = timeline.last_row(session._journal.path)
+    reader, timeline = session.log.reader, session.log.timeline
+    row = timeline.last_row(session.log.path)
     assert timeline.kind[row] == Kind.RECALL
     return reader.recalled(reader.entry(row), "en", handles=handles)
 
@@ -56,7 +56,7 @@ def test_what_was_made_without_handles_has_none_when_the_tools_come() -> None:
     session = booking(tools=False)
     session.compose(Budget(400), ask=True)
     assert recalled(session, handles=True) == recalled(session, handles=False)
-    assert all(each.good for each in verify(session._journal))
+    assert all(each.good for each in verify(session.log))
 
 
 @pytest.mark.parametrize("tools", [True, False])
@@ -65,8 +65,8 @@ def test_every_quote_that_is_chosen_fits(tools: bool) -> None:
     session = booking(tools=tools)
     note = session._recall.note_for_question(QUESTION, 250, lambda _: True)
     newest = list(session._recall._finder.newest(lambda _: True, session._recall._finder.asking_units()))
-    empty = WordCounter().count(frame_recall(session._journal.reader, RecallNote(), "en"))
-    chosen = overview(session._journal, newest, lambda _: True, 250 - empty).sources
+    empty = WordCounter().count(frame_recall(session.log.reader, RecallNote(), "en"))
+    chosen = overview(session.log, newest, lambda _: True, 250 - empty).sources
     assert note is not None
     assert chosen
     assert set(chosen) <= set(note.sources)
@@ -79,7 +79,7 @@ def test_a_note_fits_its_room(tools: bool) -> None:
     note = session._recall.note_for_question(QUESTION, 200, lambda _: True)
     assert note is not None
     assert note.bare is not tools
-    assert WordCounter().count(frame_recall(session._journal.reader, note, "en", handles=tools)) <= 200
+    assert WordCounter().count(frame_recall(session.log.reader, note, "en", handles=tools)) <= 200
 
 
 @pytest.mark.parametrize("tokens", [60, 120, 240])

@@ -41,7 +41,7 @@ def test_only_a_message_that_searches_is_preceded_by_indexing(indexed: list[int]
     assert len(indexed) == asked + 1
     session.reply("Done.")
     asked = ask(session)
-    recalls = [row for row in range(asked) if session._journal.timeline.kind[row] == Kind.RECALL]
+    recalls = [row for row in range(asked) if session.log.timeline.kind[row] == Kind.RECALL]
     assert indexed == [row for row in range(asked + 1) if row not in recalls]
 
 
@@ -55,6 +55,6 @@ def ask(session: Session) -> int:
     """Ask about the beginning, which is left out. Returns the row of the question."""
     asked = session.user("In which drawer is invoice 3 of the parser?")
     session.compose(BUDGET)
-    row = session._journal.timeline.row(asked)
+    row = session.log.timeline.row(asked)
     assert row is not None
     return row

@@ -32,7 +32,7 @@ def framed(*said: tuple[Role, str], locale: str = "en", when: str = "", handles:
     session = Session(MemoryStore("t"), token_counter=WordCounter())
     ids = [session.add(Message(role, (Text(text),), when=when)) for role, text in said]
     note = RecallNote(tuple(map(Source, ids)))
-    return frame_recall(session._journal.reader, note, locale, handles=handles).split("\n")
+    return frame_recall(session.log.reader, note, locale, handles=handles).split("\n")
 
 
 def texts(written: list[Any]) -> list[list[str]]:
@@ -56,7 +56,7 @@ def test_the_question_is_read_last_in_every_format(ask: bool) -> None:
         assert recalled.startswith(HEADING)
         assert "is called Bello" in recalled
         assert recalled.endswith(END + "\n")
-    assert all(each.good for each in verify(session._journal))
+    assert all(each.good for each in verify(session.log))
 
 
 def test_what_is_brought_back_after_the_message_was_sent_follows_it() -> None:
@@ -79,7 +79,7 @@ def test_a_resumed_session_goes_on_after_what_was_recalled() -> None:
     session.user(QUESTION)
     sent = session.compose(Budget(1_000))
     session.reply("Bello.")
-    session = Session(session._journal.reopened(), token_counter=WordCounter())
+    session = Session(session.log.reopened(), token_counter=WordCounter())
     session.user("Thanks.")
     payload = session.compose(Budget(1_000, recall=0))
     assert list(payload.body)[: len(sent.body)] == list(sent.body)
@@ -90,7 +90,7 @@ def test_a_resumed_session_goes_on_after_what_was_recalled() -> None:
     kinds = [line.kind for line in payload.plan.lines()]
     assert Kind.RECALL not in kinds
     assert QUESTION in str([message.parts for message in payload.body])
-    assert all(each.good for each in verify(session._journal))
+    assert all(each.good for each in verify(session.log))
 
 
 def test_a_handle_stands_only_where_it_can_be_redeemed() -> None:
@@ -138,7 +138,7 @@ def test_a_name_is_known_by_what_was_said_before_it(before: str, label: str) -> 
     session.assistant(before)
     session.note("The clock strikes nine.")
     sources = (Source(session.user("Rule: never push.")), Source(session.assistant("Cal: Yes.")))
-    reader = session._journal.reader
+    reader = session.log.reader
     assert f"{label}Rule: never push." in frame_recall(reader, RecallNote(sources), "en").split("\n")
     assert f"#4 {label}Rule: never push." in reader.recall_text(RecallNote(sources[:1]), "en").split("\n")
 
@@ -152,7 +152,7 @@ def test_what_a_program_wrote_is_not_labelled_as_the_users() -> None:
     late = session.tool_result("call_1", "Three.")
     orphan = session.add(Message(Role.TOOL, (Result("gone", (Text("Four."),)),)))
     system = session.note("Five.", system=True)
-    reader, sources = session._journal.reader, tuple(map(Source, (said, note, late, orphan, system)))
+    reader, sources = session.log.reader, tuple(map(Source, (said, note, late, orphan, system)))
     program = [
         "program: Two.",
         "program: [late result of the interrupted call look]", "  Three.",
@@ -174,7 +174,7 @@ def test_a_date_stands_once_and_gaps_are_marked() -> None:
     days = ["8 May", "8 May", "8 May", "8 May", "9 May"]
     ids = [session.add(Message(Role.USER, (Text(f"Line {n}."),), when=day)) for n, day in enumerate(days)]
     note = RecallNote(tuple(Source(ids[n]) for n in (0, 1, 3, 4)))
-    lines = frame_recall(session._journal.reader, note, "en").split("\n")
+    lines = frame_recall(session.log.reader, note, "en").split("\n")
     assert lines[1:-2] == ["[8 May]", "Line 0.", "Line 1.", "…", "Line 3.", "[9 May]", "Line 4."]
 
 
@@ -183,9 +183,7 @@ def test_a_list_of_quotes_has_no_marks_between_them() -> None:
     session = Session(MemoryStore("t"), token_counter=WordCounter())
     ids = [session.user(f"Well, line {n}.") for n in range(5)]
     quotes = [Source(ids[n], quotes=((6, 12),)) for n in (0, 2)]
-    lines = frame_recall(session._journal.reader, RecallNote((*quotes, Source(ids[4]))), "en", handles=False).split(
-        "\n"
-    )
+    lines = frame_recall(session.log.reader, RecallNote((*quotes, Source(ids[4]))), "en", handles=False).split("\n")
     assert lines[-6:-2] == ["line 0", "line 2", "…", "Well, line 4."]
 
 
@@ -232,7 +230,7 @@ def test_nobody_poses_as_another(name: str) -> None:
     session = Session(MemoryStore("t"), token_counter=WordCounter())
     item = session.user(f"Well.\nSo.\n{text}")
     note = RecallNote((Source(item, 1, 1), Source(item, 3, 3)))
-    assert f"user: {text}" in frame_recall(session._journal.reader, note, "en", handles=False).split("\n")
+    assert f"user: {text}" in frame_recall(session.log.reader, note, "en", handles=False).split("\n")
 
 
 @pytest.mark.parametrize("name", ["Ada", "ada", "Ada\u2060", "Ａda"])
@@ -244,7 +242,7 @@ def test_the_assistant_cannot_take_the_users_name(name: str) -> None:
 
 def test_an_overview_cannot_end_the_frame() -> None:
     """Its own lines stay as they are."""
-    reader = Session(MemoryStore("t"), token_counter=WordCounter())._journal.reader
+    reader = Session(MemoryStore("t"), token_counter=WordCounter()).log.reader
     lines = frame_recall(reader, RecallNote((), "", f"#12 booked\n{END}\n[files]"), "en").split("\n")
     assert lines[1:] == ["#12 booked", "\\" + END, "[files]", END, ""]
 

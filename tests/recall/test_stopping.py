@@ -84,6 +84,6 @@ def test_messages_of_one_day_are_recalled_under_one_date() -> None:
     session.user("How often did the harbour dog bark?")
     note = session._recall.note_for_question("How often did the harbour dog bark?", 500, lambda _: True)
     assert note is not None
-    text = session._journal.reader.recall_text(note, "en", "2026-01-01")
+    text = session.log.reader.recall_text(note, "en", "2026-01-01")
     assert text.count("2024年3月21日") == 1
     assert "10:3" not in text

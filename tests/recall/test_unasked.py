@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from sightline import Budget, MemoryStore, Session
-from sightline.compose.recall_room import recall_tokens
+from sightline.compose.inputs import recall_tokens
 from sightline.compose.verify import verify
 from sightline.testing import WordCounter
 from sightline.values.items import Call, Kind
@@ -61,9 +61,9 @@ NEAR = {
 def test_beside_what_is_shown_only_what_matches_by_itself_comes_back(best_is_hidden: bool, found: list[int]) -> None:
     """If the answer is shown, the message speaks of it, and what shares a word or two with both is noise."""
     session = talk(NEAR)
-    timeline = session._journal.timeline
+    timeline = session.log.timeline
     rows = {
-        at: next(row for row in range(len(timeline)) if said in session._journal.reader.text(row))
+        at: next(row for row in range(len(timeline)) if said in session.log.reader.text(row))
         for at, said in NEAR.items()
     }
     session.user("What is the brown harbour dog of the lighthouse keeper called?")
@@ -107,7 +107,7 @@ def test_the_share_grows_into_what_is_free(question: str, found: bool) -> None:
     assert (tokens > 0.95 * window - foreseen.tokens) is found
     assert (payload.tokens - tokens < foreseen.tokens) is found
     assert payload.tokens <= 0.95 * window + 24
-    assert all(each.good for each in verify(session._journal))
+    assert all(each.good for each in verify(session.log))
 
 
 def test_unasked_finds_what_asked_finds() -> None:
@@ -118,7 +118,7 @@ def test_unasked_finds_what_asked_finds() -> None:
         session.user(ABOUT_DOGS)
         payload = session.compose(Budget(1_200, recall=0.4), ask=ask)
         (recall,) = pieces(payload)
-        found.append({source.item for source in session._journal.reader.sources(session.items.row(recall))})
+        found.append({source.item for source in session.log.reader.sources(session.items.row(recall))})
     assert {item for item in found[1] if "Bello" in session.items.text(item)} <= found[0]
     assert sum("Bello" in session.items.text(item) for item in found[1]) == 6
 
@@ -148,7 +148,7 @@ def test_what_was_recalled_is_no_source(session: Session) -> None:
         session.user(f"Question {number}: what is the brown harbour dog of the lighthouse keeper called?")
         session.compose(Budget(1_200))
         session.assistant("Bello. " + FILLER)
-    timeline, reader = session._journal.timeline, session._journal.reader
+    timeline, reader = session.log.timeline, session.log.reader
     recalls = [row for row in range(len(timeline)) if timeline.kind[row] == Kind.RECALL]
     sources = [timeline.row(source.item) for row in recalls for source in reader.sources(row)]
     assert sources

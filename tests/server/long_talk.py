@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 
 SUMMARY = "The user asked twenty questions about quays, and each was answered with numbers that are in the log."

@@ -30,7 +30,7 @@ ENDS = {"anthropic": b"message_stop", "chat": b"[DONE]", "responses": b"response
 
 
 IMPORTS = """
-import sightline.cli.serve, sightline.log.stores.postgres, sightline.server.app, sightline.server.tenant_server
+import sightline.cli.serve, sightline.fleet.postgres, sightline.server.app, sightline.fleet.tenant_server
 import httpx2, uvicorn.lifespan.on, uvicorn.loops.auto, uvicorn.protocols.http.auto
 """
 

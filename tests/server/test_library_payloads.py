@@ -10,7 +10,7 @@ import pytest
 from through_proxy import LISTS, TOOLS, Talk, Through, page
 from upstream_script import answer, call
 
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.values.profiles import profile
 from sightline.values.settings import Settings

@@ -9,7 +9,7 @@ from upstream import Asked
 from upstream_script import Answer, answer, call, think
 
 from sightline.follow.answer import EventReader, filter_of
-from sightline.server.exchange import ROUNDS
+from sightline.follow.call import ROUNDS
 
 WIRES = list(PATHS)
 WINDOW = 3000

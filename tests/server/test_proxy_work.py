@@ -12,8 +12,8 @@ from through_proxy import PATHS, Talk, Through
 from upstream import Asked
 from upstream_script import Answer, answer
 
+from sightline.fleet.tasks import Tasks
 from sightline.follow.turns import INDEX, SUMMARY
-from sightline.server.tasks import Tasks
 from sightline.server.work import Counts, Job, LocalWork
 
 WINDOW = 3000

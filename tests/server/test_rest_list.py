@@ -172,10 +172,3 @@ def test_cost_is_known_only_if_every_price_is() -> None:
     assert cost_of({CLAUDE: used}) == pytest.approx(4)
     assert cost_of({CLAUDE: used, "gpt-unheard-of": used}) is None
     assert cost_of({}) is None
-
-
-def test_the_server_says_what_the_chat_needs(server: RestServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page can say before one types that the chat is not installed, and with which command it is."""
-    assert server.get("/api/server")["chat_needs"] == ""
-    monkeypatch.setattr("sightline.server.rest_chat.find_spec", lambda _name: None)
-    assert server.get("/api/server")["chat_needs"] == "pip install 'sightline-context[chat]'"

@@ -15,7 +15,7 @@ from upstream import Upstream
 
 from postgres_server import PostgresServer
 from sightline import PostgresStores
-from sightline.log.stores.postgres_database import Database
+from sightline.fleet.database import Database
 from sightline.server.access_token import hash_token
 from sightline.server.app import create_app
 from sightline.server.config import Config

@@ -79,7 +79,7 @@ def test_uploads_wait_only_as_far_as_there_is_room(
     tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beyond it a server says so, and when to try again; a file that can never fit is refused as such."""
-    monkeypatch.setattr("sightline.server.tenant_server.MOST_OF_A_TENANT", 3000)
+    monkeypatch.setattr("sightline.fleet.tenant_server.MOST_OF_A_TENANT", 3000)
     with Tenancy(tmp_path, postgres) as tenancy:
         tenancy.tenant("acme")
         client, data = tenancy.client("acme"), transcript("acme", "Hello.")

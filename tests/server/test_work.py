@@ -11,10 +11,10 @@ from long_talk import begin_long, summaries_of
 
 from sightline import Session
 from sightline.errors import BadInput
+from sightline.fleet.tasks import Tasks
 from sightline.follow.turns import INDEX, SUMMARY
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.server.metrics import Metrics
-from sightline.server.tasks import Tasks
 from sightline.server.work import RETENTION, Job, LocalWork
 
 

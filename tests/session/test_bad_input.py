@@ -41,14 +41,13 @@ from sightline.errors import (
     Unsynced,
     Unwritable,
 )
+from sightline.fleet.postgres import PostgresStore
 from sightline.log import entries
 from sightline.log.stores import jsonl
 from sightline.log.stores.disk import OsFile
-from sightline.log.stores.postgres import PostgresStore
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import View
+from sightline.plan.view import Budget, View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values import file_lock
@@ -109,7 +108,7 @@ def refused(error: type[SightlineError], action: Callable[[], object], *words: s
 
 def adds_nothing(session: Session, error: type[SightlineError], action: Callable[[], object], *words: str) -> str:
     """The same, and the log is as it was."""
-    store = session._journal.store
+    store = session.log.store
     before = [line.data for line in store.scan()]
     message = refused(error, action, *words)
     assert [line.data for line in store.scan()] == before
@@ -908,8 +907,8 @@ def test_an_incomplete_last_batch(kept: Log) -> None:
     """A batch is there whole or not at all."""
     with kept.resumed() as session:
         session.tools([{"name": "read", "input_schema": {"type": "object"}}])
-        drafts = [session._journal.drafts.annotation("note", {"n": number}) for number in range(3)]
-        session._journal.append(drafts)
+        drafts = [session.log.drafts.annotation("note", {"n": number}) for number in range(3)]
+        session.log.append(drafts)
     data = kept.path.read_bytes()
     start = data.index(b'"batch":[1,3]', len(kept.whole))
     begin, cut = data.rindex(b"\n", 0, start) + 1, data.rindex(b'"batch":[3,3]')

@@ -92,7 +92,7 @@ def test_a_closed_session_is_read_and_not_written(stores: Stores, tmp_path: Path
             write(session)
     session.close()
     assert lines(stores) == before
-    session._journal.reader._entries.clear()
+    session.log.reader._entries.clear()
     assert session.items.text(2).startswith("question 0")
     assert session.items.search("answer 7")
     assert len(list(session.items)) == 24 + len([item for item in session.items if item.kind.name == "RECALL"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sightline.errors import BadInput, OpenCalls
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, WordCounter
 from sightline.values.items import Call, Kind, Message, Role, Text

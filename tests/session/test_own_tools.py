@@ -9,7 +9,7 @@ import pytest
 from sightline.apps import App, Element, Lod, Refused, action
 from sightline.apps.outcome import Outcome
 from sightline.errors import BadInput, OpenCalls, Unwritable
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind

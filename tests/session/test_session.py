@@ -20,7 +20,7 @@ from sightline.errors import (
 from sightline.log.stores import Span
 from sightline.log.stores.memory import MemoryStores
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, calling, numbered_ids
 from sightline.values.items import Blob, Call, Image, Kind, Lod, Message, Opaque, Result, Role, Text, plain_text
@@ -75,7 +75,7 @@ def test_a_system_prompt_can_be_replaced(session: Session) -> None:
     ]
     assert session.receipt is not None
     assert session.receipt.reason == "tools or system changed"
-    assert all(each.good for each in verify(session._journal))
+    assert all(each.good for each in verify(session.log))
 
 
 def test_a_picture_comes_back_as_a_picture(session: Session) -> None:
@@ -289,7 +289,7 @@ def test_an_import_is_written_as_one(tmp_path: Path) -> None:
     }
     with Session.new(tmp_path, root=tmp_path / "home", session_id="s") as session:
         session.user("before")
-        before = session._journal.store.tips.size
+        before = session.log.store.tips.size
         session.extend(
             [{"role": "user", "content": "one"}, call, {"role": "tool", "tool_call_id": "c1", "content": "x"}, call,
              {"role": "user", "content": "two"}]
@@ -391,7 +391,7 @@ def test_a_pin_is_shown_in_full_from_then_on(session: Session) -> None:
     item = answered(session, "a", words(2_500))
     session.compose(Budget(20_000))
     session.items.pin(item)
-    again = Session(session._journal.store, token_counter=WordCounter(), clock=Ticking())
+    again = Session(session.log.store, token_counter=WordCounter(), clock=Ticking())
     assert spoken(again.preview(Budget(20_000)))[-1][1] == words(2_500)
     assert spoken(session.compose(Budget(20_000)))[-1][1] == words(2_500)
     with pytest.raises(PinnedOverflow, match=f"#{item}"):
@@ -479,9 +479,9 @@ def test_settling_answers_our_own_tools_only(session: Session) -> None:
 def test_a_search_writes_nothing(session: Session) -> None:
     """It finds passages with their handles; the log is as before."""
     item = session.user("the code of the safe is 4711")
-    before = list(session._journal.store.scan())
+    before = list(session.log.store.scan())
     assert [found.id for found in session.items.search("code of the safe")] == [item]
-    assert list(session._journal.store.scan()) == before
+    assert list(session.log.store.scan()) == before
 
 
 # ------------------------------------------------------------------ receipts, usage, settings
@@ -504,7 +504,7 @@ def test_usage_corrects_the_count(session: Session) -> None:
     reply = {"choices": [{"message": {"role": "assistant", "content": "yes"}}]}
     session.reply(reply | {"usage": {"prompt_tokens": 2 * payload.tokens, "completion_tokens": 1}})
     assert session.preview(Budget(10_000)).plan.limit == 5_000
-    again = Session(session._journal.store, token_counter=WordCounter(), clock=Ticking())
+    again = Session(session.log.store, token_counter=WordCounter(), clock=Ticking())
     assert again.preview(Budget(10_000)).plan.limit == 5_000
     payload = session.compose(Budget(10_000))
     session.reply(reply | {"usage": {"prompt_tokens": payload.tokens, "completion_tokens": 1}})
@@ -551,7 +551,7 @@ def test_a_note_of_the_system_stays_in_its_place(tmp_path: Path) -> None:
             ("user", "a"), ("system", "b"), ("system", "two files"), ("user", "c"), ("assistant", "yes"),
             ("system", "be brief"), ("system", "two files"), ("user", "d"),
         ]  # fmt: skip
-        assert all(made.good for made in verify(session._journal))
+        assert all(made.good for made in verify(session.log))
         session.configure(layout="ba-agent-system-first")
         session.user("e")
         payload = session.compose(Budget(1_000))
@@ -562,7 +562,7 @@ def test_a_note_of_the_system_stays_in_its_place(tmp_path: Path) -> None:
         session.user("f")
         payload = session.compose(Budget(1_000))
         assert [plain_text(message.parts) for message in payload.system] == ["be brief"]
-        assert all(made.good for made in verify(session._journal))
+        assert all(made.good for made in verify(session.log))
 
 
 def test_settings_changed_by_another_session_hold_here_too(tmp_path: Path) -> None:
@@ -576,7 +576,7 @@ def test_settings_changed_by_another_session_hold_here_too(tmp_path: Path) -> No
     second.user("b")
     second.compose(Budget(1_000))
     assert second.settings.layout == "ba-agent"
-    assert all(made.good for made in verify(second._journal))
+    assert all(made.good for made in verify(second.log))
     first.close()
     second.close()
 
@@ -674,7 +674,7 @@ def test_settings_act_at_the_next_call_and_are_kept(session: Session) -> None:
     assert session.receipt is not None
     assert session.receipt.reason == "settings changed"
     assert spoken(payload)[-1] == ("user", words(100, "u7x"))
-    assert Session(session._journal.store, token_counter=WordCounter()).settings.strategy == "sliding"
+    assert Session(session.log.store, token_counter=WordCounter()).settings.strategy == "sliding"
 
 
 def test_settings_before_the_first_call_are_no_change_after_a_restart_either(tmp_path: Path) -> None:
@@ -703,7 +703,7 @@ def test_what_changed_while_nobody_was_called_is_still_named_after_resuming(sess
     session.user("hello")
     session.compose(ROOM)
     session.tools([TOOL])
-    again = Session(session._journal.store, token_counter=WordCounter(), clock=Ticking())
+    again = Session(session.log.store, token_counter=WordCounter(), clock=Ticking())
     again.compose(ROOM)
     assert again.receipt is not None
     assert (again.receipt.reason, again.receipt.changed) == ("tools or system changed", 0)
@@ -892,7 +892,7 @@ def test_two_sessions_of_one_id_cannot_begin(tmp_path: Path) -> None:
 def test_two_writers_cannot_interleave(session: Session) -> None:
     """Who was second is told so, nothing is written; after `refresh` both see the same."""
     session.user("hello")
-    other = Session(session._journal.store, token_counter=WordCounter(), clock=Ticking())
+    other = Session(session.log.store, token_counter=WordCounter(), clock=Ticking())
     other.user("first")
     with pytest.raises(Conflict):
         session.user("second")
@@ -967,7 +967,7 @@ def test_a_window_closed_on_one_branch_stays_open_on_the_other() -> None:
     branch.windows.close("board")
     assert not branch.compose(ROOM).tail
     assert len(session.compose(ROOM).tail) == 1
-    assert all(each.good for each in verify(session._journal))
+    assert all(each.good for each in verify(session.log))
 
 
 def test_a_window_opened_again_stands_where_it_was_opened_again() -> None:

@@ -10,7 +10,7 @@ import pytest
 from sightline.apps import App, Element, Lod, Options, Outcome, action
 from sightline.compose.verify import verify
 from sightline.errors import BadInput, PinnedOverflow, Refused, UnknownApp
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Message, Role, Text, plain_text
@@ -91,7 +91,7 @@ def test_a_window_is_shown_from_the_next_call_on_as_it_is_then() -> None:
     assert "buy rope" in tail(session.compose(BUDGET))[0]
     session.windows.act("board_1", "empty")
     assert "buy rope" not in tail(session.compose(BUDGET))[0]
-    assert all("<Window" not in line.data.decode() for line in session._journal.store.scan())
+    assert all("<Window" not in line.data.decode() for line in session.log.store.scan())
 
 
 def test_head_and_body_stay_a_prefix_whatever_windows_do() -> None:
@@ -253,7 +253,7 @@ def test_windows_come_back_as_they_are_and_every_payload_can_be_made_again(tmp_p
         assert session.windows.window("board_2").document.lod is Lod.GIST  # type: ignore[union-attr]
         assert session.windows.open("board") == "board_3"
         session.compose(BUDGET)
-        assert all(each.good for each in verify(session._journal))
+        assert all(each.good for each in verify(session.log))
 
 
 def test_a_window_whose_app_is_gone_is_shown_as_such(tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ def test_what_an_app_must_not_show_is_in_no_outcome_either(tmp_path: Path) -> No
     assert session.windows.act("vault_1", "open").message == "it is …"
     assert session.windows.act("vault_1", "force").message == "… ? is locked"
     session.windows.close("vault_1", "bad \ud800 text")
-    assert all(b"s3cret" not in line.data for line in session._journal.store.scan())
+    assert all(b"s3cret" not in line.data for line in session.log.store.scan())
 
 
 # ------------------------------------------------------------------ what was sent, what is done once
@@ -358,7 +358,7 @@ def test_what_was_sent_can_be_made_again_whatever_happens_to_its_windows(layout:
     session.compose(BUDGET)
     session.windows.close("board_1")
     session.compose(BUDGET)
-    assert [each.good for each in verify(session._journal)] == [True] * 4
+    assert [each.good for each in verify(session.log)] == [True] * 4
 
 
 def test_a_resumed_session_says_why_its_prefix_broke(tmp_path: Path) -> None:
@@ -594,7 +594,7 @@ def test_an_app_that_refuses_to_open_leaves_nothing_behind() -> None:
     with pytest.raises(Refused, match="say what for"):
         session.windows.open("picky")
     assert session.windows.all() == []
-    assert session._journal.store.tips.size == 0
+    assert session.log.store.tips.size == 0
 
 
 def test_a_users_text_that_begins_like_a_window_is_marked_as_not_ours() -> None:

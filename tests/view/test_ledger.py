@@ -23,7 +23,7 @@ SMALL = Budget(16_000, 1_000)
 def listed(session: Session) -> int:
     """The tokens that the list of sessions shows."""
     log = LogCount()
-    log.add(line.data for line in session._journal.store.scan())
+    log.add(line.data for line in session.log.store.scan())
     return log.counted().tokens
 
 
@@ -34,7 +34,7 @@ def by_kind(session: Session) -> dict[str, int]:
 
 def reported(session: Session) -> dict[str, int]:
     """The kinds of the report, without what only the provider's usage tells of."""
-    shares = report_of(conversation_of(session._journal.store), economies=()).kinds
+    shares = report_of(conversation_of(session.log.store), economies=()).kinds
     return {share.name: share.tokens for share in shares if share.name != "unlogged"}
 
 

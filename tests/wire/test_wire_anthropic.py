@@ -6,7 +6,7 @@ import pytest
 from wire_payloads import as_payload, check_types, payload, write
 
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
 from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Result, Role, Text, ToolDefinition, Usage

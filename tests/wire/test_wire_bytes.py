@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from wire_payloads import FORMATS, histories, payload, payloads, systems, tools
 
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, WordCounter
 from sightline.testing.wires import request_in_one_go

@@ -14,7 +14,7 @@ from test_wire_detection import CHAT, MESSAGE, RESPONSE
 from sightline import wire
 from sightline.cli.options import FormatChoice
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, check_wire
 from sightline.values import foreign_code

@@ -2,17 +2,19 @@
 
 The client stays one of its type, and answers are its typed objects, whole or streamed, because the work is done below
 the SDK: where its requests are sent. A request goes up as the program made it until its conversation no longer fits. It
-is followed, composed and answered as the proxy does it, by the same code.
+is followed, composed and answered as the proxy does it, by the same code (`follow.call`).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+import sys
+from collections.abc import AsyncIterator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from sightline.adapters.client_call import ClientCall, streams_of
-from sightline.adapters.client_type import library_of, provider_of
 from sightline.adapters.version import check_version
+from sightline.errors import BadInput
+from sightline.follow.call import AsyncExchange, Exchange, FollowedCall
 from sightline.follow.model_request import FORMATS, Format
 from sightline.follow.settings import FollowSettings
 from sightline.follow.turns import Turns
@@ -22,6 +24,8 @@ from sightline.values.options import with_known_options
 C = TypeVar("C")
 
 _PROVIDERS = {"openai": ((1, 66), 4), "anthropic": ((0, 49), 3)}  # the SDKs: the oldest version, and before which one
+_CLIENTS = {"openai": ("OpenAI", "AsyncOpenAI"), "anthropic": ("Anthropic", "AsyncAnthropic")}  # and their subclasses
+_SIGNED = {"BedrockOpenAI", "AsyncBedrockOpenAI", "AnthropicAWS", "AsyncAnthropicAWS"}  # for the bytes of a request
 _OF_THE_BODY = ("content-length", "content-encoding", "transfer-encoding")  # headers that another body has not
 
 
@@ -40,7 +44,7 @@ def wrap(client: C, *, session: str = "", project: str | Path = ".", window: int
             there is no such option.
         ImportError: the SDK has a version that is not supported.
     """
-    provider, http = provider_of(client), client._client  # type: ignore[attr-defined]
+    provider, http = _provider_of(client), client._client  # type: ignore[attr-defined]
     check_version(provider, *_PROVIDERS[provider], user="sl.wrap")
     address = str(client.base_url)  # type: ignore[attr-defined]
     config = FollowSettings(folder=Path(project), window=window, upstreams=dict.fromkeys(_PROVIDERS, address))
@@ -64,12 +68,12 @@ class _Wires:
     def format_of(self, request: Any) -> Format | None:
         """Return the format of a model call; None: the request is something else."""
         path = request.url.path if request.method == "POST" else ""
-        return next((found for end, found in self._formats.items() if path.endswith(end)), None)
+        return next((format for end, format in self._formats.items() if path.endswith(end)), None)  # noqa: A001
 
-    def begin(self, format: Format, request: Any, body: bytes) -> ClientCall | None:  # noqa: A002
+    def begin(self, format: Format, request: Any, body: bytes) -> FollowedCall | None:  # noqa: A002
         """Log a request; None: it goes up as it is, because it cannot be read or logged."""
         try:
-            return ClientCall(self.turns, format, body, dict(request.headers), self._session)
+            return FollowedCall.begin(self.turns, format, body, dict(request.headers), self._session)
         except Exception:  # the provider says what is wrong with it; a full disk is no reason to fail
             return None
 
@@ -78,11 +82,11 @@ class _Wires:
         headers = {name: value for name, value in like.headers.items() if name.lower() not in _OF_THE_BODY}
         return self.library.Request(like.method, like.url, headers=headers, content=body, extensions=like.extensions)
 
-    def response(self, like: Any, call: ClientCall | None, **body: Any) -> Any:
+    def response(self, like: Any, call: FollowedCall, **body: Any) -> Any:
         """Return a response like this one with another body."""
         headers = [(name, value) for name, value in like.headers.multi_items() if name.lower() not in _OF_THE_BODY]
-        named = [("x-sightline-session", call.name)] if call is not None else []
-        return self.library.Response(like.status_code, headers=headers + named, extensions=like.extensions, **body)
+        headers.append(("x-sightline-session", call.name))
+        return self.library.Response(like.status_code, headers=headers, extensions=like.extensions, **body)
 
 
 class _Transport:
@@ -102,57 +106,17 @@ class _Transport:
         self._http.close()
 
     def handle_request(self, request: Any) -> Any:
-        wires, found = self._wires, self._wires.format_of(request)
-        call = wires.begin(found, request, request.read()) if found is not None else None
+        wires, format_ = self._wires, self._wires.format_of(request)
+        call = wires.begin(format_, request, request.read()) if format_ is not None else None
         if call is None:
             return self._http.send(request, stream=True)
-
-        def send(body: bytes) -> Any:
-            return self._http.send(wires.request(request, body), stream=True)
-
-        response = send(call.body)
-        if response.status_code >= 400:
-            told = response.read()
-            if (again := call.refuse(response.status_code, told)) is None:
-                return wires.response(response, call, content=told)
-            response = send(again)
-        if response.status_code >= 400:
-            return wires.response(response, call, content=response.read())
-        if "text/event-stream" in response.headers.get("content-type", ""):
-            stream = streams_of(wires.library)[0](_stream(call, response, send), response)
+        exchange = Exchange(call, lambda body: self._http.send(wires.request(request, body), stream=True))
+        response = exchange.begin(call.body)
+        if response.status_code < 400 and "text/event-stream" in response.headers.get("content-type", ""):
+            stream = _streams_of(wires.library)[0](exchange.stream(response), response)
             return wires.response(response, call, stream=stream)
-        try:
-            body = response.read()
-            while (following := call.take(body)) is not None:
-                response = send(following)
-                body = response.read()
-                if response.status_code >= 400:
-                    return wires.response(response, call, content=body)
-            return wires.response(response, call, content=call.result(body))
-        finally:
-            call.finish()
-
-
-def _stream(call: ClientCall, response: Any, send: Callable[[bytes], Any]) -> Iterator[bytes]:
-    try:
-        while response is not None:
-            try:
-                for chunk in response.iter_bytes():
-                    if out := call.feed(chunk):
-                        yield out
-            finally:  # also if the program goes away, or the connection breaks
-                response.close()
-                call.log_stream()
-            following = call.next_body()
-            response = send(following) if following is not None else None
-            if response is not None and response.status_code >= 400:
-                yield call.fail(response.read())
-                return
-            if response is not None:
-                call.begin_next()
-    finally:
-        call.finish()
-    yield call.end()
+        response, body = exchange.whole(response)
+        return wires.response(response, call, content=body)
 
 
 class _AsyncTransport:
@@ -172,56 +136,80 @@ class _AsyncTransport:
         await self._http.aclose()
 
     async def handle_async_request(self, request: Any) -> Any:
-        wires, found = self._wires, self._wires.format_of(request)
-        call = None
-        if found is not None:
-            call = await asyncio.to_thread(wires.begin, found, request, await request.aread())
+        wires, format_, call = self._wires, self._wires.format_of(request), None
+        if format_ is not None:
+            call = await asyncio.to_thread(wires.begin, format_, request, await request.aread())
         if call is None:
             return await self._http.send(request, stream=True)
-
-        def send(body: bytes) -> Any:
-            return self._http.send(wires.request(request, body), stream=True)
-
-        response = await send(call.body)
-        if response.status_code >= 400:
-            told = await response.aread()
-            if (again := await asyncio.to_thread(call.refuse, response.status_code, told)) is None:
-                return wires.response(response, call, content=told)
-            response = await send(again)
-        if response.status_code >= 400:
-            return wires.response(response, call, content=await response.aread())
-        if "text/event-stream" in response.headers.get("content-type", ""):
-            stream = streams_of(wires.library)[1](_stream_async(call, response, send), response)
+        exchange = AsyncExchange(call, lambda body: self._http.send(wires.request(request, body), stream=True))
+        response = await exchange.begin(call.body)
+        if response.status_code < 400 and "text/event-stream" in response.headers.get("content-type", ""):
+            stream = _streams_of(wires.library)[1](exchange.stream(response), response)
             return wires.response(response, call, stream=stream)
-        try:
-            body = await response.aread()
-            while (following := await asyncio.to_thread(call.take, body)) is not None:
-                response = await send(following)
-                body = await response.aread()
-                if response.status_code >= 400:
-                    return wires.response(response, call, content=body)
-            return wires.response(response, call, content=await asyncio.to_thread(call.result, body))
-        finally:
-            await finish(asyncio.to_thread(call.finish))
+        response, body = await exchange.whole(response)
+        return wires.response(response, call, content=body)
 
 
-async def _stream_async(call: ClientCall, response: Any, send: Callable[[bytes], Any]) -> AsyncIterator[bytes]:
-    try:
-        while response is not None:
+@cache
+def _streams_of(library: Any) -> tuple[Any, Any]:
+    """Return the two classes of streams, for one HTTP library.
+
+    A stream that is closed early ends its generator, and closes the first response itself: a generator of which nothing
+    was read has not begun, so it closes nothing.
+    """
+
+    class Stream(library.SyncByteStream):  # type: ignore[misc]
+        def __init__(self, chunks: Iterator[bytes], response: Any) -> None:
+            self._chunks, self._response = chunks, response
+
+        def __iter__(self) -> Iterator[bytes]:
+            return self._chunks
+
+        def close(self) -> None:
             try:
-                async for chunk in response.aiter_bytes():
-                    if out := call.feed(chunk):
-                        yield out
+                self._chunks.close()  # type: ignore[attr-defined]
             finally:
-                await finish(response.aclose())
-                await finish(asyncio.to_thread(call.log_stream))
-            following = await asyncio.to_thread(call.next_body)
-            response = await send(following) if following is not None else None
-            if response is not None and response.status_code >= 400:
-                yield call.fail(await response.aread())
-                return
-            if response is not None:
-                call.begin_next()
-    finally:
-        await finish(asyncio.to_thread(call.finish))
-    yield call.end()
+                self._response.close()
+
+    class AsyncStream(library.AsyncByteStream):  # type: ignore[misc]
+        def __init__(self, chunks: AsyncIterator[bytes], response: Any) -> None:
+            self._chunks, self._response = chunks, response
+
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return self._chunks
+
+        async def aclose(self) -> None:
+            try:
+                await self._chunks.aclose()  # type: ignore[attr-defined]
+            finally:
+                await finish(self._response.aclose())
+
+    return Stream, AsyncStream
+
+
+# ---------------------------------------------------------------------- which clients can be wrapped
+
+
+def _provider_of(client: object) -> str:
+    """Return the provider of a client that can be wrapped. Raises BadInput for others."""
+    kinds, name = {each.__name__: each for each in type(client).__mro__}, type(client).__name__
+    found = [made for made, names in _CLIENTS.items() for each in names if _is_from(made, kinds.get(each))]
+    if found and _SIGNED.isdisjoint(kinds):
+        return found[0]
+    if found or any(_is_from(made, type(client)) and hasattr(client, "messages") for made in _CLIENTS):
+        raise BadInput(
+            f"wrap cannot change the requests of {name}: they are signed or have another form. It takes OpenAI, "
+            "Anthropic, AzureOpenAI, AnthropicFoundry and other subclasses of the first two, sync and async; for this "
+            "platform, compose with a sightline.Session and pass payload.anthropic() or payload.openai() to the client"
+        )
+    raise BadInput(f"wrap takes a client of OpenAI's or Anthropic's SDK, not {name}")
+
+
+def _is_from(package: str, kind: type | None) -> bool:
+    return kind is not None and kind.__module__.partition(".")[0] == package
+
+
+def library_of(http: object) -> Any:
+    """Return the library of an HTTP client: httpx2, or httpx for earlier SDKs."""
+    base = next((each for each in type(http).__mro__ if each.__name__ in ("Client", "AsyncClient")), type(http))
+    return sys.modules[base.__module__.partition(".")[0]]

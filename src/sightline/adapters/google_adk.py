@@ -9,19 +9,20 @@ extra `google-adk`.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sightline.adapters import google_adk_messages
 from sightline.adapters.version import check_version
 from sightline.errors import BadInput, SightlineError
 from sightline.follow.conversations import Sessions
-from sightline.follow.list_writer import compose_list
-from sightline.plan.budget import Budget
+from sightline.follow.list_call import ListCall, usual_budget, writer_of
+from sightline.plan import Budget
 from sightline.providers.catalog import window_of
 from sightline.providers.errors import overflow_tokens
 from sightline.session.session import Session
-from sightline.values.items import Call, ToolDefinition
-from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.items import ToolDefinition
+from sightline.values.recall_tools import RECALL_NAMES, RECALL_TOOLS
 from sightline.values.settings import Settings
 
 check_version("google-adk", oldest=(2, 13), before=3)
@@ -35,7 +36,6 @@ from sightline.adapters.google_adk_sessions import SightlineSessionService, name
 
 __all__ = ["SightlinePlugin", "SightlineSessionService"]
 
-_USUAL_OUTPUT = 8_000  # tokens for the answer, if the request does not say how many it may have
 _CLIENT_ID = "adk-"  # how the ids begin that ADK gives to calls of a model that gives none
 _ATTEMPTS = 4  # at a call that the provider refuses as too long
 
@@ -67,12 +67,11 @@ class SightlinePlugin(BasePlugin):  # type: ignore[misc]
         self.budget = budget
         self.session_service = own or SightlineSessionService(sessions, settings=settings)
         self._conversations = self.session_service.conversations
-        self._asked: dict[tuple[str, ...], tuple[list[Any], int]] = {}  # call → the contents of it, and the tokens sent
+        self._calls: dict[tuple[str, ...], ListCall] = {}  # that are being made
 
     def session_of(self, app_name: str, user_id: str, session_id: str) -> Session:
         """Return the session of Sightline, on the branch of the contents that it had last."""
-        with self._conversations.use(name_of(app_name, user_id, session_id)) as history:
-            return history.session
+        return self._conversations.session_of(name_of(app_name, user_id, session_id))
 
     async def close(self) -> None:
         """Close the sessions that were opened here. The next call opens them again."""
@@ -84,70 +83,50 @@ class SightlinePlugin(BasePlugin):  # type: ignore[misc]
         """Put the contents that fit into a request. Raises what `Session.compose` raises."""
         if not llm_request.contents or getattr(llm_request, "previous_interaction_id", None):
             return  # there is nothing, or the provider keeps the history
-        if llm_request.tools_dict and not llm_request.tools_dict.keys() & {tool.name for tool in RECALL_TOOLS}:
-            name = _name_of(callback_context)
-            llm_request.append_tools([_RecallTool(tool, self._answer, name) for tool in RECALL_TOOLS])
-        contents = llm_request.contents
-        await asyncio.to_thread(self._compose, callback_context, llm_request, contents)
+        name = _name_of(callback_context)
+        if llm_request.tools_dict and not llm_request.tools_dict.keys() & RECALL_NAMES:
+            answer = partial(self._conversations.answer, name)
+            llm_request.append_tools([_RecallTool(tool, answer) for tool in RECALL_TOOLS])
+        definitions = [_define(each) for tool in llm_request.config.tools or () for each in _declarations(tool)]
+        is_ours = all(isinstance(llm_request.tools_dict.get(own), _RecallTool) for own in RECALL_NAMES)
+        call = ListCall(
+            self._conversations,
+            name,
+            llm_request.contents,
+            writer_of(google_adk_messages),
+            system=_text_of(llm_request.config.system_instruction),
+            tools=[tool for tool in definitions if not (is_ours and tool.name in RECALL_NAMES)],
+            recall=is_ours,
+        )
+        llm_request.contents = await asyncio.to_thread(call.compose, self.budget or _budget_of(llm_request))
+        self._calls[_call_of(callback_context)] = call
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: LlmResponse) -> None:
         """Log what the model has answered, and learn from its usage."""
         if llm_response.partial or not llm_response.content or not llm_response.content.parts:
             return
-        asked = self._asked.pop(_call_of(callback_context), None)
-        if asked is not None:
-            await asyncio.to_thread(self._log, callback_context, asked[0], llm_response)
+        if (call := self._calls.pop(_call_of(callback_context), None)) is not None:
+            usage = google_adk_messages.read_usage(llm_response.usage_metadata)
+            await asyncio.to_thread(call.reply, _without_client_ids(llm_response.content), usage=usage)
 
     async def on_model_error_callback(
         self, *, callback_context: Any, llm_request: LlmRequest, error: Exception
     ) -> LlmResponse | None:
         """Call again with less, if the provider refuses a call as too long."""
         model = callback_context._invocation_context.agent.canonical_model
-        refusal: Exception = error
+        call, refusal = self._calls.get(_call_of(callback_context)), error
         for _ in range(_ATTEMPTS):
             counted = overflow_tokens(400, str(refusal))
-            asked = self._asked.get(_call_of(callback_context))
-            if counted is None or asked is None:
+            if call is None or counted is None:
                 return None
-            contents, sent = asked
-            await asyncio.to_thread(self._refuse, callback_context, counted)
-            if await asyncio.to_thread(self._compose, callback_context, llm_request, contents) >= sent:
+            if (contents := await asyncio.to_thread(call.refused, counted)) is None:
                 return None  # it cannot be smaller
+            llm_request.contents = contents
             try:
                 return [each async for each in model.generate_content_async(llm_request, stream=False)][-1]
             except Exception as again:
                 refusal = again
         return None
-
-    def _compose(self, context: Any, request: LlmRequest, contents: list[Any]) -> int:
-        definitions = [_define(each) for tool in request.config.tools or () for each in _declarations(tool)]
-        own = {tool.name for tool in RECALL_TOOLS}
-        is_ours = all(isinstance(request.tools_dict.get(name), _RecallTool) for name in own)
-        with self._conversations.use(_name_of(context)) as history:
-            payload, request.contents = compose_list(
-                history,
-                contents,
-                self.budget or _budget_of(request),
-                google_adk_messages,
-                system=_text_of(request.config.system_instruction),
-                tools=[tool for tool in definitions if not (is_ours and tool.name in own)],
-                recall=is_ours,
-            )
-        self._asked[_call_of(context)] = (contents, payload.tokens)
-        return payload.tokens
-
-    def _refuse(self, context: Any, counted: int) -> None:
-        with self._conversations.use(_name_of(context)) as history:
-            history.session.overflowed(counted or None)
-
-    def _log(self, context: Any, contents: list[Any], response: LlmResponse) -> None:
-        usage = google_adk_messages.read_usage(response.usage_metadata)
-        with self._conversations.use(_name_of(context)) as history:
-            history.follow([*contents, _without_client_ids(response.content)], in_place=True, replies=1, usage=usage)
-
-    def _answer(self, conversation: str, name: str, given: Any) -> str:
-        with self._conversations.use(conversation) as history:
-            return history.session.items.answer(Call("", name, given))
 
 
 def _without_client_ids(content: Any) -> Any:
@@ -179,9 +158,9 @@ def _call_of(context: Any) -> tuple[str, ...]:
 class _RecallTool(BaseTool):  # type: ignore[misc]
     """`expand` or `recall`, for the session of one conversation."""
 
-    def __init__(self, tool: ToolDefinition, answer: Callable[[str, str, Any], str], conversation: str) -> None:
+    def __init__(self, tool: ToolDefinition, answer: Callable[[str, Any], str]) -> None:
         super().__init__(name=tool.name, description=tool.description)
-        self._tool, self._answer, self._conversation = tool, answer, conversation
+        self._tool, self._answer = tool, answer
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         return types.FunctionDeclaration(
@@ -190,7 +169,7 @@ class _RecallTool(BaseTool):  # type: ignore[misc]
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:  # noqa: ARG002
         try:
-            return {"result": await asyncio.to_thread(self._answer, self._conversation, self.name, args)}
+            return {"result": await asyncio.to_thread(self._answer, self.name, args)}
         except SightlineError as error:  # the model may try again
             return {"error": f"[{self.name} failed: {error}]"}
 
@@ -221,4 +200,4 @@ def _budget_of(request: LlmRequest) -> Budget:
             f"the context window of the model {request.model!r} is not known: pass SightlinePlugin(Budget(window=…, "
             "output=…))"
         )
-    return Budget(window, min(request.config.max_output_tokens or _USUAL_OUTPUT, window // 4))
+    return usual_budget(window, request.config.max_output_tokens)

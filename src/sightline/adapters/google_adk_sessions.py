@@ -27,7 +27,7 @@ from sightline.adapters import google_adk_messages
 from sightline.adapters.google_adk_notes import NOTE, Json, KeptApp, KeptSession
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.history import History
-from sightline.log.conflict import retry_on_conflict
+from sightline.log import retry_on_conflict
 from sightline.values.finish import finish
 from sightline.values.settings import Settings
 from sightline.wire import common

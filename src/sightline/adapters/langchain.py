@@ -14,10 +14,9 @@ from sightline.adapters.version import check_version
 from sightline.errors import BadInput
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.history import History
-from sightline.log.conflict import retry_on_conflict
-from sightline.plan.budget import Budget
+from sightline.follow.list_call import ListCall
+from sightline.plan import Budget
 from sightline.session.session import Session
-from sightline.values.items import Call
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
@@ -47,7 +46,7 @@ class _Threads:
     """The sessions of a graph's threads, and what is composed from them: the part that middleware and node share."""
 
     def __init__(self, sessions: Sessions, settings: Settings | None) -> None:
-        self._conversations = Conversations(sessions, settings=settings, program="langchain")
+        self.conversations = Conversations(sessions, settings=settings, program="langchain")
         self._writers: WeakKeyDictionary[History, MessageWriter] = WeakKeyDictionary()
         self._defined: tuple[list[Any], list[Any]] = ([], [])  # tools, and their definitions
         self.tools: list[BaseTool] = [
@@ -57,34 +56,26 @@ class _Threads:
             for tool in RECALL_TOOLS
         ]
 
-    def compose(
-        self, messages: Sequence[Any], budget: Budget, system: str | None, tools: Sequence[Any]
-    ) -> tuple[Payload, list[AnyMessage]]:
-        """Take in what is new, and return what fits.
+    def call(self, messages: Sequence[Any], system: str | None, tools: Sequence[Any]) -> ListCall:
+        """Return a model call with these messages.
 
         The system text is counted, and not among the messages; None: it is that of the session or of the messages.
         """
-        definitions, recall = self.define(tools), any(map(self._is_ours, tools))
-        with self._conversations.use(self._name(messages)) as history:
-            session = history.follow(messages, in_place=bool(system))
-            if system:
-                retry_on_conflict(lambda: session.system(system, replace=True), session.refresh)
-            session.tools(definitions, recall=recall)
-            payload = session.compose(budget)
+
+        def write(history: History, payload: Payload) -> list[AnyMessage]:
             writer = self._writers.setdefault(history, MessageWriter())
-            return payload, writer.write(payload, history, with_system=system is None)
+            return writer.write(payload, history, with_system=system is None)
 
-    def add_reply(self, messages: Sequence[Any], reply: Sequence[Any]) -> None:
-        """Take in what the model has answered to these messages."""
-        with self._conversations.use(self._name(messages)) as history:
-            history.follow([*messages, *reply], replies=len(reply))
-
-    def session_of(self, conversation: str) -> Session:
-        with self._conversations.use(conversation) as history:
-            return history.session
-
-    def close(self) -> None:
-        self._conversations.close()
+        return ListCall(
+            self.conversations,
+            self._name(messages),
+            messages,
+            write,
+            system=system,
+            tools=self.define(tools),
+            recall=any(map(self._is_ours, tools)),
+            in_place=bool(system),
+        )
 
     def _name(self, messages: Sequence[Any], config: RunnableConfig | None = None) -> str:
         """Return the name of the conversation: its thread and, in a graph within a graph, the nodes that it runs in.
@@ -98,7 +89,7 @@ class _Threads:
         nodes = [place.partition(":")[0] for place in str(configurable.get("checkpoint_ns") or "").split("|")[:-1]]
         thread = configurable.get("thread_id")
         if thread is None:
-            if self._conversations.is_one:
+            if self.conversations.is_one:
                 return ""
             first = repr([str(message.content) for message in messages[:1]])
             thread = blake2b(first.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
@@ -123,8 +114,8 @@ class _Threads:
 
     def _answering(self, name: str) -> Callable[..., str]:
         def answer(runtime: ToolRuntime, **given: Any) -> str:
-            with self._conversations.use(self._name(_messages_in(runtime.state), runtime.config)) as history:
-                return history.session.items.answer(Call("", name, given))
+            conversation = self._name(_messages_in(runtime.state), runtime.config)
+            return self.conversations.answer(conversation, name, given)
 
         return answer
 
@@ -154,32 +145,32 @@ class SightlineMiddleware(AgentMiddleware):
 
     def wrap_model_call(self, request: "_Request", handler: "Callable[[_Request], _Response]") -> "_Response":
         """Call the model with what fits. Raises what `Session.compose` raises."""
-        response = handler(self._composed(request))
-        self._threads.add_reply(request.messages, response.result)
+        call, budget = self._begin(request)
+        response = handler(request.override(messages=call.compose(budget)))
+        call.reply(*response.result)
         return response
 
     async def awrap_model_call(
         self, request: "_Request", handler: "Callable[[_Request], Awaitable[_Response]]"
     ) -> "_Response":
         """The same for `ainvoke` and `astream`. The session's work is done in a thread."""
-        response = await handler(await asyncio.to_thread(self._composed, request))
-        await asyncio.to_thread(self._threads.add_reply, request.messages, response.result)
+        call, budget = await asyncio.to_thread(self._begin, request)
+        response = await handler(request.override(messages=await asyncio.to_thread(call.compose, budget)))
+        await asyncio.to_thread(call.reply, *response.result)
         return response
 
     def session_of(self, thread_id: str) -> Session:
         """Return the session of a thread, on the branch of the messages that it had last."""
-        return self._threads.session_of(thread_id)
+        return self._threads.conversations.session_of(thread_id)
 
     def close(self) -> None:
         """Close the sessions that were opened here. The next call opens them again."""
-        self._threads.close()
+        self._threads.conversations.close()
 
-    def _composed(self, request: "_Request") -> "_Request":
+    def _begin(self, request: "_Request") -> tuple[ListCall, Budget]:
         system = str(request.system_message.text) if request.system_message else ""
         tools = [*request.tools, *response_tools(request.response_format)]
-        budget = self.budget or budget_of(request.model)
-        _, messages = self._threads.compose(request.messages, budget, system, tools)
-        return request.override(messages=messages)
+        return self._threads.call(request.messages, system, tools), self.budget or budget_of(request.model)
 
 
 class ContextNode:
@@ -215,17 +206,17 @@ class ContextNode:
         """Compose. Raises what `Session.compose` raises."""
         if (messages := state.get("messages")) is None:
             return {"payload": self.session_of("").compose(self.budget)}
-        read = convert_to_messages(messages)
-        payload, written = self._threads.compose(read, self.budget, self._prompt, self.tools)
-        return {"payload": payload, "llm_input_messages": written}
+        call = self._threads.call(convert_to_messages(messages), self._prompt, self.tools)
+        written = call.compose(self.budget)
+        return {"payload": call.payload, "llm_input_messages": written}
 
     def session_of(self, thread_id: str) -> Session:
         """Return the session of a thread, on the branch of the messages that it had last."""
-        return self._threads.session_of(thread_id)
+        return self._threads.conversations.session_of(thread_id)
 
     def close(self) -> None:
         """Close the sessions that were opened here. The next call opens them again."""
-        self._threads.close()
+        self._threads.conversations.close()
 
 
 def _messages_in(state: Any) -> Sequence[Any]:

@@ -7,13 +7,12 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, conve
 
 from sightline.errors import BadInput
 from sightline.follow.history import History
-from sightline.plan.budget import Budget
+from sightline.follow.list_call import USUAL_OUTPUT, usual_budget
+from sightline.plan import Budget
 from sightline.values.items import Message, Role
 from sightline.wire import openai_chat
 from sightline.wire.call_ids import joins, shown_messages
 from sightline.wire.payload import Payload
-
-_USUAL_OUTPUT = 8_000  # tokens for the answer, of a model that says how large its context window is
 
 
 class MessageWriter:
@@ -70,7 +69,7 @@ def budget_of(model: Any) -> Budget:
             "this model does not say how large its context window is (model.profile has no max_input_tokens): pass "
             "SightlineMiddleware(Budget(window=…, output=…))"
         )
-    return Budget(window, min(profile.get("max_output_tokens") or _USUAL_OUTPUT, _USUAL_OUTPUT, window // 4))
+    return usual_budget(window, min(profile.get("max_output_tokens") or USUAL_OUTPUT, USUAL_OUTPUT))
 
 
 def response_tools(response_format: Any) -> list[dict[str, Any]]:

@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Mapping
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
@@ -21,10 +20,10 @@ import msgspec
 
 from sightline.adapters.version import check_version
 from sightline.errors import SightlineError
-from sightline.follow.model_request import FORMATS, Format, Json, ModelRequest, parse
+from sightline.follow.call import FollowedCall
+from sightline.follow.model_request import FORMATS, Format, Json, parse
 from sightline.follow.settings import FollowSettings
-from sightline.follow.turns import Prepared, Turns
-from sightline.providers.errors import overflow_tokens
+from sightline.follow.turns import Turns
 from sightline.values.finish import finish
 from sightline.wire import common
 
@@ -55,15 +54,10 @@ _MOST_CALLS = 10_000  # that wait for their answer
 
 
 class _Waiting(NamedTuple):
-    """A request that is being answered."""
+    """A call that is being answered."""
 
-    asked: ModelRequest
-    prepared: Prepared
+    call: FollowedCall
     is_stream: bool
-
-    @property
-    def name(self) -> str:
-        return self.asked.name
 
 
 class SightlineHook(CustomLogger):  # type: ignore[misc]
@@ -124,12 +118,8 @@ class SightlineHook(CustomLogger):  # type: ignore[misc]
         """Learn from a refusal as too long: the next attempt, LiteLLM's or the client's, is smaller."""
         if (waiting := self._waiting.pop(_id_of(request_data), None)) is None:
             return
-        told = str(exception)
-        counted = overflow_tokens(getattr(exception, "status_code", 400) or 400, told)
-        if counted is not None:
-            with suppress(SightlineError):
-                work = asyncio.to_thread(self._turns.refused, waiting.asked, waiting.prepared, told, counted)
-                await finish(work)
+        status, told = getattr(exception, "status_code", 400) or 400, str(exception).encode("utf-8", "replace")
+        await finish(asyncio.to_thread(waiting.call.refused, status, told))
 
     # ------------------------------------------------------------------ the log
 
@@ -138,20 +128,20 @@ class SightlineHook(CustomLogger):  # type: ignore[misc]
         told = {name: common.plain(kwargs[name], name) for name in _FIELDS if kwargs.get(name) is not None}
         if not self._has_window and (window := _window_of(kwargs)):
             self._turns.know_window(str(told.get("model", "")), window)
-        asked = self._turns.names.find(parse(format, msgspec.json.encode(common.valid(told)), _headers_of(kwargs)))
-        with self._at(asked.name):
+        body = msgspec.json.encode(common.valid(told))
+        request = self._turns.names.find(parse(format, body, _headers_of(kwargs)))
+        with self._at(request.name):
             # The list of a conversation that goes on has the answers of its streams, also those that are not told yet.
-            for each in [
-                each for each, one in self._waiting.copy().items() if one.is_stream and one.name == asked.name
-            ]:
-                self._waiting.pop(each, None)
-            prepared = self._turns.prepare(asked)
-            self._waiting[_id_of(kwargs)] = _Waiting(asked, prepared, bool(kwargs.get("stream")))
+            for call_id, waiting in self._waiting.copy().items():
+                if waiting.is_stream and waiting.call.name == request.name:
+                    self._waiting.pop(call_id, None)
+            call = FollowedCall(self._turns, request, self._turns.prepare(request))
+            self._waiting[_id_of(kwargs)] = _Waiting(call, bool(kwargs.get("stream")))
         while len(self._waiting) > _MOST_CALLS:
             self._waiting.popitem(last=False)
-        if not prepared.composed:
+        if call.body == body:
             return {}
-        return {format.messages: msgspec.json.decode(prepared.body)[format.messages]}
+        return {format.messages: msgspec.json.decode(call.body)[format.messages]}
 
     async def _log_reply(self, request: Json, reply: Any) -> None:
         if (call_id := _id_of(request)) in self._waiting:
@@ -163,10 +153,10 @@ class SightlineHook(CustomLogger):  # type: ignore[misc]
     def _add(self, call_id: str, reply: Json) -> None:
         if (waiting := self._waiting.get(call_id)) is None:
             return
-        with self._at(waiting.name):  # no request of this conversation comes between the two steps
+        with self._at(waiting.call.name):  # no request of this conversation comes between the two steps
             if self._waiting.pop(call_id, None) is not None:
-                item, prepared = self._turns.reply(waiting.asked.format, waiting.prepared, reply)
-                self._turns.expect(waiting.asked.format, prepared, reply, item)
+                waiting.call.log(reply)
+                waiting.call.finish()
 
     def _at(self, name: str) -> Lock:
         return self._locks[hash(name) % len(self._locks)]

@@ -19,13 +19,15 @@ from sightline.adapters.openai_agents_items import ItemList, in_messages, items_
 from sightline.adapters.version import check_version
 from sightline.errors import BadInput, SightlineError
 from sightline.follow.conversations import Conversations, Sessions
-from sightline.log.conflict import retry_on_conflict
-from sightline.plan.budget import Budget
+from sightline.follow.history import History
+from sightline.follow.list_call import ListCall
+from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.values.finish import finish
 from sightline.values.items import Call
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
+from sightline.wire.payload import Payload
 
 check_version("openai-agents", oldest=(0, 22), before=1)
 
@@ -139,13 +141,23 @@ class SightlineSession:
 
         `last`: the last item of the input as the SDK made it, if a filter of the program has changed that.
         """
-        with self._conversations.use(self.session_id, self) as history:
-            session, kept = history.follow(in_messages(data.input), in_place=True), items_of(history)
-            if instructions := data.instructions:
-                retry_on_conflict(lambda: session.system(instructions, replace=True), session.refresh)
-            session.tools(tools, recall=recall)
+
+        def write(history: History, payload: Payload) -> list[Any]:
+            kept = items_of(history)
             kept.ask(data.input, last)
-            return ModelInputData(kept.write(session.compose(budget)), instructions)
+            return kept.write(payload)
+
+        call = ListCall(
+            self._conversations,
+            self.session_id,
+            in_messages(data.input),
+            write,
+            system=data.instructions,
+            tools=tools,
+            recall=recall,
+            owner=self,
+        )
+        return ModelInputData(call.compose(budget), data.instructions)
 
     def answer(self, name: str, arguments: dict[str, Any]) -> str:
         """Return the answer to the model's call of `expand` or `recall`."""

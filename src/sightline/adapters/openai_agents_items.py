@@ -11,7 +11,7 @@ import msgspec
 
 from sightline.errors import BadInput
 from sightline.follow.history import History
-from sightline.log.conflict import retry_on_conflict
+from sightline.log import retry_on_conflict
 from sightline.values.items import Message, Usage
 from sightline.wire import openai_responses
 from sightline.wire.call_ids import joins, shown_messages

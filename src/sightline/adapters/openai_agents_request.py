@@ -6,10 +6,9 @@ from agents import Agent, AgentOutputSchema, AgentOutputSchemaBase, Model
 from agents.models import get_default_model
 
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
+from sightline.follow.list_call import usual_budget
+from sightline.plan import Budget
 from sightline.providers.catalog import window_of
-
-_USUAL_OUTPUT = 8_000  # tokens for the answer, if the agent's settings do not say how many it may have
 
 
 def define(tool: Any) -> dict[str, Any]:
@@ -37,4 +36,4 @@ def budget_of(agent: Agent[Any], model: str | Model | None) -> Budget:
     name = model if isinstance(model, str) else str(getattr(model, "model", ""))
     if not (window := window_of(name)):
         raise BadInput(f"the context window of the model {name!r} is not known: pass Budget(window=…, output=…)")
-    return Budget(window, min(agent.model_settings.max_tokens or _USUAL_OUTPUT, window // 4))
+    return usual_budget(window, agent.model_settings.max_tokens)

@@ -14,13 +14,12 @@ from typing import Any
 from sightline.adapters.version import check_version
 from sightline.errors import BadInput, SightlineError
 from sightline.follow.conversations import Conversations, Sessions
-from sightline.log.conflict import retry_on_conflict
-from sightline.plan.budget import Budget
+from sightline.follow.list_call import ListCall, usual_budget
+from sightline.plan import Budget
 from sightline.providers.catalog import window_of
 from sightline.session.session import Session
 from sightline.values.finish import finish
-from sightline.values.items import Call
-from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.recall_tools import RECALL_NAMES, RECALL_TOOLS
 from sightline.values.settings import Settings
 
 # In earlier versions a request that is changed replaces the messages of the run.
@@ -32,12 +31,9 @@ from pydantic_ai.messages import ModelMessage, ModelResponse  # noqa: E402
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters  # noqa: E402
 from pydantic_ai.toolsets import FunctionToolset  # noqa: E402
 
-from sightline.adapters.pydantic_ai_messages import Listed, read, write  # noqa: E402
+from sightline.adapters.pydantic_ai_messages import read, write  # noqa: E402
 
 __all__ = ["SightlineCapability", "history_processor"]
-
-_USUAL_OUTPUT = 8_000  # tokens for the answer, if the settings of the model do not say how many it may have
-_OURS = frozenset(tool.name for tool in RECALL_TOOLS)
 
 
 class SightlineCapability(AbstractCapability[Any]):
@@ -60,12 +56,11 @@ class SightlineCapability(AbstractCapability[Any]):
         """
         self.budget = budget
         self._conversations = Conversations(sessions, settings=settings, program="pydantic-ai")
-        self._asked: Listed | None = None  # the messages of the run at its last request
+        self._call: ListCall | None = None  # the last request of the run
 
     def session_of(self, conversation_id: str) -> Session:
         """Return the session of a conversation, on the branch of the messages that it had last."""
-        with self._conversations.use(conversation_id) as history:
-            return history.session
+        return self._conversations.session_of(conversation_id)
 
     def close(self) -> None:
         """Close the sessions that were opened here. The next call opens them again."""
@@ -104,14 +99,14 @@ class SightlineCapability(AbstractCapability[Any]):
 
     async def after_model_request(
         self,
-        ctx: RunContext[Any],
+        ctx: RunContext[Any],  # noqa: ARG002
         *,
         request_context: ModelRequestContext,  # noqa: ARG002
         response: ModelResponse,
     ) -> ModelResponse:
         """Log the response."""
-        if (asked := self._asked) is not None:
-            await finish(asyncio.to_thread(self._add_reply, ctx, asked, response))
+        if (call := self._call) is not None and (reply := read([response]).reads):
+            await finish(asyncio.to_thread(call.reply, *reply))
         return response
 
     # ------------------------------------------------------------------ the session
@@ -119,26 +114,24 @@ class SightlineCapability(AbstractCapability[Any]):
     def _compose(
         self, ctx: RunContext[Any], messages: list[ModelMessage], parameters: ModelRequestParameters, budget: Budget
     ) -> list[ModelMessage]:
-        self._asked = listed = read(messages)
-        with self._conversations.use(_name(ctx)) as history:
-            session = history.follow(listed.reads, in_place=True)
-            instructions = [part.content for part in parameters.instruction_parts or ()]
-            if system := "\n\n".join(filter(None, [*instructions, listed.head_text])):
-                retry_on_conflict(lambda: session.system(system, replace=True), session.refresh)
-            tools = [*parameters.function_tools, *parameters.output_tools]
-            session.tools(_define(parameters), recall=any(tool.name in _OURS for tool in tools))
-            return write(session.compose(budget), history, listed)
-
-    def _add_reply(self, ctx: RunContext[Any], asked: Listed, response: ModelResponse) -> None:
-        if reply := read([response]).reads:
-            with self._conversations.use(_name(ctx)) as history:
-                history.follow([*asked.reads, *reply], in_place=True, replies=len(reply))
+        listed = read(messages)
+        instructions = [part.content for part in parameters.instruction_parts or ()]
+        tools = [*parameters.function_tools, *parameters.output_tools]
+        self._call = ListCall(
+            self._conversations,
+            _name(ctx),
+            listed.reads,
+            lambda history, payload: write(payload, history, listed),
+            system="\n\n".join(filter(None, [*instructions, listed.head_text])),
+            tools=_define(parameters),
+            recall=any(tool.name in RECALL_NAMES for tool in tools),
+        )
+        return self._call.compose(budget)
 
     def _answering(self, name: str) -> Callable[..., str]:
         def answer(ctx: RunContext[Any], **given: Any) -> str:
             try:
-                with self._conversations.use(_name(ctx)) as history:
-                    return history.session.items.answer(Call("", name, given))
+                return self._conversations.answer(_name(ctx), name, given)
             except SightlineError as error:  # the model may try again
                 return f"[{name} failed: {error}]"
 
@@ -198,7 +191,7 @@ def _define(parameters: ModelRequestParameters) -> list[dict[str, Any]]:
     defined = [
         _function(tool.name, tool.description, tool.parameters_json_schema)
         for tool in (*parameters.function_tools, *parameters.output_tools)
-        if tool.name not in _OURS
+        if tool.name not in RECALL_NAMES
     ]
     defined += [{"type": tool.kind} for tool in parameters.native_tools]
     if (output := parameters.output_object) is not None and not parameters.output_tools:
@@ -217,4 +210,4 @@ def _budget_of(model: Any, model_settings: Any) -> Budget:
             f"the context window of the model {getattr(model, 'model_name', model)!r} is not known: pass "
             "Budget(window=…, output=…), or give the model a profile with context_window"
         )
-    return Budget(window, min((model_settings or {}).get("max_tokens") or _USUAL_OUTPUT, window // 4))
+    return usual_budget(window, (model_settings or {}).get("max_tokens"))

@@ -8,6 +8,7 @@ extra `strands-agents`.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,13 +18,13 @@ from sightline.adapters import strands_messages
 from sightline.adapters.version import check_version
 from sightline.errors import BadInput, SightlineError
 from sightline.follow.conversations import Conversations, Sessions
-from sightline.follow.list_writer import compose_list
-from sightline.plan.budget import Budget
+from sightline.follow.list_call import ListCall, usual_budget, writer_of
+from sightline.plan import Budget
 from sightline.providers.catalog import window_of
 from sightline.providers.errors import overflow_tokens
 from sightline.session.session import Session
-from sightline.values.items import Call, ToolDefinition
-from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.items import ToolDefinition
+from sightline.values.recall_tools import RECALL_NAMES, RECALL_TOOLS
 from sightline.values.settings import Settings
 
 check_version("strands-agents", oldest=(1, 62), before=2, module="strands")
@@ -36,8 +37,6 @@ from strands.tools.tools import PythonAgentTool  # noqa: E402
 
 __all__ = ["SightlineConversationManager"]
 
-_USUAL_OUTPUT = 8_000  # tokens for the answer, if the model's settings do not say how many it may have
-_OWN = frozenset(tool.name for tool in RECALL_TOOLS)
 Json = dict[str, Any]
 
 
@@ -67,20 +66,19 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
         super().__init__()
         self.session_id, self.budget = session_id, budget
         self._conversations = Conversations(sessions, settings=settings, wire=strands_messages, program="strands")
-        self._tools = [_tool_of(tool, self._answer) for tool in RECALL_TOOLS] if recall else []
-        self._asked: WeakKeyDictionary[Any, list[Json]] = WeakKeyDictionary()  # agent → the list of its last call
-        self._sent: tuple[Budget, int] | None = None  # the budget and the tokens of the last call
+        answer = partial(self._conversations.answer, session_id)
+        self._tools = [_tool_of(tool, answer) for tool in RECALL_TOOLS] if recall else []
+        self._calls: WeakKeyDictionary[Any, ListCall] = WeakKeyDictionary()  # agent → its call that waits for a reply
+        self._last: ListCall | None = None
 
     @property
     def session(self) -> Session:
         """The session of Sightline, on the branch of the messages that it had last."""
-        with self._conversations.use(self.session_id) as history:
-            return history.session
+        return self._conversations.session_of(self.session_id)
 
     def messages(self) -> list[Json]:
         """Return every message of the conversation, from the log."""
-        with self._conversations.use(self.session_id) as history:
-            return strands_messages.write(history.session.transcript().body)
+        return strands_messages.write(self.session.transcript().body)
 
     def close(self) -> None:
         """Close the session. The next call opens it again."""
@@ -101,16 +99,7 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
         """Make the next call smaller, if the provider refused the last one as too long; raise `e` if it cannot be."""
         if e is None:
             return  # the next call is composed anyway
-        if self._sent is None:
-            raise e
-        budget, sent = self._sent
-        with self._conversations.use(self.session_id) as history:
-            history.session.overflowed(overflow_tokens(400, str(e)) or None)
-            try:
-                smaller = history.session.compose(budget).tokens
-            except SightlineError:
-                smaller = sent
-        if smaller >= sent:
+        if self._last is None or self._last.refused(overflow_tokens(400, str(e)) or 0) is None:
             raise e
 
     def get_state(self) -> Json:
@@ -140,22 +129,23 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
 
     def _compose(self, context: Any) -> list[Json]:
         messages, changing = _split(context.messages, getattr(context, "dynamic_trailing_blocks", 0))
-        tools = [spec for spec in context.tool_specs if spec["name"] not in _OWN]
+        tools = [spec for spec in context.tool_specs if spec["name"] not in RECALL_NAMES]
         is_ours = {id(context.agent.tool_registry.registry.get(tool.tool_name)) for tool in self._tools}
         budget = self.budget or _budget_of(context.model)
-        with self._conversations.use(self.session_id) as history:
-            extra = history.session.count(str(changing)) if changing else 0
+        if changing:
+            extra = self.session.count(str(changing))
             budget = replace(budget, window=max(budget.window - extra, budget.output + 1))
-            payload, written = compose_list(
-                history,
-                messages,
-                budget,
-                strands_messages,
-                system=_text_of(context.system_prompt),
-                tools=[*map(_define, tools)],
-                recall=bool(self._tools) and is_ours == {*map(id, self._tools)},
-            )
-        self._asked[context.agent], self._sent = messages, (budget, payload.tokens)
+        call = ListCall(
+            self._conversations,
+            self.session_id,
+            messages,
+            writer_of(strands_messages),
+            system=_text_of(context.system_prompt),
+            tools=[*map(_define, tools)],
+            recall=bool(self._tools) and is_ours == {*map(id, self._tools)},
+        )
+        written = call.compose(budget)
+        self._calls[context.agent] = self._last = call
         if changing:
             last = {"role": "user", "content": changing}
             merged = strands_messages.merge(written[-1], last) if written else None
@@ -164,17 +154,8 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
 
     async def _add_reply(self, event: MessageAddedEvent) -> None:
         """Log the model's reply at once, so that the log is whole when a run ends, and learn from its usage."""
-        if event.message["role"] != "assistant" or (asked := self._asked.pop(event.agent, None)) is None:
-            return
-        await asyncio.to_thread(self._log, [*asked, event.message])
-
-    def _log(self, messages: list[Json]) -> None:
-        with self._conversations.use(self.session_id) as history:
-            history.follow(messages, in_place=True, replies=1)
-
-    def _answer(self, name: str, given: Any) -> str:
-        with self._conversations.use(self.session_id) as history:
-            return history.session.items.answer(Call("", name, given))
+        if event.message["role"] == "assistant" and (call := self._calls.pop(event.agent, None)) is not None:
+            await asyncio.to_thread(call.reply, event.message)
 
 
 # ---------------------------------------------------------------------- tools and budgets
@@ -219,5 +200,4 @@ def _budget_of(model: Any) -> Budget:
             f"the context window of the model {name!r} is not known: pass SightlineConversationManager(id, "
             "Budget(window=…, output=…)), or set context_window_limit for the model"
         )
-    output = config.get("max_tokens") if isinstance(config, dict) else None
-    return Budget(window, min(output or _USUAL_OUTPUT, window // 4))
+    return usual_budget(window, config.get("max_tokens") if isinstance(config, dict) else None)

@@ -7,30 +7,26 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from sightline.agent import json_budget, json_protocol, structured_response
-from sightline.agent.code.references import Upload, announcement
-from sightline.agent.code.store import CodeStore
-from sightline.agent.code_window import code_list
+from sightline.agent.call_protocol import CallProtocol, protocol_named
 from sightline.agent.constraint_reader import ConstraintReader
 from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived, ToolFinished, ToolStarted
+from sightline.agent.extension import Extension
 from sightline.agent.extraction import Extraction
-from sightline.agent.langgraph_loop import State, loop, tool_names
 from sightline.agent.light_model import LightModel
-from sightline.agent.models import Model, Reply, Request, TextDelta, full_reply
+from sightline.agent.loop import Loop, run
+from sightline.agent.models import Model, Reply, TextDelta, full_reply
 from sightline.agent.models.errors import TransientFailure
 from sightline.agent.summarizer import Summarizer
-from sightline.agent.toolbox import Output, Toolbox, unique_call_ids
+from sightline.agent.toolbox import MOST_CALLS, Output, Toolbox, unique_call_ids
 from sightline.agent.tools import Tool
 from sightline.agent.tools.from_function import tool_of
-from sightline.agent.tools.write_code import WRITE_CODE
 from sightline.agent.turn import Turn
 from sightline.agent.usage import Spent, cost_of
 from sightline.compaction.compactor import Compacted
-from sightline.compose.payload_tokens import reused_tokens
-from sightline.compose.render import layout
+from sightline.compose import layout, reused_tokens
 from sightline.errors import BadInput, ContextOverflow, ModelError, StoreError
-from sightline.log.conflict import retry_on_conflict
-from sightline.plan.budget import Budget
+from sightline.log import retry_on_conflict
+from sightline.plan import Budget
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
@@ -41,7 +37,6 @@ from sightline.wire import read_reply
 from sightline.wire.payload import Payload
 
 ROUNDS = 12  # model calls in which a model may ask for tools before it answers
-_STEPS = 4  # nodes of the graph in one round, with one to spare
 _LAST_SECONDS = 20.0  # that work in the background has left when the agent is closed,
 _READ_SECONDS = 3.0  # and the reading of constraints, which goes on the next time
 _LOG = logging.getLogger("sightline.agent")
@@ -59,7 +54,7 @@ class Agent:
         model: Model,
         *,
         tools: Sequence[Tool | Callable[..., Any]] | None = (),
-        code: CodeStore | None = None,
+        extension: Extension | None = None,
         budget: Budget | None = None,
         rounds: int = ROUNDS,
         protocol: Protocol | None = None,
@@ -71,6 +66,7 @@ class Agent:
 
         A tool is a `Tool`, or a function with type hints and a docstring, which the model reads. `expand` and `recall`
         are added to the tools, unless `tools` is None.
+        `extension` is called in each turn, such as `SavedCode` of `sightline.documents.saved_code`.
         `instructions` open the conversation, as a system message. The agent adds nothing else, except the form of a
         structured response, which is in every request of the JSON protocol.
         `light` is the model that summarises and extracts; None: `model` does. Only a light model also reads, in the
@@ -82,7 +78,7 @@ class Agent:
         if not hasattr(model, "stream"):
             wanted = "an object such as Endpoint(…), with info, stream(request) and close()"
             raise BadInput(f"a model is {wanted}, not {model!r}")
-        self.session, self.model, self.code, self.rounds = session, model, code, rounds
+        self.session, self.model, self.rounds = session, model, rounds
         self.spent = Spent()  # summaries included
         self.question = ""  # the item of the last question; empty while it is not in the log
         self.stopped = ""  # the item of the reply that was stopped in the last turn; empty: none, or nothing was said
@@ -97,10 +93,10 @@ class Agent:
         self.extraction = Extraction(session, self._light, self._count_summary, self.warnings.append)
         self._constraints = ConstraintReader(session, light, self._count_summary)
         self._busy = asyncio.Lock()
-        self._reserve = 0  # tokens of the budget that are kept free for what the JSON protocol adds to a payload
-        self._graph = loop(self._context, self._model, self._tools, self._answer)
-        if code is not None:
-            session.windows.register(code_list(code, session.id, plain=self._states))
+        self._extension = extension or Extension()
+        self._protocols: dict[str, CallProtocol] = {}  # those that were used
+        self.loop: Loop = run  # the steps of a turn
+        self._steps = {"context": self._context, "model": self._model, "tools": self._tools, "answer": self._answer}
 
     @property
     def budget(self) -> Budget:
@@ -109,28 +105,30 @@ class Agent:
         return self._given or Budget(window=info.window, output=min(info.output, info.window // 4))
 
     @property
-    def _states(self) -> bool:
-        """Whether the list of code and the user's uploads are system messages."""
-        return layout(self.session.settings.layout).states
-
-    @property
     def protocol(self) -> Protocol:
         """How the model calls tools. Without tools it is "native", because then the model answers in plain text."""
-        tools = self._recalls or self.tools or self.session.windows.apps or self.code
+        tools = self._recalls or self.tools or self.session.windows.apps
         return self._protocol or ("native" if self.model.info.native or not tools else "json")
+
+    @property
+    def _calls(self) -> CallProtocol:
+        name = self.protocol
+        if name not in self._protocols:
+            self._protocols[name] = protocol_named(name)(self.session, self._ids)
+        return self._protocols[name]
 
     # ------------------------------------------------------------------ a question
 
-    async def query(self, text: str, *, uploads: Sequence[Upload] = ()) -> Answer:
+    async def query(self, text: str, *, note: str = "") -> Answer:
         """Return the answer to a question. `stream` also yields what happens meanwhile."""
         answer = Answer(False, error="the question was not answered")
-        async for event in self.stream(text, uploads=uploads):
+        async for event in self.stream(text, note=note):
             if isinstance(event, Answer):
                 answer = event
         return answer
 
-    def stream(self, text: str, *, uploads: Sequence[Upload] = ()) -> AsyncGenerator[Event, None]:
-        """Yield what happens while a question is answered, the Answer last.
+    def stream(self, text: str, *, note: str = "") -> AsyncGenerator[Event, None]:
+        """Yield what happens while a question is answered, the Answer last. The model is told the `note` before it.
 
         Closing the iterator, or cancelling whoever reads it, stops the answer. The text that has come is kept in the
         log, marked as stopped (`stopped` is its item); a call that it made is not. Running calls are given up, and
@@ -140,7 +138,7 @@ class Agent:
             PinnedOverflow: what may not be reduced is larger than the model's context window.
             StoreError: the log cannot be written.
         """
-        return self._events(partial(self._ask, text, uploads), is_new=True)
+        return self._events(partial(self._ask, text, note), is_new=True)
 
     def proceed(self) -> AsyncGenerator[Event, None]:
         """Continue where the last turn stopped: after a failed or cut model call, a limit, or an interruption."""
@@ -151,10 +149,11 @@ class Agent:
             raise BadInput("this agent is answering a question; wait for its Answer, or close that stream first")
         return self._busy
 
-    def _ask(self, text: str, uploads: Sequence[Upload]) -> None:
+    def _ask(self, text: str, note: str) -> None:
         self._write(self._prepare)
-        if uploads:
-            self._write(lambda: self.session.note(announcement(uploads, self._locale), system=self._states))
+        if note:
+            is_system = layout(self.session.settings.layout).states
+            self._write(lambda: self.session.note(note, system=is_system))
         self.question = self._write(lambda: self.session.user(text))
 
     def _write(self, write: Callable[[], T]) -> T:
@@ -172,7 +171,7 @@ class Agent:
         session = self.session
         if self._instructions:
             session.system(self._instructions, replace=self.replaces_instructions)
-        windows = session.windows.tools() if set(session.windows.apps) - {"code_list"} else ()
+        windows = session.windows.tools() if set(session.windows.apps) - set(self._extension.apps) else ()
         session.tools([*(tool.definition for tool in self.tools), *windows], recall=self._recalls)
 
     async def _events(self, begin: Callable[[], None], *, is_new: bool = False) -> AsyncGenerator[Event, None]:
@@ -186,8 +185,7 @@ class Agent:
             self._constraints.begin()
             await asyncio.to_thread(self.session.interrupt)  # calls that a stopped turn may have left
             self._turn = turn = Turn(asyncio.Queue())
-            steps = {"recursion_limit": _STEPS * (self.rounds + 2) * 2}
-            running = asyncio.create_task(self._graph.ainvoke({"round": 0}, steps))
+            running = asyncio.create_task(self.loop(self._steps))
             running.add_done_callback(lambda _: turn.events.put_nowait(None))
             try:
                 while (event := await turn.events.get()) is not None:
@@ -201,69 +199,53 @@ class Agent:
                     with suppress(StoreError):  # if the log cannot be written, the next turn tries again
                         await finish(asyncio.to_thread(self.session.interrupt))
 
-    # ------------------------------------------------------------------ the nodes
+    # ------------------------------------------------------------------ the steps of a turn; each returns the next
 
-    async def _context(self, state: State) -> State:
+    async def _context(self) -> str:
         """Compose what the model sees."""
-        if self.code is not None:
-            await asyncio.to_thread(self._show_code_list, self.code)
+        await asyncio.to_thread(self._extension.prepare)
         has_receipt = self.session.receipt is not None  # of this agent, or of one before it
-        write = None if self.protocol == "native" else self._as_text
-        sent = await asyncio.to_thread(json_budget.compose, self.session, self.budget, write, self._reserve)
-        self._reserve = sent.reserve
+        sent = await asyncio.to_thread(self._calls.compose, self.budget)
         reused = None
         if self.payload is not None or not has_receipt:
             rules = profile(self.session.settings.profile)
             reused = min(reused_tokens(self.payload, sent.payload, rules), sent.tokens)
         self.payload = sent.payload
         _LOG.info("context built: %d tokens, %s", sent.tokens, sent.reason)
+        self._sent = sent
+        self._turn.round += 1
         self._turn.say(PayloadComposed(sent.tokens, sent.limit, reused, sent.reason))
-        return {"sent": sent, "round": state["round"] + 1}
+        return "model"
 
-    def _as_text(self, payload: Payload, form: bool = True) -> Payload:
-        return json_protocol.as_text(payload, self._locale, form=form, stores=self.code is not None)
-
-    def _show_code_list(self, code: CodeStore) -> None:
-        """Open the window that lists the session's code, once there is any. It is live from then on."""
-        if self.session.windows.window("code_list") is None and code.list(self.session.id):
-            self.session.windows.open("code_list")
-
-    async def _model(self, state: State) -> State:
+    async def _model(self) -> str:
         """Ask the model, and log its reply."""
+        turn = self._turn
         try:
-            reply = await self._reply_to(state)
+            reply = await self._reply()
         except asyncio.CancelledError:
             await finish(asyncio.to_thread(self._keep_stopped))
             raise
         except ContextOverflow as error:
-            if state.get("overflowed"):
-                return {"next": "answer", "error": str(error)}
-            await asyncio.to_thread(
-                self.session.overflowed, error.input_tokens, extra_tokens=state["sent"].extra_tokens
-            )
-            return {"next": "context", "overflowed": True, "round": state["round"] - 1}
+            if turn.overflowed:
+                return turn.end(str(error))
+            extra = self._sent.extra_tokens
+            await asyncio.to_thread(self.session.overflowed, error.input_tokens, extra_tokens=extra)
+            turn.overflowed, turn.round = True, turn.round - 1
+            return "context"
         except ModelError as error:
             _LOG.warning("the model could not be asked: %s", error)
-            self._turn.failure = error.kind if isinstance(error, TransientFailure) else ""
-            return {"next": "answer", "error": str(error)}
-        turn = self._turn
+            return turn.end(str(error), error.kind if isinstance(error, TransientFailure) else "")
         self.spent, turn.spent, turn.stop = self.spent.plus(reply), turn.spent.plus(reply), reply.stop
         parts = read_reply(reply.raw).parts
         if not plain_text(parts).strip() and all(isinstance(part, Text | Opaque) for part in parts):
             # An empty reply, or one with thinking only, is not logged: asking again sends the same request.
-            did = "refused to answer" if reply.stop == "refused" else "said nothing"
-            return {"next": "answer", "error": f"{reply.model} {did}"}
-        done: State = {"told": False, "overflowed": False}
-        if self.protocol == "json" and not any(isinstance(part, Call) for part in parts):
-            return done | await self._take_json(reply, plain_text(parts), state)
-        await self._log_reply(reply, reply.raw, state)  # some models call natively all the same
-        return done | await self._after_reply(state)
+            return turn.end(f"{reply.model} {'refused to answer' if reply.stop == 'refused' else 'said nothing'}")
+        return await self._take(reply)
 
-    async def _reply_to(self, state: State) -> Reply:
-        native, sent = self.protocol == "native", state["sent"]
-        schema = None if native else structured_response.schema(sent.payload.tools)
-        request = Request(sent.written, self.budget.output, schema)
-        return await full_reply(self.model, request, self._turn.say if native else self._turn.say_but_text)
+    async def _reply(self) -> Reply:
+        calls, turn = self._calls, self._turn
+        request = calls.request(self._sent, self.budget.output)
+        return await full_reply(self.model, request, turn.say if calls.streams_text else turn.say_but_text)
 
     def _keep_stopped(self) -> None:
         """Log the text of a reply that was stopped. Of a structured response nothing is kept: half of it is no text."""
@@ -271,56 +253,51 @@ class Agent:
             with suppress(StoreError):  # nothing more can be done while the turn ends
                 self.stopped = self._write(partial(self.session.reply, text, stopped=True))
 
-    async def _take_json(self, reply: Reply, text: str, state: State) -> State:
-        """Log a structured response and store its code, also that of a response which cannot be acted on.
-
-        In that case ask once more, and tell the model what is wrong.
-        """
-        parsed = structured_response.parse(text, tool_names(state), self._locale)
-        if parsed.problems and not state.get("told"):
-            await self._log_reply(reply, reply.raw, state)
-            await self._store_code(parsed.response.action.code_blocks)
-            await self._log(partial(self.session.note, structured_response.again(parsed.problems, self._locale)))
-            why = "the model's last response is not in the form asked for"
-            return self._go_on("context", state, why) | {"told": True}
-        await self._log_reply(reply, json_protocol.with_calls(reply.raw, parsed, self._ids), state)
-        self._turn.response, self._turn.text = parsed.response, parsed.response.report
-        self._turn.warn(*parsed.warnings, *parsed.problems)
-        if self._turn.text:
-            self._turn.say(TextDelta(self._turn.text))
-        await self._store_code(parsed.response.action.code_blocks)
-        return await self._after_reply(state)
-
-    async def _after_reply(self, state: State) -> State:
-        if self.session.answered or await self._open_calls():
-            return self._go_on("tools", state, f"the model asked for tools {self.rounds} times")
-        return {"next": "answer"}
-
-    def _go_on(self, node: str, state: State, error: str) -> State:
-        """Return the next node; if the model has been asked often enough, the end of the turn with this error."""
-        if state["round"] < self.rounds:
-            return {"next": node}
-        self._turn.failure = "rounds"
-        return {"next": "answer", "error": f"{error}; let it go on, or ask anew"}
-
-    async def _log_reply(self, reply: Reply, raw: dict[str, Any], state: State) -> None:
-        """Log a reply; the session answers its calls of windows, `expand` and `recall`."""
-        extra_tokens = state["sent"].extra_tokens if reply.model == self.model.info.name else None
-        item = await self._log(partial(self.session.reply, unique_call_ids(raw), extra_tokens=extra_tokens))
+    async def _take(self, reply: Reply) -> str:
+        """Log a reply as the protocol reads it. If it cannot be acted on, ask once more and tell the model why."""
         turn = self._turn
+        reading = self._calls.read(reply, self._sent, is_second=turn.told)
+        turn.told, turn.overflowed = bool(reading.again), False
+        await self._log_reply(reply, reading.raw)
+        if reading.text is not None:
+            turn.response, turn.text = reading.response, reading.text
+            turn.warn(*reading.warnings)
+            if turn.text:
+                turn.say(TextDelta(turn.text))
+        if reading.response is not None:
+            await self._extension.after_reply(reading.response, turn)
+        if not reading.again:
+            return await self._after_reply()
+        await self._log(partial(self.session.note, reading.again))
+        return self._go_on("context", "the model's last response is not in the form asked for")
+
+    async def _after_reply(self) -> str:
+        """Return the step after a reply that counts."""
+        if self.session.answered or await self._open_calls():
+            return self._go_on("tools", f"the model asked for tools {self.rounds} times")
+        return "answer"
+
+    def _go_on(self, step: str, error: str) -> str:
+        """Return the next step; if the model has been asked often enough, the end of the turn with this error."""
+        if self._turn.round < self.rounds:
+            return step
+        return self._turn.end(f"{error}; let it go on, or ask anew", "rounds")
+
+    async def _log_reply(self, reply: Reply, raw: dict[str, Any]) -> None:
+        """Log a reply; the session answers its calls of windows, `expand` and `recall`."""
+        turn = self._turn
+        extra_tokens = self._sent.extra_tokens if reply.model == self.model.info.name else None
+        item = await self._log(partial(self.session.reply, unique_call_ids(raw), extra_tokens=extra_tokens))
         turn.text = await asyncio.to_thread(self.session.items.text, item)
         turn.say(ReplyReceived(reply.model, item, read_reply(reply.raw).usage, cost_of(reply)))
         for answered in self.session.answered:
             turn.say(ToolStarted(answered.call))
             turn.say(ToolFinished(answered.call, plain_text(answered.result.parts), answered.result.error))
 
-    async def _store_code(self, blocks: Sequence[structured_response.CodeBlock]) -> None:
-        if self.code is not None:
-            await self._turn.store_code(self.code, self.session, blocks)
-
-    async def _tools(self, state: State) -> State:
+    async def _tools(self) -> str:
         """Run the pending calls at the same time; each result is logged when it comes."""
-        calls, most = await self._open_calls(), structured_response.MOST_CALLS
+        calls, most = await self._open_calls(), MOST_CALLS
+        names = [tool.name for tool in self._sent.payload.tools]
         for call in calls[most:]:
             await self._log_output(
                 call, Output(f"not run: at most {most} calls in one response; make this one again", failed=True)
@@ -329,10 +306,10 @@ class Agent:
             async with asyncio.TaskGroup() as group:
                 for call in calls[:most]:
                     self._turn.say(ToolStarted(call))
-                    group.create_task(self._run_tool(call, tool_names(state)))
+                    group.create_task(self._run_tool(call, names))
         except ExceptionGroup as failed:  # tools raise nothing: the log could not be written, and the others stopped
             raise failed.exceptions[0] from None
-        return {}
+        return "context"
 
     async def _run_tool(self, call: Call, names: Sequence[str]) -> None:
         await self._log_output(call, await self._toolbox.run(call, names))
@@ -347,18 +324,18 @@ class Agent:
         parts = await asyncio.to_thread(lambda: self.session.items[item].parts)
         text = plain_text(tuple(part for part in parts if isinstance(part, Result)) or parts)
         self._turn.say(ToolFinished(call, text, "failed" if failed else ""))
-        if call.name == WRITE_CODE and self.code is not None and not failed:
-            self._turn.add_saved(await asyncio.to_thread(self.code.find, call.input["code_id"]))
+        if not failed:
+            await self._extension.after_call(call, self._turn)
 
-    async def _answer(self, state: State) -> State:
-        error, turn = state.get("error", ""), self._turn
-        if not error and not turn.text.strip() and not turn.saved:
-            error = "the model's report is empty"
-        if error:
+    async def _answer(self) -> str:
+        turn = self._turn
+        if not turn.error and not turn.text.strip() and not turn.saved:
+            turn.error = "the model's report is empty"
+        if turn.error:
             await asyncio.to_thread(self.session.interrupt)
         await asyncio.to_thread(self.session.flush)
-        turn.say(turn.answer(error))
-        return {}
+        turn.say(turn.answer())
+        return ""
 
     # ------------------------------------------------------------------ summaries
 
@@ -378,9 +355,9 @@ class Agent:
         return self._light.info.capable and self._summarizer().begin()
 
     def _summarizer(self) -> Summarizer:
-        budget = json_budget.less(self.budget, self._reserve)
-        as_text = None if self.protocol == "native" else partial(self._as_text, form=False)
-        return Summarizer(self.session, self._light, budget, self._count_summary, as_text)
+        calls = self._calls
+        budget = calls.summary_budget(self.budget)
+        return Summarizer(self.session, self._light, budget, self._count_summary, calls.summary_payload)
 
     async def finish(self) -> None:
         """Wait for the extraction that is going on, at most some seconds. What it leaves unread stays in the prompt."""
@@ -394,7 +371,3 @@ class Agent:
 
     def _count_summary(self, reply: Reply) -> None:
         self.spent = self.spent.plus(reply)
-
-    @property
-    def _locale(self) -> str:
-        return self.session.settings.locale

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 
 from sightline.agent.background_reader import BackgroundReader
+from sightline.agent.json_objects import objects
 from sightline.agent.models import Model, Reply, Request, full_reply
-from sightline.agent.structured_response import objects
 from sightline.errors import ModelRefused
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.values.items import plain_text
 from sightline.values.phrases import Phrases

@@ -2,9 +2,7 @@
 
 from msgspec import Struct
 
-from sightline.agent.code.store import Saved
 from sightline.agent.models import RetryScheduled, TextDelta
-from sightline.agent.structured_response import StructuredResponse
 from sightline.values.items import Call, Usage
 
 __all__ = [
@@ -53,9 +51,9 @@ class ReplyReceived(Struct, frozen=True):
 
 
 class CodeSaved(Struct, frozen=True):
-    """A piece of code was saved in the store."""
+    """An extension has saved a piece of code: with `SavedCode` of `sightline.documents.saved_code`, a `Saved`."""
 
-    saved: Saved
+    saved: Struct
 
 
 class Answer(Struct, frozen=True):
@@ -64,8 +62,8 @@ class Answer(Struct, frozen=True):
     success: bool
     text: str = ""  # for the user; it refers to code by tags
     error: str = ""
-    response: StructuredResponse | None = None  # only with the JSON protocol
-    saved: tuple[Saved, ...] = ()
+    response: Struct | None = None  # what it was read from: with the JSON protocol, a `StructuredResponse`
+    saved: tuple[Struct, ...] = ()  # see `CodeSaved`
     warnings: tuple[str, ...] = ()  # such as code that could not be saved
     rounds: int = 0  # model calls
     usage: Usage | None = None  # of all rounds

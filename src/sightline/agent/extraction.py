@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from sightline.agent.background_reader import BackgroundReader
+from sightline.agent.json_objects import objects
 from sightline.agent.models import Model, Reply, Request, full_reply
-from sightline.agent.structured_response import objects
 from sightline.errors import ContextOverflow, ModelRefused
-from sightline.log.conflict import retry_on_conflict
+from sightline.log import retry_on_conflict
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.plan.strategies.entities import Entities, merged
 from sightline.session.session import Session
 from sightline.values.clock import iso, wall_clock

@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 from sightline.agent.models import Model, ModelInfo, Reply, Request, RetryScheduled, TextDelta
 from sightline.errors import ModelError
-from sightline.plan.strategy import completed
+from sightline.plan import completed
 from sightline.session.session import Session
 from sightline.values.phrases import Phrases
 

@@ -8,7 +8,7 @@ from sightline.agent.models import Model, Reply, Request, full_reply
 from sightline.compaction.compactor import SECONDS, Compacted
 from sightline.compaction.prompt import no_summary
 from sightline.errors import SightlineError
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.wire.payload import Payload
 
@@ -20,7 +20,7 @@ class Summarizer(NamedTuple):
     model: Model
     budget: Budget
     on_reply: Callable[[Reply], None]  # called for each reply, also if its summary is not used
-    as_text: Callable[[Payload], Payload] | None = None  # for a model that takes no tools
+    write: Callable[[Payload], Payload]  # a request as the model gets it
 
     async def compact(self) -> Compacted:
         """See `Agent.compact`. The model writes first, because then a cancellation leaves everything as it was."""
@@ -46,8 +46,7 @@ class Summarizer(NamedTuple):
 
     async def _answer(self, payload: Payload) -> dict[str, Any]:
         output = min(self.budget.output, self.model.info.output)
-        request = Request(self.as_text(payload) if self.as_text is not None else payload, output)
-        reply = await full_reply(self.model, request)
+        reply = await full_reply(self.model, Request(self.write(payload), output))
         self.on_reply(reply)
         return reply.raw
 

@@ -11,6 +11,7 @@ from sightline.agent.tools import Tool
 from sightline.errors import SightlineError, ToolFailed
 from sightline.values.items import Call
 
+MOST_CALLS = 6  # that are run of one response
 _LOG = logging.getLogger("sightline.agent")
 
 

@@ -25,8 +25,7 @@ from sightline.agent.models.endpoint import Endpoint, bare_address
 from sightline.agent.models.openai import OpenAiModel
 from sightline.agent.tools.files.folders import printable
 from sightline.errors import Unwritable
-from sightline.log.stores.disk import make_directory
-from sightline.log.stores.side_files import locked_in_place
+from sightline.files.private_files import locked_in_place, make_directory
 from sightline.values.clock import wall_clock
 from sightline.values.decoders import decode_json
 

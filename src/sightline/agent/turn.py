@@ -1,34 +1,29 @@
 """One turn of an agent: what a question has led to so far."""
 
 import asyncio
-import logging
-from collections.abc import Sequence
 
 from msgspec import Struct
 
-from sightline.agent.code.store import CodeStore
-from sightline.agent.code.versions import Saved, measured
-from sightline.agent.events import Answer, CodeSaved, Event, PayloadComposed, RetryScheduled, TextDelta
-from sightline.agent.structured_response import CodeBlock, StructuredResponse, not_saved
+from sightline.agent.events import Answer, Event, PayloadComposed, RetryScheduled, TextDelta
 from sightline.agent.usage import Spent
-from sightline.errors import SightlineError
-from sightline.session.session import Session
-
-_LOG = logging.getLogger("sightline.agent")
 
 
 class Turn(Struct):
     """What one question has led to so far."""
 
     events: "asyncio.Queue[Event | None]"  # None: the last one
+    round: int = 0  # how often the model has been asked
+    told: bool = False  # the model was told that its last response is not in the form asked for
+    overflowed: bool = False  # the last payload was larger than its context window
+    error: str = ""  # why there is no answer
     spent: Spent = Spent()
     text: str = ""
     coming: list[str] = []  # the pieces of the reply that is coming, as far as it has come
-    response: StructuredResponse | None = None
+    response: Struct | None = None
     stop: str = ""
     failure: str = ""
     attempts: int = 1  # how often the last request was sent
-    saved: list[Saved] = []
+    saved: list[Struct] = []
     warnings: list[str] = []
 
     def say(self, event: Event) -> None:
@@ -45,38 +40,20 @@ class Turn(Struct):
         if not isinstance(event, TextDelta) or event.thinking:
             self.say(event)
 
-    def add_saved(self, saved: Saved) -> None:
-        _LOG.info("code saved: %s (%s, version %d)", saved.code_id, saved.language, saved.version)
-        self.saved.append(saved)
-        self.warn(*filter(None, [saved.warning]))
-        self.say(CodeSaved(saved))
-
-    def has_saved(self, code_id: str, code: str) -> bool:
-        """Whether just this code was saved in this turn."""
-        data = code.encode(errors="replace")
-        return any(each.code_id == code_id and each == measured(each, data) for each in self.saved)
-
-    async def store_code(self, store: CodeStore, session: Session, blocks: Sequence[CodeBlock]) -> None:
-        """Store the code of a response. What cannot be stored is a warning, because the answer matters more."""
-        for block in blocks:
-            if self.has_saved(block.code_id, block.code):  # of a response that was sent back
-                continue
-            about = {"language": block.language, "description": block.description, "session_id": session.id}
-            try:
-                self.add_saved(await asyncio.to_thread(store.store, block.code_id, block.code, **about))
-            except (SightlineError, OSError) as error:
-                _LOG.warning("code %s was not saved: %s", block.code_id, error)
-                self.warn(not_saved(block, str(error), session.settings.locale))
-
     def warn(self, *warnings: str) -> None:
         """Add what the answer warns of, each once."""
         self.warnings += [each for each in dict.fromkeys(warnings) if each not in self.warnings]
 
-    def answer(self, error: str) -> Answer:
+    def end(self, error: str, failure: str = "") -> str:
+        """Return the last step of a turn that has no answer, for this reason. `failure`: see `Answer`."""
+        self.error, self.failure = error, failure
+        return "answer"
+
+    def answer(self) -> Answer:
         return Answer(
-            success=not error,
+            success=not self.error,
             text=self.text,
-            error=error,
+            error=self.error,
             response=self.response,
             saved=tuple(self.saved),
             warnings=tuple(self.warnings),
@@ -84,6 +61,6 @@ class Turn(Struct):
             usage=self.spent.usage if self.spent.calls else None,
             cost=self.spent.cost,
             stop=self.stop,
-            failure=self.failure if error else "",
+            failure=self.failure if self.error else "",
             attempts=self.attempts,
         )

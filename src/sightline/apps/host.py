@@ -26,7 +26,7 @@ from sightline.apps.window_log import ActionRecord, WindowLog, options_to_log
 from sightline.errors import BadInput, Conflict, Refused, UnknownApp, VersionMismatch
 from sightline.files.folders import PROJECT, Folders
 from sightline.log.annotations import WindowNote
-from sightline.log.conflict import retry_on_conflict
+from sightline.log.journal import retry_on_conflict
 from sightline.values.clock import Clock
 from sightline.values.decoders import convert
 from sightline.values.items import Call, Lod, ToolDefinition

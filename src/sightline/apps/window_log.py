@@ -14,7 +14,7 @@ from sightline.apps.window import SavedWindow
 from sightline.errors import VersionMismatch
 from sightline.log import entries
 from sightline.log.annotations import WindowNote
-from sightline.log.branches import Placed
+from sightline.log.columns import Placed
 from sightline.log.journal import Journal
 from sightline.log.stores import Span
 from sightline.values.clock import iso, milliseconds

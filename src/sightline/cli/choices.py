@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from sightline.cli.options import META, STORE, Place, branch_label
+from sightline.cli.options import META, STORE, Place
 from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import SightlineError
+from sightline.log import branch_label
 
 MOST_COMPLETED = 50  # session ids that a shell is offered, the newest ones
 

@@ -26,7 +26,6 @@ from sightline.cli.external_model import Program
 from sightline.cli.options import (
     Place,
     Seconds,
-    branch_label,
     budget_options,
     known_budget,
     place,
@@ -47,6 +46,7 @@ from sightline.cli.render import (
 from sightline.compaction.compactor import SECONDS
 from sightline.errors import BadInput, Conflict, UnknownItem
 from sightline.files.folders import Folders, configured
+from sightline.log import branch_label
 from sightline.log.stores.transfer import copy_session
 from sightline.session.compactions import CompactionInfo
 from sightline.session.session import Session

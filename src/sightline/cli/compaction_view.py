@@ -9,14 +9,14 @@ from rich.panel import Panel
 from rich.text import Text
 
 from sightline.cli.external_model import Program
-from sightline.cli.options import branch_label
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, Rows, first_words, local_time, print_text, printable
 from sightline.compaction import prompt
 from sightline.compaction.compactor import Compacted
 from sightline.compaction.loss import Loss
 from sightline.errors import BadInput, NotShorter
-from sightline.plan.budget import Budget
+from sightline.log import branch_label
+from sightline.plan import Budget
 from sightline.session.compactions import CompactionInfo
 from sightline.session.items import Constraint
 from sightline.session.session import Session

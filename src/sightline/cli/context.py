@@ -11,7 +11,6 @@ from rich.text import Text
 from sightline.cli.choices import branch_option, session_argument
 from sightline.cli.compaction_view import covered_sentence
 from sightline.cli.options import (
-    branch_label,
     budget_options,
     known_budget,
     place,
@@ -20,7 +19,8 @@ from sightline.cli.options import (
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, Rows, bar, console, print_json, print_table, print_text, printable
 from sightline.cli.sessions import item_words
-from sightline.plan.budget import Budget
+from sightline.log import branch_label
+from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.values.profiles import profile
 from sightline.view.context_facts import context_facts

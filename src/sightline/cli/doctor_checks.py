@@ -23,8 +23,9 @@ from sightline.cli.options import Place
 from sightline.cli.render import human_size
 from sightline.cli.tenant import database_tenants
 from sightline.errors import BadInput, SightlineError
+from sightline.files.private_files import make_directory
 from sightline.inspector.pages import are_built
-from sightline.log.stores.disk import OsDisk, make_directory
+from sightline.log.stores.disk import OsDisk
 from sightline.plan.strategies.project_choice import chosen
 from sightline.server.access_token import TOKEN_FILE
 from sightline.session.session import Session
@@ -41,7 +42,8 @@ _LONGEST_ANSWER = 10_000  # bytes of what another program may answer
 EXTRAS: Mapping[str, Sequence[str]] = {  # of the extra `all`: modules that show whether it is installed
     "apps": ("psutil",),
     "code": ("tree_sitter", "tree_sitter_python", "python_calamine", "pathspec"),
-    "agent": ("httpx2", "langgraph"),
+    "agent": ("httpx2",),
+    "ba-agent": ("langgraph",),
     "chat": ("prompt_toolkit",),
     "server": ("starlette", "uvicorn", "httpx2", "prometheus_client"),
     "postgres": ("psycopg", "psycopg_pool", "procrastinate"),
@@ -182,9 +184,9 @@ def check_database(here: Place) -> Iterator[Check]:
 
 def _check_work(here: Place, facts: dict[str, Any]) -> Iterator[Check]:
     """Whether the servers of a database may do background work."""
-    from sightline.log.stores.postgres import PostgresStores
-    from sightline.log.stores.postgres_errors import WorkRefused
-    from sightline.log.stores.work_schema import is_installed
+    from sightline.fleet.errors import WorkRefused
+    from sightline.fleet.postgres import PostgresStores
+    from sightline.fleet.work_schema import is_installed
 
     if not is_installed() or not isinstance(here.stores, PostgresStores):
         return

@@ -6,7 +6,7 @@ An error has its facts as attributes: they are filled in by name.
 from collections.abc import Mapping
 
 from sightline.errors import BadSessionId, UnknownItem
-from sightline.log.stores import postgres_errors as errors
+from sightline.fleet import errors
 
 CHINESE: Mapping[type[Exception], str] = {
     BadSessionId: "会话 id {session_id!r} 无效：请使用 1 到 128 个字母、数字、'-'、'_' 或 '.'，首字符不能是 '.'",

@@ -189,7 +189,7 @@ def keep_samples(here: Place) -> None:
     """Keep the sample sessions, composed at a small budget, apart from those of projects, unless they are there."""
     from sightline import samples
     from sightline.log.stores.session_folder import Folder
-    from sightline.plan.budget import Budget
+    from sightline.plan import Budget
     from sightline.session.session import Session
     from sightline.view.catalog.places import SAMPLES
     from sightline.view.replay.formats import recorded

@@ -15,11 +15,11 @@ from sightline.cli.error_phrases import error_text
 from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import BadInput, BadSessionId, list_command
 from sightline.files.folders import Folders
-from sightline.log import branches
+from sightline.fleet.address import read_address
+from sightline.log import branch_label
 from sightline.log.stores import PlacedStores
-from sightline.log.stores.postgres_address import read_address
 from sightline.log.stores.session_folder import Folder, sightline_home
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.values.profiles import PROFILES
 from sightline.wire import registry
@@ -30,7 +30,6 @@ _NAMED = 5  # sessions, where an id could mean several
 STORE = "SIGHTLINE_STORE"  # the variable that names a database, so that no list of processes shows its password
 META = "sightline."  # before the names under which a context keeps the shared options
 
-branch_label = branches.branch_label
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -126,7 +125,7 @@ class Place(NamedTuple):
 
     def described(self, stores: PlacedStores) -> str:
         """Return a place in words: of a database also whose sessions are meant, because others may have some."""
-        from sightline.log.stores.postgres import PostgresStores
+        from sightline.fleet.postgres import PostgresStores
 
         if not isinstance(stores, PostgresStores):
             return stores.where
@@ -179,7 +178,7 @@ class Place(NamedTuple):
 @cache
 def _database(address: str) -> PlacedStores:
     """The sessions in a database. A command connects to it once, and leaves it at its end."""
-    from sightline.log.stores.postgres import PostgresStores
+    from sightline.fleet.postgres import PostgresStores
 
     stores = PostgresStores(address)
     if (context := click.get_current_context(silent=True)) is not None:
@@ -190,7 +189,7 @@ def _database(address: str) -> PlacedStores:
 
 @cache
 def _awaited(address: str) -> PlacedStores:
-    from sightline.log.stores.postgres_errors import Unreachable
+    from sightline.fleet.errors import Unreachable
 
     try:
         _database(address).sessions()

@@ -15,10 +15,9 @@ from sightline.imports.conversation import Conversation, check_speaks
 from sightline.imports.detection import conversations
 from sightline.log.stores.session_folder import Folder
 from sightline.log.stores.transfer import copy_session
-from sightline.plan.budget import Budget
+from sightline.plan import Budget, completed
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.project_choice import Choice
-from sightline.plan.strategy import completed
 from sightline.providers.catalog import PRICES, price_of, window_of
 from sightline.providers.prices import Price
 from sightline.values.profiles import PROFILES

@@ -24,10 +24,10 @@ from sightline.plan.economies import DEFAULT, ECONOMIES, described
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
+    from sightline.fleet.tenant_server import MakeMcp
     from sightline.server.access_token import Token
     from sightline.server.config import Config
     from sightline.server.listener import Listener
-    from sightline.server.tenant_server import MakeMcp
     from sightline.server.totals import Totals
 
 PORT = 8787
@@ -250,17 +250,18 @@ def make_listener(
 
     `how` as for `Listener`.
     """
+    from sightline.fleet.event_relay import relay_of
     from sightline.server.app import create_app
     from sightline.server.listener import Listener
 
-    app = create_app(config, model=model)
+    app = create_app(config, relay=relay_of(config.stores), model=model)
     return Listener(app, on_stop=app.state.hub.close, host=config.host, port=port, **how), app.state.totals
 
 
 def _make_tenants_listener(config: "Config", port: int, **how: Any) -> "Listener":
     """Return a server for all tenants of a database, which is not started yet."""
+    from sightline.fleet.tenant_server import create_tenants_app
     from sightline.server.listener import Listener
-    from sightline.server.tenant_server import create_tenants_app
 
     app = create_tenants_app(config, make_mcp=mcp_maker())
     return Listener(app, on_stop=app.state.end_streams, host=config.host, port=port, **how)

@@ -13,7 +13,6 @@ from sightline.cli.export import LOG, SOURCE, exported, message_count, write_pie
 from sightline.cli.options import (
     FormatChoice,
     Place,
-    branch_label,
     place,
     with_json,
 )
@@ -31,6 +30,7 @@ from sightline.cli.render import (
 )
 from sightline.errors import BadInput, Locked, SightlineError
 from sightline.imports.harness_text import command_words, divided
+from sightline.log import branch_label
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text

@@ -12,11 +12,11 @@ from sightline.cli.options import Place, place, shared_options, with_json
 from sightline.cli.render import console, print_json, print_result, print_text, printable
 from sightline.cli.worker import want_indexes
 from sightline.errors import BadInput, SightlineError
+from sightline.fleet.address import is_address
 from sightline.log.stores import PlacedStores
-from sightline.log.stores.postgres_address import is_address
 
 if TYPE_CHECKING:
-    from sightline.agent.code.store import CodeStore
+    from sightline.documents.code.store import CodeStore
 
 _LOOKED_AT = 20  # lines of a file, before it is said that it is no log: the first ones may be damaged
 
@@ -110,8 +110,8 @@ def _copy_code(
     here: Place, told: _Told, ours: PlacedStores, theirs: PlacedStores, sessions: Sequence[str]
 ) -> list[dict[str, object]]:
     """Copy the code that the model saved, all or that of these sessions. Codes are told only if there are any."""
-    from sightline.agent.code.database import CODE, code_store
-    from sightline.agent.code.transfer import code_ids, copy_code
+    from sightline.documents.code.transfer import code_ids, copy_code
+    from sightline.fleet.code_store import CODE, code_store
     from sightline.log.stores.session_folder import Folder
     from sightline.values.clock import wall_clock
 
@@ -144,8 +144,8 @@ def migrate(as_json: bool) -> None:
       sightline --store postgresql://owner@db.example/team store migrate
       SIGHTLINE_STORE=postgresql://owner@db.example/team sightline store migrate --json
     """
-    from sightline.log.stores.postgres import PostgresStores
-    from sightline.log.stores.postgres_schema import MIGRATIONS
+    from sightline.fleet.postgres import PostgresStores
+    from sightline.fleet.schema import MIGRATIONS
 
     here = place()
     stores = here.database  # which makes our own tables
@@ -185,8 +185,8 @@ def _stores(here: Place, given: str, *, is_target: bool = False) -> PlacedStores
 
 
 def _has_code(folder: Path) -> bool:
-    from sightline.agent.code.database import CODE
-    from sightline.agent.code.store import INDEX
+    from sightline.documents.code.store import INDEX
+    from sightline.fleet.code_store import CODE
 
     return (folder / CODE / INDEX).exists()
 

@@ -21,7 +21,7 @@ from sightline.cli.render import (
     progress,
 )
 from sightline.errors import BadInput
-from sightline.log.stores.tenants import AUDIT_DAYS, Limits, Tenant, Tenants
+from sightline.fleet.tenants import AUDIT_DAYS, Limits, Tenant, Tenants
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([kMGT]?)B?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -43,7 +43,7 @@ class Size(click.ParamType):  # type: ignore[type-arg]
 
 def database_tenants(here: Place) -> Tenants:
     """The tenants of the database that the command line names. Raises BadInput if it names none."""
-    from sightline.log.stores.postgres import PostgresStores
+    from sightline.fleet.postgres import PostgresStores
 
     stores = here.stores
     if not isinstance(stores, PostgresStores):

@@ -14,7 +14,7 @@ from sightline.cli.render import (
     printable,
 )
 from sightline.cli.tenant import database_tenants
-from sightline.log.stores.tenants import Token, token_id
+from sightline.fleet.tenants import Token, token_id
 
 
 @click.group()

@@ -9,12 +9,12 @@ from rich.console import Console
 from sightline.cli.choices import session_argument
 from sightline.cli.options import (
     Place,
-    branch_label,
     place,
     with_json,
 )
 from sightline.cli.render import console, error_console, print_json, progress
 from sightline.errors import Damaged, SightlineError
+from sightline.log import branch_label
 
 _NAMED = 20  # damaged lines that are named; the rest is only counted
 _UNHARMED: dict[str, list[Any]] = {"damaged": [], "changed": [], "missing": []}

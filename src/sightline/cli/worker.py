@@ -81,9 +81,9 @@ def _measured(here: Place, work: "Work | None", host: str, port: int | None) -> 
         yield
         return
     from sightline.cli.serve import running
+    from sightline.fleet.worker_app import create_worker_app
     from sightline.server.config import Config
     from sightline.server.listener import Listener
-    from sightline.server.worker_app import create_worker_app
 
     if port and not is_free(host, port):
         raise BadInput(here.words("worker port taken", port=port))
@@ -110,9 +110,9 @@ def operator_token(host: str, here: Place) -> "Token":
 def _check_rights(here: Place) -> None:
     """Raise WorkRefused if the database's role may do nothing. A database that is away is waited for later."""
     from sightline.errors import StoreError
-    from sightline.log.stores.postgres import PostgresStores
-    from sightline.log.stores.postgres_errors import WorkRefused
-    from sightline.log.stores.work_schema import is_installed
+    from sightline.fleet.errors import WorkRefused
+    from sightline.fleet.postgres import PostgresStores
+    from sightline.fleet.work_schema import is_installed
 
     if not is_installed() or not isinstance(here.stores, PostgresStores):
         return
@@ -131,7 +131,7 @@ def find_summarizer(here: Place, name: str | None) -> "Summarizer | None":
     from sightline.agent.config import read_config
     from sightline.agent.models.context_window import with_window
     from sightline.agent.models.discovery import named
-    from sightline.server.tasks import summarizer_of
+    from sightline.fleet.tasks import summarizer_of
 
     endpoint = named(name, read_config(here.project, os.environ), os.environ, here.home)
     return summarizer_of(asyncio.run(with_window(endpoint)), here.words.language)
@@ -142,7 +142,7 @@ def make_work(here: Place, jobs: int, summarizer: "Summarizer | None") -> "Work 
 
     0: they are left to others; None if there are none, because sessions are in files.
     """
-    from sightline.server.tasks import Tasks
+    from sightline.fleet.tasks import Tasks
     from sightline.server.work import LocalWork
 
     stores = here.awaited_database
@@ -151,8 +151,8 @@ def make_work(here: Place, jobs: int, summarizer: "Summarizer | None") -> "Work 
     )
     if stores is None:
         return LocalWork(tasks) if jobs else None
-    from sightline.log.stores.postgres import PostgresStores
-    from sightline.server.work_queue import FleetWork
+    from sightline.fleet.postgres import PostgresStores
+    from sightline.fleet.work_queue import FleetWork
 
     assert isinstance(stores, PostgresStores)
     return FleetWork(stores.database, tasks, kinds=tasks.kinds, concurrency=jobs)
@@ -160,14 +160,14 @@ def make_work(here: Place, jobs: int, summarizer: "Summarizer | None") -> "Work 
 
 def want_indexes(stores: PlacedStores, sessions: Sequence[str]) -> None:
     """Have sessions that came into a database indexed by its servers and workers, before somebody uses them."""
-    from sightline.log.stores.postgres import PostgresStores
-    from sightline.log.stores.work_schema import is_installed
+    from sightline.fleet.postgres import PostgresStores
+    from sightline.fleet.work_schema import is_installed
 
     if not sessions or not isinstance(stores, PostgresStores) or not is_installed():
         return
+    from sightline.fleet.work_queue import put_jobs
     from sightline.follow.turns import INDEX
     from sightline.server.work import Job
-    from sightline.server.work_queue import put_jobs
 
     tenant = stores.database.address.tenant
     put_jobs(stores.database, [Job(INDEX, each, tenant) for each in sessions])

@@ -29,14 +29,10 @@ from sightline.files import mentions as files
 from sightline.files.folders import PROJECT, Folders
 from sightline.log import entries
 from sightline.log.annotations import CompactNote, UncompactNote
-from sightline.log.branches import Compaction
-from sightline.log.columns import BY_RULE, NOTICE
-from sightline.log.conflict import retry_on_conflict
-from sightline.log.journal import Journal
-from sightline.log.laid_down import laid_down
-from sightline.plan.budget import Budget
+from sightline.log.columns import BY_RULE, NOTICE, Compaction
+from sightline.log.journal import Journal, laid_down, retry_on_conflict
 from sightline.plan.plan import Plan
-from sightline.plan.view import messages_of, oldest
+from sightline.plan.view import Budget, messages_of, oldest
 from sightline.shorten.sample import encodable
 from sightline.values.items import Kind, Message, Role, Text, plain_text
 from sightline.values.phrases import say

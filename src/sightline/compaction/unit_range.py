@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from sightline.log.branches import Compaction, Path
-from sightline.log.columns import Timeline
+from sightline.log.columns import Compaction, Path, Timeline
 from sightline.plan.view import body_unit, body_units
 from sightline.values.items import Kind
 

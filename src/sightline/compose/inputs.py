@@ -4,19 +4,27 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
+from sightline.apps.host import Host
 from sightline.compose.render import ComposeInputs
-from sightline.log.annotations import ReceiptNote
-from sightline.log.branches import Compaction, Path
-from sightline.log.columns import Timeline
+from sightline.log.annotations import ReceiptNote, Source
+from sightline.log.columns import Compaction, Path, Timeline
 from sightline.log.journal import Journal
-from sightline.plan.budget import Budget
-from sightline.plan.plan import Plan
+from sightline.plan.plan import Plan, allowed
 from sightline.plan.strategies.worth import is_output
-from sightline.plan.view import View, body_unit, complete_units, said_units
+from sightline.plan.view import Budget, View, body_unit, complete_units, said_units
 from sightline.recall.recall import Room, room
 from sightline.shorten import words_in
 from sightline.values.items import FULL, Kind, Lod
 from sightline.wire.payload import Payload
+
+FRAMING_TOKENS = 24  # at most, for one more message in any profile and the frame of what is recalled
+_ENOUGH = 4_500  # tokens for one message
+_BESIDE = 2_500  # of them beside what else a payload shows; more take its place: a small model wants no more text
+_RUNNING = 800  # tokens: so much in a running conversation, if the budget's share is less
+_DEEPER = 0.75  # of its target: how much deeper a sweep may go for what is recalled, which matters more than old talk
+_RECENT_UNITS = 60  # what was recalled within these units is not recalled again
 
 _NEEDED = 2  # times what must be shown: a strategy's own window is never smaller than that
 _TASK_UNITS, _TASK_MESSAGES = 8, 3  # the newest units and messages of the user: they say what is being worked on
@@ -214,3 +222,85 @@ def _task_words(journal: Journal) -> Iterator[str]:
     for unit in sorted({*asked[:1], *asked[-_TASK_MESSAGES:], *units[-_TASK_UNITS:]}):
         for row in timeline.rows_of(unit):
             yield from words_in(journal.reader.text(row)[:_TASK_CHARS])
+
+
+class LiveWindows:
+    """The texts of a session's open windows. Their tokens are counted once for each text."""
+
+    def __init__(self, journal: Journal, host: Host) -> None:
+        self._journal, self._host = journal, host
+        self._sizes: dict[str, int] = {}  # tokens of the texts that were shown last
+
+    def texts(self, tokens: int | None, in_place: bool, before: Mapping[str, str]) -> dict[str, str]:
+        """Return what each open window shows now, in at most so many tokens; None: whatever they need.
+
+        Windows that look as they did `before` come first, so that the payload changes as late as possible. With
+        `in_place`, a window costs its tokens at each of its references.
+        """
+        if not self._journal.timeline.windows:
+            return {}
+        counted, self._sizes = self._sizes, {}
+        framing = self._journal.reader.profile.message_tokens
+
+        def size(window: str, text: str) -> int:
+            if text not in self._sizes:
+                self._sizes[text] = counted[text] if text in counted else self.tokens(text)
+            references = len(self._journal.timeline.references(window, self._journal.path)) if in_place else 1
+            return (self._sizes[text] + framing) * references
+
+        shown = self._host.shown(tokens, size)
+        return {window: text for window, text in before.items() if shown.get(window) == text} | shown
+
+    def tokens(self, text: str) -> int:
+        """Return the tokens of what a window shows."""
+        known = self._sizes.get(text)
+        return self._journal.reader.counter.count(text) if known is None else known
+
+
+def free_tokens(view: View, plan: Plan) -> int:
+    """Return what this plan leaves free below the budget's trigger."""
+    return view.fixed + int(view.budget.trigger * view.body_limit) - plan.tokens - FRAMING_TOKENS
+
+
+def recall_tokens(view: View, plan: Plan, *, deeper: bool = True) -> int:
+    """Return what may be recalled for a message: the budget's share or, if that is more, all that is free.
+
+    It is never more than enough. In a running conversation it is the share, or a little: passages stay there, and
+    sweeps pay for what fills a window. deeper: a sweep that is made anyway can leave out more for it.
+    """
+    share = int(view.budget.recall * view.limit)
+    most = _ENOUGH if view.last is None else max(share, _RUNNING)
+    spare = int(_DEEPER * view.budget.target * view.body_limit) if deeper and plan.reason and view.trims else 0
+    return min(max(share, free_tokens(view, plan) + spare), most)
+
+
+def missing_tokens(view: View, plan: Plan, needed: int) -> int:
+    """Return by how many tokens a sweep must go deeper for what is recalled, which takes so many.
+
+    In the first payload, what is recalled beyond a limit takes the place of old talk, also where both would fit.
+    """
+    instead = needed - _BESIDE if view.last is None else 0
+    return max(needed - free_tokens(view, plan), instead)
+
+
+def deeper_budget(view: View, needed: int) -> Budget:
+    """Return the budget with which a sweep leaves so many more tokens free, or as many as it may."""
+    budget = view.budget
+    less = min(needed / view.body_limit, _DEEPER * budget.target)
+    return replace(budget, trigger=budget.trigger - less, target=budget.target - less)
+
+
+def sources_shown(journal: Journal, plan: Plan) -> set[Source]:
+    """Return what the newest recalls show that this plan still shows."""
+    timeline = journal.timeline
+    recent = [timeline.unit_row[unit] for unit in plan.after(len(plan) - _RECENT_UNITS)]
+    recalls = [row for row in recent if timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL]
+    return {source for row in recalls for source in journal.reader.sources(row)}
+
+
+def with_recalled(view: View, plan: Plan) -> Plan:
+    """Return a plan that was just made, with what was recalled since."""
+    new = said_units(view.timeline, view.path, plan.rows)
+    recalled = Plan.extended(replace(allowed(view), last=plan, new=new), {}, {})
+    recalled.reason = plan.reason
+    return recalled

@@ -3,8 +3,8 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from math import ceil
+from typing import NamedTuple
 
-from sightline.compose.calibration import MIN_PAYLOAD, reported_factor
 from sightline.compose.inputs import window_rows
 from sightline.compose.render import ComposeInputs, first_change, layout
 from sightline.log.annotations import NO_TOOLS, RECEIPT_FORMAT, PlanNote, ReceiptNote, RenditionNote, ToolsNote
@@ -12,15 +12,17 @@ from sightline.log.columns import Timeline
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
 from sightline.log.stores import Span
-from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import LeftOut, View, body_units
+from sightline.plan.view import Budget, LeftOut, View, body_units
 from sightline.values import excerpt
 from sightline.values.clock import milliseconds
 from sightline.values.items import Kind, Lod
 from sightline.values.profiles import Profile
 from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
+
+MIN_PAYLOAD = 2000  # tokens: in a smaller payload the provider's own overhead hides how it counts
+MAX_FACTOR = 3.0  # a report above this many provider tokens for one of ours is about something else
 
 QUESTION = "sweep: question"  # the reason of a payload for one question
 _RENDITIONS_PER_ENTRY = 16  # because the fields of an entry cost more bytes than a gist
@@ -244,3 +246,83 @@ def shown_units(journal: Journal, whole: PlanNote, seq: int) -> Iterator[int]:
     for first, last in [*whole.out, (1 << 62, 1 << 62)]:
         yield from body_units(timeline, journal.path, row, min(end, bisect_left(timeline.seq, first)))
         row = max(row, bisect_right(timeline.seq, last))
+
+
+class TokenFactor(NamedTuple):
+    """How many tokens the model counts for one of ours, and whether a provider has confirmed it."""
+
+    value: float = 1.0
+    known: bool = False
+
+    def limit(self, budget: Budget, profile: Profile) -> int:
+        """Return how many tokens, as we count them, this budget allows."""
+        return budget.limit(self.value, 0.0 if self.known else profile.margin)
+
+
+def reported_factor(reported: int, counted: int, profile: Profile) -> float:
+    """Return provider tokens per token of ours: at least 1 where the vocabulary is public, at most MAX_FACTOR."""
+    return min(MAX_FACTOR, max(reported / counted, 0.8 if profile.margin else 1.0))
+
+
+class Calibration:
+    """The token factor in force, and what was learned since.
+
+    A higher factor takes effect at once, because the payload must fit. A lower one takes effect at a sweep only,
+    because it would change what is shown.
+    """
+
+    def __init__(self, logged: float, observed: float | None) -> None:
+        """`logged` is the factor of the last receipt, `observed` what its reply reported."""
+        self.factor = TokenFactor(logged, known=logged != 1)
+        self._observed = observed
+        # The factor before the provider refused a payload as too long. Only a refusal makes a factor above MAX_FACTOR.
+        self.before_refusal: TokenFactor | None = TokenFactor() if logged > MAX_FACTOR else None
+
+    def observe(self, reported: int, payload_tokens: int, extra_tokens: int, profile: Profile) -> None:
+        """Learn from what the provider counted for a payload it accepted and the extra tokens sent with it."""
+        self.before_refusal = None
+        if payload_tokens >= MIN_PAYLOAD:
+            self._observed = reported_factor(reported, max(payload_tokens + extra_tokens, 1), profile)
+
+    def refuse(self, reported: int | None, sent: int, window: int) -> None:
+        """Learn from a payload that the provider refused as too long: it counted more than the context window."""
+        self.before_refusal = self.before_refusal or self.factor
+        self._observed = max(max(reported or 0, window) / max(sent, 1) * 1.02, self.factor.value * 1.1)
+        self.factor = TokenFactor(self._observed, known=True)
+
+    def adopt_observed(self, *, swept: bool) -> None:
+        """Use the observed factor if it is higher, or in any case if the payload was rewritten by a sweep."""
+        if self._observed is not None and (swept or self._observed > self.factor.value):
+            self.factor = TokenFactor(self._observed, known=True)
+
+    def forget_refusal(self) -> None:
+        """Go back to the factor before the refusal."""
+        self.factor, self._observed, self.before_refusal = self.before_refusal or TokenFactor(), None, None
+
+
+def reused_tokens(before: Payload | None, after: Payload, profile: Profile) -> int:
+    """Return the tokens of the blocks that both payloads begin with; the head is the first block.
+
+    Windows do not count, because they come after everything that could be shared. Exact for the `stable` layout.
+    """
+    if before is None:
+        return 0
+    changed = None if after.shares_blocks_of(before) else first_change(before.chain, after.chain)
+    return before.plan.tokens if changed is None else tokens_before(changed, after, profile)
+
+
+def tokens_before(block: int, payload: Payload, profile: Profile) -> int:
+    """Return the tokens of a payload before one of its blocks; the head is block 0."""
+    return payload.plan.fixed + sum(block_tokens(payload, profile)[: block - 1]) if block else 0
+
+
+def block_tokens(payload: Payload, profile: Profile) -> list[int]:
+    """Return the tokens of each message of the body, framing included. With the head they sum to `payload.tokens`."""
+    sizes: dict[str, int] = {}
+    for line in payload.plan.lines():
+        message = line.id.partition(".")[0]  # a call is part of the message that makes it
+        sizes[message] = sizes.get(message, 0) + line.tokens + profile.framing(line.kind)
+    plan = payload.plan
+    marker = plan.body - plan.preface_tokens - sum(sizes.values())
+    own = [plan.preface_tokens, marker] if plan.preface else [marker]  # the messages that show no item, in order
+    return [sizes.get(message.id, 0) if message.id else own.pop(0) for message in payload.body]

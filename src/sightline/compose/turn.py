@@ -11,9 +11,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from sightline.apps.host import Host
-from sightline.compose import inputs, recall_room, receipts
-from sightline.compose.calibration import Calibration
-from sightline.compose.live_windows import LiveWindows
+from sightline.compose import inputs, receipts
+from sightline.compose import inputs as recall_room
+from sightline.compose.inputs import LiveWindows
+from sightline.compose.receipts import Calibration
 from sightline.compose.render import ComposeInputs, layout, render
 from sightline.errors import BadInput, OpenCalls, PinnedOverflow
 from sightline.log import entries
@@ -21,13 +22,11 @@ from sightline.log.annotations import RecallNote
 from sightline.log.journal import Journal
 from sightline.log.mentions import Mentions
 from sightline.log.repeats import Repeats
-from sightline.plan.budget import Budget
 from sightline.plan.notices import EngineNotices, Made
-from sightline.plan.plan import Plan, check_plan
-from sightline.plan.reductions import allowed
+from sightline.plan.plan import Plan, allowed, check_plan
 from sightline.plan.strategies import strategy
 from sightline.plan.strategy import Planner, completed
-from sightline.plan.view import SETTINGS_CHANGED, View, complete_units
+from sightline.plan.view import SETTINGS_CHANGED, Budget, View, complete_units
 from sightline.recall.recall import Recall, Room, reduced, shows_all
 from sightline.values.clock import Clock
 from sightline.values.items import Lod, Usage

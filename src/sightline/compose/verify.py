@@ -8,9 +8,8 @@ from sightline.compose import receipts
 from sightline.compose.render import layout, render
 from sightline.log.annotations import ReceiptNote
 from sightline.log.journal import Journal
-from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import View, said_units
+from sightline.plan.view import Budget, View, said_units
 from sightline.values.items import Lod
 from sightline.wire.payload import Payload
 

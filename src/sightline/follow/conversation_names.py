@@ -16,7 +16,7 @@ from sightline.errors import BadInput
 from sightline.follow.conversations import Conversations
 from sightline.follow.model_request import STEM, ModelRequest, name_of
 from sightline.log.stores import PlacedStores, Written
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.values.phrases import say
 
 _ANY = Budget(1 << 40)

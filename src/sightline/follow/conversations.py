@@ -1,7 +1,7 @@
 """The histories of several conversations, found by name: each has a session of its own, which is opened when needed."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -14,6 +14,7 @@ from sightline.follow.history import History
 from sightline.log.stores import Stores, check_session_id, missing
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
+from sightline.values.items import Call
 from sightline.values.settings import Settings
 from sightline.wire.wire import Reader
 
@@ -117,6 +118,16 @@ class Conversations:
                 oldest = self._take_oldest()
             for each in oldest:  # not inside the lock, because closing takes a while
                 self._close(each)
+
+    def session_of(self, name: str) -> Session:
+        """Return the session of a conversation, on the branch of the messages that it had last."""
+        with self.use(name) as history:
+            return history.session
+
+    def answer(self, name: str, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Return the answer to a model's call of `expand` or `recall`. Raises SightlineError, for the model to read."""
+        with self.use(name) as history:
+            return history.session.items.answer(Call("", tool, dict(arguments)))
 
     def __contains__(self, name: str) -> bool:
         """Whether a conversation is open here."""

@@ -33,10 +33,9 @@ from sightline.follow.message_list import (
     values_of,
     view_of,
 )
-from sightline.log import entries
+from sightline.log import entries, retry_on_conflict
 from sightline.log.annotations import HistoryNote
-from sightline.log.conflict import retry_on_conflict
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.session import accept
 from sightline.session.session import Session
 from sightline.values.decoders import convert

@@ -1,15 +1,11 @@
 """Whole replies of the three formats: the calls of our tools in them, and the one that a client sees of several."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sightline.errors import BadInput
-from sightline.follow.model_request import Format
 from sightline.values.decoders import decode_mended, encode_piece
 from sightline.wire.streams import StreamedReply
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
 
 Json = dict[str, Any]
 
@@ -138,10 +134,3 @@ def error_body(provider: str, status: int, message: str, *, code: str = "sightli
         return {"type": "error", "error": {"type": _ANTHROPIC_TYPES.get(status, "api_error"), "message": message}}
     kind = "requests" if status == 429 else "invalid_request_error" if status < 500 else "server_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
-
-
-def error_response(format: Format | None, status: int, message: str) -> "Response":  # noqa: A002
-    """Return an error of our own in the shape of this format's provider."""
-    from starlette.responses import JSONResponse
-
-    return JSONResponse(error_body(format.provider if format else "openai", status, message), status_code=status)

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from sightline.compose.payload_tokens import tokens_before
+from sightline.compose import tokens_before
 from sightline.errors import Conflict, SessionNotFound, StoreError
 from sightline.follow.conversation_names import ConversationNames
 from sightline.follow.conversations import Conversations, resume_or_begin
@@ -20,15 +20,15 @@ from sightline.follow.history import History
 from sightline.follow.message_list import ListPlace
 from sightline.follow.model_request import Format, Json, ModelRequest, has_media
 from sightline.follow.settings import FollowSettings
-from sightline.log.conflict import retry_on_conflict
+from sightline.log import retry_on_conflict
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.budget import Budget
-from sightline.plan.strategies.focus import THRIFTY_WINDOW
+from sightline.plan import Budget
+from sightline.plan.economies import THRIFTY_WINDOW
 from sightline.providers.catalog import window_of
 from sightline.session.session import Session
 from sightline.values.profiles import profile
-from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.recall_tools import RECALL_NAMES, RECALL_TOOLS
 from sightline.values.settings import Settings
 from sightline.values.tokens import counter
 from sightline.wire import read_reply, registry
@@ -36,7 +36,6 @@ from sightline.wire.payload import Payload
 
 INDEX = "index"  # work in the background: build what a search and a sweep need of a session
 SUMMARY = "summary"  # have a model summarise the oldest part of a session
-OWN = frozenset(tool.name for tool in RECALL_TOOLS)
 _NUMBER = re.compile(r"\d[\d,]{2,12}")
 # How providers name their limit beside what they counted: the room of the answer is a number in the same sentence.
 _LIMITS = tuple(
@@ -198,7 +197,7 @@ class Turns:
             return Prepared(
                 name, place, asked.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after
             )
-        before = Prepared(name, place, b"", OWN, tokens, 0, number=number, begins=begins, after=after)
+        before = Prepared(name, place, b"", RECALL_NAMES, tokens, 0, number=number, begins=begins, after=after)
         return self._compose(session, before, asked, budget or _ANY)
 
     def refused(self, asked: ModelRequest, before: Prepared, told: str, counted: int) -> Prepared:
@@ -333,7 +332,7 @@ class Turns:
         if (is_first := session.receipt is None) and self._indexed.pop(before.name, 0):
             session.items.adopt_index()
         payload = session.compose(budget)
-        own = OWN & {tool.name for tool in payload.tools if tool in RECALL_TOOLS}
+        own = RECALL_NAMES & {tool.name for tool in payload.tools if tool in RECALL_TOOLS}
         body = _body(asked, payload, own, before.name if self._takes_key(asked.format) else "")
         offered = session.items.tokens(before.after)
         swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < offered else "")

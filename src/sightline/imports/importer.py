@@ -15,11 +15,9 @@ from sightline import wire
 from sightline.errors import BadInput, SessionNotFound
 from sightline.imports.conversation import Compaction, Conversation, Step, Turn, Use, check_speaks
 from sightline.imports.originals import ImportNote, SourceNote, import_notes, note_of
-from sightline.log import entries
+from sightline.log import LABELLED, Journal, entries
 from sightline.log.annotations import CompactNote, ToolsNote
-from sightline.log.columns import LABELLED
 from sightline.log.entries import CompactMetadata, Entry
-from sightline.log.journal import Journal
 from sightline.log.stores import Stores, as_placed
 from sightline.plan.strategies.project_choice import chosen
 from sightline.session import accept

@@ -13,12 +13,11 @@ from sightline import wire
 from sightline.errors import BadInput
 from sightline.imports.conversation import Compaction, FileMark, Line, Step, Turn, Use, summed
 from sightline.imports.source import Source
+from sightline.log import LABELLED, ORPHAN, GrowingTimeline
 from sightline.log import entries as log
 from sightline.log.annotations import CompactNote, PlanNote, ReceiptNote, ToolsNote, UncompactNote
-from sightline.log.columns import LABELLED, ORPHAN
-from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Span
-from sightline.shorten.call_subject import NO_EFFECT
+from sightline.shorten import NO_EFFECT
 from sightline.values.items import Kind, Message, Opaque, Role, Usage, plain_text
 from sightline.values.profiles import PROFILES
 from sightline.values.recall_tools import RECALL_TOOLS

@@ -1,6 +1,32 @@
 """Keeps what happened: the entries of a session, the stores they are written to, and columns to find them by.
 
-Nothing here decides which items a model sees. Others import `journal` (read and write a log), `levels` (items at a
-level of detail), `columns` and `branches` (look-ups), `entries` and `annotations` (what is on disk), `stores`, and
-`conflict` (write again after another writer).
+Nothing here decides which items a model sees. Above `session`, others import the names below, `entries` and
+`annotations` (what is on disk), and `stores`.
 """
+
+from sightline.log.columns import (
+    FAILED,
+    FIRST,
+    HEAD,
+    LABELLED,
+    LONGEST_NAME,
+    NONE,
+    OBSOLETE,
+    OPAQUE,
+    ORPHAN,
+    REPLACING,
+    Compaction,
+    Path,
+    Timeline,
+    branch_label,
+    is_branch_name,
+)
+from sightline.log.drafts import Drafts, PendingCall
+from sightline.log.fold import GrowingTimeline
+from sightline.log.journal import Journal, retry_on_conflict
+
+__all__ = [
+    "FAILED", "FIRST", "HEAD", "LABELLED", "LONGEST_NAME", "NONE", "OBSOLETE", "OPAQUE", "ORPHAN", "REPLACING",
+    "Compaction", "Drafts", "GrowingTimeline", "Journal", "Path", "PendingCall", "Timeline", "branch_label",
+    "is_branch_name", "retry_on_conflict",
+]  # fmt: skip

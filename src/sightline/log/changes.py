@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from sightline.log import entries
-from sightline.log.branches import NONE
-from sightline.log.columns import LABELLED, ORPHAN, TITLED
+from sightline.log.columns import LABELLED, NONE, ORPHAN, TITLED
 from sightline.log.entries import Entry
 from sightline.values.items import Call, Item, Kind, Lod, Result
 

@@ -13,8 +13,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from sightline.log.columns import CONSTRAINT, SEARCHED, UNMADE, Column, Timeline
-from sightline.log.state import State
+from sightline.log.columns import CONSTRAINT, SEARCHED, UNMADE, Column, State, Timeline
 from sightline.log.stores import Span, Store, Tips
 from sightline.values.decoders import decode_json
 

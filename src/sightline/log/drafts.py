@@ -13,7 +13,7 @@ from sightline.log import entries
 from sightline.log.columns import LABELLED, LEADING, OPAQUE, TITLED, WHOLE
 from sightline.log.entries import Body, CompactMetadata, Entry, ToolResult, ToolUse
 from sightline.shorten import subject_of
-from sightline.values.clock import Clock, Ids, iso
+from sightline.values.clock import Clock, Ids, timestamp
 from sightline.values.escape import plain_name
 from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text
 from sightline.values.phrases import say
@@ -46,7 +46,7 @@ class Drafts:
             uuid=self._ids(),
             parent_uuid=None,
             session_id=self._session_id,
-            timestamp=iso(self._clock()),
+            timestamp=timestamp(self._clock),
             type=type_,
             cwd=self._where.cwd,
             git_branch=self._where.git_branch,

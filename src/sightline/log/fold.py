@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -19,7 +20,6 @@ from sightline.log.annotations import (
     UncompactNote,
     WindowNote,
 )
-from sightline.log.branches import NONE, Branch, Compaction, Mark, Placed
 from sightline.log.columns import (
     CHANGED,
     CONSTRAINT,
@@ -28,6 +28,7 @@ from sightline.log.columns import (
     FILE_READ,
     HEAD,
     LABELLED,
+    NONE,
     OBSOLETE,
     OPAQUE,
     ORPHAN,
@@ -35,14 +36,21 @@ from sightline.log.columns import (
     SEARCHED,
     UNKNOWN,
     UNMADE,
+    Branch,
+    Compaction,
+    Mark,
+    Placed,
     Timeline,
 )
 from sightline.log.entries import Entry, full_tokens
-from sightline.log.stores import Span
+from sightline.log.stores import Line, Span
 from sightline.log.subjects import SubjectNumbers
 from sightline.shorten import Effect
 from sightline.values.items import Call, Kind, Lod
+from sightline.values.logger import log_warning
 from sightline.values.settings import Settings
+
+CHANGED_LINE = "has changed since it was written, and is used as it is now"
 
 _WINDOW, _SUMMARY = Kind.WINDOW, Kind.SUMMARY  # looked up once: a class does it slowly
 _MOST_SEQ, _MOST_TOKENS = 1 << 62, 1 << 31  # what the columns can store
@@ -357,3 +365,38 @@ class GrowingTimeline(Timeline, kw_only=True):
             sent = zip(self.receipt_branch, self.receipt_seq, strict=True)
             branch.called = any(seq <= note.at and by in path.limits for by, seq in sent)
         self.current = names.index(note.branch)
+
+
+def fold_line(timeline: GrowingTimeline, line: Line, session_id: str) -> None:
+    """Fold a line as it is in the store. Damage is listed in the timeline and logged; nothing is raised."""
+    try:
+        entry = entries.decode(line.data)
+    except entries.UNREADABLE as error:
+        _report(timeline.damaged, line.span, session_id, f"is no entry of a form we know and is passed over: {error}")
+        with suppress(*entries.UNREADABLE):  # the next entry may follow it: its own writer could read it
+            timeline.follow(entries.decode_tip(line.data))
+        return
+    changed = not entries.is_intact(line.data)
+    if changed:
+        _report(timeline.changed, line.span, session_id, CHANGED_LINE)
+    fold_entry(timeline, timeline.with_valid_numbers(entry, changed=changed), line.span, session_id)
+
+
+def fold_entry(timeline: GrowingTimeline, entry: Entry, span: Span, session_id: str) -> range:
+    """Fold an entry and return its rows. An annotation that cannot be read is listed, logged and has no effect."""
+    try:
+        return timeline.fold(entry, span)
+    except (BadInput, *entries.UNREADABLE) as error:
+        _report(timeline.damaged, span, session_id, f"(entry {entry.uuid}) is passed over: {error}")
+        timeline.follow(entry)
+        return range(0)
+
+
+def _report(found: list[int], span: Span, session_id: str, what: str) -> None:
+    found.append(span.offset)
+    warn(session_id, span, what)
+
+
+def warn(session_id: str, span: Span, what: str) -> None:
+    """Tell whoever runs this of a line."""
+    log_warning("%s: the line at %d %s", session_id, span.offset, what)

@@ -1,8 +1,10 @@
 """The log of one session, open for reading and writing on one branch."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.json import encode
 from msgspec.structs import replace
@@ -11,16 +13,16 @@ from sightline.errors import BadInput, Conflict, OpenCalls, StoreError
 from sightline.files.project import NOWHERE, Place
 from sightline.log import column_cache
 from sightline.log import entries as log
-from sightline.log.annotations import NO_TOOLS, CompactNote, HeadNote, StateNote, ToolsNote
-from sightline.log.branches import FIRST, NONE, Compaction, check_branch_name
-from sightline.log.damage import fold_entry, fold_line
+from sightline.log.annotations import NO_TOOLS, CompactNote, FoundQuote, HeadNote, StateNote, ToolsNote
+from sightline.log.columns import FIRST, NONE, Compaction, check_branch_name
 from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import Entry
+from sightline.log.fold import fold_entry, fold_line
 from sightline.log.levels import Reader
 from sightline.log.stores import Placement, Repairs, Span, Store
 from sightline.log.stores.closed_store import ClosedStore
-from sightline.log.window_snapshots import Blobs
-from sightline.values.clock import Clock, Ids, iso
+from sightline.values.clock import Clock, Ids, timestamp
+from sightline.values.found_mark import mark_found
 from sightline.values.items import Call, Kind, Message
 from sightline.values.phrases import check_locale
 from sightline.values.profiles import profile
@@ -28,8 +30,31 @@ from sightline.values.recall_tools import offered
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter, counter
 
+T = TypeVar("T")
+
 _CACHE_AFTER = 4 << 20  # bytes of log that opening may parse; beyond it the column cache is written anew
 _WORTH_CACHING = 4  # new bytes of log for each byte of the cache, so that writing it stays a small part of the work
+
+
+class Blobs:
+    """The texts of a store by hash."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._known: set[str] = set()  # hashes of texts that are stored
+
+    def keep(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Store the texts that are not stored yet. Returns name → hash. Raises Unwritable."""
+        hashes = {name: blake2b(text.encode(), digest_size=16).hexdigest() for name, text in texts.items()}
+        if fresh := {hashes[name]: text for name, text in texts.items() if hashes[name] not in self._known}:
+            self.store.keep_texts(fresh)
+            self._known.update(fresh)
+        return hashes
+
+    def read(self, hashes: Mapping[str, str]) -> dict[str, str]:
+        """Name → text for name → hash, without the texts that were never stored."""
+        texts = self.store.texts(hashes.values()) if hashes else {}
+        return {name: texts[digest] for name, digest in hashes.items() if digest in texts}
 
 
 class Journal:
@@ -155,7 +180,7 @@ class Journal:
     @property
     def today(self) -> str:
         """The date that an entry written now would carry."""
-        return iso(self._clock())[: len("2026-01-31")]
+        return timestamp(self._clock)[: len("2026-01-31")]
 
     def row(self, item_id: str) -> int | None:
         """The row of an item of this branch; None if there is none."""
@@ -235,12 +260,16 @@ class Journal:
         if not (drafts := [*self._pending, *drafts]):
             return []
         end, caught_up = self.store.tips.ends.get(self.branch_name), self._folded == self.store.tips.size
-        tokens = [self._tokens(draft) for draft in drafts]  # outside the store's lock, because it takes a moment
+        chained = [draft.in_conversation for draft in drafts]
+        tokens = [  # outside the store's lock, because it takes a moment; the rest is made when it is first needed
+            tuple(self.reader.measure(draft)) if is_chained and draft.subtype != log.BOUNDARY else ()
+            for draft, is_chained in zip(drafts, chained, strict=True)
+        ]
 
         def make(first: int) -> list[Entry]:
             if if_unchanged and not (caught_up and self.store.tips.ends.get(self.branch_name) == end):
                 raise Conflict(self.branch_name, self.head, self.store.tips.heads.get(self.branch_name))
-            return self._chained(drafts, tokens, first)
+            return self._chained(zip(drafts, chained, tokens, strict=True), first)
 
         skip, expected = len(self._pending), self.timeline.heads.get(self.branch)
         written = self.store.append(make, branch=self.branch_name, expected_head=expected)
@@ -249,18 +278,16 @@ class Journal:
         self._cache_if_behind()
         return rows[skip:]
 
-    def _tokens(self, draft: Entry) -> tuple[int, ...]:
-        """The tokens of a draft's items in full. Everything else is made when it is first needed."""
-        is_measured = draft.in_conversation and draft.subtype != log.BOUNDARY
-        return tuple(self.reader.measure(draft)) if is_measured else ()
+    def _chained(self, drafts: Iterable[tuple[Entry, bool, tuple[int, ...]]], first: int) -> list[Entry]:
+        """The entries with their tokens, parents and seqs, if the first has this seq.
 
-    def _chained(self, drafts: Sequence[Entry], tokens: Sequence[tuple[int, ...]], first: int) -> list[Entry]:
-        """The entries with their tokens, parents and seqs, if the first has this seq."""
+        `drafts`: with whether others may follow each in the chain, and with the tokens of its items in full.
+        """
         entries: list[Entry] = []
         parent, branch = self.head, self.branch_name
-        for seq, (draft, sizes) in enumerate(zip(drafts, tokens, strict=True), start=first):
+        for seq, (draft, is_chained, sizes) in enumerate(drafts, start=first):
             entries.append(replace(draft, parent_uuid=parent, seq=seq, branch=branch, tokens=sizes or draft.tokens))
-            parent = draft.uuid if draft.in_conversation else parent
+            parent = draft.uuid if is_chained else parent
         return entries
 
     def _fold_written(self, placements: list[Placement]) -> list[range]:
@@ -398,3 +425,53 @@ def _check_format(settings: Settings) -> Settings:
             "nothing was changed: install the newest version to open it"
         )
     return settings
+
+
+def retry_on_conflict(write: Callable[[], T], refresh: Callable[[], object], attempts: int = 2) -> T:
+    """Call `write`. After a Conflict call `refresh` and then `write` again, at most `attempts` times in all.
+
+    Only for what does not depend on what the other writer said. `refresh` is `Journal.refresh`, or a session's.
+
+    Raises:
+        Conflict: the last attempt failed too.
+    """
+    for _ in range(attempts - 1):
+        with suppress(Conflict):
+            return write()
+        refresh()
+    return write()
+
+
+class LaidDown(NamedTuple):
+    """A constraint of the user, word for word."""
+
+    row: int  # of its message
+    sentence: str
+    revoked: bool  # all of it, by later sentences
+    found: FoundQuote | None = None  # by a model; None: by the rules
+
+    def marked(self, text: str, locale: str) -> str:
+        """Return the sentence, or this text of it, with a mark if a model found it, and with how the model reads it."""
+        return mark_found(text, self.found.reading, locale) if self.found else text
+
+
+def laid_down(journal: Journal) -> Iterator[LaidDown]:
+    """Yield the constraints on the branch that the journal writes to, the newest first.
+
+    Of a message, those that the rules find come before those that only a model found.
+    """
+    from sightline.shorten.rules.revocations import Lifted  # a sweep needs it
+
+    timeline, path = journal.timeline, journal.path
+
+    def message_before(row: int) -> int:
+        unit = timeline.last_user(path, row)
+        return timeline.unit_row[unit] if unit >= 0 else row
+
+    lifted = Lifted(message_before)
+    for row in journal.reader.constraint_rows(path):
+        for sentence in reversed(journal.reader.constraints(row)):
+            yield LaidDown(row, sentence, lifted.takes(sentence, row))
+        for found in reversed(journal.reader.found(row)):
+            # What a model chose or wrote never revokes anything. Its reading says more clearly what is revoked.
+            yield LaidDown(row, found.quote, lifted.is_lifted(found.reading or found.quote, row), found)

@@ -9,9 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from sightline.log.annotations import RenditionNote
-from sightline.log.branches import NONE
 from sightline.log.changes import is_described
-from sightline.log.columns import LABELLED, ORPHAN, TITLED, UNKNOWN, UNMADE
+from sightline.log.columns import LABELLED, NONE, ORPHAN, TITLED, UNKNOWN, UNMADE
 from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
 from sightline.log.reader import EntryReader, orphan

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from sightline.log.branches import Path
+from sightline.log.columns import Path
 from sightline.log.reader import EntryReader, item_text
 from sightline.shorten import identifiers
 from sightline.values.items import Kind

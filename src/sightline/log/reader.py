@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from sightline.errors import BadInput, Damaged
 from sightline.log import column_cache, entries
 from sightline.log.annotations import FoundQuote, RecallNote, Source, WindowNote
-from sightline.log.branches import UNBOUNDED, Path, Placed
-from sightline.log.columns import CHANGED, CONSTRAINT, LEADING, ORPHAN, SEARCHED, Timeline
-from sightline.log.damage import CHANGED_LINE, warn
+from sightline.log.columns import CHANGED, CONSTRAINT, LEADING, ORPHAN, SEARCHED, UNBOUNDED, Path, Placed, Timeline
 from sightline.log.entries import Entry
+from sightline.log.fold import CHANGED_LINE, warn
 from sightline.log.recall_frame import (
     escape_at,
     frame_recall,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sightline.log.branches import NONE
+from sightline.log.columns import NONE
 
 _DEEPEST = 12  # parts of a relative path that is known again in an absolute one
 

@@ -1,5 +1,11 @@
 """Decides which units are shown, and each item at which level of detail.
 
-Strategies work on numbers; only `notices` reads text. Others use `budget`, `view`, `plan`, `strategies`, `notices`
-and `reductions`.
+Strategies work on numbers; only `notices` reads text. Above `session`, others import the names below, `economies` and
+`strategies`.
 """
+
+from sightline.plan.plan import Plan, Reduction
+from sightline.plan.strategy import Hooks, Planner, completed
+from sightline.plan.view import SETTINGS_CHANGED, Budget, View, body_units
+
+__all__ = ["SETTINGS_CHANGED", "Budget", "Hooks", "Plan", "Planner", "Reduction", "View", "body_units", "completed"]

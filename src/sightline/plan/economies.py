@@ -6,6 +6,10 @@ from sightline.values.phrases import Phrases
 ECONOMIES = ("safe", "off", "thrifty")
 DEFAULT = ECONOMIES[0]  # of the library, the agent, the chat, the proxy and the adapters
 
+# Thrifty: tokens of the window in which it works, however large the model's is. On recorded runs a smaller window
+# always costs less. This is the smallest in which nearly all that agents edit can still be read (docs/quality.md).
+THRIFTY_WINDOW = 64_000
+
 meaning = Phrases({
     "safe": (
         "shows everything in full until the context window is full, only a huge output page by page, and after that "

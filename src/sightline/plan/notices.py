@@ -7,8 +7,7 @@ from itertools import tee
 from typing import NamedTuple, TypeAlias
 
 from sightline.log.columns import BY_RULE
-from sightline.log.journal import Journal
-from sightline.log.laid_down import LaidDown, laid_down
+from sightline.log.journal import Journal, LaidDown, laid_down
 from sightline.log.recall_frame import speaker, speaks_for_another
 from sightline.plan.view import LeftOut, Notices
 from sightline.shorten import subject_of

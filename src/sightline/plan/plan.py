@@ -3,24 +3,33 @@
 `Plan.extended` and `Plan.swept` check what must hold for every payload, so that no strategy can break it.
 """
 
+from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from heapq import nsmallest
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, cast
+
+from msgspec.structs import replace
 
 from sightline.errors import PinnedOverflow, StrategyError
-from sightline.log.columns import HEAD, LEADING
-from sightline.plan.view import LeftOut, View, body_unit
+from sightline.log.columns import HEAD, LEADING, NONE
+from sightline.plan.view import LeftOut, View, body_unit, complete_units, row_tokens
 from sightline.shorten.sample import encodable
 from sightline.values.items import FULL, Kind, Lod
-
-if TYPE_CHECKING:
-    from sightline.plan.reductions import Reduction
 
 INDEX = 0.08  # share of the body's tokens that the index lines of left-out units may take
 MARKER = 80  # tokens: the line before the index lines is never longer
 _NAMED = 3  # how many of the largest items an error names
+
+
+class Reduction(NamedTuple):
+    """The ids of what one reduction shortened or removed, and the tokens saved, less those of what replaces it."""
+
+    kind: str
+    removed: tuple[str, ...]
+    tokens: int
 
 
 class Line(NamedTuple):
@@ -110,7 +119,7 @@ class Plan:
 
     def reductions(self, spared: Mapping[str, int]) -> "tuple[Reduction, ...]":
         """See `Payload.reductions`. `spared` is what lower levels of windows saved, in tokens by window."""
-        from sightline.plan.reductions import reductions
+        from sightline.plan.plan import reductions
 
         return reductions(self, spared)
 
@@ -307,3 +316,56 @@ def check_plan(plan: object, view: View, name: str) -> None:
         raise StrategyError(f"strategy {name!r} returned a plan of another view; make a new one from each view")
     if plan.limit > view.limit:
         raise StrategyError(f"strategy {name!r} returned a plan for {plan.limit} tokens; {view.limit} are allowed")
+
+
+def reductions(plan: Plan, spared: Mapping[str, int]) -> tuple[Reduction, ...]:
+    """What a payload of this plan leaves out, compared with showing everything in full.
+
+    `spared` is what lower levels of windows saved, in tokens by window. Everything in full, less what these four saved,
+    plus the preface, is what is shown. Looks at the whole conversation, so call it only when somebody asks.
+    """
+    timeline, profile = plan.timeline, plan.profile
+    known = [each for each in timeline.compactions if plan.path.knows(each)]
+    summarised = [each for each in known if any(unit in plan for unit in each.summaries)]
+    hidden = [unit for unit in complete_units(timeline, plan.path, 0, plan.rows) if unit not in plan]
+    covered = [unit for unit in hidden if any(each.first <= unit <= each.last for each in summarised)]
+    trimmed = sorted({*hidden}.difference(covered))
+    summaries = [unit for unit in plan if timeline.unit_kind(unit) is Kind.SUMMARY]
+    shown = [row for unit in plan for row in timeline.rows_of(unit)]
+    shorter = [row for row in shown if plan.lod(row) is not Lod.FULL]
+    saved = sum(timeline.full[row] - timeline.size(row, plan.lod(row)) for row in shorter)
+    units_tokens = sum(row_tokens(timeline, profile, row, plan.lod(row)) for row in shown)
+    marker_tokens = plan.body - plan.preface_tokens - units_tokens  # of the lines that replace what is left out
+    return (
+        Reduction("gists", tuple(map(timeline.id, shorter)), saved),
+        Reduction("windows", tuple(spared), sum(spared.values())),
+        Reduction("summaries", _items(plan, covered), _tokens(plan, covered) - _tokens(plan, summaries)),
+        Reduction("trim", _items(plan, trimmed), _tokens(plan, trimmed) - marker_tokens),
+    )
+
+
+def _tokens(plan: Plan, units: Iterable[int]) -> int:
+    """Tokens of units in full, framing included."""
+    rows = [row for unit in units for row in plan.timeline.rows_of(unit)]
+    return sum(row_tokens(plan.timeline, plan.profile, row, Lod.FULL) for row in rows)
+
+
+def _items(plan: Plan, units: Iterable[int]) -> tuple[str, ...]:
+    return tuple(plan.timeline.id(row) for unit in units for row in plan.timeline.rows_of(unit))
+
+
+def allowed(view: View) -> View:
+    """The view as a strategy may see it. Without gists no item has lower levels, so that no strategy can choose one."""
+    if "gists" in view.reductions:
+        return view
+    same = copy(view.timeline)  # it shares all other columns, so that it grows with the timeline
+    same.gist = same.summary = cast("array[int]", _EmptyColumn())
+    same.unit_least = same.unit_full
+    return replace(view, timeline=same, cut=lambda _row, _tokens: False)
+
+
+class _EmptyColumn:
+    """A column that has a value for no row."""
+
+    def __getitem__(self, row: int) -> int:
+        return NONE

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sightline.errors import BadInput
-from sightline.log.stores.disk import make_directory
+from sightline.files.private_files import make_directory
 
 TOKEN_FILE = "server-token"  # in the folder where sessions are stored
 TOKEN_VARIABLE = "SIGHTLINE_TOKEN"

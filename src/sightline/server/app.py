@@ -11,7 +11,7 @@ from sightline.follow.replies import provider_of
 from sightline.follow.turns import INDEX, Turns
 from sightline.inspector.pages import PREFIX, give_page, is_browser
 from sightline.server.config import Config
-from sightline.server.event_relay import EventRelay, relay_of, tenant_of
+from sightline.server.events import Relay
 from sightline.server.proxy import Proxy
 from sightline.server.sign_in import SignIn, sign_in_route
 from sightline.server.totals import Totals
@@ -35,10 +35,13 @@ if TYPE_CHECKING:
 MCP_PATH = "/api/mcp"
 
 
-def create_app(config: Config, *, model: "Model | None" = None, transport: Any = None) -> "Starlette":
+def create_app(
+    config: Config, *, relay: Relay | None = None, model: "Model | None" = None, transport: Any = None
+) -> "Starlette":
     """Return the server. Its `state` has the `totals` of the proxy and the `hub` of events.
 
-    `model` answers in the chat of the REST interface. `transport`: for tests, instead of the network.
+    `relay` carries events between the servers of one database; it is started and closed with the server. `model`
+    answers in the chat of the REST interface. `transport`: for tests, instead of the network.
 
     Raises:
         BadInput: the host can be reached from other machines, and there is no token.
@@ -50,11 +53,7 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
 
     check_address(config.host, config.token_hash)
     sessions = open_sessions(config)
-    metrics, upstream, relay = (
-        Metrics(lambda: len(sessions.names())),
-        Upstream(config, transport),
-        relay_of(config.stores),
-    )
+    metrics, upstream = Metrics(lambda: len(sessions.names())), Upstream(config, transport)
     metrics.watch(config.work)
     room = UploadRoom()
     is_open = opens_models(config.host, config.upstreams.values())
@@ -74,7 +73,7 @@ def create_app(config: Config, *, model: "Model | None" = None, transport: Any =
             await asyncio.to_thread(room.close)
             await upstream.close()
             if relay is not None:
-                await relay.__aexit__()
+                await asyncio.to_thread(relay.close)
 
     app.router.lifespan_context = lifespan
     return app
@@ -120,7 +119,7 @@ def unguarded_app(
     upstream: Upstream,
     metrics: "Metrics",
     *,
-    relay: EventRelay | None = None,
+    relay: Relay | None = None,
     model: "Model | None" = None,
     apps: Collection[str] = tuple(SHIPPED),
     note: "Callable[[Request, str, str], Awaitable[None]] | None" = None,
@@ -140,9 +139,11 @@ def unguarded_app(
     from sightline.server.rest import rest_routes
     from sightline.server.rest_operation import METHODS
 
+    tenant = "" if config.stores is None else config.stores.tenant
+
     def want(kind: str, session: str) -> None:
         if config.work is not None:
-            config.work.want(Job(kind, session, tenant_of(config.stores)))
+            config.work.want(Job(kind, session, tenant))
 
     turns, totals = Turns(config, want), Totals()
     proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub)
@@ -161,7 +162,7 @@ def unguarded_app(
     async def lifespan(_app: "Starlette") -> AsyncIterator[None]:
         try:
             if relay is not None:
-                relay.join(sessions.hub, tenant_of(config.stores))
+                relay.join(sessions.hub, tenant)
             yield
         finally:
             if relay is not None:
@@ -196,7 +197,7 @@ def unguarded_app(
 
 def _index_wanter(config: Config) -> "Callable[[str], None] | None":
     """Return what has a session of the database indexed in the background. In files nobody else would find it."""
-    work, tenant = config.work, tenant_of(config.stores)
+    work, tenant = config.work, "" if config.stores is None else config.stores.tenant
     if work is None or not tenant:
         return None
     return lambda session_id: work.want(Job(INDEX, session_id, tenant))

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -70,7 +70,7 @@ class Hub:
         self._lock = threading.Lock()
         self._waiting: dict[asyncio.Future[None], asyncio.AbstractEventLoop] = {}
         self._most, self._followers, self._closed = followers, 0, False
-        self.on_publish: Callable[[Event], None] | None = None  # is called with what happens here, see `event_relay`
+        self.on_publish: Callable[[Event], None] | None = None  # is called with what happens here, see `Relay`
         self.on_follow: Callable[[], None] | None = None  # is called when somebody begins to follow
 
     def publish(self, event: Event) -> None:
@@ -196,3 +196,19 @@ async def as_sse(followed: AsyncGenerator[Followed | None, None]) -> AsyncGenera
             else:
                 data = msgspec.json.encode(each.event)  # one line, because JSON escapes line ends
                 yield b"id: %b\nevent: %b\ndata: %b\n\n" % (each.id.encode(), each.event.kind.encode(), data)
+
+
+class Relay(Protocol):
+    """Carries the events of hubs between servers that share their sessions."""
+
+    def start(self) -> None:
+        """Begin. Nothing is waited for."""
+
+    def close(self) -> None:
+        """End. What is not sent yet is dropped."""
+
+    def join(self, hub: Hub, tenant: str = "") -> None:
+        """Send the events of a hub of this tenant from now on, and hand those of other servers to it."""
+
+    def leave(self, hub: Hub) -> None:
+        """Have nothing more to do with a hub."""

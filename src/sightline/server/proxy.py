@@ -7,26 +7,27 @@ fails because of us where it would not fail without us.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from sightline.errors import DELETED, SessionNotFound, Unwritable
+from sightline.follow.call import AsyncExchange, FollowedCall
 from sightline.follow.model_request import FORMATS, Format, Json, ModelRequest, parse
-from sightline.follow.replies import error_response
+from sightline.follow.replies import error_body
 from sightline.follow.turns import Prepared, Turns
-from sightline.providers.errors import overflow_tokens
 from sightline.server.events import Event, Hub
-from sightline.server.exchange import Exchange
 from sightline.server.metrics import Metrics
 from sightline.server.recent_requests import RecentRequests
 from sightline.server.totals import Totals
 from sightline.server.upstream import Upstream, passed_back
 from sightline.session.worker import Worker
+from sightline.values.finish import finish
 
 if TYPE_CHECKING:
     import httpx2
+    from starlette.datastructures import Headers
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -210,61 +211,31 @@ class _UntilSent:
 
 
 class ModelCall:
-    """One request of a client, with all the calls of the model that it takes."""
+    """One request of a client: where it goes, and the conversation that it belongs to."""
 
     def __init__(self, proxy: Proxy, headers: Any, address: str, format: Format | None) -> None:  # noqa: A002
         self._proxy, self._headers, self._address = proxy, list(headers), address
         self._format = format
-        self._logging: asyncio.Task[Prepared] | None = None  # of the request, after it was sent
-        self.names: set[str] = set()  # of the conversation that it belongs to, as far as they are known
-
-    # ------------------------------------------------------------------ as it is
+        self.names: set[str] = set()  # of the conversation, as far as they are known
 
     async def pass_on(self, method: str, body: bytes) -> "Response":
         """Send a request as it came, and pass the answer back as it comes."""
         import httpx2
         from starlette.responses import StreamingResponse
 
-        stack = AsyncExitStack()
-        response = await self._open(stack, method, body)
-        if not isinstance(response, httpx2.Response):
-            return response
+        try:
+            response = await self._proxy.upstream.send(method, self._address, self._headers, body)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            return _read_response(self.failure(error))
 
         async def stream() -> AsyncIterator[bytes]:
-            async with stack:
+            try:
                 async for chunk in response.aiter_bytes():
                     yield chunk
+            finally:
+                await finish(response.aclose())
 
         return StreamingResponse(stream(), status_code=response.status_code, headers=passed_back(response.headers))
-
-    async def _open(
-        self, stack: AsyncExitStack, method: str, body: bytes, on_sent: Callable[[], None] | None = None
-    ) -> "httpx2.Response | Response":
-        """Begin a request. Return the response whose body still comes, or our own error if there is none."""
-        import httpx2
-
-        try:
-            sent = self._proxy.upstream.send(method, self._address, self._headers, body, on_sent)
-            return await stack.enter_async_context(sent)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            return self.failure(error)
-
-    def failure(self, error: Exception) -> "Response":
-        """Return our own error for an upstream that does not answer, or breaks off before its answer is whole."""
-        import httpx2
-
-        if isinstance(error, httpx2.TimeoutException) and not isinstance(error, httpx2.ConnectTimeout):
-            why = "the model's server did not answer in time"
-            self._proxy.totals.fail(why)
-            return error_response(self._format, 504, why)
-        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.InvalidURL):
-            why = f"the model's server cannot be reached ({type(error).__name__}): is the upstream's address right?"
-        else:
-            why = f"the model's server broke off before its answer was whole ({type(error).__name__}): try again"
-        self._proxy.totals.fail(why)
-        return error_response(self._format, 502, why)
-
-    # ------------------------------------------------------------------ with a log
 
     async def answer(self, asked: ModelRequest, prepared: Prepared | None) -> "Response":
         """Call the model, and answer calls of our tools until it answers the client.
@@ -272,71 +243,118 @@ class ModelCall:
         `prepared`: what is sent, and where it is logged. None: it is sent as it came, and logged after that.
         """
         import httpx2
-        from starlette.responses import StreamingResponse
+        from starlette.responses import Response, StreamingResponse
 
-        async with AsyncExitStack() as stack:
-            prepared, response = await self.begin(stack, asked, prepared)
-            if not isinstance(response, httpx2.Response):
-                return response
-            exchange = Exchange(self._proxy, self, asked, prepared, stack.pop_all())
-        name = prepared.name if prepared else self._proxy.name_at_once(asked)
-        headers = passed_back(response.headers, **({"x_sightline_session": name} if name else {}))
-        if "text/event-stream" not in response.headers.get("content-type", ""):
-            return await exchange.whole(response, headers)
-        return StreamingResponse(exchange.stream(response), status_code=response.status_code, headers=headers)
-
-    async def begin(
-        self, stack: AsyncExitStack, asked: ModelRequest, prepared: Prepared | None
-    ) -> "tuple[Prepared | None, httpx2.Response | Response]":
-        """Begin a call of the model. If it is refused as too long, it is made shorter and sent again, once.
-
-        Return what was sent at last, and the response whose body still comes, or an error for the client.
-        """
-        import httpx2
-        from starlette.responses import Response
-
-        if prepared is None:
-            response = await self._open(stack, "POST", asked.body, lambda: self._begin_log(asked))
-            self._begin_log(asked)
-        else:
-            response = await self._open(stack, "POST", prepared.body)
-        for is_last in (False, True):
-            if not isinstance(response, httpx2.Response) or response.status_code < 400:
-                break
-            try:
-                body = await response.aread()
-            except httpx2.HTTPError as error:
-                return prepared, self.failure(error)
-            status, told = response.status_code, body.decode("utf-8", "replace")
-            again = None if is_last else await self.shorten(asked, prepared, status, told)
-            if again is None:
-                return prepared, Response(body, status_code=status, headers=passed_back(response.headers))
-            prepared = again
-            response = await self._open(stack, "POST", prepared.body)
-        return prepared, response
-
-    def _begin_log(self, asked: ModelRequest) -> None:
-        if self._logging is None:
-            self._logging = self._proxy.begin_log(asked, self.names)
-
-    async def logged(self, prepared: Prepared | None) -> Prepared:
-        """Return where the request is logged, when it is. Raises what `Turns.prepare` does."""
-        if prepared is None:
-            assert self._logging is not None
-            prepared = await asyncio.shield(self._logging)
-        return prepared
-
-    async def shorten(self, asked: ModelRequest, sent: Prepared | None, status: int, told: str) -> Prepared | None:
-        """Compose again what the provider refused as too long; None: it was refused for another reason."""
-        if (counted := overflow_tokens(status, told)) is None or asked.kept_upstream:
-            return None
+        call = FollowedCall(self._proxy.turns, asked, prepared)
+        exchange = _ProxyExchange(self._proxy, self, call)
+        response = await exchange.begin(call.body)
+        if response.status_code >= 400:
+            return _read_response(response)
+        if "text/event-stream" in response.headers.get("content-type", ""):
+            name = call.prepared.name if call.prepared else self._proxy.name_at_once(asked)
+            headers = _headers_of(response, name)
+            return StreamingResponse(exchange.stream(response), status_code=response.status_code, headers=headers)
         try:
-            prepared = await self.logged(sent)
-            work = lambda: self._proxy.turns.refused(asked, prepared, told, counted)  # noqa: E731
-            return await self._proxy.run(asked.name, work)
-        except Exception as error:  # the client is told what the provider said
-            _log.warning("%s cannot be made shorter: %s", asked.name, error)
-            return None
+            last, body = await exchange.whole(response)
+        except httpx2.HTTPError as error:
+            return _read_response(self.failure(error))
+        if last.status_code >= 400:
+            return _read_response(last)
+        headers = _headers_of(response, call.prepared.name if call.prepared else "")
+        return Response(body, status_code=last.status_code, headers=headers)
+
+    async def send(self, body: bytes, on_sent: Callable[[], None] | None = None) -> "httpx2.Response":
+        """Call the model. Return the response whose body still comes; an error is whole, ours if there is no other."""
+        import httpx2
+
+        try:
+            response = await self._proxy.upstream.send("POST", self._address, self._headers, body, on_sent)
+            if response.status_code >= 400:
+                await response.aread()
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            return self.failure(error)
+        return response
+
+    def failure(self, error: Exception) -> "httpx2.Response":
+        """Return our own error for an upstream that does not answer, or breaks off before its answer is whole."""
+        import httpx2
+
+        status = 502
+        if isinstance(error, httpx2.TimeoutException) and not isinstance(error, httpx2.ConnectTimeout):
+            status, why = 504, "the model's server did not answer in time"
+        elif isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.InvalidURL):
+            why = f"the model's server cannot be reached ({type(error).__name__}): is the upstream's address right?"
+        else:
+            why = f"the model's server broke off before its answer was whole ({type(error).__name__}): try again"
+        self._proxy.totals.fail(why)
+        return self.error(status, why)
+
+    def error(self, status: int, why: str) -> "httpx2.Response":
+        """Return an error of our own in the shape of the client's provider."""
+        import httpx2
+
+        provider = self._format.provider if self._format else "openai"
+        return httpx2.Response(status, json=error_body(provider, status, why))
+
+
+class _ProxyExchange(AsyncExchange):
+    """The answer to one request of a client: counted and told as it is logged."""
+
+    def __init__(self, proxy: Proxy, model_call: ModelCall, call: FollowedCall) -> None:
+        super().__init__(call, self._send_call)
+        self._proxy, self._model_call = proxy, model_call
+        self._logging: asyncio.Task[Prepared] | None = None  # of the request, after it was sent
+
+    async def _send_call(self, body: bytes) -> "httpx2.Response":
+        """Send a call of the model. A request that is not in the log yet is logged from then on."""
+        if self.call.prepared is not None:
+            return await self._model_call.send(body)
+        response = await self._model_call.send(body, self._begin_log)
+        self._begin_log()
+        return response
+
+    def _begin_log(self) -> None:
+        if self._logging is None:
+            self._logging = self._proxy.begin_log(self.call.request, self._model_call.names)
+
+    async def run(self, work: Callable[[], R]) -> R:
+        """Do something with the conversation, when the request is in its log and all is done that was begun before."""
+        if self.call.prepared is None and self._logging is not None:
+            with suppress(Exception):  # it was said when it happened
+                self.call.prepared = await asyncio.shield(self._logging)
+        return await self._proxy.run(self.call.name, work)
+
+    async def log(self, work: Callable[[], None]) -> None:
+        """Log an answer, and tell it to those who count and watch."""
+        call, count = self.call, len(self.call.replies)
+        await self.run(work)
+        if len(call.replies) > count and call.prepared is not None:
+            self._proxy.report(call.prepared, call.replies[-1], call.item, stopped=call.is_stopped)
+            self._proxy.totals.unlogged += call.failure is not None
+
+    async def next(self) -> "httpx2.Response | None":
+        """Begin the next call of the model. If it fails, the client gets an error: half an answer would look whole."""
+        call, rounds = self.call, self.call.rounds
+        try:
+            body = await self.run(call.next_body) if call.goes_on else None
+        except Exception as error:
+            _log.warning("no further call for %s: %s", call.name, error)
+            why = "what the model asked to read again cannot be brought back: is the disk full?"
+            return self._model_call.error(503, why)
+        if call.rounds > rounds:
+            self._proxy.report_recall()
+        return None if body is None else await self.begin(body)
+
+
+def _headers_of(response: "httpx2.Response", name: str) -> "Headers":
+    return passed_back(response.headers, **({"x_sightline_session": name} if name else {}))
+
+
+def _read_response(response: "httpx2.Response") -> "Response":
+    """Return a response that was read, for the client."""
+    from starlette.responses import Response
+
+    return Response(response.content, status_code=response.status_code, headers=passed_back(response.headers))
 
 
 def _raw_path(request: "Request") -> str:

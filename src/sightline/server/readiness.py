@@ -6,14 +6,11 @@ no answer, because the network is silent or every connection is in use, the serv
 
 import asyncio
 import logging
-import os
 import threading
 import time
 from contextlib import suppress
 
-from sightline.log.stores import Stores
-from sightline.log.stores.postgres import PostgresStores
-from sightline.log.stores.session_folder import Folder
+from sightline.log.stores import Stores, as_placed
 
 ANSWER_SECONDS = 2.0  # that the store has; probes usually give up after some more
 _FRESH_SECONDS = 0.5  # for which an answer is given again
@@ -47,23 +44,16 @@ class Readiness:
 
     def _ask(self, asked: "asyncio.Future[str]") -> None:
         try:
-            _look(self._stores)
+            placed = as_placed(self._stores)
+            if placed is not None:
+                placed.check()
+            else:
+                self._stores.sessions()
             why = ""
         except Exception as error:  # whatever is wrong with the store, this server cannot work now
             why = str(error) or type(error).__name__
         with suppress(RuntimeError):  # the server has ended meanwhile
             asked.get_loop().call_soon_threadsafe(_answer, asked, why)
-
-
-def _look(stores: Stores) -> None:
-    """Ask the cheapest thing that shows whether sessions can be read and written. Raises what is wrong."""
-    if isinstance(stores, PostgresStores):
-        stores.database.check_writable()
-    elif isinstance(stores, Folder):
-        with suppress(FileNotFoundError):  # before the first session
-            os.scandir(stores.path).close()
-    else:
-        stores.sessions()
 
 
 def _answer(asked: "asyncio.Future[str]", why: str) -> None:

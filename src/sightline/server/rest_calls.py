@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from sightline.compaction.loss import Loss
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.focus import Focus
 from sightline.providers.catalog import window_of

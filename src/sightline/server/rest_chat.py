@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from sightline.agent.events import Answer, Event
 
 _STREAM = "text/event-stream"
-CHAT_INSTALL = "pip install 'sightline-context[chat]'"
 _LONGEST = 400  # characters of an error's text
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no", "x-content-type-options": "nosniff"}
 
@@ -41,17 +39,10 @@ async def interact(asked: Asked) -> Interaction | Response:
         return _told(answer)
 
 
-def chat_needs() -> str:
-    """Return the command that installs what the chat needs; empty: everything is there."""
-    return "" if find_spec("langgraph") is not None else CHAT_INSTALL
-
-
 def _check(asked: Asked, session: AsyncSession) -> None:
     """Raise Unavailable without a model, and InUse if it is answering in this session."""
     if asked.server.model is None:
         raise Unavailable("this server has no model of its own: start it with one, or let an agent use the proxy")
-    if needed := chat_needs():
-        raise Unavailable(f"the chat needs the agent's own libraries: {needed}")
     if (asked.path["id"], session.branch) in asked.server.answering:
         raise InUse(f"the model is answering in session {session.id!r}: wait for its answer")
 

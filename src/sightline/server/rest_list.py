@@ -12,7 +12,6 @@ from starlette.requests import ClientDisconnect, Request
 from sightline import __version__
 from sightline.errors import BadInput
 from sightline.plan.strategies import names as strategy_names
-from sightline.server.rest_chat import chat_needs
 from sightline.server.rest_list_values import (
     FileChoice,
     ImportFacts,
@@ -47,7 +46,6 @@ async def get_server(asked: Asked) -> ServerFacts:
         project=str(asked.server.sessions.project),
         everywhere=places.everywhere,
         model=None if model is None else ModelFacts(model.info.name, model.info.window),
-        chat_needs=chat_needs(),
         strategies=strategy_names(),
         economies=list(get_args(Economy)),
         wires=list(registry.names()),

@@ -127,7 +127,6 @@ class ServerFacts(Struct, frozen=True):
     project: str
     everywhere: bool  # sessions of all projects are listed, and files of other agents
     model: ModelFacts | None
-    chat_needs: str  # the command that installs what the chat needs; empty: everything is there
     strategies: list[str]
     economies: list[str]
     wires: list[str]

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from sightline import errors
 from sightline.errors import BadInput, BadSessionId, SightlineError
-from sightline.log.branches import FIRST
+from sightline.log import FIRST
 from sightline.server.events import Event, EventKind, Hub, TooManyFollowers
 from sightline.server.metrics import PATH_PATTERN, Metrics, logger
 from sightline.server.sessions import InUse, OpenSessions

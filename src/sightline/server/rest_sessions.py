@@ -9,7 +9,7 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from sightline.errors import BadInput
-from sightline.log.branches import branch_label
+from sightline.log import branch_label
 from sightline.server.rest_list import LOG_FORMAT, export_formats
 from sightline.server.rest_operation import Asked, NotFound
 from sightline.server.rest_timeline import call_facts

@@ -5,7 +5,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from sightline.log.branches import branch_label
+from sightline.log import branch_label
 from sightline.providers.catalog import price_of as known_price
 from sightline.server.costs import cost_of
 from sightline.server.events import Event

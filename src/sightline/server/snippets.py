@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from sightline.recall.search.terms import CHUNK, CJK_RUN
+from sightline.recall.search import CHUNK, CJK_RUN
 
 _BEFORE, _LENGTH = 40, 180  # characters before the first match, and in all
 _MOST_WORDS = 32  # of a query

@@ -1,7 +1,6 @@
 """Where requests go: the providers' servers, or what the user put in their place."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import TYPE_CHECKING, Any
@@ -51,7 +50,6 @@ class Upstream:
             path = path.removeprefix("/v1")
         return f"{base}{path}{'?' if query else ''}{query}"
 
-    @asynccontextmanager
     async def send(
         self,
         method: str,
@@ -59,8 +57,8 @@ class Upstream:
         headers: Iterable[tuple[str, str]],
         body: bytes,
         on_sent: Callable[[], None] | None = None,
-    ) -> "AsyncIterator[httpx2.Response]":
-        """Send a request, and give the response while its body still comes. Raises httpx2.HTTPError.
+    ) -> "httpx2.Response":
+        """Send a request. Return the response, whose body still comes: close it. Raises httpx2.HTTPError.
 
         `on_sent` is called when the body has gone up.
         """
@@ -70,11 +68,7 @@ class Upstream:
         request = self._client.build_request(
             method, address, headers=[*passed, ("accept-encoding", "identity")], content=body
         )
-        response = await self._send(request, on_sent)
-        try:
-            yield response
-        finally:
-            await response.aclose()
+        return await self._send(request, on_sent)
 
     async def _send(self, request: "httpx2.Request", on_sent: Callable[[], None] | None) -> "httpx2.Response":
         """Begin a request. It is sent once more if it met a kept connection that the upstream was just closing."""

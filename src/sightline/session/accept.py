@@ -11,9 +11,9 @@ from sightline.apps.window import FORMS
 from sightline.compose.render import layout
 from sightline.errors import BadInput
 from sightline.log import entries
-from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategy import is_planner
+from sightline.plan.view import Budget
 from sightline.shorten.sample import encodable
 from sightline.values.cautious import Cautious
 from sightline.values.decoders import convert, decode_json

@@ -11,8 +11,8 @@ from sightline.compaction.compactor import SECONDS, Compacted, Summarizer
 from sightline.compose.verify import Verified
 from sightline.log.annotations import ReceiptNote
 from sightline.log.stores import Repairs
-from sightline.plan.budget import Budget
 from sightline.plan.strategy import Planner
+from sightline.plan.view import Budget
 from sightline.session.calls import Answered
 from sightline.session.compactions import CompactionInfo
 from sightline.session.items import Items

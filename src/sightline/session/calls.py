@@ -15,10 +15,9 @@ from sightline.apps.outcome import Outcome
 from sightline.errors import UnknownCall
 from sightline.log.annotations import HistoryNote
 from sightline.log.columns import LABELLED, TITLED, WHOLE
-from sightline.log.conflict import retry_on_conflict
 from sightline.log.drafts import PendingCall
 from sightline.log.entries import HISTORY, Entry
-from sightline.log.journal import Journal
+from sightline.log.journal import Journal, retry_on_conflict
 from sightline.recall.recall import Recall, Room
 from sightline.session.accept import check_message
 from sightline.shorten.sample import encodable

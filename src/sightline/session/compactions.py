@@ -7,8 +7,7 @@ from typing import NamedTuple
 from sightline.compaction.loss import Loss
 from sightline.errors import BadInput
 from sightline.log import entries
-from sightline.log.branches import Compaction
-from sightline.log.columns import BY_RULE
+from sightline.log.columns import BY_RULE, Compaction
 from sightline.log.entries import CompactMetadata
 from sightline.log.journal import Journal
 from sightline.plan.view import messages_of, said_units

@@ -10,8 +10,7 @@ from sightline.errors import BadInput, UnknownItem
 from sightline.log import column_cache, entries
 from sightline.log.annotations import PinNote
 from sightline.log.columns import CHANGED, HEAD, UNMADE
-from sightline.log.journal import Journal
-from sightline.log.laid_down import laid_down
+from sightline.log.journal import Journal, laid_down
 from sightline.recall.recall import Found, Recall, Room
 from sightline.session import accept, found_constraints
 from sightline.values.items import Call, Item, Kind, Lod, plain_text

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from sightline.log.annotations import ReceiptNote
-from sightline.log.window_snapshots import Blobs
+from sightline.log.journal import Blobs
 
 
 class Snapshot(NamedTuple):

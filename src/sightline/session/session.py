@@ -24,14 +24,13 @@ from sightline.files.folders import PROJECT, Folders, resolve_folders
 from sightline.files.project import place
 from sightline.log import entries
 from sightline.log.annotations import ReceiptNote, StateNote, ToolsNote
-from sightline.log.branches import NONE
-from sightline.log.columns import LABELLED, REPLACING
+from sightline.log.columns import LABELLED, NONE, REPLACING
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
 from sightline.log.stores import Repairs, Store, Stores, check_store
 from sightline.log.stores.jsonl import Fsync
-from sightline.plan.budget import Budget
 from sightline.plan.strategy import Planner
+from sightline.plan.view import Budget
 from sightline.recall.recall import Recall
 from sightline.session import accept, journal_file
 from sightline.session.calls import Answered, Calls
@@ -60,7 +59,7 @@ class Session:
 
     Made by `open`, `new` or `resume`, which keep the log in a file of the project's folder or in other `stores`, or
     over one store. `items` are what was said on this branch, `windows` the apps and their windows, `summaries` the
-    compactions, `receipts` what was sent.
+    compactions, `receipts` what was sent, `log` all entries, with columns to look them up by.
     Apps and summaries read files of `folders` only. Links in those paths are resolved once, when the session is made.
     """
 
@@ -79,12 +78,12 @@ class Session:
         folders: Folders = PROJECT,
     ) -> None:
         if isinstance(store, Journal):
-            self._journal = store
+            self.log = store
         else:
             check_store(store)
             accept.check_settings(settings or Settings())
             counter = accept.check_counter(token_counter)
-            self._journal = Journal(
+            self.log = Journal(
                 store, clock=clock, ids=ids, settings=settings, token_counter=counter, where=place(project)
             )
         accept.check_strategy(strategy)
@@ -98,16 +97,16 @@ class Session:
         self._resumed = False  # an earlier run may have left calls without results
         self._inspects = False  # closing writes nothing
         self._closed = False
-        self._recall = Recall(self._journal)
+        self._recall = Recall(self.log)
         self.windows = Host(
-            WindowLog(self._journal), session_id=self.id, clock=clock, project=Path(project), folders=folders,
+            WindowLog(self.log), session_id=self.id, clock=clock, project=Path(project), folders=folders,
             elsewhere=windows, lock=self._lock,
         )  # fmt: skip
         self.windows.register(*apps)
-        self._composer = Composer(self._journal, self._recall, clock=clock, host=self.windows, custom=strategy)
-        self.items = Items(self._journal, self._recall, self._composer, self._lock)
-        self.receipts = Receipts(self._journal)
-        self._calls = Calls(self._journal, self._recall, self.windows, self.refresh)
+        self._composer = Composer(self.log, self._recall, clock=clock, host=self.windows, custom=strategy)
+        self.items = Items(self.log, self._recall, self._composer, self._lock)
+        self.receipts = Receipts(self.log)
+        self._calls = Calls(self.log, self._recall, self.windows, self.refresh)
 
     # ------------------------------------------------------------------ open and close
 
@@ -184,7 +183,7 @@ class Session:
         )
         if branch is not None:
             with session._closing_on_error():
-                session._journal.switch(branch)
+                session.log.switch(branch)
                 session._composer.begin()
         session._resumed = True
         return session
@@ -200,7 +199,7 @@ class Session:
         session = cls.resume(session_id, project, windows=windows, **options)
         session._inspects = True
         with session._closing_on_error():
-            windows |= sent_windows(session.receipt, session._journal.blobs)
+            windows |= sent_windows(session.receipt, session.log.blobs)
         return session
 
     @classmethod
@@ -218,7 +217,7 @@ class Session:
         try:
             yield
         except BaseException:
-            self._journal.close(writes=False)
+            self.log.close(writes=False)
             raise
 
     @locked
@@ -236,14 +235,14 @@ class Session:
         """
         self._calls.end_imported()
         row = self.items.row(at) if at != 0 else NONE
-        return self._beside(self._journal.forked(row, name, keep_summaries=keep_summaries))
+        return self._beside(self.log.forked(row, name, keep_summaries=keep_summaries))
 
     @locked
     def on_branch(self, name: str) -> "Session":
         """Return a session that writes to another branch of the same log. Raises BadInput if there is none."""
-        session = self._beside(self._journal.reopened())
+        session = self._beside(self.log.reopened())
         with session._closing_on_error():
-            session._journal.switch(name)
+            session.log.switch(name)
             session._composer.begin()
         return session
 
@@ -267,7 +266,7 @@ class Session:
         try:
             self._recall.close()
         finally:
-            self._journal.close(writes=not self._inspects)
+            self.log.close(writes=not self._inspects)
 
     def __enter__(self) -> "Session":
         return self
@@ -283,7 +282,7 @@ class Session:
         from sightline.compaction.compactor import Compactor
         from sightline.session.summaries import Summaries
 
-        compactor = Compactor(self._journal, self._composer, self.windows.folders)
+        compactor = Compactor(self.log, self._composer, self.windows.folders)
         summaries = Summaries(compactor, self._composer, self.items, self._lock)
         if self._closed:
             summaries.close()
@@ -292,27 +291,27 @@ class Session:
     @property
     def id(self) -> str:
         """The session's id."""
-        return self._journal.store.session_id
+        return self.log.store.session_id
 
     @property
     def branch(self) -> str:
         """The name of the branch this session writes to; empty for the first one."""
-        return self._journal.branch_name
+        return self.log.branch_name
 
     @property
     def branches(self) -> list[str]:
         """The names of all branches of the log; the first one's is empty."""
-        return [branch.name for branch in self._journal.timeline.branches]
+        return [branch.name for branch in self.log.timeline.branches]
 
     @property
     def settings(self) -> Settings:
         """How the session is kept and composed."""
-        return self._journal.settings
+        return self.log.settings
 
     @property
     def repairs(self) -> Repairs:
         """What was repaired and what is damaged in the log; empty for a healthy one."""
-        return self._journal.repairs
+        return self.log.repairs
 
     @property
     def receipt(self) -> ReceiptNote | None:
@@ -327,23 +326,23 @@ class Session:
     @property
     def size(self) -> int:
         """How many entries the log holds, on all branches."""
-        return self._journal.store.tips.seq
+        return self.log.store.tips.seq
 
     @property
     def length(self) -> int:
         """How many bytes of the log are known, on all branches."""
-        return self._journal.store.tips.size
+        return self.log.store.tips.size
 
     @property
     def damaged(self) -> int:
         """How many lines of the log cannot be read and are ignored."""
-        return len(self._journal.timeline.damaged)
+        return len(self.log.timeline.damaged)
 
     @property
     @locked
     def open_calls(self) -> list[Call]:
         """The model's calls that wait for a result."""
-        return self._journal.open_calls()
+        return self.log.open_calls()
 
     @property
     def answered(self) -> list[Answered]:
@@ -353,11 +352,11 @@ class Session:
     @property
     def state(self) -> dict[str, Any]:
         """What the strategy remembers on this branch; `remember` changes it."""
-        return self._journal.state
+        return self.log.state
 
     def count(self, text: str) -> int:
         """Count the tokens of a text as this session does."""
-        return self._journal.reader.counter.count(text)
+        return self.log.reader.counter.count(text)
 
     # ------------------------------------------------------------------ append what happened
 
@@ -368,8 +367,8 @@ class Session:
         Before the first call it is part of the payload's head. Later it stays at its place in the conversation or,
         with `replace`, replaces the whole system prompt.
         """
-        if (row := find_system(self._journal, text, replace=replace)) is not None:
-            return self._journal.timeline.id(row)
+        if (row := find_system(self.log, text, replace=replace)) is not None:
+            return self.log.timeline.id(row)
         return self._append_message(Message(Role.SYSTEM, accept.read_content(text)), flags=REPLACING if replace else 0)
 
     def user(self, content: accept.Content) -> str:
@@ -402,7 +401,7 @@ class Session:
         item_id = self._calls.append_reply(message, receipt, stopped=stopped, attempts=_attempts)
         if item_id and message.usage is not None and extra_tokens is not None:
             self._composer.observe(message.usage, extra_tokens)
-        self._journal.store.sync()
+        self.log.store.sync()
         if not stopped:
             self.answer_own_calls()
             self._calls.answer_in_text(message)
@@ -442,7 +441,7 @@ class Session:
     @locked
     def add(self, message: Message) -> str:
         """Add one neutral message. A result whose call is not in the log is kept, labelled as such."""
-        drafts, _ = self._journal.drafted([accept.check_message(message)])
+        drafts, _ = self.log.drafted([accept.check_message(message)])
         return self._append(drafts[0])
 
     @locked
@@ -464,18 +463,18 @@ class Session:
         said = drafts[0].message if is_reply and drafts else None
         if is_reply and drafts and self._composer.receipt is not None:
             drafts[0] = replace(drafts[0], receipt=self._composer.receipt.number)
-        rows = self._journal.append([*before, *drafts])[len(before) :]
+        rows = self.log.append([*before, *drafts])[len(before) :]
         if said is not None and said.usage is not None:
             self._composer.observe(said.usage)
-        return [self._journal.timeline.id(rows[at][0]) for at in places]
+        return [self.log.timeline.id(rows[at][0]) for at in places]
 
     @locked
     def tools(self, definitions: Sequence[Any], *, recall: bool = True) -> None:
         """Set the tools of later calls, in any form; with `recall`, also ours. The same tools again change nothing."""
         read, encoded = accept.read_tools(definitions, recall=recall)
         digest = blake2b(encoded.encode(), digest_size=16).hexdigest()
-        if self._journal.tools.hash != digest:
-            self._journal.annotate((entries.TOOLS, ToolsNote(digest, self.count(encoded), read)))
+        if self.log.tools.hash != digest:
+            self.log.annotate((entries.TOOLS, ToolsNote(digest, self.count(encoded), read)))
 
     # ------------------------------------------------------------------ compose what the model sees
 
@@ -512,7 +511,7 @@ class Session:
     @locked
     def transcript(self) -> Payload:
         """Compose everything that was said on this branch, in full and whatever its size: for export."""
-        return compose_all(self._journal)
+        return compose_all(self.log)
 
     @locked
     def overflowed(self, input_tokens: int | None = None, *, extra_tokens: int = 0) -> None:
@@ -539,8 +538,8 @@ class Session:
         settings = accept.check_settings(replace(self.settings, **changed))
         if settings == self.settings:
             return
-        self._journal.annotate((entries.SETTINGS, settings))
-        self._journal.configure(settings)
+        self.log.annotate((entries.SETTINGS, settings))
+        self.log.configure(settings)
         self._composer.configure()
 
     @locked
@@ -551,7 +550,7 @@ class Session:
             BadInput: it is no JSON object, or not what the strategy's schema allows.
             UnknownItem: `read` is no item of this branch.
         """
-        journal = self._journal
+        journal = self.log
         row = len(journal.timeline) - 1 if read is None else self.items.row(read)
         note = StateNote(accept.check_state(state), 0 if read is None else journal.timeline.seq[row])
         if note.state != journal.state or row >= journal.timeline.rows_read(journal.path):
@@ -564,7 +563,7 @@ class Session:
 
         It begins with the assistant's message that the first unread user message answers. Empty, if all was read.
         """
-        return read_unread(self._journal)
+        return read_unread(self.log)
 
     @property
     def strategy(self) -> Planner:
@@ -575,26 +574,26 @@ class Session:
     def annotate(self, name: str, value: Any) -> None:
         """Append an annotation of your own, which Sightline ignores. Raises BadInput for the name of one of its own."""
         accept.check_annotation(name, value)
-        self._journal.annotate((name, value))
+        self.log.annotate((name, value))
 
     @locked
     def annotations(self, name: str, start: int = 0) -> list[Annotation]:
         """Return the annotations of this name on all branches, oldest first, those after the first `start` bytes."""
-        return list(read_annotations(self._journal.store, name, start))
+        return list(read_annotations(self.log.store, name, start))
 
     @locked
     def refresh(self) -> None:
         """Read what other writers have appended, after a Conflict."""
-        if self._journal.refresh():
+        if self.log.refresh():
             self._composer.begin()
 
     def flush(self) -> None:
         """Return when everything appended so far survives a power cut."""
-        self._journal.store.sync()
+        self.log.store.sync()
 
     def _append(self, draft: Entry) -> str:
-        return self._journal.timeline.id(self._journal.append([draft])[0][0])
+        return self.log.timeline.id(self.log.append([draft])[0][0])
 
     @locked
     def _append_message(self, message: Message, *, flags: int = 0) -> str:
-        return self._append(self._journal.drafts.message(message, flags=flags))
+        return self._append(self.log.drafts.message(message, flags=flags))

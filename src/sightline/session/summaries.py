@@ -8,7 +8,7 @@ from sightline.compaction.compactor import SECONDS, Compacted, Compactor, Job, S
 from sightline.compaction.loss import Loss
 from sightline.compose.turn import Composer
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session import accept
 from sightline.session.compactions import CompactionInfo, list_compactions, read_losses
 from sightline.session.items import Items

@@ -2,9 +2,8 @@
 
 from sightline.compose.render import ComposeInputs, layout, render
 from sightline.log.journal import Journal
-from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import View, said_units
+from sightline.plan.view import Budget, View, said_units
 from sightline.values.items import Kind
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.wire.payload import Payload

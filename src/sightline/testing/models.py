@@ -8,7 +8,7 @@ from typing import Any
 from sightline.agent.models import Model, ModelInfo, Reply, Request, RetryScheduled, TextDelta
 from sightline.errors import ModelError
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text
 from sightline.values.tokens import Estimate

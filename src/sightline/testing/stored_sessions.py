@@ -7,7 +7,7 @@ from sightline import samples, wire
 from sightline.errors import BadInput, StoreError
 from sightline.log.stores import Store, Stores
 from sightline.log.stores.memory import MemoryStores
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking, WordCounter, calling, numbered_ids
 from sightline.testing.failures import same

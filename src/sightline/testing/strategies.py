@@ -6,11 +6,10 @@ from typing import Any
 
 from sightline.errors import PinnedOverflow
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
 from sightline.plan.strategies import strategy as default_strategy
 from sightline.plan.strategy import Planner, completed, is_planner
-from sightline.plan.view import View
+from sightline.plan.view import Budget, View
 from sightline.session.session import Session
 from sightline.testing.failures import reported
 from sightline.values.items import Call, Kind, Lod, Message, Result, Role, Text, arguments, plain_text

@@ -32,6 +32,11 @@ def iso(milliseconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}.{millis:03d}Z"
 
 
+def timestamp(clock: Clock) -> str:
+    """The time that a clock shows now, as `iso` writes it."""
+    return iso(clock())
+
+
 def milliseconds(timestamp: str) -> int:
     """The inverse of `iso`. Accepts every ISO 8601 form that Python reads; raises ValueError for others."""
     moment = datetime.fromisoformat(timestamp)

@@ -36,6 +36,7 @@ RECALL_TOOLS = (
         },
     ),
 )
+RECALL_NAMES = frozenset(tool.name for tool in RECALL_TOOLS)
 
 
 def offered(tools: Iterable[ToolDefinition]) -> frozenset[str]:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from sightline.compose.render import first_change
-from sightline.log.branches import NONE
+from sightline.compose import first_change
+from sightline.log import NONE
 from sightline.session.session import Session
 from sightline.values.items import Kind, Lod, Message, Role, plain_text
 from sightline.view.call_payloads import call_payload, find_call, uncomposed_plan
@@ -60,7 +60,7 @@ class CallContents:
     def __init__(self, session: Session, number: int) -> None:
         """Raises UnknownCallNumber, and BadInput if the text of a window that it showed is lost."""
         with session._lock:
-            self._session, self._journal, self._index = session, session._journal, call_index(session)
+            self._session, self._journal, self._index = session, session.log, call_index(session)
             self.call, self._calls = find_call(self._index, number), tool_calls(session, whole=False)
             self.is_composed = self.call.receipt != NONE
             if self.is_composed:

@@ -10,18 +10,15 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
+from sightline.compose import ComposeInputs, layout
 from sightline.compose.inputs import units_to_weigh
 from sightline.compose.receipts import as_sent, last_budget, sent_plan
-from sightline.compose.render import ComposeInputs, layout, render
+from sightline.compose.render import render
 from sightline.errors import BadInput, SessionClosed
+from sightline.log import NONE, Journal
 from sightline.log.annotations import NO_TOOLS, ReceiptNote, ToolsNote
-from sightline.log.branches import NONE
-from sightline.log.journal import Journal
 from sightline.log.stores import Line, Make, Placement, Repairs, Span, Store, Tips
-from sightline.plan.budget import Budget
-from sightline.plan.plan import Plan
-from sightline.plan.strategy import Hooks, Planner
-from sightline.plan.view import SETTINGS_CHANGED, View, body_units
+from sightline.plan import SETTINGS_CHANGED, Budget, Hooks, Plan, Planner, View, body_units
 from sightline.session.sent_windows import sent_windows
 from sightline.session.session import Session
 from sightline.values.items import Kind
@@ -46,7 +43,7 @@ def call_payload(session: Session, number: int) -> Payload:
         BadInput: the text of a window that it showed is lost.
     """
     with session._lock:
-        journal, index = session._journal, call_index(session)
+        journal, index = session.log, call_index(session)
         call = find_call(index, number)
         return _composed(journal, index, call) if call.receipt != NONE else _uncomposed(journal, call)
 
@@ -149,7 +146,7 @@ def session_before(
     Nothing can be written. Raises UnknownCallNumber.
     """
     with session._lock:
-        journal, call = session._journal, find_call(call_index(session), number)
+        journal, call = session.log, find_call(call_index(session), number)
         note = receipt_of(journal, call) if call.receipt != NONE else None
         timeline = journal.timeline
         at = timeline.receipt_branch[call.receipt] if note is not None else timeline.branch[call.reply]
@@ -160,7 +157,7 @@ def session_before(
         options = {"strategy": planner, "windows": windows, "project": session._options["project"], "folders": ()}
         before = Session(store, token_counter=journal.reader.counter, **options)
         before._inspects = True
-        before._journal.switch(branch)
+        before.log.switch(branch)
         before._composer.begin()
         yield before, budget
     finally:

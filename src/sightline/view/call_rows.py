@@ -7,12 +7,11 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from sightline.compose.receipts import shown_units
+from sightline.log import NONE, Journal, branch_label
 from sightline.log.annotations import NO_TOOLS, PlanNote, ReceiptNote, ToolsNote
-from sightline.log.branches import NONE, branch_label
 from sightline.log.entries import Entry
-from sightline.log.journal import Journal
 from sightline.log.stores import Span
-from sightline.plan.view import body_units
+from sightline.plan import body_units
 from sightline.session.session import Session
 from sightline.values.clock import milliseconds
 from sightline.values.items import Kind, Lod, Usage
@@ -70,13 +69,13 @@ def call_rows(session: Session, start: int, limit: int, every: int = 1) -> tuple
     with session._lock:
         index = call_index(session)
         end = min(start + limit * every, len(index.calls))
-        return [*_Rows(session._journal, index).between(start, end, every)], len(index.calls)
+        return [*_Rows(session.log, index).between(start, end, every)], len(index.calls)
 
 
 def model_at(session: Session, number: int | None = None) -> str:
     """Return the model that answered a call, or one before it; None: the last call. Empty: nothing says it."""
     with session._lock:
-        reader, calls = session._journal.reader, call_index(session).calls[:number]
+        reader, calls = session.log.reader, call_index(session).calls[:number]
         for call in reversed(calls[-_LOOKED_BACK:]):
             if call.reply != NONE and (message := reader.entry(call.reply).message) is not None and message.model:
                 return message.model

@@ -6,8 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sightline.plan.budget import Budget
-from sightline.plan.plan import Plan
+from sightline.plan import Budget, Plan
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.focus import Focus, trigger
 from sightline.session.items import ItemInfo

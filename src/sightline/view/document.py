@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sightline import __version__
-from sightline.log.branches import branch_label
+from sightline.log import branch_label
 from sightline.session.session import Session
-from sightline.shorten.sample import without_ansi
+from sightline.shorten import without_ansi
 from sightline.values.items import Blob, Call, File, Image, Item, Kind, Opaque, Part, Result, Text, arguments, shown
 from sightline.values.phrases import Phrases
 from sightline.values.screen_text import first_words, human_size, printable

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from sightline.apps.window import AppWindow
-from sightline.log.journal import Journal
+from sightline.log import Journal
 from sightline.session.items import ItemInfo
 from sightline.session.sent_windows import sent_windows
 from sightline.session.session import Session
@@ -17,7 +17,7 @@ from sightline.values.items import Item, Kind, Lod
 def catch_up(session: Session) -> None:
     """Read what other programs have appended. If they appended nothing, nothing changes."""
     with session._lock:
-        if session._journal.behind():
+        if session.log.behind():
             session.refresh()
 
 
@@ -25,7 +25,7 @@ def current_branch(session: Session) -> str:
     """Return the name of the branch that was written to last, by anybody."""
     with session._lock:
         catch_up(session)
-        timeline = session._journal.timeline
+        timeline = session.log.timeline
         return timeline.branches[timeline.current].name
 
 
@@ -46,7 +46,7 @@ class Counts(NamedTuple):
 def count(session: Session) -> Counts:
     """Count what a session's branch has."""
     with session._lock:
-        journal, timeline = session._journal, session._journal.timeline
+        journal, timeline = session.log, session.log.timeline
         rows = _rows(journal)
         kinds = [0] * len(Kind)
         for row in rows:
@@ -77,7 +77,7 @@ class ItemPage(NamedTuple):
 def item_page(session: Session, start: int, limit: int) -> ItemPage:
     """Return items by their place on the branch, which never changes: `limit` of them from the `start`-th on."""
     with session._lock:
-        journal, rows = session._journal, _rows(session._journal)
+        journal, rows = session.log, _rows(session.log)
         some = list(rows[start : start + limit])
         journal.reader.prefetch(some)
         infos = session.items._describe(some)
@@ -87,7 +87,7 @@ def item_page(session: Session, start: int, limit: int) -> ItemPage:
 def pinned_items(session: Session) -> list[tuple[Item, ItemInfo]]:
     """Return the items that somebody pinned, in order."""
     with session._lock:
-        journal = session._journal
+        journal = session.log
         rows = sorted(row for row, mark in journal.timeline.marked(journal.path).items() if mark == "pin")
         return [(journal.reader.item(row), info) for row, info in zip(rows, session.items._describe(rows), strict=True)]
 
@@ -95,7 +95,7 @@ def pinned_items(session: Session) -> list[tuple[Item, ItemInfo]]:
 def level_texts(session: Session, item_id: str) -> dict[str, str]:
     """Return an item's text at each level of detail that it has. Raises UnknownItem."""
     with session._lock:
-        reader, row = session._journal.reader, session.items.row(item_id)
+        reader, row = session.log.reader, session.items.row(item_id)
         info = session.items.info(item_id)
         texts = {"full": reader.text(row)}
         for lod, tokens in ((Lod.SUMMARY, info.summary), (Lod.GIST, info.gist)):
@@ -134,7 +134,7 @@ def shown_windows(session: Session, apps: Collection[str] = ()) -> list[ShownWin
         saved = {window_id: log.saved(window_id) for window_id in host.live()}
         wanted = {each.app for each in saved.values() if each is not None}.intersection(apps) - set(host.apps)
         host.register(*sorted(wanted))
-        sent = sent_windows(session.receipt, session._journal.blobs)
+        sent = sent_windows(session.receipt, session.log.blobs)
         found = []
         for window_id, known in saved.items():
             app, target = (known.app, known.target) if known is not None else ("", "")

@@ -11,9 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from sightline.log.branches import NONE, Compaction, Path
-from sightline.log.columns import FAILED, HEAD, LABELLED, OPAQUE, ORPHAN, REPLACING, Timeline
-from sightline.log.journal import Journal
+from sightline.log import FAILED, HEAD, LABELLED, NONE, OPAQUE, ORPHAN, REPLACING, Compaction, Journal, Path, Timeline
 from sightline.session.session import Session
 from sightline.values.items import Kind, Opaque
 
@@ -282,8 +280,8 @@ _known: "WeakKeyDictionary[Session, CallIndex]" = WeakKeyDictionary()
 def call_index(session: Session) -> CallIndex:
     """Return the calls of a session's branch as they are now. Hold the session's lock while you use it."""
     index = _known.get(session)
-    if index is None or not index.fits(session._journal):
-        index = _known[session] = CallIndex(session._journal)
+    if index is None or not index.fits(session.log):
+        index = _known[session] = CallIndex(session.log)
     index.update()
     return index
 

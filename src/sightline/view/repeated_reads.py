@@ -7,10 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from sightline.errors import Damaged
-from sightline.log import entries
-from sightline.log.branches import NONE
-from sightline.log.columns import FAILED
-from sightline.log.journal import Journal
+from sightline.log import FAILED, NONE, Journal, entries
 from sightline.session.session import Session
 from sightline.values.items import Call, Kind, Result, plain_text
 from sightline.view.file_reads import READS, FileReads
@@ -90,7 +87,7 @@ _known: "WeakKeyDictionary[Session, RepeatedReads]" = WeakKeyDictionary()
 def repeated_reads(session: Session) -> RepeatedReads:
     """Return what was read again on a session's branch as it is now. Hold the session's lock while you use it."""
     found = _known.get(session)
-    if found is None or not found.fits(session._journal):
-        found = _known[session] = RepeatedReads(session._journal)
+    if found is None or not found.fits(session.log):
+        found = _known[session] = RepeatedReads(session.log)
     found.update(tool_calls(session))
     return found

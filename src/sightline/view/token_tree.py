@@ -7,8 +7,7 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from sightline.errors import BadInput
-from sightline.log.branches import NONE
-from sightline.log.journal import Journal
+from sightline.log import NONE, Journal
 from sightline.session.session import Session
 from sightline.values.items import Kind
 from sightline.view.call_contents import CallContents
@@ -73,7 +72,7 @@ def token_tree(session: Session, by: Sequence[str] = ("kind", "tool", "file"), n
     if not by or any(group not in GROUPS for group in by):
         raise BadInput(f"by: tokens are grouped by {', '.join(GROUPS)}, in any order, such as kind,tool,file")
     with session._lock:
-        journal = session._journal
+        journal = session.log
         key = (journal.branch, len(journal.timeline), len(journal.timeline.receipt_offset), tuple(by), number)
         known = _known.setdefault(session, {})
         if key not in known:
@@ -84,7 +83,7 @@ def token_tree(session: Session, by: Sequence[str] = ("kind", "tool", "file"), n
 
 
 def _make_tree(session: Session, by: Sequence[str], number: int | None) -> TokenTree:
-    journal, calls = session._journal, tool_calls(session)
+    journal, calls = session.log, tool_calls(session)
     found = repeated_reads(session)
     again, files = set(found.rows), found.files()
     if number is None:

@@ -7,10 +7,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Raw, Struct
 
-from sightline.log import entries
-from sightline.log.branches import NONE
-from sightline.log.columns import Timeline
-from sightline.log.journal import Journal
+from sightline.log import NONE, Journal, Timeline, entries
 from sightline.log.stores import Span
 from sightline.session.session import Session
 from sightline.shorten import Purpose
@@ -105,8 +102,8 @@ def tool_calls(session: Session, *, whole: bool = True) -> ToolCalls:
     Without `whole` nothing is read yet: names of calls are read where they are asked for.
     """
     found = _known.get(session)
-    if found is None or found.timeline is not session._journal.timeline or found._rows > len(found.timeline):
-        found = _known[session] = ToolCalls(session._journal)
+    if found is None or found.timeline is not session.log.timeline or found._rows > len(found.timeline):
+        found = _known[session] = ToolCalls(session.log)
     if whole:
         found.update()
     return found

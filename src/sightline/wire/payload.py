@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from sightline.values.items import Message, ToolDefinition
 
 if TYPE_CHECKING:
-    from sightline.plan.plan import Plan
-    from sightline.plan.reductions import Reduction
+    from sightline.plan.plan import Plan, Reduction
     from sightline.wire.wire import Wire
 
 

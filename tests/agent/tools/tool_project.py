@@ -4,14 +4,14 @@ import asyncio
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sightline.agent.code.store import CodeStore
 from sightline.agent.tools import Tool
 from sightline.agent.tools.files.find import list_files, search_files
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.files.read import file_reader
 from sightline.agent.tools.run_python import run_python
 from sightline.agent.tools.run_shell import run_shell
-from sightline.agent.tools.write_code import write_code
+from sightline.documents.code.store import CodeStore
+from sightline.documents.write_code import write_code
 from sightline.testing import Ticking
 
 SECRET = "the launch code is 0000"

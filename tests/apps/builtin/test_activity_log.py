@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sightline.apps import App, Element, Event, Lod, Outcome, action
 from sightline.apps.builtin.activity_log import ActivityLog
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking
 from sightline.values.items import Role

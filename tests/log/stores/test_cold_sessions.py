@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from sightline.log.stores.postgres import PostgresStores
-from sightline.plan.budget import Budget
+from sightline.fleet.postgres import PostgresStores
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import WordCounter
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sightline.log.stores.session_folder import SIDE_FILES
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import WordCounter
 

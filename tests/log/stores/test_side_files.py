@@ -11,7 +11,7 @@ import pytest
 
 from sightline.log.stores.disk import OsDisk
 from sightline.log.stores.side_files import PartFile, TextFile
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import WordCounter
 
@@ -152,7 +152,7 @@ def test_an_idle_session_has_only_its_log_open(tmp_path: Path) -> None:
         session.windows.show("w")
         session.user("the harbour master is called Meyer")
         session.compose(Budget(1_000))
-        folder = session._journal.store.path.parent  # type: ignore[attr-defined]
+        folder = session.log.store.path.parent  # type: ignore[attr-defined]
         old = sqlite3.connect(folder / "s.search")
         old.execute("CREATE TABLE head (format, key, upto)")
         old.close()

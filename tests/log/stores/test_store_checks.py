@@ -8,9 +8,9 @@ import pytest
 
 from postgres_server import running
 from sightline.errors import BadInput, Unwritable
+from sightline.fleet.postgres import PostgresStores
 from sightline.log.stores import Stores, Tips
 from sightline.log.stores.memory import MemoryStore, MemoryStores
-from sightline.log.stores.postgres import PostgresStores
 from sightline.log.stores.session_folder import Folder
 from sightline.session.session import Session
 from sightline.testing.stored_sessions import SESSION_CHECKS

@@ -4,9 +4,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import View
+from sightline.plan.view import Budget, View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod
@@ -20,7 +19,7 @@ class Sized:
 
     def __init__(self) -> None:
         self.session = Session(MemoryStore("s"), token_counter=WordCounter(), clock=Ticking(), ids=numbered_ids())
-        self.timeline, self.asked, self.seen = self.session._journal.timeline, -1, 0
+        self.timeline, self.asked, self.seen = self.session.log.timeline, -1, 0
 
     def user(self, full: int, summary: int = -1, gist: int = -1) -> int:
         self.asked = len(self.timeline.unit_row)
@@ -49,7 +48,7 @@ class Sized:
         new = range(self.seen, len(self.timeline.unit_row))
         self.seen = len(self.timeline.unit_row)
         budget = Budget(limit, trigger=trigger, target=target)
-        view = View(self.timeline, self.session._journal.path, profile("openai"), budget, limit, 0, last, new, **more)
+        view = View(self.timeline, self.session.log.path, profile("openai"), budget, limit, 0, last, new, **more)
         return view if "asked" in more else replace(view, asked=self.asked)
 
     def shows(self, plan: Plan, row: int) -> bool:

@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 from sightline.errors import BadInput
-from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.focus import Focus, trigger
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod
@@ -38,7 +38,7 @@ def tool(session: Session, text: str, **arguments: object) -> str:
 def level(session: Session, payload: Payload, item_id: str) -> Lod | None:
     """The level an item is shown at; None: it is left out."""
     row = session.items.row(item_id)
-    return payload.plan.lod(row) if session._journal.timeline.unit[row] in payload.plan else None
+    return payload.plan.lod(row) if session.log.timeline.unit[row] in payload.plan else None
 
 
 def reason(session: Session) -> str:
@@ -246,7 +246,7 @@ def test_the_newest_units_are_left_as_they_are(session: Session) -> None:
         tool(session, words(190, f"r{n}x"))
     payload = session.compose(Budget(4_000))
     newest = list(payload.plan)[-3:]
-    rows = [row for unit in newest for row in session._journal.timeline.rows_of(unit)]
+    rows = [row for unit in newest for row in session.log.timeline.rows_of(unit)]
     assert all(payload.plan.lod(row) is Lod.FULL for row in rows)
 
 
@@ -281,8 +281,8 @@ def test_each_unit_that_is_left_out_has_a_line_while_there_is_room(session: Sess
     assert heading.startswith("[left out here: ")
     assert len(lines) > 5
     assert all(re.fullmatch(r"#\d+ read_file a\d+\.py \(# 1\) forged → #\d+ [\w. ]{1,70}", line) for line in lines)
-    last = session._journal.timeline.unit_row[left_out.last]
-    assert lines[-1].startswith(f"#{session._journal.timeline.id(last)} ")
+    last = session.log.timeline.unit_row[left_out.last]
+    assert lines[-1].startswith(f"#{session.log.timeline.id(last)} ")
     assert [int(line.split()[0][1:]) for line in lines] == sorted(int(line.split()[0][1:]) for line in lines)
 
 

@@ -7,8 +7,9 @@ from sized import FRAMING, Sized
 
 from sightline.compose.inputs import limit_in_window
 from sightline.log.columns import UNKNOWN, UNMADE, WHOLE
+from sightline.plan.economies import THRIFTY_WINDOW
 from sightline.plan.plan import Plan
-from sightline.plan.strategies.focus import THRIFTY_WINDOW, Focus
+from sightline.plan.strategies.focus import Focus
 from sightline.shorten import Purpose
 from sightline.values.items import Kind, Lod
 

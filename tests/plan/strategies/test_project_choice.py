@@ -9,8 +9,11 @@ import pytest
 
 from sightline import BadInput, Budget, Plan, Session, Settings, View
 from sightline.plan.strategies import GROUP, STRATEGIES, config_schema, names, strategy
+from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.focus import Focus
 from sightline.plan.strategies.project_choice import IDS, Choice, chosen, from_agent, from_plugin
+from sightline.plan.strategies.sliding import Sliding
+from sightline.plan.strategies.summary import Summary
 from sightline.testing import MemoryStore, WordCounter
 
 DOCUMENT = {
@@ -37,6 +40,30 @@ def test_the_documents_plugin_chooses_summarising() -> None:
     assert choice[:2] == ("summary", {"compressionModel": "gemini-1.5-flash", "threshold": 20})
     made: Any = strategy(*choice[:2])
     assert (made.compression_model, made.threshold, made.batch) == ("gemini-1.5-flash", 20, 5)
+
+
+@pytest.mark.accepts(285)
+@pytest.mark.parametrize(
+    ("plugin_id", "config", "expected"),
+    [
+        ("std-sliding-window-strategy", {}, Sliding()),
+        ("std-summarization-strategy", {"threshold": 7}, Summary(threshold=7)),
+        ("std-entity-extraction-strategy", {"schema": {"date": "string"}}, Entities(schema={"date": "string"})),
+        ("focus", {"keep": 9}, Focus(keep=9)),
+    ],
+)
+def test_a_session_begins_with_the_strategy_of_its_projects_plugin(
+    tmp_path: Path, plugin_id: str, config: dict[str, Any], expected: Any
+) -> None:
+    """Of the file's `pluginId`, with the file's `config`; without an `id` the file is refused."""
+    file, written = tmp_path / "plugin.json", plugin(pluginId=plugin_id, config=config)
+    file.write_text(json.dumps(written))
+    with Session.new(tmp_path, root=tmp_path / "sessions") as session:
+        assert type(session.strategy) is type(expected)
+        assert session.strategy == expected
+    file.write_text(json.dumps({"contextStrategy": written["contextStrategy"]}))
+    with pytest.raises(BadInput, match=r'plugin\.json: "id" must be'):
+        Session.new(tmp_path, root=tmp_path / "sessions")
 
 
 @pytest.mark.accepts(287)
@@ -221,7 +248,7 @@ def test_a_package_that_offers_something_else_is_refused(name: str, config: dict
 # ------------------------------------------------------------------ one's own, in code
 
 
-@pytest.mark.accepts(249, 251)
+@pytest.mark.accepts(251)
 def test_a_strategy_of_ones_own_is_mounted_without_touching_the_core() -> None:
     """Any object with a name and a plan; a session runs unchanged with one strategy or another."""
 

@@ -292,7 +292,7 @@ def test_the_laws_hold_in_every_window(rounds: list[tuple[int, int, bool]], wind
         assert [message["tool_call_id"] for message in written if message["role"] == "tool"] == called
         assert payload.plan.reason or list(payload.body)[: len(before)] == before
         before = list(payload.body)
-        timeline, first = session._journal.timeline, int(asked)
+        timeline, first = session.log.timeline, int(asked)
         for line in payload.plan.lines():
             row = timeline.row(line.id)
             assert row is not None
@@ -314,9 +314,9 @@ def test_a_file_read_is_known_after_reopening_and_on_a_branch(tmp_path: Path) ->
             for file in tmp_path.glob("*.idx"):
                 file.unlink()
         again = made(store=JsonlStore(tmp_path / "s.jsonl"))
-        row = again._journal.timeline.row(result)
+        row = again.log.timeline.row(result)
         assert row is not None
-        assert again._journal.timeline.state[row] & FILE_READ
+        assert again.log.timeline.state[row] & FILE_READ
         fork = again.fork(result)
         fork.user("next")
         assert levels(compose(fork)) == {result: Lod.GIST}

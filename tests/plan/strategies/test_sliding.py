@@ -39,7 +39,7 @@ def test_the_documents_vector() -> None:
     for n in range(5):
         session.user(words(15 - FRAMING, f"user{n}"))
         session.assistant(words(15 - FRAMING, f"reply{n}"))
-    journal = session._journal
+    journal = session.log
     view = View(
         journal.timeline, journal.path, profile("openai"), Budget(100), limit=100, fixed=20 + 10 + 10, last=None,
         new=range(10), asked=8,
@@ -115,7 +115,7 @@ def test_what_was_shortened_stays_so_while_it_is_shown() -> None:
     session.configure(locale="zh")  # the next call is a sweep
     after = session.compose(Budget(700, recall=0))
     assert after.plan.reason == "settings changed"
-    row = session._journal.timeline.row(large)
+    row = session.log.timeline.row(large)
     assert row is not None
     assert after.plan.lod(row) == before.plan.lod(row) < Lod.FULL
 
@@ -128,7 +128,7 @@ def test_a_providers_own_blocks_are_not_shortened_while_their_turn_is_open() -> 
     session.assistant([thinking, Text("I look"), Call("a", "read", {"path": "a.log"})])
     session.tool_result("a", words(2_000))
     lods = session.compose(Budget(900, recall=0)).plan.lods
-    assert [session._journal.timeline.kind[row] for row in lods] == [Kind.RESULT]
+    assert [session.log.timeline.kind[row] for row in lods] == [Kind.RESULT]
     assert shown(session, 300) == [next(iter(session.items)).id]
 
 

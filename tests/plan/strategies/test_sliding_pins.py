@@ -3,7 +3,7 @@
 import pytest
 
 from sightline.errors import PinnedOverflow
-from sightline.plan.budget import Budget
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter
 from sightline.values.settings import Settings

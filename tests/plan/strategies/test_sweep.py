@@ -8,11 +8,10 @@ from msgspec.structs import replace
 from sized import FRAMING, Sized
 
 from sightline.log.columns import OPAQUE
-from sightline.plan.budget import Budget
 from sightline.plan.plan import INDEX, Plan
 from sightline.plan.strategies.focus import Focus
 from sightline.plan.strategies.sweep import Sweep
-from sightline.plan.view import View
+from sightline.plan.view import Budget, View
 from sightline.shorten import Purpose
 from sightline.values.items import Lod
 

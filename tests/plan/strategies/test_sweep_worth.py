@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from sized import Sized
 
 from sightline.log.columns import OBSOLETE
-from sightline.plan.budget import Budget
 from sightline.plan.plan import MARKER, Plan
 from sightline.plan.strategies.sweep import Sweep
+from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.shorten import Purpose
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
@@ -120,7 +120,7 @@ def test_what_is_obsolete_is_left_out_first(session: Session, obsolete: bool) ->
     """Items can be marked so by an import from ContextUI; here the mark is set in the columns."""
     older, newer = read(session, "abcd"), read(session, "efgh")
     session.assistant("good")
-    timeline = session._journal.timeline
+    timeline = session.log.timeline
     for item_id in newer if obsolete else ():
         timeline.state[timeline.row(item_id)] |= OBSOLETE  # type: ignore[index]
     found = sweep(session)

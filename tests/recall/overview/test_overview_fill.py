@@ -27,7 +27,7 @@ def values_told(session: Session, message: str, *, asked: bool) -> int:
     """How many of the booked things come back."""
     session.user(message)
     note = session._recall.note_for_question(message, 300, lambda _: True, asked=asked)
-    text = session._journal.reader.recall_text(note, "en") if note else ""
+    text = session.log.reader.recall_text(note, "en") if note else ""
     return sum(value.split(",")[0] in text for value in BOOKED)
 
 

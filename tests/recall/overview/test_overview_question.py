@@ -217,7 +217,7 @@ def harbour() -> Recall:
     for at, filler in zip(range(200), cycle(SMALL_TALK), strict=False):
         (session.assistant if at % 2 else session.user)(said.get(at, f"{filler} ({at})"))
     session.user("?")
-    return Recall(session._journal)
+    return Recall(session.log)
 
 
 @pytest.mark.parametrize("question", [*EVERYTHING, *EVERYTHING_ZH])
@@ -311,7 +311,7 @@ def test_an_earlier_question_about_everything_is_no_answer() -> None:
     session.user(question)
     session.assistant("There are none.")
     session.user(question)
-    assert Recall(session._journal)._finder.asks_for_everything(question)
+    assert Recall(session.log)._finder.asks_for_everything(question)
 
 
 @pytest.mark.parametrize(

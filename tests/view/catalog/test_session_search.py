@@ -11,10 +11,10 @@ import log_samples
 import pytest
 
 from sightline import PostgresStores, Session
+from sightline.files.private_files import locked_in_place
 from sightline.imports.detection import conversations
 from sightline.imports.source import Source
 from sightline.log.stores.session_folder import Folder
-from sightline.log.stores.side_files import locked_in_place
 from sightline.testing import reply_of
 from sightline.values.clock import milliseconds
 from sightline.view.catalog.offered_files import file_id

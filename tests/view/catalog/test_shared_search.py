@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sightline import Session
-from sightline.log.stores.side_files import locked_in_place
+from sightline.files.private_files import locked_in_place
 from sightline.testing import reply_of
 from sightline.values.clock import milliseconds
 from sightline.view.catalog.places import Places

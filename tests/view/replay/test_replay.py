@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline import Budget, MemoryStore, Session, samples
-from sightline.compose.payload_tokens import block_tokens, reused_tokens
+from sightline.compose.receipts import block_tokens, reused_tokens
 from sightline.testing import Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod, Message, Result, Role, Text
 from sightline.values.profiles import PROFILES, call_cost

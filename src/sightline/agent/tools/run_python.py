@@ -4,8 +4,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sightline.agent.code.store import CodeStore
 from sightline.agent.tools import Tool
+from sightline.agent.tools.code_by_id import CodeById
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.program import Program, program_tool
 from sightline.agent.tools.sandbox.run import Limits
@@ -31,7 +31,7 @@ _PARAMETERS = (
 
 def run_python(
     folders: Folders,
-    codes: CodeStore | None = None,
+    codes: CodeById | None = None,
     *,
     limits: Limits | None = None,
     keep: Path | None = None,
@@ -46,7 +46,7 @@ def run_python(
     return program_tool(program, folders, limits, keep, locale)
 
 
-def _code(codes: CodeStore | None, locale: str, arguments: dict[str, Any]) -> str:
+def _code(codes: CodeById | None, locale: str, arguments: dict[str, Any]) -> str:
     """Return the program itself, or the saved code of this id. Raises ToolFailed."""
     code, code_id = arguments.get("code"), arguments.get("code_id")
     if (code is None) == (code_id is None):

@@ -3,9 +3,8 @@
 import re
 
 from sightline.cli.chat.chat import Chat
-from sightline.cli.options import branch_label
 from sightline.errors import BadInput
-from sightline.log.branches import LONGEST_NAME, is_branch_name
+from sightline.log import LONGEST_NAME, branch_label, is_branch_name
 
 _ITEM = re.compile(r"#?\d+")
 

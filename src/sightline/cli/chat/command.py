@@ -19,6 +19,7 @@ from sightline.cli.choices import complete_sessions
 from sightline.cli.options import DEBUG, Place, is_language_given, place, with_json
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import human_size, print_json, print_stderr, printable
+from sightline.documents.saved_code import saved_in
 from sightline.errors import BadInput, NoModel, PinnedOverflow, SightlineError
 from sightline.values.items import Usage
 
@@ -279,7 +280,7 @@ def _facts(
                 "description": each.description,
                 "file": setup.file_of(each),
             }
-            for each in answer.saved
+            for each in saved_in(answer)
         ],
         "calls": [{"name": each.call.name, "input": each.call.input, "error": call_error(each)} for each in calls],
         **({"shown": {"question": shortened.tokens, "seen": shortened.shown}} if shortened else {}),

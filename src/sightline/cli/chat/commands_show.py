@@ -81,15 +81,15 @@ def app_names(chat: Chat) -> list[str]:
 
 async def code(chat: Chat, rest: str) -> None:
     """List the code saved in this session, or show one piece of it."""
-    store, words = chat.agent.code, chat.words
-    if rest and store is not None:
+    store, words = chat.setup.code, chat.words
+    if rest:
         saved, text = store.find(rest), printable(store.read(rest))
         chat.out.print(
             Text(f"{saved.code_id} · {saved.language} · {chat.setup.file_of(saved)}", style="bold"), soft_wrap=True
         )
         chat.out.print(Syntax(text, saved.language, theme="ansi_dark", word_wrap=True))
         return
-    found = store.list(chat.session.id) if store is not None else []
+    found = store.list(chat.session.id)
     if not found:
         chat.say("no code")
         return

@@ -10,7 +10,6 @@ from rich.segment import Segment, Segments
 from rich.spinner import Spinner
 from rich.text import Text
 
-from sightline.agent.code.store import Saved
 from sightline.agent.events import (
     Answer,
     CodeSaved,
@@ -26,8 +25,10 @@ from sightline.apps.calls import ACTION, CREATE
 from sightline.cli.chat.markdown import Block, Blocks, draw_markdown, markdown_lines, whole_blocks
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import first_words, printable, truncate, wrap_for
+from sightline.documents.code.store import Saved
+from sightline.documents.saved_code import response_of
 from sightline.errors import BadCodeId, NothingCompacted, PinnedOverflow, UnknownApp, UnknownCode, UnknownItem
-from sightline.shorten.call_subject import subject_of
+from sightline.shorten import subject_of
 from sightline.values.items import Call
 
 _TAIL = 12  # lines shown of an unfinished block: enough to follow, few enough for every terminal
@@ -115,9 +116,7 @@ class Screen:
             case ToolFinished():
                 self._show_called(event)
             case CodeSaved():
-                saved = event.saved
-                text = self._words("code saved", id=saved.code_id, language=saved.language, file=self._file_of(saved))
-                self._remark(text, "green")
+                self._show_saved(event)
             case Answer():
                 self._show_answer(event)
             case _:
@@ -153,11 +152,16 @@ class Screen:
         others = [label for label, _ in self._running.values()]
         self._doing = others[-1] if others else self._words("thinking")
 
+    def _show_saved(self, event: CodeSaved) -> None:
+        if isinstance(saved := event.saved, Saved):
+            text = self._words("code saved", id=saved.code_id, language=saved.language, file=self._file_of(saved))
+            self._remark(text, "green")
+
     def _show_answer(self, event: Answer) -> None:
         self._finish()
         if event.success and event.text.split() != "".join(self._message).split():
             self._print_blocks(whole_blocks(event.text))
-        for question in event.response.action.recommended_questions if event.response else ():
+        for question in response.action.recommended_questions if (response := response_of(event)) else ():
             self._remark(self._words("could ask", question=first_words(question)), "dim")
         for warning in event.warnings:
             self.warn(warning)

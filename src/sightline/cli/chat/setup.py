@@ -11,9 +11,6 @@ import click
 from msgspec.structs import replace
 
 from sightline.agent.agent import ROUNDS, Agent
-from sightline.agent.code.database import CODE, code_store
-from sightline.agent.code.references import shown
-from sightline.agent.code.store import Saved
 from sightline.agent.config import READABLE_VARIABLE, read_config, with_fallbacks
 from sightline.agent.models import Model, ModelInfo
 from sightline.agent.models.context_window import with_window
@@ -28,7 +25,6 @@ from sightline.agent.tools.mcp_limits import MOST_TOKENS, SHARE, fitting, not_of
 from sightline.agent.tools.run_python import run_python
 from sightline.agent.tools.run_shell import run_shell
 from sightline.agent.tools.sandbox.run import Limits
-from sightline.agent.tools.write_code import write_code
 from sightline.apps import App, registry
 from sightline.apps.builtin.editor import Editor
 from sightline.cli.app_shell import load_app
@@ -41,12 +37,17 @@ from sightline.cli.model import model_help
 from sightline.cli.options import Place, default_output, make_budget
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import print_stderr
+from sightline.documents.code.references import shown
+from sightline.documents.code.store import Saved
+from sightline.documents.saved_code import SavedCode
+from sightline.documents.write_code import write_code
 from sightline.errors import BadInput, NoModel, SightlineError
 from sightline.files.folders import ResolvedFolders
+from sightline.fleet.code_store import CODE, code_store
+from sightline.plan import completed
 from sightline.plan.strategies import names, strategy
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.project_choice import chosen
-from sightline.plan.strategy import completed
 from sightline.session.session import Session
 from sightline.values.clock import wall_clock
 from sightline.values.profiles import PROFILES
@@ -65,7 +66,7 @@ class ChatSetup:
         self.warned: list[str] = []  # what was printed while all was set up
         self.file_notices = project_prompt.FileNotices(here.words, is_script=given.question is not None)
         self._told = (0, 0)  # how many damaged and changed lines of the log the user knows of
-        self._code = code_store(here.stores, here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
+        self.code = code_store(here.stores, here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
         self._server_tools: Sequence[Tool] | None = None  # of MCP servers, which run as long as this; None: not started
         self._open = AsyncExitStack()
 
@@ -164,11 +165,11 @@ class ChatSetup:
 
     def resolve_tags(self, text: str) -> str:
         """Return a text of the model with its tags for code and files as a reader sees them."""
-        return shown(text, self._code, locale=self.here.words.language)
+        return shown(text, self.code, locale=self.here.words.language)
 
     def file_of(self, saved: Saved) -> str:
         """Return the file of saved code."""
-        return self._code.place_of(saved)
+        return self.code.place_of(saved)
 
     @property
     def model_names(self) -> Sequence[str]:
@@ -264,7 +265,7 @@ class ChatSetup:
             session,
             model,
             tools=[tool for tool in every if self._offers(tool.name, facts)] if has_tools else None,
-            code=self._code if has_tools else None,
+            extension=SavedCode(self.code, session) if has_tools else None,
             budget=budget,
             instructions=prompt.text,
             light=light,
@@ -303,7 +304,7 @@ class ChatSetup:
         return replace(self._endpoint, name=name, label="")
 
     def _own_tools(self, session: Session) -> Iterator[Tool]:
-        folders, code, settings, locale = self._folders, self._code, self._config.tools, session.settings.locale
+        folders, code, settings, locale = self._folders, self.code, self._config.tools, session.settings.locale
         for tool in (
             file_reader(folders, code, locale=locale),
             list_files(folders, locale),

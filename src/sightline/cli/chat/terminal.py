@@ -29,7 +29,7 @@ from sightline.cli.chat.commands_show import app_names
 from sightline.cli.chat.setup import ChatSetup
 from sightline.cli.chat.status import status_line
 from sightline.cli.render import printable
-from sightline.log.stores.disk import make_directory
+from sightline.files.private_files import make_directory
 from sightline.plan.strategies import names
 
 HISTORY = "chat_history"  # beside the project's sessions
@@ -280,7 +280,6 @@ class _Completer(Completer):
             case "/sessions":
                 return chat.here.stores.sessions()
             case "/code":
-                code = chat.agent.code
-                return [saved.code_id for saved in code.list(chat.session.id)] if code is not None else []
+                return [saved.code_id for saved in chat.setup.code.list(chat.session.id)]
             case _:
                 return []

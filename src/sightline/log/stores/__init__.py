@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from sightline.errors import BadInput, BadSessionId
-from sightline.log.entries import Entry
+from sightline.errors import BadInput, BadSessionId, Conflict
+from sightline.log.entries import Entry, Tip
 from sightline.values.pattern import pattern
+
+_MOST_SEQ = 1 << 62  # a larger seq is not ours, and no column could store the next one
 
 _PLAIN = pattern(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 
@@ -197,6 +200,13 @@ class PlacedStores(Stores, Protocol):
     def where(self) -> str:
         """The place in words, without secrets."""
 
+    @property
+    def tenant(self) -> str:
+        """Whose sessions these are; empty where a place has one owner."""
+
+    def check(self) -> None:
+        """Do the cheapest thing that shows whether sessions can be read and written. Raises what is wrong."""
+
     def has(self, session_id: str, *, wait: bool = True) -> bool:
         """Whether something was written to a session of this id. Without `wait` a lost database is not waited for.
 
@@ -260,3 +270,33 @@ def check_stores(given: object) -> None:
         if isinstance(given, str):
             hint = "sightline.PostgresStores(address) has the sessions of a database"
         raise BadInput(f"a {type(given).__name__} is no Stores: it lacks {', '.join(lacks)}; {hint}")
+
+
+def number(make: Make, branch: str, expected_head: str | None, tips: Tips) -> list[Entry]:
+    """Make the entries with seq, branch and batch set, and move `tips` past them.
+
+    Raises:
+        Conflict: there is a conversation entry among them, and `expected_head` is no longer the last of the branch.
+    """
+    entries = list(make(tips.seq + 1))
+    found = tips.heads.get(branch)
+    if found != expected_head and any(entry.in_conversation for entry in entries):
+        raise Conflict(branch, expected_head, found)
+    count = len(entries)
+    for at, entry in enumerate(entries):  # in place, because a long list would be in memory twice
+        seq, batch = tips.seq + at + 1, (at + 1, count) if count > 1 else None
+        if (entry.seq, entry.branch, entry.batch) != (seq, branch, batch):
+            entries[at] = replace(entry, seq=seq, branch=branch, batch=batch)
+        if entry.in_conversation:
+            tips.heads[branch] = entry.uuid
+    tips.seq += count
+    tips.ends[branch] = tips.seq
+    return entries
+
+
+def advance(tips: Tips, tip: Tip) -> None:
+    """Move `tips` past a line of another writer. Lines without a seq (from other programs) are numbered in order."""
+    tips.seq = max(tips.seq + 1, tip.seq if tip.seq < _MOST_SEQ else 0)
+    tips.ends[tip.branch] = tips.seq
+    if tip.in_conversation:
+        tips.heads[tip.branch] = tip.uuid

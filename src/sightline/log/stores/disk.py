@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sightline.errors import DELETED
+from sightline.files.private_files import make_directory, sync_directory
 from sightline.values.file_lock import locked_file
 
 
@@ -63,7 +64,7 @@ class OsFile:
         except FileNotFoundError:
             make_directory(path.parent)
             self._fd = os.open(path, flags | os.O_CREAT, 0o600)
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
         except IsADirectoryError:
             raise
         except OSError as error:  # a read-only disk can still be read; the first append raises this error
@@ -113,20 +114,3 @@ class OsDisk:
 
     def open(self, path: Path) -> DiskFile:
         return OsFile(path)
-
-
-def make_directory(path: Path) -> None:
-    """Make a directory and its missing parents, each synced and accessible to its owner only."""
-    if not path.is_dir():
-        make_directory(path.parent)
-        path.mkdir(mode=0o700, exist_ok=True)
-        _sync_directory(path.parent)
-
-
-def _sync_directory(path: Path) -> None:
-    """Sync a directory, because the name of a new file survives a power cut only then."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -12,10 +12,9 @@ import msgspec
 
 from sightline.errors import DELETED, Conflict, Locked, StoreError, Unsynced, Unwritable
 from sightline.log.entries import UNREADABLE, Tip, decode_tip, encode, is_intact
-from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips
+from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips, advance, number
 from sightline.log.stores.disk import Disk, DiskFile, OsDisk
 from sightline.log.stores.recency import Recency
-from sightline.log.stores.sequence import advance, number
 from sightline.log.stores.side_files import PartFile, TextFile, read_stamped, replace_stamped
 from sightline.values.logger import log_warning
 from sightline.values.pattern import pattern

@@ -6,8 +6,7 @@ from itertools import count
 
 from sightline.errors import BadInput, SessionNotFound
 from sightline.log.entries import encode
-from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips, check_session_id
-from sightline.log.stores.sequence import number
+from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips, check_session_id, number
 
 _order = count(1)
 

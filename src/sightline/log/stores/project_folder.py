@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from sightline.log.stores.disk import make_directory
+from sightline.files.private_files import make_directory
 from sightline.values.decoders import decode_json
 from sightline.values.pattern import pattern
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 
 from sightline.errors import Locked
-from sightline.log.stores.side_files import locked_in_place, read_whole, replace_whole
+from sightline.files.private_files import locked_in_place, read_whole, replace_whole
 
 _WAIT = 1.0  # seconds for the lock: the order is worth no more
 _WASTE = 4  # lines for each session that the file may have before it is written anew

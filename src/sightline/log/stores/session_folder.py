@@ -9,12 +9,12 @@ from pathlib import Path
 from stat import S_ISREG
 
 from sightline.errors import BadInput, BadSessionId, SessionNotFound, StoreError, resume_call
+from sightline.files.private_files import read_whole
 from sightline.log.stores import Written, check_session_id
 from sightline.log.stores.disk import OsDisk
 from sightline.log.stores.jsonl import Fsync, JsonlStore
 from sightline.log.stores.project_folder import LEFT, LONGEST_NAME, own_folder
 from sightline.log.stores.recency import Recency
-from sightline.log.stores.side_files import read_whole
 
 SESSION_FACTS = ".session"  # the user and preferences of a session that the ClawdCode document's names began
 SIDE_FILES = (
@@ -70,6 +70,16 @@ class Folder:
         folder = cls.__new__(cls)
         folder.fsync, folder.path, folder.project = fsync, path, ""
         return folder
+
+    @property
+    def tenant(self) -> str:
+        """Empty: a folder has one owner."""
+        return ""
+
+    def check(self) -> None:
+        """Raises what is wrong if the folder cannot be read."""
+        with suppress(FileNotFoundError):  # before the first session
+            os.scandir(self.path).close()
 
     def file(self, session_id: str) -> Path:
         """The path of a session's log, whether it exists or not. Raises BadSessionId."""

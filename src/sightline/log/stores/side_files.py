@@ -7,7 +7,7 @@ import os
 import struct
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import BinaryIO
 from zlib import crc32
@@ -15,10 +15,10 @@ from zlib import crc32
 import msgspec
 
 from sightline.errors import Locked, Unwritable
+from sightline.files.private_files import locked_in_place, read_whole, replace_whole
 from sightline.log.entries import UNREADABLE
 from sightline.log.stores.disk import Disk
 from sightline.values.decoders import decode_json, decode_msgpack
-from sightline.values.file_lock import locked_file
 
 _MAGIC = b"sightlineparts2\n"
 _TOKEN = 16  # random bytes after it, which tell a file from the next one of its name: an inode is used again
@@ -26,55 +26,6 @@ _BATCH = struct.Struct("<III")  # of a batch: bytes of its directory, of its dat
 _STAMP = struct.Struct("<QqQ")  # what `_stamp` returns; its checksum follows
 _CHECKSUM = struct.Struct("<I")
 _WASTE = 1 << 18  # bytes of replaced parts that a file may hold, besides a quarter of what is in use
-_PRIVATE = 0o600
-FRESH = "-new"  # the end of the name of a file until it is complete
-
-
-def read_whole(path: Path) -> bytes:
-    """The content of a file; nothing if it cannot be read."""
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
-
-
-def replace_whole(path: Path, *pieces: bytes) -> None:
-    """Write a file, whole or not at all. If the disk refuses, nothing is raised. Without content it is deleted.
-
-    If another process writes it at this moment, nothing is done. What a killed process left is written over.
-    """
-    fresh = path.with_name(path.name + FRESH)
-    try:
-        if not any(pieces):
-            path.unlink(missing_ok=True)
-            return
-        with locked_in_place(fresh, os.O_CREAT, wait=0) as fd:
-            os.ftruncate(fd, 0)
-            try:
-                with open(fd, "wb", closefd=False) as file:
-                    file.writelines(pieces)
-                fresh.replace(path)
-            except OSError:
-                fresh.unlink(missing_ok=True)
-    except (OSError, Locked):
-        return
-
-
-@contextmanager
-def locked_in_place(path: Path, flags: int = 0, *, wait: float | None = None) -> Iterator[int]:
-    """Open a file and lock it against other writers. It is still the one of this name: another may have replaced it.
-
-    `flags` are further ones for opening it; `wait` as for `locked_file`. Raises OSError, Locked.
-    """
-    while True:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, _PRIVATE)
-        try:
-            with locked_file(fd, path, wait):
-                if _identity(os.fstat(fd)) == _identity(path.stat()):
-                    yield fd
-                    return
-        finally:
-            os.close(fd)
 
 
 def replace_stamped(path: Path, data: bytes, log: Path) -> None:
@@ -180,10 +131,6 @@ def _encode_batch(parts: Mapping[str, bytes]) -> bytes:
     directory = msgspec.msgpack.encode([(name, len(data)) for name, data in parts.items()])
     data = b"".join(parts.values())
     return _BATCH.pack(len(directory), len(data), crc32(directory)) + directory + data
-
-
-def _identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
 
 
 def _write_all(fd: int, offset: int, data: bytes) -> None:

@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple
 
 from sightline.errors import BadInput, SessionNotFound
 from sightline.log.entries import UNREADABLE, decode_tip
-from sightline.log.stores import PlacedStores, RawStore, Tips
-from sightline.log.stores.sequence import advance
+from sightline.log.stores import PlacedStores, RawStore, Tips, advance
 
 _AT_ONCE = 8 << 20  # bytes that are written at once, and up to the end of a batch
 

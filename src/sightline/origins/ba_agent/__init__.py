@@ -1,10 +1,11 @@
 """The BA-Agent document's context management: file gists, a code store, and a service that answers queries.
 
-`ContextManager` works on plain message lists; `BAAgentService` on durable sessions, where the core does the same.
+`ContextManager` works on plain message lists; `BAAgentService` on durable sessions, where the core does the same. It
+needs the extra `ba-agent`.
 """
 
-from sightline.agent.code.references import Upload
-from sightline.agent.structured_response import Action, CodeBlock, StructuredResponse, ToolCall
+from sightline.documents.code.references import Upload
+from sightline.documents.structured_response import Action, CodeBlock, StructuredResponse, ToolCall
 from sightline.origins.ba_agent.api import application, handle, openapi
 from sightline.origins.ba_agent.code_store import CodeStore
 from sightline.origins.ba_agent.context import ContextManager, newest, system_first

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from sightline.agent.code import store
-from sightline.agent.code.index import CodeIndex
-from sightline.agent.code.references import marker, markers
-from sightline.agent.code.versions import Saved
+from sightline.documents.code import store
+from sightline.documents.code.index import CodeIndex
+from sightline.documents.code.references import marker, markers
+from sightline.documents.code.versions import Saved
 from sightline.errors import UnknownCode
 from sightline.shorten.outline.languages import LANGUAGES
 from sightline.values.clock import Clock, wall_clock

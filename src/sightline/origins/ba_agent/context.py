@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from sightline.agent.code.references import Upload, announcement, unified_listing
-from sightline.agent.code.store import CodeStore
-from sightline.agent.json_protocol import prompt
-from sightline.compose.render import arrange, layout
+from sightline.compose import arrange, layout
+from sightline.documents.code.references import Upload, announcement, unified_listing
+from sightline.documents.code.store import CodeStore
+from sightline.documents.json_protocol import prompt
 from sightline.errors import BadInput
 from sightline.origins.exchanges import calls_by_id, exchanges
-from sightline.shorten.call_subject import is_file_read, subject_of
+from sightline.shorten import is_file_read, subject_of
 from sightline.shorten.file_reads import read_gist
 from sightline.values.decoders import convert
 from sightline.values.items import ToolDefinition

@@ -19,22 +19,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sightline.agent.agent import Agent
-from sightline.agent.code.references import Upload, marked, resolved
-from sightline.agent.code.store import CodeStore
 from sightline.agent.events import Answer, CodeSaved, Event, PayloadComposed, ReplyReceived, ToolStarted
-from sightline.agent.json_protocol import prompt
 from sightline.agent.models import Model
-from sightline.agent.structured_response import StructuredResponse
 from sightline.agent.tools import Tool
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.files.read import file_reader
+from sightline.documents.code.references import Upload, announcement, marked, resolved
+from sightline.documents.code.store import CodeStore, Saved
+from sightline.documents.json_protocol import prompt
+from sightline.documents.saved_code import SavedCode, response_of, saved_in
+from sightline.documents.structured_response import StructuredResponse
 from sightline.errors import BadInput, StoreError
 from sightline.follow.conversations import resume_or_begin
 from sightline.origins.ba_agent.code_store import metadata
 from sightline.origins.ba_agent.context import LAYOUTS, ContextManager, FileContext, Summarize, uploads_of
+from sightline.origins.ba_agent.graph import langgraph, run
 from sightline.origins.ba_agent.summary import summarise
-from sightline.plan.budget import Budget
-from sightline.plan.reductions import Reduction
+from sightline.plan import Budget, Reduction
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
 from sightline.values.items import Call
@@ -76,7 +77,7 @@ class _Conversation(NamedTuple):
 class BAAgentService:
     """Answers queries, each in its conversation.
 
-    Context is left to the session, code to the store, calls of tools to the agent's LangGraph loop.
+    Context is left to the session, code to the store, calls of the model and of tools to LangGraph.
     """
 
     def __init__(
@@ -97,7 +98,11 @@ class BAAgentService:
 
         The default of `tools` is `file_reader`, which reads the project's files, and code by its id. `summarize`, such
         as a function that asks a model, replaces the rule for more than twenty messages; what it returns is logged.
+
+        Raises:
+            BadInput: LangGraph is not installed.
         """
+        langgraph()  # now, because importing it takes a second or two
         self.model, self.code_store, self.locale = model, code_store, locale
         self._project, self._sessions = project, sessions
         self._tools = tools if tools is not None else [file_reader(Folders([project]), code_store, locale=locale)]
@@ -146,7 +151,8 @@ class BAAgentService:
             calls: list[Call] = []
             answer = Answer(False)
             warnings = await asyncio.to_thread(self._summarise, talk.agent.session, message, file_context)
-            async with aclosing(talk.agent.stream(message, uploads=uploads)) as events:
+            note = announcement(uploads, talk.agent.session.settings.locale)
+            async with aclosing(talk.agent.stream(message, note=note)) as events:
                 async for event in events:
                     self._trace(event, talk.agent)
                     match event:
@@ -179,7 +185,7 @@ class BAAgentService:
     ) -> QueryResult:
         """Return the report as it is displayed, with markers of the saved code, and the structured fields."""
         shown, html = resolved(answer.text, self.code_store, uploads), _HTML.search(answer.text) is not None
-        response = answer.response or StructuredResponse()
+        response = response_of(answer) or StructuredResponse()
         fields = {
             "action_type": response.action.type,
             "current_round": response.current_round,
@@ -191,14 +197,14 @@ class BAAgentService:
                 {"tool_name": call.name, "tool_call_id": call.id, "arguments": call.input} for call in calls
             ],
             "status": "complete" if answer.success else "processing",
-            "saved_codes": [metadata(saved) for saved in answer.saved],
+            "saved_codes": [metadata(saved) for saved in saved_in(answer)],
             "code_refs": msgspec.to_builtins(shown.codes),
             "file_refs": msgspec.to_builtins(shown.files),
             "warnings": list(answer.warnings),
             "contains_html": html,
             "content_type": "html" if html else "markdown",
         }
-        return QueryResult(answer.success, session_id, marked(shown.text, answer.saved), fields, answer.error)
+        return QueryResult(answer.success, session_id, marked(shown.text, saved_in(answer)), fields, answer.error)
 
     def _trace(self, event: Event, agent: Agent) -> None:
         match event:
@@ -216,7 +222,7 @@ class BAAgentService:
             case ReplyReceived(model=model, item=item):
                 logger.info("model called: %s", model)
                 logger.info("response extracted: #%s", item)
-            case CodeSaved(saved):
+            case CodeSaved(Saved() as saved):
                 logger.info("code saved: %s, version %d", saved.code_id, saved.version)
             case Answer(success=success, rounds=rounds):
                 logger.info("query answered: %s after %d model calls", "complete" if success else "failed", rounds)
@@ -246,16 +252,18 @@ class BAAgentService:
             return talk
 
     async def _begin(self, session_id: str, history: Sequence[Mapping[str, Any]] | None) -> _Conversation:
+        session = await asyncio.to_thread(self._session, session_id, history)
         agent = Agent(
-            await asyncio.to_thread(self._session, session_id, history),
+            session,
             self.model,
             tools=self._tools,
-            code=self.code_store,
+            extension=SavedCode(self.code_store, session) if self.code_store is not None else None,
             budget=self._budget,
             protocol="json",
             instructions=prompt(self.locale),  # in the log, because the document has it among the system messages
             ids=self._ids,
         )
+        agent.loop = run
         return _Conversation(agent, asyncio.Lock(), {})
 
     def _session(self, session_id: str, history: Sequence[Mapping[str, Any]] | None = None) -> Session:

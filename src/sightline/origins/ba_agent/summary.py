@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from sightline.agent.json_protocol import prompt
+from sightline.documents.json_protocol import prompt
 from sightline.origins.ba_agent.context import ContextManager, FileContext
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.values.items import Call, Message, Result, Role, plain_text
 

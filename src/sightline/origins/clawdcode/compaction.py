@@ -38,7 +38,7 @@ from sightline.origins.clawdcode.messages import (
     split_system,
 )
 from sightline.origins.clawdcode.values import ContextMessage, Trigger
-from sightline.plan.budget import Budget
+from sightline.plan import Budget
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter as Counter

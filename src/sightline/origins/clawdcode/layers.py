@@ -7,7 +7,7 @@ loaded has them as before, and a compaction does not empty them.
 from sightline.files.mentions import paths_in
 from sightline.origins.clawdcode.messages import is_summary, readable, result_id
 from sightline.origins.clawdcode.values import ContextLayer, ContextMessage, ToolCallRecord, ToolState
-from sightline.shorten.identifiers import identifiers
+from sightline.shorten import identifiers
 from sightline.values.items import Call
 
 RECENT_CALLS = 50  # the newest; as many as the messages of the default filter

@@ -15,13 +15,10 @@ from msgspec.structs import replace
 
 from sightline.errors import Unwritable
 from sightline.files.project import place
+from sightline.log import LABELLED, Drafts, Journal, PendingCall, retry_on_conflict
 from sightline.log import entries as log
 from sightline.log.annotations import CompactNote
-from sightline.log.columns import LABELLED
-from sightline.log.conflict import retry_on_conflict
-from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import CompactMetadata, Entry
-from sightline.log.journal import Journal
 from sightline.log.stores.disk import Disk, OsDisk
 from sightline.log.stores.jsonl import JsonlStore
 from sightline.log.stores.session_folder import SESSION_FACTS, Folder

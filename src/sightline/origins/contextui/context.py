@@ -17,11 +17,9 @@ from msgspec.structs import replace
 
 from sightline.apps.protocols import Windows
 from sightline.errors import BadInput
-from sightline.log import entries
+from sightline.log import OBSOLETE, Journal, entries
 from sightline.log.annotations import WindowNote
-from sightline.log.columns import OBSOLETE
 from sightline.log.entries import Entry
-from sightline.log.journal import Journal
 from sightline.log.stores.memory import MemoryStore
 from sightline.values.clock import SeqClock, nanoid, wall_clock
 from sightline.values.decoders import decode_json

@@ -13,20 +13,18 @@ import msgspec
 from msgspec import Struct
 
 from sightline import wire
-from sightline.compose import inputs
-from sightline.compose.render import ComposeInputs
+from sightline.compose import ComposeInputs, fixed_tokens
 from sightline.errors import BadInput, PinnedOverflow, SightlineError
-from sightline.log.journal import Journal
+from sightline.log import Journal
 from sightline.log.stores.memory import MemoryStore
 from sightline.origins.exchanges import has_pending_calls
 from sightline.origins.openstarry.history import last_items, match
 from sightline.origins.openstarry.interface import ChatMessage, LLMPayload, ToolDefinition, awaited
-from sightline.plan.budget import Budget
+from sightline.plan import Budget, Planner
 from sightline.plan.strategies import strategy as strategy_named
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.project_choice import from_plugin
 from sightline.plan.strategies.summary import Summary
-from sightline.plan.strategy import Planner
 from sightline.session.session import Session
 from sightline.values.clock import nanoid, wall_clock
 from sightline.values.decoders import decode_json
@@ -89,7 +87,7 @@ class StrategyContextManager:
 
     @property
     def _journal(self) -> Journal:
-        return self.session._journal
+        return self.session.log
 
     async def compose_payload(
         self,
@@ -218,7 +216,7 @@ class StrategyContextManager:
         profile, count = journal.reader.profile, journal.reader.counter.count
         limit = self.budget.limit(margin=profile.margin)
         head = ComposeInputs(system=tuple(timeline.head_rows(journal.path)))
-        fixed = inputs.fixed_tokens(journal, head, journal.tools.tokens, count)
+        fixed = fixed_tokens(journal, head, journal.tools.tokens, count)
         if fixed > limit:
             tools = journal.tools.tokens
             pinned = [f"system prompt ({fixed - tools} tokens)", f"tool definitions ({tools} tokens)"]

@@ -18,21 +18,16 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from sightline.log.columns import WHOLE, pick
-from sightline.plan.budget import Budget
-from sightline.plan.economies import described
+from sightline.plan.economies import THRIFTY_WINDOW, described
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.sweep import PAGED, Sweep
 from sightline.plan.strategies.worth import is_output
 from sightline.plan.strategy import Hooks
-from sightline.plan.view import View, oldest
+from sightline.plan.view import Budget, View, oldest
 from sightline.values.items import SUMMARY, Lod
 
 _LARGE = 0.125  # of the body's tokens: an output that is smaller is never paged
 _COLD = 0.6  # of the body's tokens: above, a sweep goes down to the target if the prefix has to be written anyway
-
-# Thrifty: tokens of the window in which it works, however large the model's is. On recorded runs a smaller window
-# always costs less. This is the smallest in which nearly all that agents edit can still be read (docs/quality.md).
-THRIFTY_WINDOW = 64_000
 
 # Summaries by a model.
 _SUMMARY_ABOVE = 0.7  # of the body's tokens: early enough that the summary is there before a sweep is forced

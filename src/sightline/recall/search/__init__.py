@@ -7,9 +7,11 @@ from sightline.recall.search.bm25 import Hit
 from sightline.recall.search.index import SearchIndex, SearchResult
 from sightline.recall.search.neighbours import Breadth, SearchScope
 from sightline.recall.search.passages import merge_ranges, passages
-from sightline.recall.search.terms import TIME_MARK
+from sightline.recall.search.terms import CHUNK, CJK_RUN, TIME_MARK
 
 __all__ = [
+    "CHUNK",
+    "CJK_RUN",
     "TIME_MARK",
     "Breadth",
     "Hit",

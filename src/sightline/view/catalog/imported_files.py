@@ -15,13 +15,12 @@ import msgspec
 from msgspec import Struct
 
 from sightline.errors import BadInput, Locked
+from sightline.files.private_files import locked_in_place, make_directory, read_whole, replace_whole
 from sightline.imports.conversation import FileMark
 from sightline.imports.detection import conversations
 from sightline.imports.importer import Imported, import_into
 from sightline.imports.source import Source, begin_digest
-from sightline.log.stores.disk import make_directory
 from sightline.log.stores.session_folder import Folder
-from sightline.log.stores.side_files import locked_in_place, read_whole, replace_whole
 from sightline.values.decoders import decode_json
 from sightline.view.catalog.offered_files import Offered
 from sightline.view.catalog.places import Place

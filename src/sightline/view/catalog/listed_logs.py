@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from sightline import __version__
 from sightline.errors import SightlineError
+from sightline.files.private_files import read_whole
 from sightline.log.stores import Store, Tips
-from sightline.log.stores.side_files import read_whole
 from sightline.values.decoders import decode_msgpack
 from sightline.view.catalog.log_count import Counted, LogCount
 from sightline.view.catalog.offered_files import CLAUDE_CODE, CODEX, SIGHTLINE, SOURCES, FirstLook

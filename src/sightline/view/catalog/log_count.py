@@ -17,9 +17,8 @@ from sightline.errors import BadInput
 from sightline.imports.conversation import FileMark, summed
 from sightline.imports.harness_text import command_words, divided
 from sightline.imports.originals import ImportNote
-from sightline.log import entries
+from sightline.log import LABELLED, entries
 from sightline.log.annotations import HeadNote, PinNote
-from sightline.log.columns import LABELLED
 from sightline.session.accept import check_settings
 from sightline.values.clock import milliseconds
 from sightline.values.decoders import decode_json, json_decoder

@@ -17,12 +17,10 @@ from msgspec.structs import replace
 
 from sightline import __version__
 from sightline.errors import BadSessionId
+from sightline.files.private_files import make_directory, replace_whole
 from sightline.imports.conversation import FileMark
 from sightline.log.stores import as_placed, check_session_id
-from sightline.log.stores.disk import make_directory
-from sightline.log.stores.postgres_address import is_address
 from sightline.log.stores.session_folder import Folder
-from sightline.log.stores.side_files import replace_whole
 from sightline.values.items import Usage
 from sightline.view.catalog.imported_files import ImportedFiles
 from sightline.view.catalog.listed_logs import (
@@ -218,9 +216,9 @@ class SessionCatalog:
         """
         placed = as_placed(self.places.own.stores)
         own = f"{placed.where}#" if placed is not None else "#"
-        others = [path for path in kept if is_address(path) and not path.startswith(own)]
+        others = [path for path in kept if _is_address(path) and not path.startswith(own)]
         others.sort(key=lambda path: -kept[path].changed)
-        files = (path for path in kept if not is_address(path) and _exists(path))
+        files = (path for path in kept if not _is_address(path) and _exists(path))
         return {path: kept[path] for path in (*files, *others[:_MOST_OTHERS])}
 
     @property
@@ -367,6 +365,11 @@ class SessionCatalog:
             most -= self._read(log, most)
             rows.append(self._row(log, origins))
         return rows
+
+
+def _is_address(path: str) -> bool:
+    """Whether this names a log in a database."""
+    return "://" in path
 
 
 def _exists(path: str) -> bool:

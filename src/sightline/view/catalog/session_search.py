@@ -20,12 +20,12 @@ from typing import NamedTuple
 import msgspec
 
 from sightline.errors import BadInput, Locked, SightlineError
+from sightline.files.private_files import locked_in_place, make_directory, read_whole, replace_whole
 from sightline.imports.detection import conversations
 from sightline.imports.source import Source
 from sightline.log.stores import Derived
-from sightline.log.stores.disk import make_directory
 from sightline.log.stores.memory import MemoryStore
-from sightline.log.stores.side_files import PartFile, locked_in_place, read_whole, replace_whole
+from sightline.log.stores.side_files import PartFile
 from sightline.recall.search import Breadth, Hit, SearchIndex, SearchScope
 from sightline.session.session import Session
 from sightline.values.clock import Clock, iso, wall_clock

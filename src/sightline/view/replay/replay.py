@@ -7,10 +7,9 @@ from itertools import groupby, islice, takewhile
 from typing import Any, NamedTuple
 
 from sightline import wire
-from sightline.compose.payload_tokens import reused_tokens
-from sightline.log.columns import HEAD
-from sightline.plan.budget import Budget
-from sightline.plan.plan import Plan
+from sightline.compose import reused_tokens
+from sightline.log import HEAD
+from sightline.plan import Budget, Plan
 from sightline.session.session import Session
 from sightline.values.items import Call, Kind, Lod, Message, Result, Role, plain_text
 from sightline.values.profiles import Prices, call_cost, profile

@@ -9,7 +9,7 @@ lines of one, and each call that lacks something pays for one more request.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from sightline.shorten.identifiers import values_in
+from sightline.shorten import values_in
 from sightline.values.items import Call, Message, Result, Role, plain_text
 from sightline.view.replay.text_index import TextIndex
 

@@ -10,8 +10,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan.budget import Budget
-from sightline.plan.strategies.focus import THRIFTY_WINDOW
+from sightline.plan import Budget
+from sightline.plan.economies import THRIFTY_WINDOW
 from sightline.session.session import Session
 from sightline.values.items import Usage
 from sightline.values.profiles import Profile

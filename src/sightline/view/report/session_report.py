@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from sightline.compose.receipts import allowed_tokens
+from sightline.compose import allowed_tokens
 from sightline.errors import PinnedOverflow
 from sightline.imports.conversation import Conversation, check_speaks
 from sightline.providers.catalog import price_of as known_price

@@ -45,6 +45,32 @@ def test_saved_code_is_read_by_its_id(here: Project, reader: Tool, said: str) ->
     assert called(reader, path=said) == "[file] code_sales_analysis.py\nprint(2)\n"
 
 
+@pytest.mark.accepts(346)
+@pytest.mark.parametrize("said", ["upload_q1", "upload:upload_q1", "<file_ref>upload_q1</file_ref>"])
+def test_an_upload_is_read_by_its_id(here: Project, said: str) -> None:
+    """Wherever the file is, also outside of the folders: all of it, under its own name; its path is refused."""
+    file = here.outside / "quarter.csv"
+    file.write_text("date,amount\n2026-01-05,12.50\n")
+    reader = file_reader(here.folders, here.codes, {"upload_q1": file})
+    assert called(reader, path=said) == "[file] quarter.csv\ndate,amount\n2026-01-05,12.50\n"
+    with pytest.raises(ToolFailed):
+        called(reader, path=str(file))
+
+
+@pytest.mark.accepts(346)
+def test_an_upload_that_cannot_be_read_is_told_why(here: Project) -> None:
+    """An unknown id is answered with those there are; a folder and a file that is gone are no uploads to read."""
+    uploads = {"upload_q1": here.outside, "upload_gone": here.outside / "gone.csv"}
+    reader = file_reader(here.folders, None, uploads)
+    for said, told in (
+        ("upload_q2", "no upload 'upload_q2'; there are: upload_q1, upload_gone"),
+        ("upload_q1", "no regular file"),
+        ("upload_gone", "cannot read gone.csv"),
+    ):
+        with pytest.raises(ToolFailed, match=told):
+            called(reader, path=said)
+
+
 @pytest.mark.accepts(348)
 def test_it_gives_the_full_content_again(here: Project, reader: Tool) -> None:
     """A second reading of file and code answers as the first did."""
@@ -61,14 +87,6 @@ def test_ids_of_reading_calls_tell_that_they_are() -> None:
     assert len(made) == len("call_read_file_") + 12
     assert (call_id("toolu_01"), call_id(made)) == (made, made)
     assert call_id("toolu_02") != made
-
-
-def test_uploads_are_read_by_id(here: Project, reader: Tool) -> None:
-    """By the id alone, as the document announces it, or as a reference; others are named."""
-    for said in ("upload_q1", "upload:upload_q1", "<file_ref>upload_q1</file_ref>"):
-        assert called(reader, path=said).startswith("[file] sales.csv\ndate,product")
-    with pytest.raises(ToolFailed, match="there are: upload_q1"):
-        called(reader, path="upload_q9")
 
 
 def test_the_reader_answers_to_both_names(here: Project) -> None:

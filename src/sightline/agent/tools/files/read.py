@@ -15,16 +15,15 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from sightline.agent.code.store import CodeStore
-from sightline.agent.code.versions import ID
 from sightline.agent.tools import Tool
+from sightline.agent.tools.code_by_id import ID, CodeById
 from sightline.agent.tools.files.folders import Folders, Opened, printable
 from sightline.agent.tools.files.view import Asked, contents, header
 from sightline.agent.tools.in_thread import in_thread
 from sightline.agent.tools.schema import Parameter, Wording, says, tool
 from sightline.errors import StoreError, ToolFailed, UnknownCode
 from sightline.files.secrets import has_secret
-from sightline.shorten.call_subject import READ_ID
+from sightline.shorten import READ_ID
 
 NAME, ALIAS = "file_reader", "read_file"
 FORMATS = ("csv", "excel", "json", "text", "python", "sql", "code")
@@ -71,7 +70,7 @@ _PARAMETERS = (
 
 
 def file_reader(
-    folders: Folders, codes: CodeStore | None = None, uploads: Mapping[str, Path] | None = None, locale: str = "en"
+    folders: Folders, codes: CodeById | None = None, uploads: Mapping[str, Path] | None = None, locale: str = "en"
 ) -> Tool:
     """Return the tool that reads files. `uploads`: files that the user uploaded, anywhere on disk, by id."""
     run = partial(in_thread, read, folders.with_locale(locale), codes, uploads or {})
@@ -83,7 +82,7 @@ def call_id(unique: str) -> str:
     return unique if unique.startswith(READ_ID) else f"{READ_ID}{sha256(unique.encode()).hexdigest()[:12]}"
 
 
-def read(folders: Folders, codes: CodeStore | None, uploads: Mapping[str, Path], arguments: Mapping[str, Any]) -> str:
+def read(folders: Folders, codes: CodeById | None, uploads: Mapping[str, Path], arguments: Mapping[str, Any]) -> str:
     """Return the tool's result. Raises ToolFailed."""
     path, sheet = arguments["path"].strip(), arguments.get("sheet_name", "0")
     asked = Asked(
@@ -103,7 +102,7 @@ def read(folders: Folders, codes: CodeStore | None, uploads: Mapping[str, Path],
         return result
 
 
-def _saved_code(codes: CodeStore | None, path: str, asked: Asked, locale: str) -> str | None:
+def _saved_code(codes: CodeById | None, path: str, asked: Asked, locale: str) -> str | None:
     """Return saved code, under the name of its file; None if the path is not the id of saved code."""
     match = _CODE.fullmatch(path)
     if codes is None or match is None:
@@ -122,7 +121,7 @@ def _saved_code(codes: CodeStore | None, path: str, asked: Asked, locale: str) -
 
 
 @contextmanager
-def _open(folders: Folders, codes: CodeStore | None, uploads: Mapping[str, Path], path: str) -> Iterator[Opened]:
+def _open(folders: Folders, codes: CodeById | None, uploads: Mapping[str, Path], path: str) -> Iterator[Opened]:
     locale, match = folders.locale, _UPLOAD.fullmatch(path)
     upload = uploads.get(match[1]) if match else None
     if upload is None and path.startswith(("upload_", "upload:")):
@@ -148,8 +147,9 @@ def _upload(path: Path, locale: str) -> Iterator[Opened]:
     except OSError as error:
         why = error.strerror or str(error)
         raise ToolFailed(says(locale, f"cannot read {path.name}: {why}", f"无法读取 {path.name}：{why}")) from None
+    state = os.fstat(descriptor)
+    if not stat.S_ISREG(state.st_mode):  # before it is opened as a file, which fails for a folder
+        os.close(descriptor)
+        raise ToolFailed(says(locale, f"{path.name} is no regular file", f"{path.name} 不是普通文件"))
     with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            raise ToolFailed(says(locale, f"{path.name} is no regular file", f"{path.name} 不是普通文件"))
         yield Opened(file, printable(path.name), state.st_size, readable=True)  # the user has given it

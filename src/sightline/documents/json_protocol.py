@@ -1,0 +1,264 @@
+"""Calls, results and tool definitions as text, for a model that takes no tools.
+
+A payload is written as text, and the calls of a structured response are read from text.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Set
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from sightline.agent.call_protocol import CallProtocol, Reading, Sent
+from sightline.agent.models import Reply, Request
+from sightline.agent.toolbox import MOST_CALLS
+from sightline.agent.tools.files.read import call_id
+from sightline.documents import json_budget
+from sightline.documents.code.phrases import one_line
+from sightline.documents.code.versions import is_code_id
+from sightline.documents.code_window import CODE_LIST
+from sightline.documents.structured_response import CodeBlock, Parsed, StructuredResponse, again, parse, schema
+from sightline.plan import Budget
+from sightline.session.session import Session
+from sightline.shorten import READERS as FILE_READERS
+from sightline.shorten.outline.languages import LANGUAGES
+from sightline.values.clock import Ids
+from sightline.values.escape import escape, plain_label
+from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text, ToolDefinition, plain_text
+from sightline.values.phrases import Phrases, say
+from sightline.wire import read_reply
+from sightline.wire.common import arguments_object
+from sightline.wire.payload import Payload
+
+READER, EXPAND = "file_reader", "expand"  # the tools that show code again
+SHORT_CODE = 200  # characters: about as long as the note that replaces longer code
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")  # characters that no provider takes in a tool's name
+_LONGEST_NAME = 64
+_say = Phrases(
+    {
+        "tools": ("Tools you may call:", "可用工具："),
+        READER: ("file_reader reads {id}", "file_reader 读取 {id}"),
+        EXPAND: ("expand shows #{id}", "expand 查看 #{id}"),
+        "or": (", ", "，或用 "),
+        "long code": ("[{lines} lines, not repeated here: {ways}]", "[{lines} 行，此处不再重复：可用 {ways}]"),
+    }
+)
+
+
+class JsonProtocol(CallProtocol):
+    """Calls as JSON in the model's text. Of a response that cannot be acted on the model is told once what is wrong."""
+
+    streams_text = False
+
+    def __init__(self, session: Session, ids: Ids) -> None:
+        super().__init__(session, ids)
+        self._reserve = 0  # tokens of the budget that are kept free for what the text adds to a payload
+
+    def compose(self, budget: Budget) -> Sent:
+        """See `CallProtocol`."""
+        sent = json_budget.compose(self.session, budget, self._as_text, self._reserve)
+        self._reserve = json_budget.reserve_after(sent)
+        return sent
+
+    def request(self, sent: Sent, output: int) -> Request:
+        return Request(sent.written, output, schema(sent.payload.tools))
+
+    def read(self, reply: Reply, sent: Sent, *, is_second: bool) -> Reading:
+        """See `CallProtocol`. Some models call natively all the same."""
+        parts, locale = read_reply(reply.raw).parts, self.session.settings.locale
+        if any(isinstance(part, Call) for part in parts):
+            return Reading(reply.raw)
+        parsed = parse(plain_text(parts), [tool.name for tool in sent.payload.tools], locale)
+        response = parsed.response
+        if parsed.problems and not is_second:
+            return Reading(reply.raw, response=response, again=again(parsed.problems, locale))
+        raw = with_calls(reply.raw, parsed, self.ids)
+        return Reading(raw, response.report, response, warnings=(*parsed.warnings, *parsed.problems))
+
+    def summary_budget(self, budget: Budget) -> Budget:
+        """See `CallProtocol`."""
+        return json_budget.less(budget, self._reserve)
+
+    def summary_payload(self, payload: Payload) -> Payload:
+        """See `CallProtocol`."""
+        return self._as_text(payload, form=False)
+
+    def _as_text(self, payload: Payload, form: bool = True) -> Payload:
+        stores = CODE_LIST in self.session.windows.apps
+        return as_text(payload, self.session.settings.locale, form=form, stores=stores)
+
+
+def as_text(payload: Payload, locale: str, *, form: bool = True, stores: bool = False) -> Payload:
+    """Return the payload without tools: calls are in the assistant's text, results are messages with the user role.
+
+    With `form` a system message explains how to answer and lists the tools: the message of the conversation that is
+    `prompt`, or one at the end of the head. The tools are not in the log, so another model can continue natively.
+    `stores`: the code of responses is stored, so file_reader can read it.
+    """
+    names: dict[str, str] = {}  # of calls by id, for their results
+    ways = {tool.name for tool in payload.tools} & ({READER, EXPAND} if stores else {EXPAND})
+    system, body = payload.system, [_message_as_text(message, names, ways, locale) for message in payload.body]
+    if form:
+        asked = prompt(locale)
+        if not any(_says(asked, message) for message in (*system, *body)):
+            system = (*system, Message(Role.SYSTEM, (Text(asked),)))
+        full = (Text(prompt(locale, payload.tools)),)
+        system = tuple(replace(each, parts=full) if _says(asked, each) else each for each in system)
+        body = [replace(each, parts=full) if _says(asked, each) else each for each in body]
+    return replace(payload, system=system, tools=(), body=body)
+
+
+def _says(prompt: str, message: Message) -> bool:
+    return message.role is Role.SYSTEM and plain_text(message.parts) == prompt
+
+
+def _message_as_text(message: Message, names: dict[str, str], ways: Set[str], locale: str) -> Message:
+    if message.role is Role.TOOL:
+        return Message(
+            Role.USER, tuple(part for result in message.parts for part in _result_as_text(result, names, locale))
+        )
+    if message.role is Role.ASSISTANT:
+        message = _without_code(message, ways, locale)
+    calls = [part for part in message.parts if isinstance(part, Call)]
+    names.update({call.id: call.name for call in calls})
+    if not calls:
+        return message
+    text = plain_text(message.parts)
+    if any(f'"{call.name}"' not in text for call in calls):  # a shortened text, or native calls of another model
+        content = [
+            {"tool_name": call.name, "tool_call_id": call.id, "arguments": arguments_object(call)} for call in calls
+        ]
+        action = {"type": "tool_call", "content": content}
+        text = _json({"task_analysis": text, "execution_plan": "R1", "current_round": 1, "action": action})
+    return Message(Role.ASSISTANT, (Text(text),))
+
+
+def _without_code(message: Message, ways: Set[str], locale: str) -> Message:
+    """Return a response whose long code is replaced by a note on how to see it, if the model has a tool for that.
+
+    This is so from the first payload on, because then the prompt prefix stays the same.
+    """
+    text = plain_text(message.parts)
+    response = (parse(text) if ways and '"code_blocks"' in text else Parsed(StructuredResponse())).response
+    blocks = tuple(_without_long_code(block, message.id, ways, locale) for block in response.action.code_blocks)
+    if blocks == response.action.code_blocks:
+        return message
+    response = replace(response, action=replace(response.action, code_blocks=blocks))
+    others = tuple(part for part in message.parts if not isinstance(part, Text))
+    return replace(message, parts=(Text(msgspec.json.encode(response).decode()), *others))
+
+
+def _without_long_code(block: CodeBlock, item: str, ways: Set[str], locale: str) -> CodeBlock:
+    ids = ({READER: block.code_id} if is_code_id(block.code_id) else {}) | {EXPAND: item}
+    tools = [_say(tool, locale, id=shown) for tool, shown in ids.items() if tool in ways]
+    if len(block.code) <= SHORT_CODE or not tools:
+        return block
+    joined = _say("or", locale).join(tools)
+    return replace(block, code=_say("long code", locale, lines=block.code.count("\n") + 1, ways=joined))
+
+
+def _result_as_text(result: Part, names: dict[str, str], locale: str) -> Iterator[Part]:
+    """Yield a result as message text. None of its lines can be taken for one of the engine's."""
+    if not isinstance(result, Result):
+        return
+    name = plain_label(one_line(result.name or names.get(result.id, ""), _LONGEST_NAME))
+    text = escape(plain_text(result.parts))
+    yield Text(say("call failed" if result.error else "call result", locale, name=name, message=text))
+    yield from (part for part in result.parts if not isinstance(part, Text | Opaque))
+
+
+def with_calls(raw: dict[str, Any], parsed: Parsed, ids: Ids) -> dict[str, Any]:
+    """Return a model's reply with the calls of its text as native calls, because the log pairs those with results.
+
+    The id of a file reader's call shows that it is one. A name that no provider takes is written as one that all take.
+    """
+    calls = []
+    for call in parsed.response.calls:
+        name = _NOT_IN_NAMES.sub("_", call.tool_name)[:_LONGEST_NAME] or "unnamed"
+        id_ = call_id(ids()) if name in FILE_READERS else f"call_{name[:30]}_{ids()[:12]}"
+        calls.append((id_, name, call.arguments))
+    match raw:
+        case {"choices": [{"message": dict(message)} as choice, *rest]} if calls:
+            made = [
+                {"id": id_, "type": "function", "function": {"name": name, "arguments": _json(arguments)}}
+                for id_, name, arguments in calls
+            ]
+            return raw | {"choices": [choice | {"message": message | {"tool_calls": made}}, *rest]}
+        case {"content": [*blocks], "role": "assistant"} if calls:
+            uses = [{"type": "tool_use", "id": id_, "name": name, "input": arguments} for id_, name, arguments in calls]
+            return raw | {"content": [*blocks, *uses]}
+        case _:
+            return raw
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def prompt(locale: str, tools: Iterable[ToolDefinition] = ()) -> str:
+    """Return the instructions for the model: the form of a response, the rules for calls and code, the languages.
+
+    At their end the tools are listed, if there are any.
+    """
+    languages = ", ".join(language.name for language in LANGUAGES)
+    said = (_CHINESE if locale == "zh" else _ENGLISH).format(most=MOST_CALLS, languages=languages, form=_FORM)
+    listed = [
+        _json({"tool_name": tool.name, "description": tool.description, "arguments": tool.schema}) for tool in tools
+    ]
+    return "\n".join([said, _say("tools", locale), *listed]) if listed else said
+
+
+_FORM = """{
+  "task_analysis": "…",
+  "execution_plan": "R1: …; R2: …",
+  "current_round": 1,
+  "action": {
+    "type": "tool_call",
+    "content": [{"tool_name": "…", "tool_call_id": "call_…", "arguments": {}}]
+  }
+}
+{
+  "task_analysis": "…",
+  "execution_plan": "R1: …; R2: …",
+  "current_round": 2,
+  "action": {
+    "type": "complete",
+    "content": "…",
+    "recommended_questions": ["…"],
+    "download_links": [],
+    "code_blocks": [{"code_id": "code_…", "language": "python", "description": "…", "code": "…"}]
+  }
+}"""
+
+_ENGLISH = """You answer with one JSON object and nothing else, in one of these two forms:
+{form}
+
+Response
+- task_analysis: what the user wants. execution_plan: the rounds, R1, R2 and so on.
+- current_round counts from 1. action.type is "tool_call" while you need tools, "complete" for the final report.
+Tool calls
+- action.content is then a list of at most {most} calls. Their results come in the next message; do not invent them.
+- Read files with file_reader before you speak of what is in them. What you have read is shortened in later rounds;
+  read it again if you need it.
+Code
+- Code goes into code_blocks, never into a Markdown fence of the report. code_id begins with code_ and says what it
+  does, such as code_sales_analysis; the same id again is a new version.
+- language is one of: {languages}.
+- In the report <code_ref>code_id</code_ref> shows a piece of code, and <file_ref>file_id</file_ref> an upload."""
+
+_CHINESE = """你必须只返回一个 JSON 对象，格式为以下两种之一：
+{form}
+
+响应格式
+- task_analysis：用户的需求分析。execution_plan：执行计划，写明各轮，R1、R2……
+- current_round 从 1 开始。需要工具时 action.type 为 "tool_call"，给出最终报告时为 "complete"。
+工具调用规范
+- 此时 action.content 为调用列表，每次最多 {most} 个。结果在下一条消息中给出，不要编造。
+- 谈及文件内容之前，先用 file_reader 读取。读过的内容在之后的轮次中会缩短为梗概，需要时可再次读取。
+代码块处理规则
+- 代码放在 code_blocks 中，不要写进报告的 Markdown 代码块。code_id 以 code_ 开头并说明用途，
+  例如 code_sales_analysis；同一 id 再次出现即为新版本。
+- language 必须是以下之一：{languages}。
+- 报告中可用 <code_ref>code_id</code_ref> 引用代码，用 <file_ref>file_id</file_ref> 引用上传的文件。"""

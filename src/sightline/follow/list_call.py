@@ -1,0 +1,137 @@
+"""One model call of a program that holds its list of messages: what is sent of the list, and the reply that joins it.
+
+A framework hands over its whole list before a call and tells the reply after it. Its own loop runs the tools, also
+`expand` and `recall`. So this is the part of a followed call that fits there: compose, refused, reply.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, Protocol
+
+from sightline.errors import SightlineError
+from sightline.follow.conversations import Conversations
+from sightline.follow.history import History
+from sightline.log import retry_on_conflict
+from sightline.plan import Budget
+from sightline.values.items import Message, Role, Text, Usage
+from sightline.wire.call_ids import shown_messages
+from sightline.wire.payload import Payload
+from sightline.wire.wire import Reader
+
+OPENING = "[conversation continues]"  # the first message must be the user's
+USUAL_OUTPUT = 8_000  # tokens for an answer, if nobody says how many it may have
+
+Writer = Callable[[History, Payload], list[Any]]
+"""Writes a payload in a program's form. The history has the program's own messages: `History.match`."""
+
+
+class MessageForm(Reader, Protocol):
+    """The form of a program's messages: how they are read, written, and put together."""
+
+    def write(self, messages: Sequence[Message]) -> list[Any]:
+        """Return messages in this form, the results of the calls of one message together."""
+
+    def merge(self, one: Any, other: Any) -> Any | None:
+        """Return two neighbours as one message; None if they have different roles. Both stay as they are."""
+
+
+class ListCall:
+    """A model call with a list of messages. Its methods block: they read and write the log."""
+
+    payload: Payload  # what was composed last
+
+    def __init__(
+        self,
+        conversations: Conversations,
+        name: str,
+        messages: Sequence[Any],
+        write: Writer,
+        *,
+        system: str | None = "",
+        tools: Sequence[Any] = (),
+        recall: bool = False,
+        in_place: bool = True,
+        owner: object = None,
+    ) -> None:
+        """`name`: of the conversation. `write`: how a payload is written, see `writer_of`.
+
+        `system` and `tools` are sent beside the messages; they are counted. `recall`: whether the model has `expand`
+        and `recall`, whose calls `Conversations.answer` answers. `in_place` as for `Session.extend`, `owner` as for
+        `Conversations.use`.
+        """
+        self._conversations, self._name, self._messages, self._write = conversations, name, list(messages), write
+        self._system, self._tools, self._recall = system, tools, recall
+        self._in_place, self._owner = in_place, owner
+        self._budget: Budget | None = None
+
+    def compose(self, budget: Budget) -> list[Any]:
+        """Take in what is new in the list. Return what fits, in the program's form: its own messages where unchanged.
+
+        Raises what `History.follow` and `Session.compose` raise.
+        """
+        self._budget = budget
+        with self._history() as history:
+            session = history.follow(self._messages, in_place=self._in_place)
+            if system := self._system:
+                retry_on_conflict(lambda: session.system(system, replace=True), session.refresh)
+            session.tools(self._tools, recall=self._recall)
+            self.payload = session.compose(budget)
+            return self._write(history, self.payload)
+
+    def refused(self, counted: int = 0) -> list[Any] | None:
+        """Return what is sent instead of what the provider has refused as too long; None: it cannot be shorter.
+
+        `counted`: the tokens that its error names, see `overflow_tokens`; 0: it names none.
+        """
+        assert self._budget is not None
+        before = self.payload.tokens
+        with self._history() as history:
+            session = history.follow(self._messages, in_place=self._in_place)
+            session.overflowed(counted or None)
+            try:
+                messages = self.compose(self._budget)
+            except SightlineError:  # the program is told what the provider said
+                return None
+        return messages if self.payload.tokens < before else None
+
+    def reply(self, *messages: Any, usage: Usage | None = None) -> None:
+        """Take in what the model has answered: the messages that follow the list.
+
+        `usage`: what the provider has counted, where the messages do not have it.
+        """
+        with self._history() as history:
+            listed = [*self._messages, *messages]
+            history.follow(listed, in_place=self._in_place, replies=len(messages), usage=usage)
+
+    def _history(self) -> AbstractContextManager[History]:
+        return self._conversations.use(self._name, self._owner)
+
+
+def writer_of(form: MessageForm) -> Writer:
+    """Return what writes payloads in a form."""
+    return partial(_write_list, form)
+
+
+def _write_list(form: MessageForm, history: History, payload: Payload) -> list[Any]:
+    """Return the messages of a payload: the program's own where they are shown unchanged, with all that they carry.
+
+    Neighbours of one role are one message where one of them is not the program's, because providers want roles in turn.
+    """
+    written: list[Any] = []
+    was_own = True  # whether the last one is the program's
+    for original, messages in history.match(shown_messages(payload)):
+        made = [original] if original is not None else form.write(messages)
+        if not written and original is None and messages[0].role is Role.ASSISTANT:
+            written = form.write([Message(Role.USER, (Text(OPENING),))])
+        for message in made:
+            is_own = original is not None
+            merged = form.merge(written[-1], message) if written and not (was_own and is_own) else None
+            written[len(written) - (merged is not None) :] = [message if merged is None else merged]
+            was_own = is_own and merged is None
+    return written
+
+
+def usual_budget(window: int, output: int | None = None) -> Budget:
+    """Return the budget for a context window: a fourth of it at most is kept for the answer."""
+    return Budget(window, min(output or USUAL_OUTPUT, window // 4))
