@@ -5,12 +5,12 @@ from msgspec.structs import replace
 from sightline.providers.catalog import price_of as known_price
 from sightline.providers.prices import Price
 from sightline.session.session import Session
+from sightline.values.items import Usage
 from sightline.values.profiles import profile
 from sightline.view.call_contents import BEGINNING, CallContents, compare
 from sightline.view.call_rows import BEGAN, call_at, call_rows
 from sightline.view.call_values import CallDetails, CallDifference, CallRow, Change, ContentLine, CostPart
-from sightline.view.costs import PartCost, PriceOf, PromptCost, likely_usage, new_prices
-from sightline.view.replay.replay import OUTPUT
+from sightline.view.costs import PartCost, PriceOf, PromptCost, answer_cost, likely_usage, money_of, new_prices
 
 _MOST = 1000  # items of each list of a difference
 _WIRES = {"anthropic": "anthropic"}  # the format of a profile's provider, where it is not that of OpenAI
@@ -107,8 +107,8 @@ def _costs(session: Session, contents: CallContents, row: CallRow, price: Price 
 
 
 def _cost_parts(row: CallRow, costs: PromptCost, price: Price | None) -> list[CostPart]:
-    relative = float(row.output * OUTPUT)
-    answer = PartCost(row.output, False, relative, None if price is None else row.output * price.output / 1_000_000)
+    money = money_of(Usage(0, row.output), price)
+    answer = PartCost(row.output, False, answer_cost(row.output), money)
     return [
         CostPart("items", *_cost(costs.logged)), CostPart("unlogged", *_cost(costs.unlogged)),
         CostPart("answer", *_cost(answer)),

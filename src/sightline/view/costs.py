@@ -6,8 +6,9 @@ from typing import NamedTuple
 from sightline.providers.catalog import price_of as known_price
 from sightline.providers.prices import Price, price_usage
 from sightline.values.items import Usage
-from sightline.values.profiles import Prices, Profile, divided_cost
+from sightline.values.profiles import Prices, Profile, divided_cost, input_cost
 
+OUTPUT = 5  # what a token that the model writes costs, in uncached input tokens: about that at most providers
 _NEARLY = 1e-6  # tokens: sums of shares are not exact
 
 PriceOf = Callable[[str], Price | None]
@@ -16,6 +17,16 @@ PriceOf = Callable[[str], Price | None]
 def money_of(usage: Usage, price: Price | None) -> float | None:
     """Return what a call cost in money; None if its model has no known price."""
     return None if price is None else price_usage(usage, price)
+
+
+def relative_cost(usage: Usage, profile: Profile) -> float:
+    """Return what a call cost, its answer included, in uncached input tokens."""
+    return input_cost(usage, profile.prices) + answer_cost(usage.output_tokens)
+
+
+def answer_cost(tokens: int) -> float:
+    """Return what the tokens of an answer cost, in uncached input tokens."""
+    return float(tokens * OUTPUT)
 
 
 def cost_of(usages: Mapping[str, Usage], price_of: PriceOf = known_price) -> float | None:

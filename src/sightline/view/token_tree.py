@@ -99,8 +99,8 @@ def _make_tree(session: Session, by: Sequence[str], number: int | None) -> Token
         files = [file for file in files if not rows.isdisjoint(map(session.items.row, file.items))]
         faults = sum(session.items.row(each) in rows for each in session.items.faults)
     root = _grown(leaves, by)
-    tokens = sum(journal.timeline.full[row] for row in again)
-    return TokenTree(root.tokens, number, root, Rereads(len(again), tokens, faults, files[:_MOST_FILES]))
+    rereads = Rereads(len(again), root.reread_tokens, faults, files[:_MOST_FILES])
+    return TokenTree(root.tokens, number, root, rereads)
 
 
 def _all_leaves(session: Session, journal: Journal, calls: ToolCalls, again: set[int]) -> list[_Leaf]:

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from sightline.providers.prices import Price
 from sightline.values.items import Usage
-from sightline.values.profiles import Profile, input_cost
-from sightline.view.costs import PriceOf, money_of, new_prices
-from sightline.view.replay.replay import OUTPUT
+from sightline.values.profiles import Profile
+from sightline.view.costs import PriceOf, answer_cost, money_of, new_prices, relative_cost
 from sightline.view.report.talk import Talk
 from sightline.view.report.values import Break, Spent
 
@@ -17,10 +16,10 @@ _SHARE = 0.05  # of the prompt before, likewise
 def spent_by(usage: Usage, profile: Profile, price: Price | None, calls: int = 1) -> Spent:
     """Return what calls cost, in uncached input tokens and in money, their answers included."""
     read, write = usage.cached_tokens * profile.prices.read, usage.written_tokens * profile.prices.write
-    output = float(usage.output_tokens * OUTPUT)
+    output = answer_cost(usage.output_tokens)
     return Spent(
         calls=calls, input=usage.input_tokens, cached=usage.cached_tokens, written=usage.written_tokens,
-        output=usage.output_tokens, cost=input_cost(usage, profile.prices) + output, read_cost=read, write_cost=write,
+        output=usage.output_tokens, cost=relative_cost(usage, profile), read_cost=read, write_cost=write,
         output_cost=output, money=money_of(usage, price),
     )  # fmt: skip
 

@@ -27,8 +27,8 @@ class Share(Struct, frozen=True):
 
     name: str
     items: int = 0
-    tokens: int = 0  # once
-    sent: int = 0  # as often as a call sent them
+    tokens: int = 0  # once, as all views count them
+    sent: int = 0  # as often as a call sent them, as the provider counts
 
 
 class Break(Struct, frozen=True):
