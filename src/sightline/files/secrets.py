@@ -172,7 +172,7 @@ def has_secret(data: bytes) -> bool:
     if b"\0" in data:
         data = data.replace(b"\0", b"")  # UTF-16
     for needed, shape in _TOKENS:
-        if any(each in data for each in needed):
+        if any(part in data for part in needed):
             rule = _COMPILED.setdefault(shape, re.compile(shape))
             if any(map(_is_drawn, rule.finditer(data))):
                 return True

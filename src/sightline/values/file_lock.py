@@ -120,8 +120,8 @@ def _waiter(fd: int, path: str | Path) -> _Waiter | None:
     file = _identity(fd)
     with suppress(IndexError):
         while True:
-            if (known := _unwanted[file].pop()).want():
-                return known
+            if (waiter := _unwanted[file].pop()).want():
+                return waiter
     for name in (f"/proc/self/fd/{fd}", path):
         with suppress(OSError):
             again = os.open(name, os.O_RDONLY | os.O_CLOEXEC)

@@ -13,10 +13,10 @@ def is_deep(value: Any) -> bool:
     for _ in range(DEEPEST):
         level = [
             inner
-            for each in level
-            if isinstance(each, _NESTED)
-            for inner in (each.values() if isinstance(each, dict) else each)
+            for outer in level
+            if isinstance(outer, _NESTED)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
         ]
         if not level:
             return False
-    return any(isinstance(each, _NESTED) for each in level)
+    return any(isinstance(outer, _NESTED) for outer in level)

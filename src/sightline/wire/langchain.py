@@ -39,11 +39,11 @@ def dump(message: object) -> Json:
 
     Of what providers and programs attach, only the keys that are read: the others may hold values of any kind.
     """
-    found = {name: value for name in _FIELDS if (value := getattr(message, name, _MISSING)) is not _MISSING}
+    fields = {name: value for name in _FIELDS if (value := getattr(message, name, _MISSING)) is not _MISSING}
     for name, keys in _ATTACHED.items():
-        if isinstance(attached := found.get(name), dict):
-            found[name] = {key: attached[key] for key in keys if key in attached}
-    return found
+        if isinstance(attached := fields.get(name), dict):
+            fields[name] = {key: attached[key] for key in keys if key in attached}
+    return fields
 
 
 def recognises(message: Any) -> bool:
@@ -94,7 +94,7 @@ def _read(message: Json, index: int) -> list[Message]:
     said_by = inner.get("response_metadata") or {}
     model = str(said_by.get("model_name") or said_by.get("model") or "")
     usage = _usage(inner.get("usage_metadata"))
-    return [msgspec.structs.replace(each, model=model, usage=usage) if kind == "ai" else each for each in read]
+    return [msgspec.structs.replace(neutral, model=model, usage=usage) if kind == "ai" else neutral for neutral in read]
 
 
 def _content(content: Any) -> Any:

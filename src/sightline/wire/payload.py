@@ -70,7 +70,7 @@ class PrefixList(Sequence[T]):
 
     def branch(self, length: int, more: Sequence[T]) -> "PrefixList[T]":
         """The first `length` elements and more, in a list of their own."""
-        derived = {key: each.fork(length) for key, each in [*self.derived.items()]}
+        derived = {key: draft.fork(length) for key, draft in [*self.derived.items()]}
         return PrefixList([*self._list[:length], *more], derived)
 
 

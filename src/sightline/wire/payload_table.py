@@ -42,8 +42,8 @@ def _rows(payload: "Payload") -> Iterator[tuple[str, ...]]:
         "windows" if payload.shown_windows else "",
     )))  # fmt: skip
     yield "", fixed or "request", "full", f"{plan.fixed:,}", "", "in every payload"
-    shown = _in_order(payload)
-    for line in shown:
+    lines = _in_order(payload)
+    for line in lines:
         full = f"{line.full_tokens:,}" if line.full_tokens != line.tokens else ""
         why = _WHY.get(line.why, line.why) or ("brought back" if line.kind.name == "RECALL" else "")
         yield f"#{line.id}", line.kind.name.lower(), line.lod.name.lower(), f"{line.tokens:,}", full, why
@@ -51,9 +51,9 @@ def _rows(payload: "Payload") -> Iterator[tuple[str, ...]]:
         spared = payload.spared.get(name, 0)
         level = "full" if not spared else "shortened" if name in payload.shown_windows else "hidden"
         yield name, "window", level, "", "", f"{spared:,} tokens saved to fit" if spared else "as it is now, at the end"
-    calls, framing = sum(line.kind is Kind.CALL for line in shown), plan.profile
-    framed = calls * framing.call_tokens + (len(shown) - calls) * framing.message_tokens
-    index = plan.body - plan.preface_tokens - framed - sum(line.tokens for line in shown)
+    calls, framing = sum(line.kind is Kind.CALL for line in lines), plan.profile
+    framed = calls * framing.call_tokens + (len(lines) - calls) * framing.message_tokens
+    index = plan.body - plan.preface_tokens - framed - sum(line.tokens for line in lines)
     added = {"notes": plan.preface_tokens, "index": index, "framing": framed}
     yield from (("", kind, "", f"{tokens:,}", "", _ADDED[kind]) for kind, tokens in added.items() if tokens)
 
@@ -61,11 +61,11 @@ def _rows(payload: "Payload") -> Iterator[tuple[str, ...]]:
 def _in_order(payload: "Payload") -> list["Line"]:
     """Return the items in the order of the messages: a summary stands where what it covers stood."""
     places = {message.id: at for at, message in enumerate((*payload.body, *payload.tail))}
-    at, found = 0, []
+    at, placed = 0, []
     for line in payload.plan.lines():
         at = places.get(line.id.partition(".")[0], at)  # one that is part of another message follows it
-        found.append((at, line))
-    return [line for _, line in sorted(found, key=lambda each: each[0])]
+        placed.append((at, line))
+    return [line for _, line in sorted(placed, key=lambda place: place[0])]
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
