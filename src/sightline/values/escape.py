@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from unicodedata import category, normalize
 
-from sightline.values.items import Blob, Part, Text, shown
+from sightline.values.items import Blob, Part, Text, blob_text
 from sightline.values.pattern import pattern
 from sightline.values.phrases import ENGINE_BEGINNINGS
 
@@ -125,7 +125,7 @@ def _escape_part(part: Part, escape: Escape) -> Part:
         case Text():
             return Text(escape(part.text))
         case Blob():
-            text = shown(part)
+            text = blob_text(part)
             return part if (escaped := escape(text)) == text else Text(escaped)
         case _:
             return part

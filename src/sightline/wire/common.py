@@ -27,7 +27,7 @@ from sightline.values.items import (
     Role,
     Text,
     Usage,
-    shown,
+    blob_text,
 )
 from sightline.wire.depth import is_deep
 
@@ -178,7 +178,7 @@ def text_part(text: str | bytes) -> Text | Blob:
 
 def text_of(part: Text | Blob) -> str:
     """The text of a part as the model reads it."""
-    return part.text if isinstance(part, Text) else shown(part)
+    return part.text if isinstance(part, Text) else blob_text(part)
 
 
 def encode_base64(text: str | bytes) -> str:
