@@ -169,8 +169,8 @@ MUTANTS = (
            'return lifting.how.startswith("cancels")', "return False", ("shorten/rules/test_rules.py",)),
     Mutant("rules: what is lifted in part is lifted", "shorten/rules/revocations.py", "if not left:", "if True:",
            ("shorten/rules/test_rules.py",)),
-    Mutant("digest: nothing is marked as revoked", "shorten/digest/speech.py", "if lifted or _is_marked(each, text)",
-           "if False", ("shorten/digest/test_digest.py",)),
+    Mutant("digest: nothing is marked as revoked", "shorten/digest/speech.py",
+           "if lifted or _is_marked(constraint, text)", "if False", ("shorten/digest/test_digest.py",)),
     Mutant("rules: what was is a fact to be kept", "shorten/rules/facts.py", "(singular and word in PLURALS)", "False",
            ("compaction/test_compaction_loss.py",)),
     # compose

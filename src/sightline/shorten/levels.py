@@ -124,8 +124,8 @@ def shorten(
     original = count_tokens(text, count) if tokens is None else tokens
     if original < (SMALLEST_USER if item.kind is Kind.USER else SMALLEST):
         # The caller compares the labels of pictures and files with the item itself.
-        shown = encodable("\n".join(filter(None, [*media, text]))) if media else None
-        return Shorter(shown, shown)
+        labels = encodable("\n".join(filter(None, [*media, text]))) if media else None
+        return Shorter(labels, labels)
     ratio = max(0.5, len(text) / original)
     summary_tokens, gist_tokens = _limits(original, MESSAGE if item.kind in _MESSAGES else RESULT)
     summary_tokens, share = (room, PAGE_SHARE) if room else (summary_tokens, OPENING_SHARE)
@@ -256,17 +256,17 @@ def _find_levels(
     if foreigners():
         sample = read_sample(text)
         view = make_view(sample, subject, wording, begin(text, sample, most) if is_result else Opening())
-        if found := foreign_levels(view, first):
-            return found, lines
+        if choice := foreign_levels(view, first):
+            return choice, lines
     return Choice(json_levels(value, opening.text, values_in(subject)), None), lines
 
 
 def _lines_begun(text: str, most: int) -> int:
     """Return how many whole lines a page begins with; 0 if it is not known from which line to read on."""
-    shown = text[: max(0, text.rfind("\n", 0, most))]
-    if len(shown) < OPENING or parse_json(text) is not None or max(map(len, shown.split("\n"))) > LONGEST_LINE:
+    begun = text[: max(0, text.rfind("\n", 0, most))]
+    if len(begun) < OPENING or parse_json(text) is not None or max(map(len, begun.split("\n"))) > LONGEST_LINE:
         return 0
-    return shown.count("\n") + 1
+    return begun.count("\n") + 1
 
 
 def _shorten_call(item: Item, count: Count, wording: Mapping[str, str], tokens: int | None) -> Shorter:

@@ -21,8 +21,8 @@ _ACTIONS = {name: action for action, tools in _TOOLS.items() for name in tools.s
 
 def command_of(call: Call) -> str:
     """Return the command line that a call runs; "" if it runs none."""
-    given = call.input if isinstance(call.input, dict) else {}
-    return text_of(given.get("command")) or text_of(given.get("cmd"))
+    arguments = call.input if isinstance(call.input, dict) else {}
+    return text_of(arguments.get("command")) or text_of(arguments.get("cmd"))
 
 
 def call_touches(
@@ -33,12 +33,12 @@ def call_touches(
     `failed` is the result of a call that failed, else None. A call that failed did nothing to the file it names. A
     command that failed did nothing to the files that it did not find.
     """
-    given = call.input if isinstance(call.input, dict) else {"input": call.input or call.raw}
-    words = [word for value in given.values() for word in (value if isinstance(value, list) else [value])]
+    arguments = call.input if isinstance(call.input, dict) else {"input": call.input or call.raw}
+    words = [word for value in arguments.values() for word in (value if isinstance(value, list) else [value])]
     if patch := next((word for word in words if isinstance(word, str) and "*** Begin Patch" in word), ""):
         touches = shell.patch_touches(patch) if failed is None else []
-    elif path := next((given[key] for key in _PATHS if isinstance(given.get(key), str) and given[key]), ""):
-        action = _find_action(call.name, given)
+    elif path := next((arguments[key] for key in _PATHS if isinstance(arguments.get(key), str) and arguments[key]), ""):
+        action = _find_action(call.name, arguments)
         touches = [Touch(path, action)] if action and failed is None else []
     else:
         touches = shell.command_touches(commands, scripts)
@@ -49,12 +49,12 @@ def call_touches(
     ]
 
 
-def _find_action(tool: str, given: dict[str, Any]) -> str:
+def _find_action(tool: str, arguments: dict[str, Any]) -> str:
     """Return the action by the tool's name or by an editor's argument. An editor without one shows the file."""
     name = tool.rpartition("__")[2].rpartition(".")[2].lower()
     if name in _ACTIONS:
         return _ACTIONS[name]
-    verb = given.get("command") or given.get("action")
-    if verb is None and "editor" in name and not {"old_str", "new_str", "file_text"} & given.keys():
+    verb = arguments.get("command") or arguments.get("action")
+    if verb is None and "editor" in name and not {"old_str", "new_str", "file_text"} & arguments.keys():
         return READ
     return _ACTIONS.get(verb, CHANGED if verb == "undo_edit" else "") if isinstance(verb, str) else ""
