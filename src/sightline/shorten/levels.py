@@ -1,6 +1,6 @@
 """The SUMMARY and the GIST of an item, made by rule, when a sweep first needs them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -14,7 +14,6 @@ from sightline.shorten.identifiers import values_in
 from sightline.shorten.json_values import json_levels, parse_json, wrapped_text
 from sightline.shorten.labels import PHRASES, phrases
 from sightline.shorten.lines import make_view
-from sightline.shorten.media import media_labels
 from sightline.shorten.parts import part_levels
 from sightline.shorten.sample import (
     LONGEST_LINE,
@@ -32,7 +31,7 @@ from sightline.shorten.sample import (
 from sightline.shorten.shortener import Shortener
 from sightline.shorten.tool_calls import argument_text, shorten_arguments
 from sightline.values.foreign_code import warn_once
-from sightline.values.items import Call, Item, Kind, Result, plain_text
+from sightline.values.items import Call, File, Image, Item, Kind, Part, Result, plain_text
 
 FORMAT = 11  # rises when the same input would give other bytes
 
@@ -119,7 +118,7 @@ def shorten(
     wording = phrases(locale)
     if item.kind is Kind.CALL:
         return _shorten_call(item, count, wording, tokens)
-    media = media_labels(item.parts, wording)[:8]
+    media = _media_labels(item.parts, wording)[:8]
     text = plain_text(item.parts)
     original = count_tokens(text, count) if tokens is None else tokens
     if original < (SMALLEST_USER if item.kind is Kind.USER else SMALLEST):
@@ -301,3 +300,24 @@ def unusual_value(text: str, chars: int = 60) -> str:
         first = first.rpartition(")")[0].partition("(")[2].split(", ", 2)[-1]
     line = " ".join(first.split())
     return line if len(line) <= chars else cut_at_blank(line, chars)
+
+
+def _media_labels(parts: Sequence[Part], wording: Mapping[str, str]) -> list[str]:
+    """Return one label for every picture and file, those of results included."""
+    out: list[str] = []
+    for part in parts:
+        if isinstance(part, Image):
+            size = f"{part.width}×{part.height}" if part.width and part.height else ""
+            out.append(_media_label(wording["image"], part.media_type, size or part.url[:120]))
+        elif isinstance(part, File):
+            named = _media_label(wording["file"], part.name or part.url[:120], part.media_type)
+            bytes_ = len(part.data) * 3 // 4
+            size = f"{bytes_} B" if bytes_ < 1024 else f"{bytes_ // 1024:,} KB"
+            out.append(f"{named[:-1]}, {size}]" if part.data else named)
+        elif isinstance(part, Result):
+            out.extend(_media_labels(part.parts, wording))
+    return out
+
+
+def _media_label(*words: str) -> str:
+    return f"[{' '.join(filter(None, words))}]"
