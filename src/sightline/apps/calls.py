@@ -17,7 +17,7 @@ _FENCE = pattern(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(`{3,}(?![^\n]*`)|~{3,})"
 _CODE_OR_CALL = pattern(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)\1(?!`)|<tool_call>", re.DOTALL)
 _TAG, _END = "<tool_call>", "</tool_call>"
 _LINE_END = pattern(r"([\n\r\x0b\x0c\x1c-\x1e])")  # none of them can stand in a JSON text
-# Before a call on its line: a quoted line, also behind what nobody sees, or so many blanks that they make it code.
+# What may stand before a call that is only quoted: a `>`, also behind what nobody sees, or an indent that makes code.
 _QUOTED_LINE = pattern(rf"{MARGIN}(?:(?:[-*+]|\d+[.)])[ \t]+)*[>\uff1e]")
 _INDENTED_CODE = pattern(r"(?: {4}| {0,3}\t)\s*\Z")
 _PARAGRAPH_END = pattern(r"\n[ \t]*\n|\Z")

@@ -199,7 +199,7 @@ class Host:
         self._note_changed(window, window.logged_data, None)
 
     def shown(self, budget: int | None, size: window_budget.Size) -> dict[str, str]:
-        """Return what every open window shows now, by id, in all within so many tokens.
+        """Return what every open window shows now, by id, within `budget` tokens in all.
 
         Pinned windows are shown as they are and do not count. Without a budget none is lowered. A lowered window stays
         so until it is acted on, once `note` has written that to the log. `spared` has the tokens saved.

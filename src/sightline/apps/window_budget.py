@@ -18,7 +18,7 @@ Size = Callable[[str, str], int]
 def fit(
     windows: Mapping[str, Window], budget: int | None, size: Size, locale: str
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """Return what windows show within so many tokens, and the tokens that each lowered or hidden one saves.
+    """Return what windows show within `budget` tokens, and the tokens that each lowered or hidden one saves.
 
     Pinned ones are shown in full and beyond that. Without a budget there is no limit.
     """
@@ -62,7 +62,7 @@ def _importance(window: AppWindow) -> tuple[bool, int]:
 
 
 def lower(windows: Iterable[AppWindow], over: int, size: Size) -> None:
-    """Show windows at lower levels until so many tokens are saved, or no level is left.
+    """Show windows at lower levels until `over` tokens are saved, or no level is left.
 
     All go to SUMMARY before any goes to GIST; unimportant ones first, then those that changed longest ago.
     """

@@ -97,7 +97,7 @@ def shorten(
 ) -> Shorter:
     """Return the summary and the gist of an item. `tokens`, the size of its text or arguments, saves counting them.
 
-    With `room`, the summary of a result is a page of up to so many tokens: as many of its first lines as fit, and from
+    With `room`, the summary of a result is a page of up to `room` tokens: as many of its first lines as fit, and from
     the rest what a summary has. With `words` too, it has the parts that have most of them in place of the first lines.
 
     A summary has at most 800 tokens. The gist of a result has at most 40 and 5 % of the original, never more than 300

@@ -70,8 +70,8 @@ def is_log(view: View) -> bool:
 def log_levels(view: View) -> Levels:
     """Prefer distinct errors and warnings. Of lines that differ only in numbers the first is shown, with a count.
 
-    Those that differ in more than their time are called alike. Where not all lines were read, the count has a plus:
-    there are at least so many.
+    Those that differ in more than their time are called alike. Where not all lines were read, the count has a plus,
+    because it is a minimum.
     """
     marks = view.unusual_marks()
     first: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Text of somebody else among lines of the engine: no line of it can be taken for one of the engine's.
+"""Escapes text of users and tools, so that no line of it can be taken for one that the engine wrote.
 
 A line that begins like one of the engine's gets a backslash before it. Nothing else changes, and the log keeps the text
 as it came, so whoever asks for it by its handle gets its own bytes.
@@ -24,7 +24,7 @@ _UNSEEN = (
 )
 _BLANKS = r"\t \xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
 MARGIN = rf"[\\{_BLANKS}{_UNSEEN}]*"  # what may stand before a line of the engine without changing how it reads
-# Those that show nothing of their own, besides these: marks on other letters, formats, private and unassigned ones.
+# Further characters that show nothing of their own, by category: marks on letters, formats, private, unassigned.
 _UNSEEN_KINDS = ("Mn", "Me", "Cf", "Co", "Cn")
 _HIDDEN = pattern(rf"[{_UNSEEN}\x1c-\x1e\x85]+")
 _SPACE = pattern(rf"[{_BLANKS}]+")
@@ -37,7 +37,7 @@ _LOOK = 100  # characters that are enough to know a line by, if nothing is hidde
 
 
 def _blanked(text: str) -> str:
-    """Return a text of the same length in which all that nobody sees can be found by `_UNSEEN`."""
+    """Return a text of the same length in which `_UNSEEN` matches every character that nobody sees."""
     if text.isascii():
         return text
     return text.translate({ord(character): "\u200b" for character in set(text) if category(character) in _UNSEEN_KINDS})

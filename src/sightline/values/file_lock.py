@@ -101,7 +101,7 @@ class _Waiter:
             if self._has_lock:
                 return self._fd
             if not self._is_over:
-                _unwanted[self._file].append(self)  # it keeps its place for who asks next, so they do not pile up
+                _unwanted[self._file].append(self)  # the next caller takes it over, so that threads do not pile up
             return None
 
     def want(self) -> bool:

@@ -1,4 +1,4 @@
-"""Options of a function by keyword: one that is misspelt is answered with those that there are."""
+"""Keyword options of a function: a misspelt one raises an error that lists the right ones."""
 
 from collections.abc import Callable
 from functools import wraps

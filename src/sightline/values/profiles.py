@@ -158,5 +158,5 @@ def input_cost(usage: Usage, prices: Prices, fresh: float = 1.0) -> float:
 
 
 def divided_cost(rest: float, read: float, written: float, prices: Prices, fresh: float = 1.0) -> float:
-    """The price of so many tokens of input: read from the cache, written to it, and the rest."""
+    """The price of the input tokens that were read from the cache, written to it, and the rest."""
     return rest * fresh + read * prices.read + written * prices.write

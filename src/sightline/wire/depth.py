@@ -8,7 +8,7 @@ _NESTED = (dict, list, tuple)
 
 
 def is_deep(value: Any) -> bool:
-    """Whether values are nested more deeply than that. Does not recurse."""
+    """Whether values are nested more than `DEEPEST` levels deep. Does not recurse."""
     level = [value]
     for _ in range(DEEPEST):
         level = [

@@ -74,7 +74,9 @@ def _read(message: Json, index: int) -> list[Message]:
     kind = _type(message["id"][-1] if message["type"] == "constructor" else message["type"])
     more = inner.get("additional_kwargs") or {}
     role = more.get("__openai_role__") or _ROLES[kind] or inner.get("role")
-    content = _content(inner.get("content"))
+    content = inner.get("content")
+    if isinstance(content, list):
+        content = [_block(block) for block in content]
     if kind == "tool":
         failed = {"is_error": True} if inner.get("status") == "error" else {}
         block = {"type": "tool_result", "tool_use_id": inner.get("tool_call_id"), "content": content, **failed}
@@ -97,12 +99,8 @@ def _read(message: Json, index: int) -> list[Message]:
     return [msgspec.structs.replace(neutral, model=model, usage=usage) if kind == "ai" else neutral for neutral in read]
 
 
-def _content(content: Any) -> Any:
-    """Return content whose blocks are in OpenAI's or Anthropic's form; LangChain has a form of its own for media."""
-    return [_block(block) for block in content] if isinstance(content, list) else content
-
-
 def _block(block: Any) -> Any:
+    """Return a block in OpenAI's or Anthropic's form; LangChain has a form of its own for media."""
     match block:
         case {"type": "image", "base64": str(data)} | {"type": "image", "source_type": "base64", "data": str(data)}:
             kind = block.get("mime_type") or "image/png"

@@ -134,7 +134,7 @@ class Payload(Struct, frozen=True):
     def messages_json(self, wire: "str | Wire", breakpoints: int | None = None) -> bytes:
         """Only the list of messages of this request, without system prompt and tools, as JSON.
 
-        `breakpoints`: at most so many cache breakpoints, the last ones; None: as many as the wire has. Raises BadInput.
+        `breakpoints`: at most this many cache breakpoints, the last; None: as many as the wire has. Raises BadInput.
         """
         from sightline.wire import registry, writer  # they import this module
 
