@@ -71,7 +71,7 @@ MUTANTS = (
     Mutant("shortener: a text without its label is shown", LEVELS, "(label in filled.text and ", "(", FOREIGN),
     Mutant("shortener: a broken one breaks the append", LEVELS, "if foreign is None:", "if True:", FOREIGN),
     Mutant("counting: all pairs merge", TOKENS, "len(common.run_end.findall(ascii_only))", "1", CAUTIOUS),
-    Mutant("counting: a rare character is one token", TOKENS, "else _utf8_bytes(each)", "else 1", CAUTIOUS),
+    Mutant("counting: a rare character is one token", TOKENS, "else _utf8_bytes(character)", "else 1", CAUTIOUS),
     Mutant("strategy: hooks of a plain object are lost", STRATEGY, "hasattr(planner, name)}", "False}", HOOKS),
     # plan: what a sweep takes first
     Mutant("worth: age does not count", WORTHS, "worth *= brief / age", "worth *= brief", WORTH),
@@ -169,8 +169,8 @@ MUTANTS = (
            'return lifting.how.startswith("cancels")', "return False", ("shorten/rules/test_rules.py",)),
     Mutant("rules: what is lifted in part is lifted", "shorten/rules/revocations.py", "if not left:", "if True:",
            ("shorten/rules/test_rules.py",)),
-    Mutant("digest: nothing is marked as revoked", "shorten/digest/speech.py", "if lifted or _is_marked(each, text)",
-           "if False", ("shorten/digest/test_digest.py",)),
+    Mutant("digest: nothing is marked as revoked", "shorten/digest/speech.py",
+           "if lifted or _is_marked(constraint, text)", "if False", ("shorten/digest/test_digest.py",)),
     Mutant("rules: what was is a fact to be kept", "shorten/rules/facts.py", "(singular and word in PLURALS)", "False",
            ("compaction/test_compaction_loss.py",)),
     # compose
@@ -304,7 +304,7 @@ MUTANTS = (
     Mutant("wire: five cache markers", "wire/anthropic.py", "\nBREAKPOINTS = 4", "\nBREAKPOINTS = 5", ANTHROPIC),
     Mutant("wire: a run that has grown is not written again", "wire/writer.py",
            "elif len(self._messages) >= self._shared:", "elif False:", ("wire/test_wire_bytes.py",)),
-    Mutant("wire: an old head is sent", "wire/writer.py", "or found[0] != key", "", ("wire/test_wire_bytes.py",)),
+    Mutant("wire: an old head is sent", "wire/writer.py", "or kept[0] != key", "", ("wire/test_wire_bytes.py",)),
     Mutant("wire: call ids may repeat", "wire/call_ids.py", "while wire_id in self._used:", "while False:",
            ("wire/test_wire_openai.py", "wire/test_wire_laws.py")),
     # apps
@@ -312,7 +312,7 @@ MUTANTS = (
            ("apps/test_anchors.py",)),
     Mutant("apps: data in any order", "apps/document.py", "sorted(value, key=lambda key: (str(key), str(type(key))))",
            "value", ("origins/test_docui_building.py",)),
-    Mutant("apps: the last of two anchors is used", "apps/document.py", "            if key in found:",
+    Mutant("apps: the last of two anchors is used", "apps/document.py", "            if key in anchors:",
            "            if False:", ("origins/test_docui_building.py",)),
     Mutant("apps: what others changed is not noticed", "apps/host.py", "self._log.check(window_id, window.log_offset)",
            "pass", ("origins/test_docui_errors.py",)),
