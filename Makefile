@@ -4,13 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RUN := $(VENV)/.run
+# One worker more than the two cores of CI: tests also wait, for other processes and for the disk.
+TESTS := $(BIN)/python -m pytest -n 3 --dist worksteal
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 
 # Compiled modules are kept, whatever this shell says: the tests start hundreds of processes that import the same ones.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run pages browser test compile selftest mutants soak bench check acceptance docs dist clean
+.PHONY: help run pages browser test slow compile selftest mutants soak bench check acceptance docs dist clean
 
 help: ## show the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -40,15 +42,19 @@ browser: ## find the browser of the inspector's tests, or install Debian's as ro
 	|| { apt-get update -q && apt-get install -y -q --no-install-recommends chromium && command -v chromium; } \
 	|| { echo "The tests of the inspector need Chromium: install it, or run make browser as root on Debian."; exit 1; }
 
-# One worker more than the two cores of CI: tests also wait, for other processes and for the disk.
-test: $(READY) pages ## every promise at small size, what CI runs
-	@$(MAKE) --no-print-directory -j 2 check compile
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not soak"
+# The checks run beside the tests, on the core that one process leaves free while the tests are compiled. What they say
+# comes after the tests.
+test: $(READY) pages ## every promise by its smallest case, and the checks: what a change needs
+	@mkdir -p .cache; $(MAKE) --no-print-directory check > .cache/checks 2>&1 & checks=$$!; trap 'kill $$checks' INT TERM; \
+	$(MAKE) --no-print-directory compile; $(TESTS) -m "not soak and not slow"; failed=$$?; \
+	wait $$checks || failed=1; cat .cache/checks; exit $$failed
 
-# Compiles the tests beside the checks, which use one core: without this, each worker would compile all of them. What is
-# wrong in one of them is said by the run itself.
+slow: $(READY) pages ## the other cases of these promises, which take longer; CI runs them too
+	$(TESTS) -m "slow and not soak"
+
+# Without this, each worker would compile all of the tests. What is wrong in one of them is said by the run itself.
 compile: $(READY)
-	@$(BIN)/python -m pytest --collect-only -m "not soak" > /dev/null || true
+	@$(BIN)/python -m pytest --collect-only > /dev/null || true
 
 selftest: $(READY) ## eight checks of the context parts, one line each
 	@$(BIN)/python tools/selftest.py

@@ -1,4 +1,4 @@
-"""Sizes: `make test` runs every promise small, `make soak` (SIGHTLINE_SOAK=1) at full size."""
+"""Sizes: `make test` and `make slow` run every promise small, `make soak` (SIGHTLINE_SOAK=1) at full size."""
 
 import fcntl
 import gc
@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import open_resources
+from cpu_costs import Costs
 
 if TYPE_CHECKING:
     from postgres_server import PostgresServer
@@ -40,6 +43,17 @@ settings.register_profile(
 )  # fmt: skip
 _PROFILE = "soak" if SOAK else "test"
 settings.load_profile(_PROFILE)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What `cpu_costs` needs."""
+    parser.addoption("--costs", type=Path, help="write here what each test costs, its processes included")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure what each test costs, and look at what it leaves open."""
+    config.pluginmanager.register(Costs(config))
+    config.pluginmanager.register(open_resources)  # hooks of a conftest are not called for fixtures of the whole run
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:

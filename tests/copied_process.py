@@ -16,6 +16,8 @@ from typing import Any
 
 import psutil
 
+from open_resources import lasting
+
 COMPOSED = """
 from sightline import Budget, MemoryStore, Session
 with Session(MemoryStore("any")) as session:
@@ -160,4 +162,5 @@ class CopiedProcess:
 @cache
 def copier(imports: str) -> Copier:
     """Return the process that has done these imports, one for all tests. It ends with the tests."""
-    return Copier(imports)
+    with lasting():
+        return Copier(imports)

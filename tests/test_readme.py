@@ -1,4 +1,4 @@
-"""What the README shows works as it stands there, with the real SDK client against a server on this machine."""
+"""What the README and the page of the session show first works as it stands there, with the real SDK client."""
 
 import json
 import re
@@ -11,8 +11,7 @@ from typing import Any
 import openai
 import pytest
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+ROOT = Path(__file__).parent.parent
 
 DEFINITIONS = [
     {
@@ -43,6 +42,13 @@ def streamed(answer: dict[str, Any]) -> bytes:
     choice = {"index": 0, "delta": message | {"tool_calls": calls}, "finish_reason": "tool_calls"}
     chunk = answer | {"object": "chat.completion.chunk", "choices": [choice]}
     return f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode()
+
+
+def first_example(page: str) -> str:
+    """The first Python code of a page."""
+    found = re.search(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert found is not None
+    return found[1]
 
 
 @pytest.fixture
@@ -76,13 +82,13 @@ def provider() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 def test_the_ten_lines_run(
     provider: tuple[str, list[dict[str, Any]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first example runs, twice, and the second run goes on from the first one's messages."""
+    """The README's example runs, twice, and the second run goes on from the first one's messages."""
     address, asked = provider
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
         with openai.OpenAI(base_url=address, api_key="none") as client:
             names: dict[str, Any] = {"definitions": DEFINITIONS, "client": client, "run": lambda *_: "x = 1"}
-            exec(BLOCKS[0], names)
+            exec(first_example("README.md"), names)
             names["session"].close()
     first, second = (request["messages"] for request in asked)
     assert second[: len(first)] == first
@@ -90,7 +96,7 @@ def test_the_ten_lines_run(
 
 
 def test_the_further_lines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every line of the second example runs on a session that has such items."""
+    """Every line of the example on the session's page runs on a session that has such items."""
     import sightline as sl
 
     monkeypatch.chdir(tmp_path)
@@ -98,42 +104,7 @@ def test_the_further_lines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     told = "It was slow yesterday, and nobody knows why. " * 8
     ids = [session.user(f"The port number of service {number} is {8000 + number}. {told}") for number in range(10)]
     session.compose(sl.Budget(8_000))
-    code = BLOCKS[2].replace('"412"', repr(ids[3])).replace('"7"', repr(ids[0]))
+    code = first_example("docs/session.md").replace('"412"', repr(ids[3])).replace('"7"', repr(ids[0]))
     names = {"session": session, "sl": sl, "ask": lambda payload: f"{len(payload.body)} services, 8000 and up."}
     exec(code, {**names, "messages": [{"role": "user", "content": "hello"}]})
     session.close()
-
-
-def test_the_app_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fourth example opens its window, does what the model says and what the program says, and shows both."""
-    import sightline as sl
-
-    monkeypatch.chdir(tmp_path)
-    with sl.Session.new(project=".") as session:
-        exec(BLOCKS[3], {"session": session})
-        [window] = session.compose(sl.Budget(8_000)).tail
-        assert '<item id="1">milk</item>' in str(window)
-        assert '<item id="2">bread</item>' in str(window)
-
-
-def test_the_agent_runs(
-    provider: tuple[str, list[dict[str, Any]]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """The fifth example asks the SDK's client, runs the call and asks again, as often as it is allowed."""
-    import sightline as sl
-
-    address, asked = provider
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_BASE_URL", address)
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
-    with sl.Session.new(project=tmp_path) as session:
-        exec(BLOCKS[4], {"session": session})
-        assert "12 times" in capsys.readouterr().out
-        assert not session.open_calls
-    assert len(asked) == 12
-    assert "x = 1" in json.dumps(asked[1])
-    assert asked[1]["messages"][: len(asked[0]["messages"])] == asked[0]["messages"]

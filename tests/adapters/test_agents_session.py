@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,7 @@ def test_usage_is_logged_once_although_the_program_adds_items_itself(role: str, 
         "user", role, "function_call", "function_call_output", "function_call", "function_call_output",
         role, "function_call", "function_call_output", "message",
     ]  # fmt: skip
+    options["session"].close()
 
 
 @pytest.mark.parametrize("changes", ["limit", "filter"])
@@ -84,8 +86,10 @@ def test_usage_is_logged_where_the_model_got_another_list(changes: str, tmp_path
         options = run_options("T", BUDGET, sessions=tmp_path, run_config=config(**more))
         options["session"].session_settings = SessionSettings(limit=2 if changes == "limit" else None)
         run(made, f"Question {number}?", options)
+        options["session"].close()
     assert usages(tmp_path) == [1_000, 1_001, 1_002, 1_003]
-    assert len(asyncio.run(SightlineSession("T", sessions=tmp_path).get_items())) == 8
+    with closing(SightlineSession("T", sessions=tmp_path)) as session:
+        assert len(asyncio.run(session.get_items())) == 8
 
 
 # ---------------------------------------------------------------------- owners
@@ -103,6 +107,8 @@ def test_closing_one_session_leaves_the_others_of_the_folder_open(tmp_path: Path
     assert held[other].user("still open")
     asyncio.run(first.add_items([said("user", "again")]))
     assert [plain_text(item.parts) for item in first.session.items][-1] == "again"
+    for session in (first, other):
+        session.close()
 
 
 def test_a_session_that_is_in_use_is_closed_afterwards(tmp_path: Path) -> None:
@@ -154,6 +160,7 @@ def test_calls_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> Non
     popped = [item["content"] for each in asyncio.run(work_all()) for item in each]
     assert sorted(popped) == sorted(f"{number} {at}" for number in range(4) for at in range(6))
     assert asyncio.run(sessions[0].get_items()) == []
+    sessions[0].close()
 
 
 def test_an_item_that_is_no_json_is_refused(tmp_path: Path) -> None:
@@ -163,3 +170,4 @@ def test_an_item_that_is_no_json_is_refused(tmp_path: Path) -> None:
         asyncio.run(session.add_items([said("user", object())]))  # type: ignore[arg-type]
     asyncio.run(session.add_items([said("user", "after")]))
     assert asyncio.run(session.get_items()) == [said("user", "after")]
+    session.close()

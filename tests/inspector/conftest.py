@@ -14,12 +14,12 @@ from inspected_project import make_project
 from inspector_server import InspectorServer
 from playwright.sync_api import Browser, expect, sync_playwright
 
+from open_resources import lasting
 from sightline.testing import ScriptedModel
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 LOG = "agent-log.jsonl"
 ANSWERS = [f"Answer {number}: the port stays as it is, because you said so." for number in range(1, 40)]
-
 
 R = TypeVar("R")
 
@@ -27,7 +27,10 @@ R = TypeVar("R")
 @cache
 def _thread() -> ThreadPoolExecutor:
     """The thread of the browser. Playwright runs an event loop in it, which other tests of this process may not see."""
-    return ThreadPoolExecutor(1, thread_name_prefix="browser")
+    pool = ThreadPoolExecutor(1, thread_name_prefix="browser")
+    with lasting():
+        pool.submit(int).result()  # which starts the thread
+    return pool
 
 
 def in_thread(work: Callable[..., R], *given: Any, **named: Any) -> R:

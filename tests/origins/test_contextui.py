@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -242,8 +243,9 @@ def test_a_context_goes_on_after_a_restart(tmp_path: Path) -> None:
     after = ContextManager(journal(path))
     assert after.get_all() == before.get_all()
     assert after.current_seq == 4
-    with pytest.raises(BadInput, match=r"SeqClock\(4\)"):
-        ContextManager(journal(path), clock=SeqClock(3))
+    with closing(journal(path)) as again, pytest.raises(BadInput, match=r"SeqClock\(4\)"):
+        ContextManager(again, clock=SeqClock(3))
+    after.journal.close()
 
 
 @pytest.mark.accepts(16, 17, 53)

@@ -715,6 +715,7 @@ def test_windows_are_found_again_after_a_restart_and_rendered_as_they_are(tmp_pa
     assert "写代码" in rendered(again)[0]
     again.context.add(ContextItem("", USER, "and on"))
     assert again.context.current_seq > max(item.seq for item in windows.context.get_all())
+    again.context.journal.close()
 
 
 @pytest.mark.accepts(364)

@@ -177,10 +177,14 @@ class Place(NamedTuple):
 
 @cache
 def _database(address: str) -> PlacedStores:
-    """The sessions in a database. It is connected to once in each process."""
+    """The sessions in a database. A command connects to it once, and leaves it at its end."""
     from sightline.fleet.postgres import PostgresStores
 
-    return PostgresStores(address)
+    stores = PostgresStores(address)
+    if (context := click.get_current_context(silent=True)) is not None:
+        for work in (_database.cache_clear, _awaited.cache_clear, stores.close):
+            context.find_root().call_on_close(work)
+    return stores
 
 
 @cache

@@ -321,6 +321,7 @@ def test_a_torn_end_on_a_read_only_disk_is_left_alone(path: Path) -> None:
     assert (uuids(store), store.repairs.torn_bytes, store.repairs.torn_file) == (names, 6, "")
     with pytest.raises(Unwritable):
         append(store, noted())
+    store.close()
     assert path.read_bytes() == torn
     assert not path.with_suffix(".torn").exists()
 

@@ -320,6 +320,7 @@ def test_a_file_read_is_known_after_reopening_and_on_a_branch(tmp_path: Path) ->
         fork = again.fork(result)
         fork.user("next")
         assert levels(compose(fork)) == {result: Lod.GIST}
+        fork.close()
         again.close()
 
 

@@ -51,7 +51,9 @@ class Disk(Protocol):
 
 
 class OsFile:
-    """A `DiskFile` of the operating system."""
+    """A `DiskFile` of the operating system. If it is forgotten before it is closed, it closes itself."""
+
+    _fd = -1
 
     def __init__(self, path: Path) -> None:
         flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
@@ -103,6 +105,8 @@ class OsFile:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+    __del__ = close
 
 
 class OsDisk:

@@ -1,1 +1,0 @@
-"""Code that a conversation makes, in a database."""
