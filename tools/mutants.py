@@ -254,7 +254,7 @@ MUTANTS = (
     Mutant("log: kept tips of a longer log are believed", JSONL, " and known.size <= file.size()", "",
            ("log/stores/test_store_checks.py",)),
     Mutant("search: damaged parts are believed", "recall/search/segments.py",
-           " and all(_is_sealed(found[name], seed) for name, seed in seeds.items())", "",
+           " and all(_is_sealed(data[name], seed) for name, seed in seeds.items())", "",
            ("recall/search/test_segments.py",)),
     Mutant("search: the head of another log is believed", "recall/search/index.py", "mark not in (head.mark, None)",
            "False", ("recall/test_restored_log.py",)),

@@ -274,8 +274,8 @@ class Composer:
         """Add passages that the message speaks of and that are not shown. A sweep makes room for them and stays."""
         journal, swept, usual = self.journal, bool(plan.reason), plan
         known = recall_room.sources_shown(journal, plan)
-        find = partial(self._recall.note_for_question, self._question_text(), known=known)
-        search = partial(find, asked=False, running=view.last is not None)
+        find = partial(self._recall.note_for_question, self._question_text(), visible=known)
+        search = partial(find, must_answer=False, running=view.last is not None)
         note = search(recall_room.recall_tokens(view, plan), reduced(plan))
         leads = view.last is None or self._question not in view.last
         if note is not None and swept and view.trims:

@@ -123,6 +123,10 @@ class Compaction(Struct):
         """Whether every unit that the other covers is covered by this one."""
         return self.first <= other.first and other.last <= self.last
 
+    def __contains__(self, unit: int) -> bool:
+        """Whether it covers this unit."""
+        return self.first <= unit <= self.last
+
 
 class State(Struct):
     """The part of a timeline that does not fit in columns. It is small, however long the log is."""

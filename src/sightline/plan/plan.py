@@ -131,9 +131,7 @@ class Plan:
             if self.path.knows(compaction) and any(unit in self for unit in compaction.summaries)
         ]
         hidden = [unit for unit in complete_units(timeline, self.path, 0, self.rows) if unit not in self]
-        covered = [
-            unit for unit in hidden if any(compaction.first <= unit <= compaction.last for compaction in summarised)
-        ]
+        covered = [unit for unit in hidden if any(unit in compaction for compaction in summarised)]
         trimmed = sorted({*hidden}.difference(covered))
         summaries = [unit for unit in self if timeline.unit_kind(unit) is Kind.SUMMARY]
         rows = [row for unit in self for row in timeline.rows_of(unit)]
