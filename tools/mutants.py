@@ -295,7 +295,8 @@ MUTANTS = (
     Mutant("compaction: two messages are refused", "compaction/compactor.py", ", least=1)", ")", COMPACTED),
     Mutant("compaction: a failing model is asked on", "compaction/compactor.py", "_FAILURES = 3 ", "_FAILURES = 300 ",
            FAILING),
-    Mutant("compaction: pending calls are covered", VIEW, "or uncovered[len(sizes) - 1] >= first_pending", "", COMPACTED),
+    Mutant("compaction: pending calls are covered", VIEW, "or uncovered[len(sizes) - 1] >= first_pending", "",
+           COMPACTED),
     # wire
     Mutant("wire: results in separate messages", "wire/anthropic.py", "message.role is Role.TOOL or", "False or",
            ANTHROPIC),
