@@ -87,7 +87,8 @@ def _hash_source() -> str:
 
 
 def check() -> None:
-    """Check format and types of the source."""
+    """Check format and types of the source, and that it knows what the server gives."""
+    _run(sys.executable, str(ROOT / "tools" / "inspector_types.py"), "check")
     if not (SOURCE / "node_modules" / "prettier").exists():
         run_npm(*_INSTALL)
     run_node("node_modules/prettier/bin/prettier.cjs", "--check", "--log-level", "warn", ".")

@@ -75,7 +75,7 @@ def test_the_archives_hold_what_is_needed_and_no_data(built: Path) -> None:
         names = archive.namelist()
         [metadata] = [name for name in names if name.endswith("METADATA")]
         told = email.message_from_bytes(archive.read(metadata))
-    assert {"sightline/py.typed", "sightline/samples/login_bug.json", PAGE} <= set(names)
+    assert {"sightline/py.typed", "sightline/samples/login_bug.json", "sightline/texts/engine.json", PAGE} <= set(names)
     assert {name.split("/")[0] for name in names} == {"sightline", metadata.split("/")[0]}
     assert (told["Name"], told["Version"]) == ("sightline-context", sightline.__version__)
     assert told["Requires-Python"] == ">=3.11"

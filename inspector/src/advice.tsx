@@ -4,7 +4,7 @@ import { query } from "./api";
 import { below, useChange, useLoad } from "./hooks";
 import { language, say } from "./phrases";
 import { oneLine, visible } from "./text";
-import type { Report } from "./types";
+import type { ReportFacts } from "./types";
 import { Busy, Panel } from "./ui";
 
 const FIRST = 3; // recommendations that are shown at once
@@ -22,7 +22,7 @@ export function AdvicePanel({ session, branch, calls, items }: Asked) {
   const [all, setAll] = useState(false);
   const [wanted, setWanted] = useState(items <= LONG);
   const path = below(session, `/report${query({ forecast, lang: language() })}`, branch);
-  const report = useLoad<Report>(wanted ? path : null);
+  const report = useLoad<ReportFacts>(wanted ? path : null);
   useChange(calls, report.reload);
   const advice = report.data?.recommendations ?? [];
   if (!wanted)

@@ -24,7 +24,7 @@ import { oneLine } from "./text";
 import { setTheme, theme, type Theme } from "./theme";
 import { TokensView } from "./tokens";
 import { TryView } from "./try";
-import type { ServerInfo, SessionDetails } from "./types";
+import type { ServerFacts, SessionDetails } from "./types";
 import { Busy, Dialog, Failure } from "./ui";
 import { WindowsView } from "./windows";
 
@@ -35,7 +35,7 @@ export function App() {
   const route = useRoute();
   const [lang, setLang] = useState(language());
   const [asksToken, setAsksToken] = useState(false);
-  const server = useLoad<ServerInfo>("/api/server");
+  const server = useLoad<ServerFacts>("/api/server");
   useEffect(() => whenTokenNeeded(() => setAsksToken(true)), []);
   useEffect(() => {
     document.documentElement.lang = lang;
@@ -110,7 +110,7 @@ function Head({ route, onLanguage }: { route: Route; onLanguage: () => void }) {
   );
 }
 
-function SessionFrame({ route, server }: { route: Route; server: ServerInfo | undefined }) {
+function SessionFrame({ route, server }: { route: Route; server: ServerFacts | undefined }) {
   const session = route.session!;
   const branch = route.options.get("branch") ?? "";
   const details = useLoad<SessionDetails>(below(session, "", branch));
@@ -162,7 +162,7 @@ export interface Place {
   session: string;
   branch: string;
   details: SessionDetails | undefined;
-  server: ServerInfo | undefined;
+  server: ServerFacts | undefined;
 }
 
 /** The number of a call in an address; 0 if it is none. */

@@ -8,7 +8,7 @@ import { ItemPane, LongText } from "./item";
 import { LongList, usePages } from "./list";
 import { kindName, reasonText, say } from "./phrases";
 import { bytes, dollars, oneLine, percent, short, when, whole } from "./text";
-import type { CallPage, CallRow, Change, Line } from "./types";
+import type { CallDetails, CallRow, Change, ContentLine } from "./types";
 import { Busy, Empty, Failure, Kind, Level, Stat, Text } from "./ui";
 
 export function CallView({ session, branch, number, compare }: Place & { number: number; compare: number }) {
@@ -38,33 +38,35 @@ interface Asked {
   compare: number;
 }
 
+type Answered = CallDetails & { call: CallRow };
+
 function OneCall({ session, branch, asked, compare }: Asked) {
   const shown = useRef(asked); // the last one stays the one that was shown, also when others follow it
-  const pages = usePages<Line>(
+  const pages = usePages<ContentLine>(
     (start, limit) => below(session, `/calls/${shown.current || "last"}${query({ start, limit })}`, branch),
     `${session} ${branch} ${asked}`,
-    (answer: CallPage) => ({ rows: answer.lines, total: answer.total }),
+    (answer: CallDetails) => ({ rows: answer.lines, total: answer.total }),
     200,
   );
-  const page = pages.first as CallPage | undefined;
-  if (page?.calls) shown.current = page.call.number;
-  const waits = page !== undefined && (!page.calls || page.call.reply === null);
+  const answer = pages.first as CallDetails | undefined;
+  if (answer?.call) shown.current = answer.call.number;
+  const waits = answer !== undefined && (!answer.call || answer.call.reply === null);
   useEvents(session, waits ? ["mark", "append", "payload"] : ["mark"], pages.reload);
   const [selected, setSelected] = useState(-1);
   const detail = useDetail(selected);
-  if (pages.error && !page)
+  if (pages.error && !answer)
     return (
       <div class="page">
         <Failure error={pages.error} retry={pages.reload} />
       </div>
     );
-  if (!page)
+  if (!answer)
     return (
       <div class="page">
         <Busy />
       </div>
     );
-  if (!page.calls)
+  if (!answer.call)
     return (
       <div class="page">
         <Empty title={say("no calls")}>
@@ -72,6 +74,7 @@ function OneCall({ session, branch, asked, compare }: Asked) {
         </Empty>
       </div>
     );
+  const page: Answered = { ...answer, call: answer.call };
   const number = page.call.number;
   const other = compare === number ? 0 : compare;
   const line = selected >= 0 ? pages.row(selected) : undefined;
@@ -104,7 +107,7 @@ function OneCall({ session, branch, asked, compare }: Asked) {
   );
 }
 
-function CallHead({ page, session, branch, number, total, compare }: Props & { page: CallPage }) {
+function CallHead({ page, session, branch, number, total, compare }: Props & { page: Answered }) {
   const { call } = page;
   const go = (to: number, other = compare) => linkTo(session, "call", to, { branch, with: other || null });
   const [other, setOther] = useState(String(compare || (number > 1 ? number - 1 : Math.min(total, 2))));
@@ -171,7 +174,7 @@ function CallHead({ page, session, branch, number, total, compare }: Props & { p
   );
 }
 
-function CallStats({ call, page }: { call: CallRow; page: CallPage }) {
+function CallStats({ call, page }: { call: CallRow; page: Answered }) {
   const share = call.limit
     ? say("of limit", { share: percent(call.total / call.limit), limit: short(call.limit) })
     : "";
@@ -217,8 +220,8 @@ function Lines({
   selected,
   onSelect,
 }: {
-  pages: ReturnType<typeof usePages<Line>>;
-  page: CallPage;
+  pages: ReturnType<typeof usePages<ContentLine>>;
+  page: Answered;
   selected: number;
   onSelect: (index: number) => void;
 }) {
@@ -239,7 +242,7 @@ function Lines({
   );
 }
 
-function LineRow({ line, biggest, edge }: { line: Line | undefined; biggest: number; edge: boolean }) {
+function LineRow({ line, biggest, edge }: { line: ContentLine | undefined; biggest: number; edge: boolean }) {
   if (!line)
     return (
       <div class="row-two waiting">
@@ -272,7 +275,7 @@ function LineRow({ line, biggest, edge }: { line: Line | undefined; biggest: num
 interface LineProps {
   session: string;
   branch: string;
-  line: Line;
+  line: ContentLine;
   reason: string;
   path: string; // of the line alone, with all of its text
 }
@@ -283,9 +286,9 @@ function LineDetail({ session, branch, line, reason, path }: LineProps) {
   return <OwnText key={path} line={line} path={path} />;
 }
 
-function OwnText({ line, path }: { line: Line; path: string }) {
+function OwnText({ line, path }: { line: ContentLine; path: string }) {
   const cut = (line.characters ?? 0) > (line.text?.length ?? 0);
-  const whole_ = useLoad<CallPage>(cut ? path : null);
+  const whole_ = useLoad<CallDetails>(cut ? path : null);
   return (
     <article class="item">
       <header class="item-head">
@@ -305,7 +308,7 @@ function OwnText({ line, path }: { line: Line; path: string }) {
 }
 
 /** What the call cost, and which part of it the lines are. */
-function Costs({ page }: { page: CallPage }) {
+function Costs({ page }: { page: Answered }) {
   const { call } = page;
   const price = (cost: number | null, relative: number) =>
     cost !== null ? dollars(cost) : say("n fresh", { count: whole(relative) });
@@ -336,7 +339,7 @@ function Costs({ page }: { page: CallPage }) {
   );
 }
 
-function Overview({ page, session, branch }: { page: CallPage; session: string; branch: string }) {
+function Overview({ page, session, branch }: { page: Answered; session: string; branch: string }) {
   const { change } = page;
   return (
     <div class="overview">

@@ -5,21 +5,15 @@ import type { Place } from "./app";
 import { below, linkTo, useEvents, useLoad, type Loaded } from "./hooks";
 import { say } from "./phrases";
 import { oneLine, short, visible, when, whole } from "./text";
-import type { Compaction, ItemFacts } from "./types";
+import type { CompactionFacts, Compactions, Constraints, ItemFacts, Pins } from "./types";
 import { ActionButton, Busy, Empty, Failure, Kind, Panel, Stat, Text } from "./ui";
 
 const LOST = ["constraints", "paths", "identifiers", "numbers", "errors"] as const;
 
-interface Constraint {
-  id: string;
-  text: string;
-  revoked: boolean;
-}
-
 export function ChangesView({ session, branch }: Place) {
-  const compactions = useLoad<{ compactions: Compaction[] }>(below(session, "/compactions", branch));
-  const constraints = useLoad<{ constraints: Constraint[] }>(below(session, "/constraints", branch));
-  const pins = useLoad<{ items: ItemFacts[] }>(below(session, "/pins", branch));
+  const compactions = useLoad<Compactions>(below(session, "/compactions", branch));
+  const constraints = useLoad<Constraints>(below(session, "/constraints", branch));
+  const pins = useLoad<Pins>(below(session, "/pins", branch));
   const reload = () => [compactions, constraints, pins].forEach((each) => each.reload());
   useEvents(session, ["compaction", "mark", "append"], reload);
   const list = compactions.data?.compactions ?? [];
@@ -124,7 +118,13 @@ function Pin({
   );
 }
 
-function OneCompaction({ compaction, session, branch }: { compaction: Compaction; session: string; branch: string }) {
+interface OneProps {
+  compaction: CompactionFacts;
+  session: string;
+  branch: string;
+}
+
+function OneCompaction({ compaction, session, branch }: OneProps) {
   const [open, setOpen] = useState(false);
   const losses = LOST.filter((kind) => compaction.loss?.[kind]?.count);
   const state = compaction.state as "holds";

@@ -10,7 +10,7 @@ import { below, linkTo, useChange, useEvents, useLoad } from "./hooks";
 import { callCount, KINDS, LEVELS, useTotal } from "./kinds";
 import { kindName, say } from "./phrases";
 import { dollars, oneLine, percent, short, when, whole } from "./text";
-import type { CallRow, SessionRow, Timeline } from "./types";
+import type { CallRow, SessionFacts, TimelinePage } from "./types";
 import { AsTable, Busy, Empty, Failure, Kind, LegendLine, Panel, Stat } from "./ui";
 
 const MOST_BARS = 400; // of one picture; of more calls, each second, third, … one is shown
@@ -22,7 +22,7 @@ export function ContextView({ session, branch, details }: Place) {
   const every = Math.max(1, Math.ceil((total ?? 0) / MOST_BARS));
   const path =
     total === undefined ? null : below(session, `/timeline${query({ start: 0, limit: 1000, every })}`, branch);
-  const timeline = useLoad<Timeline>(path);
+  const timeline = useLoad<TimelinePage>(path);
   useEvents(session, ["append", "payload", "compaction", "mark"], timeline.reload);
   const counted = `${facts.calls} ${facts.composed} ${facts.items}`; // a session that another program writes sends no events
   useChange(counted, timeline.reload);
@@ -49,7 +49,7 @@ export function ContextView({ session, branch, details }: Place) {
   );
 }
 
-function Facts({ facts, calls }: { facts: SessionRow; calls: CallRow[] }) {
+function Facts({ facts, calls }: { facts: SessionFacts; calls: CallRow[] }) {
   const usage = facts.usage;
   const cached = usage && usage.input_tokens ? (usage.cached_tokens ?? 0) / usage.input_tokens : null;
   const last = calls[calls.length - 1];

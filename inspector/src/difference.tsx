@@ -2,13 +2,13 @@
 import { below, linkTo, useLoad } from "./hooks";
 import { reasonText, say } from "./phrases";
 import { oneLine, whole } from "./text";
-import type { CallDiff, LevelChange, Line } from "./types";
+import type { CallDifference, ChangedLine, ContentLine } from "./types";
 import { Busy, Failure, Kind, Level, Panel, Stat, Text } from "./ui";
 
 const MOST = 200; // rows of one list: the counts above are whole
 
 export function DiffPanel({ session, branch, a, b }: { session: string; branch: string; a: number; b: number }) {
-  const diff = useLoad<CallDiff>(below(session, `/calls/${a}/diff/${b}`, branch));
+  const diff = useLoad<CallDifference>(below(session, `/calls/${a}/diff/${b}`, branch));
   if (diff.error && !diff.data) return <Failure error={diff.error} retry={diff.reload} />;
   if (!diff.data) return <Busy />;
   const { data } = diff;
@@ -59,7 +59,7 @@ export function DiffPanel({ session, branch, a, b }: { session: string; branch: 
   );
 }
 
-function Changed({ row, link }: { row: LevelChange; link: string }) {
+function Changed({ row, link }: { row: ChangedLine; link: string }) {
   return (
     <li class="change-row">
       <span class="row-first">
@@ -78,7 +78,7 @@ function Changed({ row, link }: { row: LevelChange; link: string }) {
   );
 }
 
-function LineList({ title, lines, link }: { title: string; lines: Line[]; link: (id: string) => string }) {
+function LineList({ title, lines, link }: { title: string; lines: ContentLine[]; link: (id: string) => string }) {
   return (
     <Panel title={title}>
       {lines.length ? (

@@ -4,10 +4,10 @@ import { get, post, query, upload } from "./api";
 import { asApiError, linkTo } from "./hooks";
 import { say } from "./phrases";
 import { oneLine, sentences, whole } from "./text";
-import type { ImportState } from "./types";
+import type { ImportFacts } from "./types";
 
 interface Importer {
-  list: ImportState[];
+  list: ImportFacts[];
   addFiles: (files: File[]) => void;
   addPath: (path: string) => void;
   clear: () => void;
@@ -17,18 +17,26 @@ const LOOK = 250; // milliseconds between two looks at an import
 
 /** What is being imported. What is imported alone is opened when it is done. */
 export function useImports(onDone: () => void): Importer {
-  const [list, setList] = useState<ImportState[]>([]);
-  const put = (id: string, state: ImportState) =>
+  const [list, setList] = useState<ImportFacts[]>([]);
+  const put = (id: string, state: ImportFacts) =>
     setList((old) => [...old.filter((each) => each.id !== id && each.id !== state.id), state]);
-  const run = async (name: string, ask: () => Promise<ImportState>, opens: boolean) => {
-    const waiting: ImportState = { id: `wait ${name}`, name, state: "running", share: 0, sessions: [], error: "" };
+  const run = async (name: string, ask: () => Promise<ImportFacts>, opens: boolean) => {
+    const waiting: ImportFacts = {
+      id: `wait ${name}`,
+      name,
+      path: "",
+      state: "running",
+      share: 0,
+      sessions: [],
+      error: "",
+    };
     put(waiting.id, waiting);
     try {
       let state = await ask();
       put(waiting.id, state);
       while (state.state === "running") {
         await new Promise((resolve) => setTimeout(resolve, LOOK));
-        state = await get<ImportState>(`/api/imports/${state.id}`);
+        state = await get<ImportFacts>(`/api/imports/${state.id}`);
         put(state.id, state);
       }
       const [session] = state.sessions;
@@ -64,7 +72,7 @@ function uploadPath(file: File): string {
 }
 
 /** How far each import is. */
-export function Imports({ list, onClose }: { list: ImportState[]; onClose: () => void }) {
+export function Imports({ list, onClose }: { list: ImportFacts[]; onClose: () => void }) {
   if (!list.length) return null;
   const running = list.filter((each) => each.state === "running").length;
   const newest = list.slice(-6);
@@ -94,7 +102,7 @@ export function Imports({ list, onClose }: { list: ImportState[]; onClose: () =>
 }
 
 /** How many were imported, and how many failed. */
-function importedText(list: ImportState[]): string {
+function importedText(list: ImportFacts[]): string {
   const failed = list.filter((each) => each.state === "failed").length;
   const done = say("imported n", { count: whole(list.filter((each) => each.state === "done").length) });
   return failed ? `${done} · ${say("failed n", { count: whole(failed) })}` : done;

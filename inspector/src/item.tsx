@@ -4,7 +4,7 @@ import { post } from "./api";
 import { below, linkTo, useEvents, useLoad } from "./hooks";
 import { levelName, reasonText, say } from "./phrases";
 import { dollars, when, whole } from "./text";
-import type { ItemDetails, Line } from "./types";
+import type { ContentLine, Created, ItemDetails } from "./types";
 import { ActionButton, Busy, Failure, Kind, Level, Text } from "./ui";
 
 const MOST = 60_000; // characters that are shown at once: a page of ten million would stand still
@@ -13,7 +13,7 @@ interface Props {
   session: string;
   branch: string;
   id: string;
-  line?: Line; // how the item stands in a call
+  line?: ContentLine; // how the item stands in a call
   reason?: string; // why the prompt of that call changed
 }
 
@@ -77,13 +77,13 @@ export function ItemPane({ session, branch, id, line, reason = "" }: Props) {
 }
 
 /** Why an item is at its level. The log notes it for a whole call, so an item without a reason of its own has that one. */
-function why(line: Line, reason: string, pinned: boolean): string {
+function why(line: ContentLine, reason: string, pinned: boolean): string {
   if (line.why) return reasonText(line.why);
   if (line.level === "full") return pinned ? say("pinned") : say("why full");
   return reason ? reasonText(reason) : say("why earlier");
 }
 
-function LineFacts({ line, reason, pinned }: { line: Line; reason: string; pinned: boolean }) {
+function LineFacts({ line, reason, pinned }: { line: ContentLine; reason: string; pinned: boolean }) {
   return (
     <dl class="facts">
       <div>
@@ -101,11 +101,7 @@ function LineFacts({ line, reason, pinned }: { line: Line; reason: string; pinne
       </div>
       <div>
         <dt>{say("price")}</dt>
-        <dd>
-          {line.cost !== null && line.cost !== undefined
-            ? dollars(line.cost)
-            : say("n fresh", { count: whole(line.relative_cost ?? 0) })}
-        </dd>
+        <dd>{line.cost !== null ? dollars(line.cost) : say("n fresh", { count: whole(line.relative_cost) })}</dd>
       </div>
       <div>
         <dt>{say("cached")}</dt>
@@ -119,7 +115,7 @@ function LineFacts({ line, reason, pinned }: { line: Line; reason: string; pinne
   );
 }
 
-function Sides({ details, line }: { details: ItemDetails; line?: Line }) {
+function Sides({ details, line }: { details: ItemDetails; line?: ContentLine }) {
   const levels = (["gist", "summary"] as const).filter((level) => details.levels[level] !== undefined);
   const shown = line?.level === "gist" || line?.level === "summary" ? line.level : undefined;
   const [level, setLevel] = useState<"gist" | "summary">(shown ?? levels[0] ?? "gist");
@@ -177,7 +173,7 @@ function beginning(text: string, most: number): string {
 
 function ForkButton({ session, branch, id }: { session: string; branch: string; id: string }) {
   const fork = async () => {
-    const made = await post<{ id: string; branch: string }>(below(session, "/fork", branch), { at: id });
+    const made = await post<Created>(below(session, "/fork", branch), { at: id });
     location.hash = linkTo(made.id, "context", "", { branch: made.branch });
   };
   return <ActionButton label={say("fork")} run={fork} title={say("fork about")} />;

@@ -1,7 +1,7 @@
 // Kinds of tokens and levels of detail, in the order in which every chart stacks them.
 import { query } from "./api";
 import { below, useChange, useLoad } from "./hooks";
-import type { SessionRow } from "./types";
+import type { SessionFacts } from "./types";
 
 export const KINDS = [
   "system",
@@ -23,7 +23,7 @@ export const LEVELS = ["full", "summary", "gist"] as const;
 export const FADED = { full: 1, summary: 0.62, gist: 0.34 } as const; // how strong a colour is at a level
 
 /** How many calls a session has: also one that was composed and has no answer yet. */
-export function callCount(facts: SessionRow): number {
+export function callCount(facts: SessionFacts): number {
   return Math.max(facts.calls, facts.composed);
 }
 
@@ -31,7 +31,7 @@ export function callCount(facts: SessionRow): number {
 export function useTotal(
   session: string,
   branch: string,
-  facts: SessionRow,
+  facts: SessionFacts,
   of: "timeline" | "items",
 ): number | undefined {
   const known = facts.ready && facts.branches.length < 2;

@@ -7,7 +7,7 @@ import { FileButton, Imports, useImports } from "./imports";
 import { LongList, usePages } from "./list";
 import { say, sourceName } from "./phrases";
 import { ago, bytes, dollars, oneLine, short, whole } from "./text";
-import type { ImportState, ServerInfo, SessionPage, SessionRow } from "./types";
+import type { Created, ImportFacts, ServerFacts, SessionPage, SessionFacts } from "./types";
 import { ActionButton, Busy, Empty, Failure, Text } from "./ui";
 
 const COLUMNS = ["updated", "turns", "calls", "tokens", "cost", "compactions", "rereads"] as const;
@@ -15,7 +15,7 @@ type Sort = (typeof COLUMNS)[number] | "title";
 const LOOK = 5000; // milliseconds between two looks at the list
 const EVENTS = ["session_created", "session_deleted", "listed", "append", "payload", "compaction"];
 
-export function SessionsView({ server }: { server: ServerInfo | undefined }) {
+export function SessionsView({ server }: { server: ServerFacts | undefined }) {
   const [words, setWords] = useState("");
   const [source, setSource] = useState("");
   const [project, setProject] = useState("");
@@ -24,7 +24,7 @@ export function SessionsView({ server }: { server: ServerInfo | undefined }) {
   const narrow = useNarrow();
   const q = useSettled(words, 200);
   const asked = { q, source, project, sort: sort.by, order: sort.down ? "desc" : "asc" };
-  const pages = usePages<SessionRow>(
+  const pages = usePages<SessionFacts>(
     (start, limit) => `/api/sessions${query({ ...asked, start, limit })}`,
     JSON.stringify(asked),
     (answer: SessionPage) => ({ rows: answer.sessions, total: answer.total }),
@@ -111,7 +111,7 @@ export function SessionsView({ server }: { server: ServerInfo | undefined }) {
 
 /** Begin a session and talk in it. */
 async function beginChat(): Promise<void> {
-  const made = await post<{ id: string }>("/api/sessions");
+  const made = await post<Created>("/api/sessions");
   location.hash = linkTo(made.id, "chat");
 }
 
@@ -176,7 +176,7 @@ function Columns({ sort, down, onSort }: { sort: Sort; down: boolean; onSort: (b
   );
 }
 
-function Row({ row, narrow, importing }: { row: SessionRow | undefined; narrow: boolean; importing: ImportState[] }) {
+function Row({ row, narrow, importing }: { row: SessionFacts | undefined; narrow: boolean; importing: ImportFacts[] }) {
   if (!row)
     return (
       <div class="session-grid waiting">
@@ -213,7 +213,7 @@ function Row({ row, narrow, importing }: { row: SessionRow | undefined; narrow: 
   );
 }
 
-function Facts({ row }: { row: SessionRow }) {
+function Facts({ row }: { row: SessionFacts }) {
   const parts = row.ready
     ? [
         say("n turns", { count: whole(row.turns) }),
@@ -224,7 +224,7 @@ function Facts({ row }: { row: SessionRow }) {
   return <small class="muted">{[ago(row.updated), ...parts].filter(Boolean).join(" · ")}</small>;
 }
 
-function cell(row: SessionRow, column: (typeof COLUMNS)[number]): string {
+function cell(row: SessionFacts, column: (typeof COLUMNS)[number]): string {
   if (column === "updated") return ago(row.updated);
   if (!row.ready) return column === "tokens" ? bytes(row.bytes) : row.id ? "…" : "";
   if (column === "cost") return dollars(row.cost);
@@ -232,7 +232,7 @@ function cell(row: SessionRow, column: (typeof COLUMNS)[number]): string {
   return whole(row[column]);
 }
 
-function NoSessions({ filtered, server }: { filtered: boolean; server: ServerInfo | undefined }) {
+function NoSessions({ filtered, server }: { filtered: boolean; server: ServerFacts | undefined }) {
   if (filtered)
     return (
       <Empty title={say("nothing matches")}>

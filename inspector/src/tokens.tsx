@@ -9,7 +9,7 @@ import { useTotal } from "./kinds";
 import { kindName, levelName, say } from "./phrases";
 import { oneLine, percent, whole } from "./text";
 import { colour } from "./theme";
-import type { TokenNode, TokenTree } from "./types";
+import type { Node, TokenTree } from "./types";
 import { AsTable, Busy, CallBox, Choice, Empty, Failure, Panel, Share, Stat } from "./ui";
 
 const WAYS = ["kind,tool,file", "tool,file", "file", "level,kind,tool"] as const;
@@ -60,7 +60,7 @@ export function TokensView({ session, branch, details }: Place) {
   );
 }
 
-function nodeName(node: TokenNode): string {
+function nodeName(node: Node): string {
   if (node.by === "rest") return say("the rest");
   if (node.by === "kind") return kindName(node.name);
   if (node.by === "level") return levelName(node.name);
@@ -94,7 +94,7 @@ function Map({ tree }: { tree: TokenTree }) {
   );
 }
 
-function flatten(node: TokenNode, path: string[]): { node: TokenNode; path: string[] }[] {
+function flatten(node: Node, path: string[]): { node: Node; path: string[] }[] {
   return node.children.flatMap((child) => {
     const here = [...path, nodeName(child)];
     return [{ node: child, path: here }, ...flatten(child, here)];
@@ -104,7 +104,7 @@ function flatten(node: TokenNode, path: string[]): { node: TokenNode; path: stri
 const PALETTE = ["result", "assistant", "user", "call", "summary", "recall", "window", "system", "tools", "thinking"];
 
 function option(tree: TokenTree): EChartsCoreOption {
-  const data = (node: TokenNode, place: number, tint: string): Record<string, unknown> => {
+  const data = (node: Node, place: number, tint: string): Record<string, unknown> => {
     const own =
       node.by === "kind"
         ? colour(`kind-${node.name}`) || tint
@@ -128,7 +128,7 @@ function option(tree: TokenTree): EChartsCoreOption {
   return {
     tooltip: {
       ...tooltip(),
-      formatter: (row: { name: string; value: number; data: { node?: TokenNode } }) =>
+      formatter: (row: { name: string; value: number; data: { node?: Node } }) =>
         told(row.name, row.value, row.data.node, tree.total),
     },
     series: [
@@ -189,7 +189,7 @@ function mix(hex: string): string {
     .join()})`;
 }
 
-function told(name: string, tokens: number, node: TokenNode | undefined, total: number): string {
+function told(name: string, tokens: number, node: Node | undefined, total: number): string {
   const lines = [name, `${whole(tokens)} ${say("tokens")} · ${percent(tokens / total)}`];
   if (node) lines.push(say("n items", { count: whole(node.items) }));
   if (node?.reread_tokens) lines.push(`${say("read again")}: ${whole(node.reread_tokens)}`);

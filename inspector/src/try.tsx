@@ -9,7 +9,7 @@ import { FADED, KINDS, LEVELS, useTotal } from "./kinds";
 import { economyName, kindName, levelName, reasonText, say } from "./phrases";
 import { oneLine, percent, short, whole } from "./text";
 import { colour } from "./theme";
-import type { CallRow, Context, Line, Timeline } from "./types";
+import type { CallRow, Context, Line, TimelinePage } from "./types";
 import { AsTable, Busy, CallBox, Choice, Failure, Kind, LegendLine, Level, Panel, Stat } from "./ui";
 
 const LEAST = 1000; // tokens of the smallest window that can be tried
@@ -31,7 +31,7 @@ export function TryView(props: Place & { number: number }) {
 function Try({ session, branch, details, server, number, total }: Place & { number: number; total: number }) {
   const [next, setNext] = useState(!total);
   const call = next ? 0 : Math.min(number || total, total);
-  const row = useLoad<Timeline>(
+  const row = useLoad<TimelinePage>(
     call ? below(session, `/timeline${query({ start: call - 1, limit: 1 })}`, branch) : null,
   );
   const sent = row.data?.calls[0];

@@ -5,11 +5,19 @@ import type { Place } from "./app";
 import { asApiError, below, useEvents, useLoad } from "./hooks";
 import { levelName, say } from "./phrases";
 import { oneLine, visible } from "./text";
-import type { Acted, AppWindow, Schema, WindowAction } from "./types";
+import type { Acted, WindowAction, WindowFacts, Windows } from "./types";
 import { Busy, Confirm, Empty, Failure, Panel, Text } from "./ui";
 
+/** The parameters of an action, as JSON Schema. */
+interface Schema {
+  type?: string;
+  enum?: unknown[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+}
+
 export function WindowsView({ session, branch }: Place) {
-  const windows = useLoad<{ windows: AppWindow[] }>(below(session, "/windows", branch));
+  const windows = useLoad<Windows>(below(session, "/windows", branch));
   useEvents(session, ["window_created", "window_updated", "window_closed", "append", "payload"], windows.reload);
   if (windows.error && !windows.data)
     return (
@@ -60,7 +68,7 @@ function OneWindow({
 }: {
   session: string;
   branch: string;
-  window: AppWindow;
+  window: WindowFacts;
   onActed: () => void;
 }) {
   const [outcome, setOutcome] = useState<{ good: boolean; text: string }>();
@@ -204,10 +212,10 @@ function Elements({ parent, actions, run }: { parent: Element; actions: WindowAc
 
 /** A button of one element: its action gets the element's id. What needs more is in the forms below. */
 function ElementButton({ action, id, about, run }: { action: WindowAction; id: string; about: string; run: Run }) {
-  const required = action.parameters.required ?? [];
+  const { required = [], properties } = action.parameters as Schema;
   const [name] = required;
   if (required.length !== 1 || !name) return null;
-  const value = convert(id, action.parameters.properties?.[name]);
+  const value = convert(id, properties?.[name]);
   return (
     <button
       class="small"
@@ -259,8 +267,9 @@ function Actions({ actions, run, text }: { actions: WindowAction[]; run: Run; te
 }
 
 function ActionForm({ action, run }: { action: WindowAction; run: Run }) {
-  const fields = Object.entries(action.parameters.properties ?? {});
-  const required = new Set(action.parameters.required ?? []);
+  const schema = action.parameters as Schema;
+  const fields = Object.entries(schema.properties ?? {});
+  const required = new Set(schema.required ?? []);
   const [values, setValues] = useState<Record<string, string>>({});
   const [busy, setBusy] = useState(false);
   const submit = (event: Event) => {

@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 from strict_model import Reply, StrictModel, calling, count_tokens, script
 
-from sightline.adapters import langchain_request
+from sightline.adapters import langchain
 from sightline.adapters.langchain import SightlineMiddleware
 from sightline.errors import BadInput
 from sightline.log.stores.memory import MemoryStores
@@ -241,9 +241,9 @@ def test_the_work_of_a_turn_is_that_of_what_is_new(monkeypatch: pytest.MonkeyPat
     """Every turn reads and writes its own messages and no others, also where a checkpointer makes all objects anew."""
     read: list[int] = []
     written: list[int] = []
-    known, write = langchain_wire._read, langchain_request._write
+    known, write = langchain_wire._read, langchain._write
     monkeypatch.setattr(langchain_wire, "_read", lambda *given: read.append(1) or known(*given))
-    monkeypatch.setattr(langchain_request, "_write", lambda *given: written.append(1) or write(*given))
+    monkeypatch.setattr(langchain, "_write", lambda *given: written.append(1) or write(*given))
     model = StrictModel(**script(*(AIMessage(f"answer {number}") for number in range(40))))
     middleware = SightlineMiddleware(BUDGET, sessions=MemoryStores())
     agent = made(model, middleware, checkpointer=InMemorySaver())

@@ -16,12 +16,12 @@ from sightline import Session
 from sightline.agent.models.discovery import Listening
 from sightline.cli.chat.command import ChatOptions
 from sightline.cli.chat.commands import COMMANDS, NAMES, completions
-from sightline.cli.chat.phrases import PHRASES
 from sightline.cli.chat.setup import prepare
 from sightline.cli.options import DEBUG, Place
 from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import BadInput, Conflict, NoModel
 from sightline.log.stores.session_folder import Folder
+from sightline.values.phrases import texts
 
 Shown = pytest.CaptureFixture[str]
 SUMMARY = "## Task\n" + "- The user sorts the shop's orders by hand and wants order 4711 to be first. " * 4
@@ -45,14 +45,14 @@ def said_in(asked: Request) -> list[str]:
 
 def test_every_command_has_its_help_in_both_languages(tmp_path: Path, capsys: Shown) -> None:
     """/help lists all of them; /help COMMAND explains one, also by another name; a wrong one gets suggestions."""
-    assert {command.name for command in COMMANDS} <= set(PHRASES)
+    assert {command.name for command in COMMANDS} <= set(texts("chat"))
     with Stub([]) as stub:
         project = configured(tmp_path / "shop", stub.url)
         for language in LANGUAGES:
             talked(project, ["/help", "/help exit", "/help contxt"], language=language)
             shown = capsys.readouterr().out
             assert all(command.name in shown for command in COMMANDS)
-            assert PHRASES["/quit"][LANGUAGES.index(language)] in shown
+            assert texts("chat")["/quit"][LANGUAGES.index(language)] in shown
             assert re.search(r"(Did you mean|是否想输入) /context", shown)
 
 

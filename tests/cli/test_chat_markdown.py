@@ -10,7 +10,6 @@ from rich.console import Console
 
 from sightline.agent.events import TextDelta
 from sightline.cli.chat.markdown import Block, Blocks, parse_markdown, whole_blocks
-from sightline.cli.chat.phrases import PHRASES
 from sightline.cli.chat.screen import Screen
 from sightline.cli.phrases import Phrases
 
@@ -142,7 +141,7 @@ class Piece(str):
 def test_a_long_line_in_many_pieces_costs_no_more_than_a_short_one() -> None:
     """What has come is not copied for each further piece, neither by the blocks nor by the screen."""
     Piece.copied = 0
-    blocks, screen = Blocks(), Screen(Console(file=StringIO()), Phrases("en", PHRASES), lambda: 0.0)
+    blocks, screen = Blocks(), Screen(Console(file=StringIO()), Phrases("en", "chat"), lambda: 0.0)
     for _ in range(2_000):
         assert blocks.add(Piece("word ")) == []
         screen.show(TextDelta(Piece("word ")))

@@ -16,7 +16,6 @@ from sightline.agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from sightline.cli.chat.phrases import PHRASES
 from sightline.cli.chat.screen import Screen
 from sightline.cli.chat.status import Status, money, status_line
 from sightline.cli.phrases import Phrases
@@ -37,7 +36,7 @@ def shown(*events: object, language: str = "en", terminal: bool = False) -> str:
     """What stays on the screen after these events."""
     out, clock = StringIO(), Clock()
     console = Console(file=out, width=80, height=24, force_terminal=terminal, color_system=None, highlight=False)
-    screen = Screen(console, Phrases(language, PHRASES), clock, lambda text: text.replace("<code_ref>", "«"))
+    screen = Screen(console, Phrases(language, "chat"), clock, lambda text: text.replace("<code_ref>", "«"))
     with screen.answering():
         for event in events:
             clock.now += 0.5
@@ -92,7 +91,7 @@ def test_tools_are_one_line_each() -> None:
 def test_while_a_call_runs_it_is_named() -> None:
     """Of several at once one that still runs; when none does, the model thinks."""
     out, other = StringIO(), Call("c2", "search_files", {"query": "milk"})
-    screen = Screen(Console(file=out, width=80, height=24, force_terminal=True), Phrases("en", PHRASES), Clock())
+    screen = Screen(Console(file=out, width=80, height=24, force_terminal=True), Phrases("en", "chat"), Clock())
 
     def moving(event: Event) -> str:
         screen.show(event)
@@ -206,32 +205,22 @@ def test_on_a_terminal_the_unfinished_part_moves_and_then_stays() -> None:
 
 def test_the_status_line() -> None:
     """Model, room, what is reused, cost, session, strategy; what is not known is a dash."""
-    words = Phrases("en", PHRASES)
+    words = Phrases("en", "chat")
     new = Status("gpt", None, 120_000, None, None, "V1StGXR8_Z5jdHi6B-myT", "focus")
     assert status_line(new, words) == "gpt · –/120k ░░░░░░░░ · cached – · cost – · V1StGXR8 · focus"
     used = new._replace(tokens=60_000, reused=45_000, cost=0.0123)
     assert status_line(used, words) == "gpt · 60k/120k ████░░░░ 50% · cached 75% · cost 0.0123 · V1StGXR8 · focus"
     assert status_line(used, words, plain=True).isascii()
-    assert "缓存 75%" in status_line(used, Phrases("zh", PHRASES))
+    assert "缓存 75%" in status_line(used, Phrases("zh", "chat"))
     assert (money(None), money(12.345)) == ("–", "12.35")
 
 
 def test_where_there_is_little_room_the_status_line_says_less() -> None:
     """Whole parts go, what matters least first; only a model's name is ever cut."""
-    words = Phrases("en", PHRASES)
+    words = Phrases("en", "chat")
     used = Status("gpt-5-mini", 60_000, 120_000, 45_000, 0.0123, "V1StGXR8_Z5jdHi6B-myT", "focus")
     assert status_line(used, words, width=100) == status_line(used, words)
     assert status_line(used, words, width=56) == "gpt-5-mini · 60k/120k 50% · cached 75% · cost 0.0123"
     assert status_line(used, words, width=50) == "gpt-5-mini · 60k/120k 50% · cost 0.0123"
     assert status_line(used, words, width=25) == "gpt-5-mini · 60k/120k 50%"
     assert status_line(used, words, width=10) == "gpt-5-min…"
-
-
-def test_both_languages_say_the_same_things() -> None:
-    """Every entry is there in both, with the same values to fill in."""
-    from string import Formatter
-
-    for key, said in PHRASES.items():
-        fields = [{name for _, name, _, _ in Formatter().parse(text) if name} for text in said]
-        assert all(said), key
-        assert fields[0] == fields[1], key

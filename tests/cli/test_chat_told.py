@@ -9,7 +9,6 @@ from chat_place import allow, configured, talked
 from click.testing import CliRunner, Result
 from stub import Stub, answer, error
 
-from sightline.cli.chat.phrases import PHRASES
 from sightline.cli.chat.screen import error_text
 from sightline.cli.main import app
 from sightline.cli.phrases import LANGUAGES, Phrases
@@ -86,11 +85,11 @@ def test_a_model_without_tools_is_not_said_to_look_further(tmp_path: Path) -> No
 )
 def test_errors_name_what_can_be_typed_here(language: str, raised: SightlineError, names: list[str]) -> None:
     """Commands and options, never a function of the library, in the reader's language."""
-    said = error_text(raised, Phrases(language, PHRASES))
+    said = error_text(raised, Phrases(language, "chat"))
     assert all(name in said for name in names)
     assert "session." not in said
     assert said.isascii() == (language == "en")
-    assert error_text(ToolFailed("as it is"), Phrases(language, PHRASES)) == "as it is"
+    assert error_text(ToolFailed("as it is"), Phrases(language, "chat")) == "as it is"
 
 
 def test_no_command_speaks_of_the_library(tmp_path: Path, capsys: Shown) -> None:

@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 from pathlib import Path
-from string import Formatter
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from click.testing import CliRunner, Result
 from sightline.adapters.claude_code import give_back, keep
 from sightline.adapters.claude_hooks import log_error
 from sightline.adapters.claude_status import status_line
-from sightline.cli.hook import _PHRASES
 from sightline.cli.main import app
 
 ROOT = Path(__file__).parent.parent.parent
@@ -152,11 +150,3 @@ def test_what_claude_code_calls_is_a_command_too(tmp_path: Path) -> None:
     assert done.output.splitlines()[0] == "mine"
     assert "0/200k" in done.output
     assert CliRunner().invoke(app, ["hook", "run", "pre-compact"], input="nonsense").exit_code == 0
-
-
-def test_both_languages_say_the_same() -> None:
-    """With the same values to fill in."""
-    for key, said in _PHRASES.items():
-        assert all(said), key
-        fields = [{name for _, name, _, _ in Formatter().parse(text) if name} for text in said]
-        assert fields[0] == fields[1], key

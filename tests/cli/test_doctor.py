@@ -98,7 +98,7 @@ def test_nothing_that_is_said_is_cut_off(shop: Shop, monkeypatch: pytest.MonkeyP
     out = Console(width=60, force_terminal=True, color_system=None, file=printed)
     facts = {"folder": " ".join(f"folder{n}" for n in range(20)), "free": "1 kB"}
     broken = doctor_checks.Check("store", "broken", "store full", "make space", facts)
-    doctor._print(out, Phrases("en", doctor._PHRASES), [broken], 1)
+    doctor._print(out, Phrases("en", "doctor"), [broken], 1)
     shown = printed.getvalue().splitlines()
     assert max(map(len, shown)) <= 60
     assert f"{facts['folder']}: only 1 kB free" in " ".join(" ".join(shown).split())

@@ -6,23 +6,30 @@ import re
 import tomllib
 from pathlib import Path
 from types import ModuleType
+from typing import get_args
 
 import pytest
 
-from sightline.view.call_rows import MARKS
+from sightline.view.call_values import MarkKind
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "inspector"
 
 
-@pytest.fixture
-def hook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """The build hook, over a source of its own; what it would run is noted in `ran`."""
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+def loaded(name: str, file: Path) -> ModuleType:
+    """A program outside the package."""
+    spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def hook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """The build hook, over a source of its own; what it would run is noted in `ran`."""
+    module = loaded("hatch_build", ROOT / "hatch_build.py")
     (tmp_path / "inspector").mkdir()
     (tmp_path / "inspector" / "package.json").write_text("{}", encoding="utf-8")
     pages = tmp_path / "pages"
@@ -51,30 +58,24 @@ def test_the_lock_file_names_no_registry() -> None:
     assert "omit-lockfile-registry-resolved=true" in (SOURCE / ".npmrc").read_text(encoding="utf-8")
 
 
-def test_every_phrase_is_in_both_languages() -> None:
-    """Each has an English and a Chinese text, with the same names to fill in."""
-    text = (SOURCE / "src" / "phrases.ts").read_text(encoding="utf-8")
-    found = re.findall(r'^  "([^"]+)": \["((?:[^"\\]|\\.)*)", "((?:[^"\\]|\\.)*)"\],$', text, re.MULTILINE)
-    assert len(found) == len(re.findall(r'^  "[^"]+": \[', text, re.MULTILINE)) > 250
-    for key, english, chinese in found:
-        assert set(re.findall(r"\{\w+\}", english)) == set(re.findall(r"\{\w+\}", chinese)), key
-        assert english.strip(), key
-        assert chinese.strip(), key
-    assert len({key for key, _, _ in found}) == len(found)
-
-
 def test_every_mark_of_a_call_has_words_a_glyph_and_a_colour() -> None:
     """Else the page would print the key of a phrase: it did when the tools changed between two calls."""
     phrases, chart, style, types = (
         (SOURCE / "src" / name).read_text(encoding="utf-8")
-        for name in ("phrases.ts", "context_chart.ts", "styles.css", "types.ts")
+        for name in ("texts.json", "context_chart.ts", "styles.css", "types.ts")
     )
-    for mark in MARKS:
-        assert f'"legend {mark}": [' in phrases
-        assert f'"mark {mark}": [' in phrases
+    for mark in get_args(MarkKind):
+        assert f'"legend {mark}": {{' in phrases
+        assert f'"mark {mark}": {{' in phrases
         assert len(re.findall(rf"\b{mark}: \"", chart)) == 2, mark
         assert f".mark-{mark} {{" in style
         assert f'"{mark}"' in types
+
+
+def test_the_page_knows_what_the_server_gives() -> None:
+    """types.ts is what the tool makes of the OpenAPI document, and no page writes a value of the server by hand."""
+    tool = loaded("inspector_types", ROOT / "tools" / "inspector_types.py")
+    assert tool.FILE.read_text(encoding="utf-8") == tool.current(), "run python tools/inspector_types.py"
 
 
 def test_what_is_built_is_kept_out_of_the_repository() -> None:

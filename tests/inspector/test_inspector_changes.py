@@ -235,3 +235,28 @@ def _ask(session: Session, number: int) -> None:
     session.user(f"Question {number} from outside")
     session.compose(ROOM)
     session.reply(reply_of(f"Answer {number}."))
+
+
+def test_tools_that_change_between_two_turns_are_told_in_words(changing: InspectedPage) -> None:
+    """The page says why the prefix changed, in both languages, and prints no key of a phrase."""
+    server = changing.server
+    with Session.new(server.folder, stores=Folder(server.folder, server.root), session_id="tooled") as session:
+        for turn, names in enumerate((["read_file"], ["read_file"], ["read_file", "run"]), start=1):
+            functions = ({"name": name, "description": "Works.", "parameters": {}} for name in names)
+            session.tools([{"type": "function", "function": function} for function in functions])
+            session.user(f"Question {turn}")
+            session.compose(ROOM)
+            session.reply(f"Answer {turn}")
+    shown = changing.open("#/s/tooled/context")
+    legend = shown.get_by_role("list", name="Legend")
+    expect(legend).to_contain_text("Prefix changed, nothing shortened")
+    expect(shown.locator(".chosen")).to_contain_text("the prefix changed (tools or system prompt changed)")
+    shown.get_by_text("Show as a table").click()
+    expect(shown.get_by_role("table")).to_contain_text("the prefix changed (tools or system prompt changed)")
+    text = shown.locator("body").inner_text()
+    assert "mark prefix" not in text
+    assert "legend prefix" not in text
+    shown.evaluate("localStorage.setItem('sightline-language', 'zh')")
+    shown.reload()
+    expect(shown.locator(".legend")).to_contain_text("前缀改变，未缩短")
+    expect(shown.locator(".chosen")).to_contain_text("前缀改变（工具或系统提示改变）")

@@ -9,9 +9,9 @@ from rest_server import RestServer
 from sightline import Session
 from sightline.providers.catalog import PRICES
 from sightline.providers.prices import Price, price_input
-from sightline.server.costs import PromptCost
 from sightline.values.items import Usage
 from sightline.values.profiles import PROFILES, input_cost
+from sightline.view.costs import PromptCost
 
 MODEL = "claude-opus-5-5"
 WRITES = {"input_tokens": 30, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 70, "output_tokens": 10}

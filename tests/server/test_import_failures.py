@@ -11,8 +11,8 @@ import pytest
 from sightline.server import imports as module
 from sightline.server.events import Hub
 from sightline.server.imports import Imports
-from sightline.server.rest_list_values import ImportFacts
 from sightline.server.rest_operation import Busy
+from sightline.server.rest_values import ImportFacts
 from sightline.view.catalog.imported_files import Import, ImportStopped
 
 

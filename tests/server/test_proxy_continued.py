@@ -15,7 +15,7 @@ from through_proxy import LISTS, Talk, Through, asked_names, page, said, text_of
 from upstream import Upstream
 from upstream_script import answer, call
 
-from sightline.follow.conversation_names import ConversationNames
+from sightline.follow.conversations import ConversationNames
 from sightline.log.stores import Written
 from sightline.log.stores.session_folder import Folder
 from sightline.session.session import Session
@@ -199,7 +199,7 @@ def test_logs_are_searched_for_one_request_at_a_time(tmp_path: Path, monkeypatch
 
 def test_only_so_many_bytes_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all logs together, those that were written to last first; one that is too long is left out."""
-    monkeypatch.setattr("sightline.follow.conversation_names._MOST_BYTES", 100)
+    monkeypatch.setattr("sightline.follow.conversations._MOST_BYTES", 100)
 
     class Logs:
         asked: Sequence[str] = ()

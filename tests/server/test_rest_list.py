@@ -9,8 +9,8 @@ import pytest
 from rest_server import RestServer, converse
 
 from sightline.log.stores.session_folder import Folder
-from sightline.server.costs import cost_of
 from sightline.values.items import Usage
+from sightline.view.costs import cost_of
 
 CLAUDE = "claude-opus-5-5"
 

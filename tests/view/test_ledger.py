@@ -1,4 +1,4 @@
-"""One number for one thing: the list of sessions, the page of tokens and the report agree."""
+"""One number for one thing: list, timeline, calls, page of tokens, context and report of a session agree."""
 
 from pathlib import Path
 
@@ -9,22 +9,29 @@ from sightline import Budget, Session, samples
 from sightline.imports.detection import conversations
 from sightline.imports.importer import import_into
 from sightline.log.stores.session_folder import Folder
-from sightline.view.catalog.log_count import LogCount
-from sightline.view.inspection import count
+from sightline.providers.prices import Price
+from sightline.testing import calling
+from sightline.view.call_details import call_details
+from sightline.view.call_rows import call_page, call_rows
+from sightline.view.catalog.log_count import Counted, LogCount
+from sightline.view.context_facts import context_facts
+from sightline.view.costs import cost_of
+from sightline.view.inspection import compactions, count
 from sightline.view.replay.formats import recorded
 from sightline.view.replay.replay import replay
 from sightline.view.report.session_report import report_of
 from sightline.view.report.talk import conversation_of
+from sightline.view.report.values import SessionReport
 from sightline.view.token_tree import token_tree
 
 SMALL = Budget(16_000, 1_000)
 
 
-def listed(session: Session) -> int:
-    """The tokens that the list of sessions shows."""
+def listed(session: Session) -> Counted:
+    """What the list of sessions shows."""
     log = LogCount()
     log.add(line.data for line in session.log.store.scan())
-    return log.counted().tokens
+    return log.counted()
 
 
 def by_kind(session: Session) -> dict[str, int]:
@@ -32,26 +39,82 @@ def by_kind(session: Session) -> dict[str, int]:
     return {node.name: node.tokens for node in token_tree(session, ("kind",)).root.children}
 
 
-def reported(session: Session) -> dict[str, int]:
-    """The kinds of the report, without what only the provider's usage tells of."""
-    shares = report_of(conversation_of(session.log.store), economies=()).kinds
-    return {share.name: share.tokens for share in shares if share.name != "unlogged"}
+def reported(session: Session) -> SessionReport:
+    """The report, with a price for every model."""
+    return report_of(conversation_of(session.log.store), economies=(), price_of=price_of)
+
+
+def price_of(_model: str) -> Price:
+    return Price(3.0, 0.3, 3.75, 15.0)
+
+
+def views_agree(session: Session) -> None:
+    """Every number that two views show is the same in both."""
+    _tokens_agree(session)
+    _calls_agree(session)
+    _rereads_agree(session)
+    _compactions_agree(session)
+    context = context_facts(session, SMALL)
+    assert context.tokens == sum(kind["tokens"] for kind in context.kinds.values()) == session.preview(SMALL).tokens
+
+
+def _tokens_agree(session: Session) -> None:
+    kinds = {share.name: share.tokens for share in reported(session).kinds if share.name != "unlogged"}
+    assert by_kind(session) == kinds
+    assert listed(session).tokens == count(session).tokens == sum(kinds.values())
+
+
+def _calls_agree(session: Session) -> None:
+    counted, report, (rows, total) = listed(session), reported(session), call_rows(session, 0, 1000, 1, price_of)
+    answered = [row for row in rows if row.reply is not None]
+    assert counted.calls == report.calls == len(answered)
+    assert counted.turns == count(session).turns == report.turns
+    assert total == len(rows) == call_page(session, 0, 1000).total
+    for row, facts in zip(rows, call_page(session, 0, 1000).calls, strict=True):
+        details = call_details(session, row.number, price_of=price_of)
+        lines = sum(line.framed for line in details.lines if line.kind != "window")
+        assert row.total == facts.tokens == lines + sum(row.tokens.get("window", {}).values())
+        assert row.total == token_tree(session, ("kind",), row.number).total
+        assert sum(part.cost or 0.0 for part in details.costs) == pytest.approx(row.cost)
+    usages = [row.usage for row in rows if row.usage is not None]
+    if usages:
+        assert counted.usage is not None
+        assert counted.usage.input_tokens == sum(usage.input_tokens for usage in usages) == report.spent.input
+        assert counted.usage.output_tokens == sum(usage.output_tokens for usage in usages) == report.spent.output
+        money = sum(row.cost or 0.0 for row in rows if row.usage is not None)
+        assert cost_of(counted.usages, price_of) == pytest.approx(money) == pytest.approx(report.spent.money)
+
+
+def _rereads_agree(session: Session) -> None:
+    tree, again = token_tree(session), reported(session).again
+    assert listed(session).rereads == tree.rereads.results == sum(file.again + file.after_compaction for file in again)
+    tokens = sum(file.tokens + file.after_tokens for file in again)
+    assert tree.rereads.tokens == tree.root.reread_tokens == sum(file.tokens for file in tree.rereads.files) == tokens
+    assert listed(session).faults == tree.rereads.faults == count(session).faults
+
+
+def _compactions_agree(session: Session) -> None:
+    made, report = compactions(session), reported(session)
+    assert listed(session).compactions == len(made) == len(report.compactions)
+    for facts, lost in zip(made, report.compactions, strict=True):
+        if facts.loss is not None:
+            found = {kind: each.count for kind, each in facts.loss.kinds().items()}
+            assert found == {kind: getattr(lost, kind) for kind in found}
 
 
 @pytest.mark.parametrize("name", samples.names())
-def test_all_views_of_a_sample_have_the_same_tokens(name: str, tmp_path: Path) -> None:
-    """By kind too, with thinking and what was recalled."""
+def test_all_views_of_a_sample_agree(name: str, tmp_path: Path) -> None:
+    """In tokens by kind, with thinking and what was recalled; in calls, files that were read again, and prices."""
     sample = samples.load(name)
     recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})
     with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs")) as session:
         for _ in replay(session, recording, SMALL):
             pass
-        assert by_kind(session) == reported(session)
-        assert listed(session) == count(session).tokens == sum(by_kind(session).values())
+        views_agree(session)
 
 
 @pytest.mark.parametrize("lines", [CLAUDE, CODEX], ids=["Claude Code", "Codex"])
-def test_all_views_of_an_imported_log_have_the_same_tokens(lines: list[object], tmp_path: Path) -> None:
+def test_all_views_of_an_imported_log_agree(lines: list[object], tmp_path: Path) -> None:
     """A log with a compaction: its summary counts too."""
     file = tmp_path / "log.jsonl"
     file.write_bytes(as_file(lines))
@@ -59,5 +122,22 @@ def test_all_views_of_an_imported_log_have_the_same_tokens(lines: list[object], 
     (conversation,) = conversations(file)
     done = import_into(stores, conversation, tmp_path)
     with Session.resume(done.session, tmp_path, stores=stores) as session:
-        assert by_kind(session) == reported(session)
-        assert listed(session) == sum(by_kind(session).values())
+        views_agree(session)
+
+
+def test_all_views_of_a_session_that_was_compacted_agree(tmp_path: Path) -> None:
+    """What a compaction hid is counted once, when it is made; the report finds the same by itself."""
+    with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs")) as session:
+        session.system("You are careful.")
+        for turn in range(1, 9):
+            if turn == 6:
+                session.summaries.compact(SMALL)
+            session.user(f"Question {turn}: never touch port {8000 + turn}. What is in part_{turn % 5}.py?")
+            session.compose(SMALL)
+            session.reply(calling(("read_file", {"path": f"src/part_{turn % 5}.py"})))
+            text = "\n".join(f"def step_{turn % 5}_{line}(): return {line * (turn % 5)}" for line in range(110))
+            session.tool_result(session.open_calls[0].id, text)
+            session.compose(SMALL)
+            session.reply(f"part_{turn % 5}.py defines 110 steps.")
+        assert compactions(session)[0].loss is not None
+        views_agree(session)

@@ -28,7 +28,7 @@ from sightline.imports.source import value_of
 from sightline.values.cautious import Cautious
 from sightline.values.decoders import decode_json
 from sightline.values.items import Role, plain_text
-from sightline.values.phrases import LOCALES, Phrases
+from sightline.values.phrases import LOCALES, Phrases, texts
 
 MOST_TOKENS = 2_000  # of what is given back
 _MOST_CHARS = 9_500  # Claude Code puts more than 10,000 into a file of its own, and shows the beginning
@@ -36,27 +36,7 @@ _MOST_BYTES = 128 << 20  # of a log that are read at once, from its end; a longe
 _FORGOTTEN = 90 * 86_400  # seconds after which what was kept of a session is deleted
 _NAME = re.compile(r"[\w-]{1,100}", re.ASCII)
 
-_say = Phrases(
-    {
-        "head": (
-            "This conversation was compacted. Sightline kept the following from before; it still holds.",
-            "此对话已被压缩。以下内容由 Sightline 在压缩前保留，仍然有效。",
-        ),
-        "tools": (
-            'Everything said before is kept: {prefix}recall(session="{session}", words=…) finds it, '
-            '{prefix}expand(session="{session}", id=…) shows an item in full; '
-            "{prefix}search_sessions finds other sessions.",
-            '此前的全部内容都有保留：{prefix}recall(session="{session}", words=…) 可查找，'
-            '{prefix}expand(session="{session}", id=…) 显示全文，{prefix}search_sessions 可查找其他会话。',
-        ),
-        "commands": (
-            "Everything said before is kept in {log}. `{program} import {log}` makes a session of it, "
-            "`{program} sessions show {session}` lists its items, and with `--item ID` shows one in full.",
-            "此前的全部内容保留在 {log}。`{program} import {log}` 将其导入为会话，"
-            "`{program} sessions show {session}` 列出各项，加 `--item ID` 显示全文。",
-        ),
-    }
-)
+_say = Phrases(texts("claude_code"))
 
 
 class Kept(Struct):

@@ -16,8 +16,7 @@ from sightline.adapters.version import check_version
 from sightline.errors import BadInput
 from sightline.follow.call import AsyncExchange, Exchange, FollowedCall
 from sightline.follow.model_request import FORMATS, Format
-from sightline.follow.settings import FollowSettings
-from sightline.follow.turns import Turns
+from sightline.follow.turns import FollowSettings, Turns
 from sightline.values.finish import finish
 from sightline.values.options import with_known_options
 

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -24,14 +24,16 @@ from google.adk.sessions.state import State
 from pydantic_core import to_jsonable_python
 
 from sightline.adapters import google_adk_messages
-from sightline.adapters.google_adk_notes import NOTE, Json, KeptApp, KeptSession
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.history import History
 from sightline.log import retry_on_conflict
+from sightline.session.session import Session
 from sightline.values.finish import finish
 from sightline.values.settings import Settings
 from sightline.wire import common
 
+NOTE = "google-adk"  # the name of the annotations: the state and events of a session, and the sessions of an app
+Json = dict[str, Any]
 _R = TypeVar("_R")
 
 
@@ -39,6 +41,54 @@ def name_of(app_name: str, user_id: str, session_id: str) -> str:
     """Return the name of the conversation of a session: no two have the same."""
     parts = (app_name, user_id, session_id)
     return "/".join(map(repr, parts)) if any("." in part or not part for part in parts) else ".".join(parts)
+
+
+class KeptSession:
+    """What the log has of one session of ADK: its state and its events as JSON, and when the last one came."""
+
+    def __init__(self, session: Session) -> None:
+        self.exists, self.updated, self._read = False, 0.0, 0
+        self.state: Json = {}
+        self.events: list[Json] = []
+        self.read(session)
+
+    def read(self, session: Session) -> None:
+        """Read what is new."""
+        start, self._read = self._read, session.length
+        for _, _, value in session.annotations(NOTE, start):
+            match value:
+                case {"create": dict(state), "when": float(when) | int(when)}:
+                    self.exists, self.state, self.events, self.updated = True, dict(state), [], float(when)
+                case {"event": dict(event), "delta": dict(delta)}:
+                    self.state |= delta
+                    self.events.append(event)
+                    self.updated = float(event.get("timestamp") or 0)
+                case {"delete": _}:
+                    self.exists, self.state, self.events = False, {}, []
+
+
+class KeptApp:
+    """The sessions of one app, and the state that they share."""
+
+    def __init__(self, session: Session) -> None:
+        self.app: Json = {}
+        self.users: dict[str, Json] = {}
+        self.sessions: dict[tuple[str, str], None] = {}  # user and id, in the order in which they were created
+        self._read = 0  # bytes of the log
+        self.read(session)
+
+    def read(self, session: Session) -> None:
+        """Read what is new."""
+        start, self._read = self._read, session.length
+        for _, _, value in session.annotations(NOTE, start):
+            user, session_id = str(value.get("user", "")), str(value.get("session", ""))
+            self.app |= value.get("app_state") or {}
+            if delta := value.get("user_state"):
+                self.users.setdefault(user, {}).update(delta)
+            if value.get("created"):
+                self.sessions[user, session_id] = None
+            if value.get("deleted"):
+                self.sessions.pop((user, session_id), None)
 
 
 class SightlineSessionService(BaseSessionService):  # type: ignore[misc]

@@ -14,24 +14,32 @@ from sightline.adapters.version import check_version
 from sightline.errors import BadInput
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.history import History
-from sightline.follow.list_call import ListCall
+from sightline.follow.list_call import USUAL_OUTPUT, ListCall, usual_budget
 from sightline.plan import Budget
 from sightline.session.session import Session
+from sightline.values.items import Message, Role
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
+from sightline.wire import openai_chat
+from sightline.wire.call_ids import joins, shown_messages
 from sightline.wire.payload import Payload
 
 check_version("langchain", oldest=(1, 1), before=2)
 
 from langchain.agents.middleware import AgentMiddleware  # noqa: E402
-from langchain_core.messages import AnyMessage, SystemMessage, convert_to_messages  # noqa: E402
+from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, ToolStrategy  # noqa: E402
+from langchain_core.messages import (  # noqa: E402
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    convert_to_messages,
+)
 from langchain_core.runnables import RunnableConfig  # noqa: E402
 from langchain_core.tools import BaseTool, StructuredTool  # noqa: E402
 from langchain_core.utils.function_calling import convert_to_openai_tool  # noqa: E402
 from langgraph.config import get_config  # noqa: E402
 from langgraph.prebuilt import ToolRuntime  # noqa: E402
-
-from sightline.adapters.langchain_request import MessageWriter, budget_of, response_tools  # noqa: E402
 
 if TYPE_CHECKING:  # earlier versions of LangChain have other type parameters
     from langchain.agents.middleware.types import ModelRequest, ModelResponse
@@ -47,7 +55,7 @@ class _Threads:
 
     def __init__(self, sessions: Sessions, settings: Settings | None) -> None:
         self.conversations = Conversations(sessions, settings=settings, program="langchain")
-        self._writers: WeakKeyDictionary[History, MessageWriter] = WeakKeyDictionary()
+        self._writers: WeakKeyDictionary[History, _MessageWriter] = WeakKeyDictionary()
         self._defined: tuple[list[Any], list[Any]] = ([], [])  # tools, and their definitions
         self.tools: list[BaseTool] = [
             StructuredTool(
@@ -63,7 +71,7 @@ class _Threads:
         """
 
         def write(history: History, payload: Payload) -> list[AnyMessage]:
-            writer = self._writers.setdefault(history, MessageWriter())
+            writer = self._writers.setdefault(history, _MessageWriter())
             return writer.write(payload, history, with_system=system is None)
 
         return ListCall(
@@ -169,8 +177,8 @@ class SightlineMiddleware(AgentMiddleware):
 
     def _begin(self, request: "_Request") -> tuple[ListCall, Budget]:
         system = str(request.system_message.text) if request.system_message else ""
-        tools = [*request.tools, *response_tools(request.response_format)]
-        return self._threads.call(request.messages, system, tools), self.budget or budget_of(request.model)
+        tools = [*request.tools, *_response_tools(request.response_format)]
+        return self._threads.call(request.messages, system, tools), self.budget or _budget_of(request.model)
 
 
 class ContextNode:
@@ -222,3 +230,75 @@ class ContextNode:
 def _messages_in(state: Any) -> Sequence[Any]:
     found = state.get("messages", ()) if isinstance(state, Mapping) else getattr(state, "messages", state)
     return found if isinstance(found, Sequence) else ()
+
+
+# ---------------------------------------------------------------------- what is put into a request, and counted of it
+
+
+class _MessageWriter:
+    """Writes the payloads of one history. A message that the last payload had too is not made again.
+
+    What is shown unchanged is the program's own message, with all that it carries.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Message, list[BaseMessage]]] = {}  # by the id of the object, which is kept alive
+
+    def write(self, payload: Payload, history: History, *, with_system: bool) -> list[AnyMessage]:
+        """Return the messages of a payload. `with_system`: also a system prompt that is not from the program's list."""
+        written: list[BaseMessage] = []
+        media: list[BaseMessage] = []  # of results: written after all results of their calls
+        made, last = {}, None
+        head = [each for each in payload.system if with_system or history.original(each) is not None]
+        for message in (*head, *shown_messages(payload)):
+            known, own = self._made.get(id(message), (None, []))
+            if known is not message:
+                own = _write(message, history)
+            made[id(message)] = (message, own)
+            if message.role is not Role.TOOL:
+                written += media
+                media = []
+            if joins(message, last) and isinstance(written[-1], HumanMessage):
+                written[-1] = HumanMessage([*_blocks(written[-1]), *_blocks(own[0])])
+            else:
+                written += own[:1]
+                media += own[1:]
+            last = message.role
+        self._made = made
+        return [*written, *media]  # type: ignore[list-item]
+
+
+def _write(message: Message, history: History) -> list[BaseMessage]:
+    """Return the message of the program, or one that is made: the first, and media of a result after it."""
+    if (original := history.original(message)) is not None:
+        return [original]
+    made = openai_chat.write_messages([message])
+    return convert_to_messages([{**each, "content": each["content"] or ""} for each in made])
+
+
+def _blocks(message: BaseMessage) -> list[str | dict[Any, Any]]:
+    content = message.content
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _budget_of(model: Any) -> Budget:
+    """Return the budget of a chat model that says how large its context window is. Raises BadInput for others."""
+    profile = getattr(model, "profile", None) or {}
+    if not (window := profile.get("max_input_tokens")):
+        raise BadInput(
+            "this model does not say how large its context window is (model.profile has no max_input_tokens): pass "
+            "SightlineMiddleware(Budget(window=…, output=…))"
+        )
+    return usual_budget(window, min(profile.get("max_output_tokens") or USUAL_OUTPUT, USUAL_OUTPUT))
+
+
+def _response_tools(response_format: Any) -> list[dict[str, Any]]:
+    """Return what a structured response adds to the request, as definitions of tools, so that it is counted."""
+    if response_format is None:
+        return []
+    if isinstance(response_format, ProviderStrategy):
+        specs = [response_format.schema_spec]
+    else:
+        schema = response_format.schema if isinstance(response_format, AutoStrategy) else response_format
+        specs = (schema if isinstance(schema, ToolStrategy) else ToolStrategy(schema)).schema_specs
+    return [{"name": spec.name, "description": spec.description, "parameters": spec.json_schema} for spec in specs]

@@ -22,8 +22,7 @@ from sightline.adapters.version import check_version
 from sightline.errors import SightlineError
 from sightline.follow.call import FollowedCall
 from sightline.follow.model_request import FORMATS, Format, Json, parse
-from sightline.follow.settings import FollowSettings
-from sightline.follow.turns import Turns
+from sightline.follow.turns import FollowSettings, Turns
 from sightline.values.finish import finish
 from sightline.wire import common
 

@@ -20,8 +20,9 @@ from sightline.adapters.version import check_version
 from sightline.errors import BadInput, SightlineError
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.history import History
-from sightline.follow.list_call import ListCall
+from sightline.follow.list_call import ListCall, usual_budget
 from sightline.plan import Budget
+from sightline.providers.catalog import window_of
 from sightline.session.session import Session
 from sightline.values.finish import finish
 from sightline.values.items import Call
@@ -32,6 +33,9 @@ from sightline.wire.payload import Payload
 check_version("openai-agents", oldest=(0, 22), before=1)
 
 from agents import (  # noqa: E402
+    Agent,
+    AgentOutputSchema,
+    AgentOutputSchemaBase,
     FunctionTool,
     Handoff,
     Model,
@@ -41,10 +45,9 @@ from agents import (  # noqa: E402
 )
 from agents.memory import SessionSettings  # noqa: E402
 from agents.memory.session_settings import coerce_session_settings, resolve_session_limit  # noqa: E402
+from agents.models import get_default_model  # noqa: E402
 from agents.run_config import CallModelData, CallModelInputFilter, ModelInputData  # noqa: E402
 from agents.tool_context import ToolContext  # noqa: E402
-
-from sightline.adapters.openai_agents_request import budget_of, define, define_output  # noqa: E402
 
 if TYPE_CHECKING:
     from agents import TResponseInputItem
@@ -193,10 +196,10 @@ class _Filter:
             data = replace(data, model_data=found if isinstance(found, ModelInputData) else await found)
         tools = await data.agent.get_all_tools(RunContextWrapper(data.context))
         ours = [tool for tool in tools if any(tool is own for own in recall_tools)]
-        definitions = [define(tool) for tool in tools if tool not in ours]
-        definitions += [define(each if isinstance(each, Handoff) else handoff(each)) for each in data.agent.handoffs]
-        definitions += define_output(data.agent)
-        budget = self.session.budget or budget_of(data.agent, self.model)
+        definitions = [_define(tool) for tool in tools if tool not in ours]
+        definitions += [_define(each if isinstance(each, Handoff) else handoff(each)) for each in data.agent.handoffs]
+        definitions += _define_output(data.agent)
+        budget = self.session.budget or _budget_of(data.agent, self.model)
         given = partial(self.session.compose, data.model_data, budget, definitions)
         return await asyncio.to_thread(given, recall=bool(ours), last=last)
 
@@ -241,3 +244,34 @@ recall_tools: list[FunctionTool] = [
     for tool in RECALL_TOOLS
 ]
 """`expand` and `recall`, by which the model sees again what was shortened: `Agent(tools=[…, *recall_tools])`."""
+
+
+# ---------------------------------------------------------------------- what is counted besides the input
+
+
+def _define(tool: Any) -> dict[str, Any]:
+    """Return the definition of a tool or a handoff, to be counted."""
+    schema = getattr(tool, "params_json_schema", None) or getattr(tool, "input_json_schema", None) or {}
+    name = getattr(tool, "tool_name", None) or tool.name
+    about = getattr(tool, "tool_description", None) or getattr(tool, "description", "")
+    return {"type": "function", "name": name, "description": about, "parameters": schema}
+
+
+def _define_output(agent: Agent[Any]) -> list[dict[str, Any]]:
+    """Return what a structured output adds to the request, as the definition of a tool, so that it is counted."""
+    kind = agent.output_type
+    if kind is None:
+        return []
+    schema = kind if isinstance(kind, AgentOutputSchemaBase) else AgentOutputSchema(kind)
+    return (
+        [] if schema.is_plain_text() else [{"type": "function", "name": "output", "parameters": schema.json_schema()}]
+    )
+
+
+def _budget_of(agent: Agent[Any], model: str | Model | None) -> Budget:
+    """Return the budget of a model whose name is known: that of the run, or the agent's. Raises BadInput for others."""
+    model = model or agent.model or get_default_model()
+    name = model if isinstance(model, str) else str(getattr(model, "model", ""))
+    if not (window := window_of(name)):
+        raise BadInput(f"the context window of the model {name!r} is not known: pass Budget(window=…, output=…)")
+    return usual_budget(window, agent.model_settings.max_tokens)

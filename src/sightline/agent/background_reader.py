@@ -4,10 +4,10 @@ import asyncio
 from abc import ABC, abstractmethod
 
 from sightline.session.session import Session
-from sightline.values.phrases import Phrases
+from sightline.values.phrases import Phrases, texts
 
 SECONDS = 120.0  # until a model that does not answer is given up
-_SAY = Phrases({"late": ("no answer within {seconds:g} seconds", "{seconds:g} 秒内没有回答")})
+_SAY = Phrases(texts("background_reader"))
 
 
 class BackgroundReader(ABC):

@@ -19,36 +19,12 @@ from sightline.plan.strategies.entities import Entities, merged
 from sightline.session.session import Session
 from sightline.values.clock import iso, wall_clock
 from sightline.values.items import Item, Kind, Lod, plain_text
-from sightline.values.phrases import Phrases
+from sightline.values.phrases import Phrases, texts
 from sightline.values.settings import Settings
 from sightline.wire import read_reply
 from sightline.wire.payload import Payload
 
-_SAY = Phrases(
-    {
-        "task": (
-            "Find values for the fields of this JSON Schema in what the user says below.\n\n{schema}\n\n"
-            "Known so far: {state}\nToday is {today}.\n\n"
-            "Answer with one JSON object that holds only the fields that the user gave a value for or changed. If the "
-            "user takes a value back, give null. If there is none, answer {{}}. Do not answer the user.",
-            "请从下面用户所说的话中，为此 JSON Schema 的字段找出取值。\n\n{schema}\n\n"
-            "目前已知：{state}\n今天是 {today}。\n\n"
-            "只返回一个 JSON 对象，其中只包含用户给出或更改了取值的字段；用户撤回的取值写 null；"
-            "没有则返回 {{}}。不要回答用户的问题。",
-        ),
-        "failed": (
-            "The values in what you said could not be extracted, so it stays in the prompt: {why}",
-            "未能从你所说的内容中提取信息，相关对话保留在提示中：{why}",
-        ),
-        "refused": (
-            "Some values that were extracted do not fit the schema and were left out: {why}",
-            "提取到的部分取值不符合 schema，已忽略：{why}",
-        ),
-        "no object": ("{model} answered without a JSON object", "{model} 的回答中没有 JSON 对象"),
-        "too long": ("a message is longer than {model} can read at once", "有一条消息超出 {model} 一次可读的长度"),
-        "now": ("Now answer with the JSON object and nothing else.", "现在请只返回该 JSON 对象。"),
-    }
-)
+_SAY = Phrases(texts("extraction"))
 
 
 class Extraction(BackgroundReader):

@@ -8,21 +8,9 @@ from sightline.agent.models import Model, ModelInfo, Reply, Request, RetrySchedu
 from sightline.errors import ModelError
 from sightline.plan import completed
 from sightline.session.session import Session
-from sightline.values.phrases import Phrases
+from sightline.values.phrases import Phrases, texts
 
-_SAY = Phrases(
-    {
-        "not given": (
-            "The strategy names the light model {light}, which is not used: {model} summarises and extracts. "
-            "Agent(…, light=…) takes the light model.",
-            "策略指定的轻量模型 {light} 未被使用，由 {model} 总结和提取。可用 Agent(…, light=…) 提供轻量模型。",
-        ),
-        "failed": (
-            "The light model {light} could not be asked, so {model} summarises and extracts from now on: {why}",
-            "无法调用轻量模型 {light}，之后由 {model} 总结和提取：{why}",
-        ),
-    }
-)
+_SAY = Phrases(texts("light_model"))
 
 
 class LightModel:

@@ -23,7 +23,7 @@ from sightline.log import branch_label
 from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.values.profiles import profile
-from sightline.view.context_facts import context_facts
+from sightline.view.context_facts import Context, ContextReduction, context_facts
 
 _LARGEST = 12  # items listed unless all are asked for
 _BAR = 30  # columns
@@ -64,13 +64,18 @@ def context(
     with here.session(session_id, branch) as session:
         budget = known_budget(session, window, output)
         if as_json:
-            print_json(_facts(session, budget, by))
+            print_json(_as_json(session, context_facts(session, budget, by)))
         else:
             print_context(console(), here.words, session, budget, by=by, every=every)
 
 
-def _facts(session: Session, budget: Budget, by: str) -> dict[str, Any]:
-    return {"session": session.id, "branch": branch_label(session.branch), **context_facts(session, budget, by)}
+def _as_json(session: Session, context: Context) -> dict[str, Any]:
+    """Return what a context holds for programs, by the names that the command has for it."""
+    facts = msgspec.to_builtins(context)
+    del facts["hidden"]
+    facts["sweep"] = facts.pop("reason")
+    facts["items"] = [line | {"lod": line.pop("level")} for line in facts.pop("lines")]
+    return {"session": session.id, "branch": branch_label(session.branch), **facts}
 
 
 # ---------------------------------------------------------------------- for people
@@ -78,52 +83,52 @@ def _facts(session: Session, budget: Budget, by: str) -> dict[str, Any]:
 
 def print_context(out: Console, words: Phrases, session: Session, budget: Budget, *, by: str, every: bool) -> None:
     """Print what the model would see of a session now."""
-    facts = _facts(session, budget, by)
-    print_text(out, words("context heading", id=facts["session"], branch=facts["branch"]), "bold")
-    has_factor = f"{facts['factor']:.2f}" != "1.00"
-    print_text(out, words("context tokens", **facts) + (words("context factor", **facts) if has_factor else ""))
+    facts = context_facts(session, budget, by)
+    print_text(out, words("context heading", id=session.id, branch=branch_label(session.branch)), "bold")
+    factor = words("context factor", factor=facts.factor) if f"{facts.factor:.2f}" != "1.00" else ""
+    print_text(out, words("context tokens", tokens=facts.tokens, limit=facts.limit, free=facts.free) + factor)
     _print_kinds(out, words, facts)
     _print_remarks(out, words, session, facts)
-    _print_reductions(out, words, [each for each in facts["reductions"] if each["removed"] or each["off"]])
+    _print_reductions(out, words, [each for each in facts.reductions if each.removed or each.off])
     key = "items in order" if by == "order" else "items by size"
     out.print()
     print_text(out, words(key), "bold")
     _print_items(out, words, session, facts, every=every)
 
 
-def _print_kinds(out: Console, words: Phrases, facts: dict[str, Any]) -> None:
-    limit, plain = facts["limit"], out.options.ascii_only
+def _print_kinds(out: Console, words: Phrases, facts: Context) -> None:
+    limit, plain = facts.limit, out.options.ascii_only
     out.print()
     rows = Rows(out, [
         Column(words("kind"), 10), Column(words("items"), 6, right=True, spare=2),
         Column(words("tokens"), 9, right=True), Column("", _BAR, spare=1), Column("", 4, right=True), Column(""),
     ], least=0)  # fmt: skip
-    for kind, found in facts["kinds"].items():
+    for kind, found in facts.kinds.items():
         share = found["tokens"] / limit
         drawn = Text(bar(share, _BAR, plain=plain), style="green")
         items = f"{found['items']:,}" if found["items"] else ""  # what a provider adds to a request is no item
         rows.print(words("kind " + kind), items, f"{found['tokens']:,}", drawn, f"{share:.0%}", "")
-    messages, tokens = facts["left_out"]["messages"], facts["left_out"]["tokens"]
+    messages, tokens = facts.left_out["messages"], facts.left_out["tokens"]
     if messages:
         drawn = Text(bar(tokens / limit, _BAR, plain=plain), style="dim")
         rows.print(words("left out"), f"{messages:,}", f"{tokens:,}", drawn, "", "", style="dim")
     out.print()
 
 
-def _print_remarks(out: Console, words: Phrases, session: Session, facts: dict[str, Any]) -> None:
-    tokens, faults, sweep = facts["tokens"], facts["faults"], facts["next_sweep"]
-    print_text(out, words("context levels", **facts["levels"]))
-    if facts["state"] is not None:
-        known = msgspec.json.encode(facts["state"]).decode()
-        print_text(out, printable(words("state", state=known, count=facts["unread"])))
-    if facts["marker"]:
-        print_text(out, printable(facts["marker"]), "dim")
-    for each in facts["summaries"]:
-        print_text(out, covered_sentence(words, each))
+def _print_remarks(out: Console, words: Phrases, session: Session, facts: Context) -> None:
+    tokens, faults, sweep = facts.tokens, facts.faults, facts.next_sweep
+    print_text(out, words("context levels", **facts.levels))
+    if facts.state is not None:
+        known = msgspec.json.encode(facts.state).decode()
+        print_text(out, printable(words("state", state=known, count=facts.unread)))
+    if facts.marker:
+        print_text(out, printable(facts.marker), "dim")
+    for each in facts.summaries:
+        print_text(out, covered_sentence(words, msgspec.structs.asdict(each)))
     if faults["results"]:
         print_text(out, words("faults", count=faults["results"], tokens=faults["tokens"]))
-    if facts["sweep"]:
-        print_text(out, _change_sentence(words, facts["sweep"]))
+    if facts.reason:
+        print_text(out, _change_sentence(words, facts.reason))
         return
     text = words("sweep later", above=sweep["above"], room=max(0, sweep["above"] - tokens))
     if tokens > sweep["when_cold_above"]:
@@ -140,7 +145,7 @@ def _change_sentence(words: Phrases, reason: str) -> str:
     return words(key, reason=words.reason(reason))
 
 
-def _print_reductions(out: Console, words: Phrases, made: Sequence[dict[str, Any]]) -> None:
+def _print_reductions(out: Console, words: Phrases, made: Sequence[ContextReduction]) -> None:
     """Print what was done to make the payload fit, and what is switched off."""
     if not made:
         return
@@ -151,18 +156,18 @@ def _print_reductions(out: Console, words: Phrases, made: Sequence[dict[str, Any
     )  # fmt: skip
     print_table(out, columns, (
         (
-            words("reduction " + each["kind"]), f"{len(each['removed']):,}", f"{each['tokens']:,}",
-            words("off") if each["off"] else "",
+            words("reduction " + each.kind), f"{len(each.removed):,}", f"{each.tokens:,}",
+            words("off") if each.off else "",
         )
         for each in made
     ), least=0)  # fmt: skip
 
 
-def _print_items(out: Console, words: Phrases, session: Session, facts: dict[str, Any], *, every: bool) -> None:
-    lines, infos = facts["items"], {item.id: item for item in session.items.table()}
+def _print_items(out: Console, words: Phrases, session: Session, facts: Context, *, every: bool) -> None:
+    lines, infos = facts.lines, {item.id: item for item in session.items.table()}
     shown = lines if every else lines[:_LARGEST]
-    runs = {id_: f"[#{each['first']}–#{each['last']}] " for each in facts["summaries"] for id_ in each["summaries"]}
-    reasons = [Column(words("why"), 14, spare=2)] if any(line["why"] for line in shown) else []
+    runs = {id_: f"[#{each.first}–#{each.last}] " for each in facts.summaries for id_ in each.summaries}
+    reasons = [Column(words("why"), 14, spare=2)] if any(line.why for line in shown) else []
     columns = (
         Column(words("item"), 10, right=True, style="cyan"), Column(words("kind"), 9), Column(words("level"), 8),
         Column(words("tokens"), 7, right=True), Column(words("of full"), 8, right=True, spare=1),
@@ -170,10 +175,10 @@ def _print_items(out: Console, words: Phrases, session: Session, facts: dict[str
     )  # fmt: skip
     print_table(out, columns, (
         (
-            "#" + line["id"], words("kind " + line["kind"]), words("level " + line["lod"]), f"{line['tokens']:,}",
-            f"{line['full_tokens']:,}" if line["full_tokens"] != line["tokens"] else "",
-            *([words.reason(line["why"])] if reasons else []),
-            runs.get(line["id"], "") + item_words(session, infos[line["id"]]),
+            "#" + line.id, words("kind " + line.kind), words("level " + line.level), f"{line.tokens:,}",
+            f"{line.full_tokens:,}" if line.full_tokens != line.tokens else "",
+            *([words.reason(line.why)] if reasons else []),
+            runs.get(line.id, "") + item_words(session, infos[line.id]),
         )
         for line in shown
     ))  # fmt: skip

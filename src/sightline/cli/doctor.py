@@ -11,144 +11,12 @@ from sightline.cli.doctor_checks import Check, Options, State, run_checks
 from sightline.cli.options import place, with_json
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, console, first_words, print_json, print_table, print_text, printable
-from sightline.follow.settings import PROVIDERS
+from sightline.follow.turns import PROVIDERS
 from sightline.server.config import usual_upstreams
 
 PORT = 8787  # where a server listens unless told otherwise
 
 _STYLES: dict[State, str] = {"good": "green", "note": "yellow", "broken": "red"}
-_PHRASES = {
-    "good": ("good", "正常"),
-    "note": ("note", "注意"),
-    "broken": ("broken", "故障"),
-    "state": ("state", "状态"),
-    "checked": ("checked", "检查项"),
-    "finding": ("found", "结果"),
-    "all good": ("Nothing is broken.", "没有故障。"),
-    "some broken": ("Broken: {count}. What to do is below each.", "故障 {count} 处，处理方法见各项下方。"),
-    # what is checked
-    "check versions": ("versions", "版本"),
-    "check extras": ("extras", "附加组件"),
-    "check inspector": ("inspector", "检视器"),
-    "check configuration": ("configuration", "配置"),
-    "check store": ("store", "存储"),
-    "check newest session": ("newest session", "最新会话"),
-    "check tokenizer": ("tokenizer", "分词器"),
-    "check model": ("model", "模型"),
-    "check upstream": ("upstream", "上游"),
-    "check port": ("port", "端口"),
-    "check token": ("token", "令牌"),
-    "check check": ("check", "检查"),
-    # what was found, and what to do
-    "versions found": ("Sightline {version}, Python {python}", "Sightline {version}，Python {python}"),
-    "extras there": ("all that the extra `all` brings", "附加组件 `all` 的全部内容"),
-    "extras missing": ("not installed: {missing}", "未安装：{missing}"),
-    "install extras": (
-        "if you need them: pip install 'sightline-context[{wanted}]'",
-        "如有需要：pip install 'sightline-context[{wanted}]'",
-    ),
-    "pages built": ("its pages are built", "页面已构建"),
-    "pages not built": (
-        "its pages are not built, so `sightline inspect` shows nothing",
-        "页面尚未构建，`sightline inspect` 不显示任何内容",
-    ),
-    "build pages": ("run `make pages` in the copy of the repository", "请在代码库副本中运行 `make pages`"),
-    "configuration read": ("{file}, strategy {strategy}", "{file}，策略 {strategy}"),
-    "configuration none": (
-        "no sightline.toml here; the defaults, strategy {strategy}",
-        "此处没有 sightline.toml，使用默认值，策略 {strategy}",
-    ),
-    "configuration bad": ("{why}", "{why}"),
-    "fix configuration": ("change that line of the file, or delete it", "修改文件中的这一行，或将其删除"),
-    "store writable": (
-        "{folder}: can be written, {free} free, sessions: {sessions:,}",
-        "{folder}：可写，剩余 {free}，会话 {sessions:,} 个",
-    ),
-    "store unwritable": ("{folder} cannot be written: {why}", "{folder} 不可写：{why}"),
-    "store reachable": (
-        "{folder}: can be reached, sessions: {sessions:,}",
-        "{folder}：可连接，会话 {sessions:,} 个",
-    ),
-    "store unreachable": ("{folder}: {why}", "{folder}：{why}"),
-    "reach database": (
-        "start the database, or correct --store or SIGHTLINE_STORE; PGPASSWORD or ~/.pgpass holds a password",
-        "启动数据库，或更正 --store 或 SIGHTLINE_STORE；密码可放在 PGPASSWORD 或 ~/.pgpass 中",
-    ),
-    "store unguarded": (
-        "the role {role!r} passes row-level security by: nothing but our own care keeps tenants apart",
-        "角色 {role!r} 绕过行级安全：租户之间仅靠程序自身的检查隔离",
-    ),
-    "use ordinary role": (
-        "to serve tenants, connect as a role that is no superuser and has no BYPASSRLS: docs/tenants.md",
-        "若要为多个租户提供服务，请用非超级用户且无 BYPASSRLS 的角色连接：见 docs/tenants.md",
-    ),
-    "work refused": ("background work cannot run: {why}", "后台工作无法运行：{why}"),
-    "allow work": (
-        "run the GRANTs of docs/tenants.md; until then no session is deleted when its days are over",
-        "执行 docs/tenants.md 中的 GRANT；在此之前，到期的会话不会被删除",
-    ),
-    "allow writing": (
-        "allow this user to write there, or choose another folder with --root or SIGHTLINE_HOME",
-        "允许当前用户写入，或用 --root 或 SIGHTLINE_HOME 指定其他文件夹",
-    ),
-    "store full": ("{folder}: only {free} free", "{folder}：仅剩 {free}"),
-    "make space": (
-        "make space on this disk; `sightline sessions delete` deletes old sessions",
-        "清理磁盘空间；`sightline sessions delete` 可删除旧会话",
-    ),
-    "no session yet": ("there is none yet", "尚无会话"),
-    "session verified": ("{id}: as it was written, every payload", "{id}：日志与每个请求都与写入时一致"),
-    "session unreadable": ("{id} cannot be opened: {why}", "{id} 无法打开：{why}"),
-    "look at session": (
-        "if another process holds it, let it go on; else restore its file from a copy",
-        "若被其他进程占用，请等待；否则请从备份恢复该文件",
-    ),
-    "session damaged": ("{id} is not as it was written ({why})", "{id} 与写入时不一致（{why}）"),
-    "verify session": (
-        "`sightline verify {id}` lists the lines; the rest of the session can be used",
-        "`sightline verify {id}` 列出这些行；会话的其余部分仍可使用",
-    ),
-    "tokens exact": ("exact for {encoding}", "{encoding} 精确计数"),
-    "tokens bounded": ("tokens are counted by an upper bound", "以上限估计 token 数"),
-    "install tokenizer": ("pip install splintr-rs", "pip install splintr-rs"),
-    "model known": ("{name}, context window {window:,}", "{name}，上下文窗口 {window:,}"),
-    "model window assumed": (
-        "{name}: its context window is not known, {window:,} is assumed",
-        "{name}：上下文窗口未知，按 {window:,} 计",
-    ),
-    "set window": ("say window = … for it in sightline.toml", "在 sightline.toml 中为它设置 window = …"),
-    "model keyless": ("{name} has no key", "{name} 没有密钥"),
-    "set key": ("set {variable} in the environment", "在环境变量中设置 {variable}"),
-    "model none": (
-        "none; only `sightline chat` and talking through the server need one",
-        "没有；只有 `sightline chat` 和通过服务器对话才需要",
-    ),
-    "get model": ("`sightline model list` says how to get one", "`sightline model list` 说明如何获得模型"),
-    "model bad": ("{why}", "{why}"),
-    "fix model": ("change SIGHTLINE_MODEL or sightline.toml", "修改 SIGHTLINE_MODEL 或 sightline.toml"),
-    "model not tried": ("cannot be looked for: {why}", "无法查找：{why}"),
-    "install agent": ("pip install 'sightline-context[agent]'", "pip install 'sightline-context[agent]'"),
-    "upstream answers": ("{address} answers ({status})", "{address} 有响应（{status}）"),
-    "upstream unreachable": ("{address} cannot be reached: {why}", "{address} 无法访问：{why}"),
-    "check network": (
-        "check the address, the network and HTTPS_PROXY; --offline leaves this out",
-        "检查地址、网络和 HTTPS_PROXY；--offline 可跳过此项",
-    ),
-    "upstream not tried": ("{address} was not tried", "未检查 {address}"),
-    "install server": ("pip install 'sightline-context[server]'", "pip install 'sightline-context[server]'"),
-    "port free": ("{port} is free", "{port} 可用"),
-    "port served": ("Sightline {version} is served at {port}", "Sightline {version} 正在端口 {port} 提供服务"),
-    "port taken": ("{port} cannot be used: {why}", "{port} 不可用：{why}"),
-    "choose port": (
-        "another program has it: choose another with --port",
-        "其他程序正在使用该端口：用 --port 选择其他端口",
-    ),
-    "token protected": ("{file} is readable by its owner only", "{file} 仅所有者可读"),
-    "token readable": ("{file} can be read by others (mode {mode})", "{file} 可被他人读取（权限 {mode}）"),
-    "protect token": ("chmod 600 {file}", "chmod 600 {file}"),
-    "check failed": ("this check failed: {why}", "此项检查失败：{why}"),
-    "report": ("please report it, with this line", "请连同此行一起报告"),
-}
 
 
 @click.command(short_help="Check that everything works, and say what to do if not.")
@@ -172,7 +40,7 @@ def doctor(upstreams: tuple[str, ...], port: int, offline: bool, as_json: bool) 
       sightline doctor --offline --json
     """
     here = place()
-    words = Phrases(here.words.language, _PHRASES)
+    words = Phrases(here.words.language, "doctor")
     upstreams = tuple(map(_address, upstreams))
     usual = () if upstreams else tuple(usual_upstreams(os.environ).values())
     found = list(run_checks(here, Options(upstreams, usual, port, offline)))

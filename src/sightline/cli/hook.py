@@ -16,40 +16,6 @@ from sightline.cli.render import console, print_json, print_result, print_stderr
 from sightline.errors import BadInput
 
 _LINES = 10  # of the log of errors that are shown
-_PHRASES = {
-    "installed": (
-        "Claude Code calls Sightline now: before and after each compaction, and for the status line ({file}). Sessions "
-        "that are running may have to be started again. `sightline hook uninstall{scope}` takes it back.",
-        "Claude Code 现在会在每次压缩前后以及显示状态栏时调用 Sightline（{file}）。正在运行的会话可能需要重新启动。"
-        "`sightline hook uninstall{scope}` 可撤销。",
-    ),
-    "installed before": ("{file} has the entries already.", "{file} 已包含这些条目。"),
-    "uninstalled": ("The entries are gone from {file}.", "已从 {file} 中移除这些条目。"),
-    "uninstalled file": (
-        "The entries are gone, and with them {file}, which held nothing else.",
-        "条目已移除；{file} 中没有其他内容，一并删除。",
-    ),
-    "not installed": ("{file} has no entry of ours.", "{file} 中没有我们的条目。"),
-    "hooks off": (
-        '{file} says "disableAllHooks": true, so Claude Code calls no hook and shows no status line.',
-        '{file} 中有 "disableAllHooks": true，因此 Claude Code 不会调用任何钩子，也不显示状态栏。',
-    ),
-    "state on": ("installed", "已安装"),
-    "state partly": ("installed in part", "部分安装"),
-    "state off": ("not installed", "未安装"),
-    "as installed": ("unchanged since; an uninstall gives back the same bytes", "此后未改动；卸载时会恢复原来的字节"),
-    "changed since": ("changed since; an uninstall takes out our entries only", "此后有改动；卸载时只移除我们的条目"),
-    "program gone": (
-        "{program} is not there any more: `sightline hook install{scope}` writes the right path",
-        "{program} 已不存在：`sightline hook install{scope}` 会写入正确的路径",
-    ),
-    "sessions kept": (
-        "Sessions of which something is kept: {count:,} ({folder})",
-        "已保留内容的会话：{count:,}（{folder}）",
-    ),
-    "no errors": ("No errors.", "没有错误。"),
-    "errors": ("The last errors:", "最近的错误："),
-}  # fmt: skip
 
 scope_option = click.option(
     "--scope",
@@ -183,7 +149,7 @@ def run_(event: str, before: str) -> None:
 
 def _open(scope: str) -> tuple[Place, SettingsFile, Phrases]:
     here = place()
-    return here, SettingsFile(settings_file(scope, here.project), here.home), Phrases(here.words.language, _PHRASES)
+    return here, SettingsFile(settings_file(scope, here.project), here.home), Phrases(here.words.language, "hook")
 
 
 def _scope(scope: str) -> str:

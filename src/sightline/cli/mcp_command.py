@@ -17,23 +17,6 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
 PORT = 8788  # next to that of `sightline serve`
-_PHRASES = {
-    "waits": (
-        "An MCP client is expected on standard input and output. To add it to one:\n"
-        "  claude mcp add sightline -- sightline mcp\n"
-        "  codex mcp add sightline -- sightline mcp",
-        "等待 MCP 客户端通过标准输入输出连接。添加到客户端：\n"
-        "  claude mcp add sightline -- sightline mcp\n"
-        "  codex mcp add sightline -- sightline mcp",
-    ),
-    "at": ("MCP server at {address} (Ctrl-C ends it)", "MCP 服务器地址：{address}（Ctrl-C 结束）"),
-    "token": (
-        "To add it to Claude Code until it ends (SIGHTLINE_TOKEN keeps one token):\n"
-        '  claude mcp add --transport http sightline {address} --header "Authorization: Bearer {token}"',
-        "添加到 Claude Code，直到它结束（设置 SIGHTLINE_TOKEN 可保持令牌不变）：\n"
-        '  claude mcp add --transport http sightline {address} --header "Authorization: Bearer {token}"',
-    ),
-}
 
 
 @click.command(name="mcp", short_help="Let agents remember earlier sessions.")
@@ -54,7 +37,7 @@ def mcp(http: bool, host: str, port: int) -> None:
       sightline mcp --http
     """
     here = place()
-    words = Phrases(here.words.language, _PHRASES)
+    words = Phrases(here.words.language, "mcp")
     if http:
         _serve(here, words, host, port)
         return

@@ -18,18 +18,11 @@ from sightline.shorten.rules.revocations import Lifted
 from sightline.shorten.rules.short_form import short_form
 from sightline.values.excerpt import stands_alone
 from sightline.values.items import Call, Message, Result, Role, plain_text
-from sightline.values.phrases import Phrases, say
+from sightline.values.phrases import Phrases, say, texts
 
 MOST_CHARS = 16_000  # of a request that is kept: more is pasted
 _TASK, _OPEN = 0.25, 0.15  # of the tokens: for the requests, and for what is to be done
-_say = Phrases(
-    {
-        "older": (
-            "- {count:,} older ones are not listed here for want of room",
-            "- 另有 {count:,} 条较早的因篇幅所限未列出",
-        )
-    }
-)
+_say = Phrases(texts("reminder"))
 
 
 class Sentence(Struct, frozen=True):

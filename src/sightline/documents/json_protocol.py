@@ -27,7 +27,7 @@ from sightline.shorten.outline.languages import LANGUAGES
 from sightline.values.clock import Ids
 from sightline.values.escape import escape, plain_label
 from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text, ToolDefinition, plain_text
-from sightline.values.phrases import Phrases, say
+from sightline.values.phrases import Phrases, say, texts
 from sightline.wire import read_reply
 from sightline.wire.common import arguments_object
 from sightline.wire.payload import Payload
@@ -36,15 +36,7 @@ READER, EXPAND = "file_reader", "expand"  # the tools that show code again
 SHORT_CODE = 200  # characters: about as long as the note that replaces longer code
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")  # characters that no provider takes in a tool's name
 _LONGEST_NAME = 64
-_say = Phrases(
-    {
-        "tools": ("Tools you may call:", "可用工具："),
-        READER: ("file_reader reads {id}", "file_reader 读取 {id}"),
-        EXPAND: ("expand shows #{id}", "expand 查看 #{id}"),
-        "or": (", ", "，或用 "),
-        "long code": ("[{lines} lines, not repeated here: {ways}]", "[{lines} 行，此处不再重复：可用 {ways}]"),
-    }
-)
+_say = Phrases(texts("json_protocol"))
 
 
 class JsonProtocol(CallProtocol):

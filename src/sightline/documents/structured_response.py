@@ -18,7 +18,7 @@ from sightline.documents.code.phrases import say as say_code
 from sightline.documents.code.versions import is_code_id
 from sightline.values.decoders import convert
 from sightline.values.items import ToolDefinition
-from sightline.values.phrases import Phrases
+from sightline.values.phrases import Phrases, texts
 
 
 class CodeBlock(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -102,38 +102,7 @@ def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> 
     return Parsed(StructuredResponse(action=raw), (why or _say("no response", locale),))
 
 
-_say = Phrases(
-    {
-        "no response": ('it is no JSON object with an "action"', "它不是带有 action 的 JSON 对象"),
-        "quoted": (
-            "calls and code count only where the JSON object is the whole answer, without words around it",
-            "只有当整个回复就是一个 JSON 对象、前后没有其他文字时，其中的调用和代码才有效",
-        ),
-        "type": (
-            'action.type is "tool_call" or "complete", not {given!r}',
-            'action.type 应为 "tool_call" 或 "complete"，而不是 {given!r}',
-        ),
-        "unread": ("{part} of the response could not be read and was left out", "回复中的 {part} 无法读取，已略过"),
-        "empty": ("the report is empty", "报告为空"),
-        "complete": (
-            'with action.type "complete", content is the report as text',
-            'action.type 为 "complete" 时，content 应为报告文本',
-        ),
-        "tool_call": (
-            'with action.type "tool_call", content is a list of calls',
-            'action.type 为 "tool_call" 时，content 应为调用列表',
-        ),
-        "too many": ("{count} calls; at most {most} in one response", "共 {count} 个调用；每次回复最多 {most} 个"),
-        "unknown": ("no tool {named}; there are: {there}", "没有工具 {named}；可用的有：{there}"),
-        "none": ("none", "无"),
-        "what is needed": ("Please say again what you need", "请重新描述您的需求"),
-        "not in form": (
-            "[your last response is not in the form asked for]\n{listed}\n"
-            "Answer with one JSON object in that form, and nothing else.",
-            "[你的上一条回复不符合要求的 JSON 格式]\n{listed}\n请只返回一个符合格式的 JSON 对象。",
-        ),
-    }
-)
+_say = Phrases(texts("structured_response"))
 
 
 def _without_nulls(found: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from sightline.follow.call import AsyncExchange, Exchange, FollowedCall
 from sightline.follow.conversations import Conversations
 from sightline.follow.list_call import ListCall, MessageForm, usual_budget, writer_of
 from sightline.follow.model_request import FORMATS
-from sightline.follow.settings import FollowSettings
-from sightline.follow.turns import Turns
+from sightline.follow.turns import FollowSettings, Turns
 from sightline.providers.errors import overflow_tokens
 from sightline.values.items import Call, Message, Result, Role, Text, Usage, plain_text
 from sightline.values.recall_tools import RECALL_TOOLS

@@ -4,28 +4,28 @@ Everything here runs in threads, for one conversation one thing after another.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
+from msgspec import Struct, field
 
 from sightline.compose import tokens_before
 from sightline.errors import Conflict, SessionNotFound, StoreError
-from sightline.follow.conversation_names import ConversationNames
-from sightline.follow.conversations import Conversations, resume_or_begin
+from sightline.follow.conversations import ConversationNames, Conversations, resume_or_begin
 from sightline.follow.history import History
 from sightline.follow.message_list import ListPlace
 from sightline.follow.model_request import Format, Json, ModelRequest, has_media
-from sightline.follow.settings import FollowSettings
 from sightline.log import retry_on_conflict
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder
 from sightline.plan import Budget
-from sightline.plan.economies import THRIFTY_WINDOW
-from sightline.providers.catalog import window_of
+from sightline.plan.economies import DEFAULT, THRIFTY_WINDOW, check_economy
+from sightline.providers.catalog import PLACES, window_of
 from sightline.session.session import Session
 from sightline.values.profiles import profile
 from sightline.values.recall_tools import RECALL_NAMES, RECALL_TOOLS
@@ -34,6 +34,9 @@ from sightline.values.tokens import counter
 from sightline.wire import read_reply, registry
 from sightline.wire.payload import Payload
 
+REMEMBERED = 256 * 1024 * 1024
+PROVIDERS = {name: PLACES[name].base_url for name in ("anthropic", "openai")}
+"""Their addresses: "anthropic" without /v1, "openai" with it, as the SDKs take them."""
 INDEX = "index"  # work in the background: build what a search and a sweep need of a session
 SUMMARY = "summary"  # have a model summarise the oldest part of a session
 _NUMBER = re.compile(r"\d[\d,]{2,12}")
@@ -58,6 +61,24 @@ _MOST_OPEN = 256  # sessions: each holds one file
 _ATTEMPTS = 3  # to log a request or an answer while others write to the same session
 _INDEX_SHARE, _INDEX_GROWTH = 0.6, 1.1  # a history of this share of the room is indexed; again, when grown by a tenth
 _SURE_SHARE = 0.6  # of the room: an estimate below it is sure enough
+
+
+class FollowSettings(Struct, frozen=True, kw_only=True):
+    """Where sessions are kept, where requests go, and how they are composed."""
+
+    folder: Path  # the sessions are those of this folder's project
+    root: Path | None = None  # where sessions are stored; None: where the library stores them
+    stores: PlacedStores | None = None  # a database that has the sessions instead
+    upstreams: Mapping[str, str] = field(default_factory=lambda: dict(PROVIDERS))  # where requests go, by provider
+    window: int | None = None  # tokens; None: that of the model
+    economy: str = DEFAULT  # see `plan.economies`
+    recall: bool = True  # whether `expand` and `recall` join requests that have tools: somebody must answer their calls
+    remembered: int = REMEMBERED  # bytes of the last requests that are remembered, to read the next ones quickly
+    summaries: bool = False  # whether somebody has a model for summaries, so that they are wanted
+
+    def __post_init__(self) -> None:
+        """Raises BadInput if there is no such economy: a session would refuse it, after the program has begun."""
+        check_economy(self.economy)
 
 
 class Prepared(NamedTuple):

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from sightline.follow.settings import PROVIDERS, FollowSettings
+from sightline.follow.turns import PROVIDERS, FollowSettings
 from sightline.providers.catalog import price_of as known_price
 from sightline.server.sign_in import SignIn
 from sightline.server.work import Work
-from sightline.view.report.cache import PriceOf
+from sightline.view.costs import PriceOf
 
 MAX_BODY = 64 * 1024 * 1024  # bytes: providers take 32 MB
 

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from sightline.errors import SightlineError
 from sightline.imports.importer import Imported
 from sightline.server.events import Event, Hub
-from sightline.server.rest_list_values import ImportedSession, ImportFacts
 from sightline.server.rest_operation import Busy
+from sightline.server.rest_values import ImportedSession, ImportFacts, ImportState
 from sightline.view.catalog.imported_files import ImportedFiles, ImportStopped
 from sightline.view.catalog.offered_files import Offered
 
@@ -145,7 +145,7 @@ class Imports:
     def _change(
         self,
         import_id: str,
-        state: str,
+        state: ImportState,
         share: float,
         sessions: list[ImportedSession] | None = None,
         error: str = "",

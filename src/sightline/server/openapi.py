@@ -1,16 +1,18 @@
 """The OpenAPI document of the REST interface, made from its table of operations and their types."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct
+from msgspec.inspect import Field, StructType, multi_type_info
 
 from sightline import __version__
 from sightline.server.rest_operation import JSON, Failure, Operation
 
+_INNER = ("item_type", "key_type", "value_type", "type")  # of a type that is made of others
 _SCHEMAS = "#/components/schemas/"
 
 
@@ -19,6 +21,9 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
     types = list(dict.fromkeys([Failure, *(kind for each in operations for kind in _types(each))]))
     made, components = msgspec.json.schema_components(types, ref_template=_SCHEMAS + "{name}")
     schemas = {_key(kind): schema for kind, schema in zip(types, made, strict=True)}
+    for struct in _answered(operations):
+        if (component := components.get(struct.cls.__name__)) is not None:
+            component["required"] = [field.encode_name for field in struct.fields if not _may_be_unset(field)]
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         described = _describe(operation, schemas, components)
@@ -45,6 +50,28 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
 
 def _types(operation: Operation) -> Iterable[Any]:
     return (kind for kind in (operation.query, operation.body, operation.output) if kind is not None)
+
+
+def _answered(operations: Sequence[Operation]) -> Iterator[StructType]:
+    """Yield the structs of answers that have all their fields, also those that are as they usually are."""
+    waiting: list[Any] = [*multi_type_info([each.output for each in operations if each.output is not None])]
+    seen: set[type] = set()
+    while waiting:
+        kind = waiting.pop()
+        if isinstance(kind, StructType):
+            if kind.cls in seen:
+                continue
+            seen.add(kind.cls)
+            if not kind.cls.__struct_config__.omit_defaults:
+                yield kind
+            waiting += [field.type for field in kind.fields]
+        else:
+            waiting += [getattr(kind, name) for name in _INNER if hasattr(kind, name)]
+            waiting += [*getattr(kind, "types", ()), *getattr(kind, "item_types", ())]
+
+
+def _may_be_unset(field: Field) -> bool:
+    return not field.required and field.default is field.default_factory is NODEFAULT
 
 
 def _key(kind: Any) -> str:

@@ -20,7 +20,7 @@ from sightline.follow.model_request import (
     session_of,
     split,
 )
-from sightline.follow.settings import REMEMBERED
+from sightline.follow.turns import REMEMBERED
 
 _MOST = 256
 _COPIES = 2  # of a request: its body, and its messages one by one

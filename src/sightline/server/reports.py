@@ -11,7 +11,7 @@ from sightline.log.stores.session_folder import Folder
 from sightline.providers.catalog import price_of as known_price
 from sightline.server.rest_operation import Busy
 from sightline.view.catalog.places import Place
-from sightline.view.report.cache import PriceOf
+from sightline.view.costs import PriceOf
 from sightline.view.report.forecast import ECONOMIES
 from sightline.view.report.session_report import report_of
 from sightline.view.report.talk import conversation_of

@@ -13,9 +13,7 @@ from starlette.routing import BaseRoute, Route
 from sightline import __version__
 from sightline.apps.registry import SHIPPED
 from sightline.providers.catalog import price_of as known_price
-from sightline.server import rest_call_values as calls
 from sightline.server import rest_calls, rest_chat, rest_items, rest_list, rest_report, rest_sessions, rest_timeline
-from sightline.server import rest_list_values as lists
 from sightline.server import rest_values as values
 from sightline.server.events import as_sse
 from sightline.server.imports import Imports
@@ -27,7 +25,11 @@ from sightline.server.rest_operation import METHODS, Asked, Operation, Served, a
 from sightline.server.session_list import SessionList
 from sightline.server.sessions import OpenSessions
 from sightline.server.uploads import MOST_WAITING, Uploads
-from sightline.view.report.cache import PriceOf
+from sightline.view import call_values as calls
+from sightline.view.context_facts import Context
+from sightline.view.costs import PriceOf
+from sightline.view.inspection import CompactionFacts, ItemDetails, ItemPage, WindowFacts
+from sightline.view.token_tree import TokenTree
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
@@ -105,24 +107,24 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     # sessions
     _get(
-        "/api/server", "getServer", "What this server has and can do", rest_list.get_server, lists.ServerFacts,
+        "/api/server", "getServer", "What this server has and can do", rest_list.get_server, values.ServerFacts,
         errors=(),
     ),
     _get(
         "/api/sessions", "listSessions", "List sessions of all projects and sources, and files that can be imported",
-        rest_list.list_sessions, lists.SessionPage, query=lists.SessionsQuery, errors=(400,),
+        rest_list.list_sessions, values.SessionPage, query=values.SessionsQuery, errors=(400,),
     ),
-    _get("/api/imports", "listImports", "List the last imports", rest_list.list_imports, lists.ImportList, errors=()),
+    _get("/api/imports", "listImports", "List the last imports", rest_list.list_imports, values.ImportList, errors=()),
     _post(
         "/api/imports", "beginImport", "Import a file that the list offers, or what is new in it",
-        rest_list.begin_import, lists.ImportFacts, query=None, body=lists.FileChoice, status=202,
+        rest_list.begin_import, values.ImportFacts, query=None, body=values.FileChoice, status=202,
         errors=(400, 404, 413, 415), noted="import.begin",
     ),
     _post(
         UPLOAD, "uploadImport", "Import a file whose bytes are the body", rest_list.upload,
-        lists.ImportFacts, query=lists.UploadQuery, status=202, errors=(400, 403, 413, 503), noted="import.upload",
+        values.ImportFacts, query=values.UploadQuery, status=202, errors=(400, 403, 413, 503), noted="import.upload",
     ),
-    _get("/api/imports/{import}", "getImport", "One import", rest_list.get_import, lists.ImportFacts),
+    _get("/api/imports/{import}", "getImport", "One import", rest_list.get_import, values.ImportFacts),
     _post(
         "/api/sessions", "createSession", "Begin a session", rest_sessions.create_session, values.Created,
         query=None, body=values.NewSession, status=201, errors=(400, 413, 415), noted="session.create",
@@ -150,8 +152,8 @@ OPERATIONS: tuple[Operation, ...] = (
         body=values.Message, errors=(400, 404, 409, 413, 415, 422, 501, 502), noted="session.interact",
     ),
     # items
-    _get(f"{_ONE}/items", "listItems", "List items", rest_items.list_items, values.ItemPage, query=values.ItemsQuery),
-    _get(_ITEM, "getItem", "One item in full, at each level of detail", rest_items.get_item, values.ItemDetails, **_B),
+    _get(f"{_ONE}/items", "listItems", "List items", rest_items.list_items, ItemPage, query=values.ItemsQuery),
+    _get(_ITEM, "getItem", "One item in full, at each level of detail", rest_items.get_item, ItemDetails, **_B),
     _post(
         f"{_ITEM}/pin", "pinItem", "Always show an item in full", rest_items.mark_item, values.Done, noted="item.pin",
     ),
@@ -183,11 +185,11 @@ OPERATIONS: tuple[Operation, ...] = (
     # what is sent
     _get(
         f"{_ONE}/timeline", "getTimeline", "What the context of each model call held, by kind and level",
-        rest_timeline.get_timeline, calls.Timeline, query=calls.TimelineQuery,
+        rest_timeline.get_timeline, calls.TimelinePage, query=values.TimelineQuery,
     ),
     _get(
         f"{_ONE}/tokens", "getTokens", "Where the tokens are, and what was read again", rest_timeline.get_tokens,
-        calls.TokenTreeFacts, query=calls.TokensQuery,
+        TokenTree, query=values.TokensQuery,
     ),
     _get(
         f"{_ONE}/report", "getReport", "Where the tokens went, what it cost, and what would save most",
@@ -195,18 +197,18 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     _get(
         f"{_ONE}/calls", "listCalls", "List model calls and what was decided for each", rest_timeline.list_calls,
-        values.CallPage, query=values.PageQuery,
+        calls.CallPage, query=values.PageQuery,
     ),
     _get(
         f"{_ONE}/calls/{{call}}", "getCall", "One model call, item by item", rest_timeline.get_call, calls.CallDetails,
-        query=calls.CallQuery,
+        query=values.CallQuery,
     ),
     _get(
         f"{_ONE}/calls/{{call}}/diff/{{other}}", "compareCalls", "What differs between two model calls",
         rest_timeline.compare_calls, calls.CallDifference, **_B,
     ),
     _get(
-        f"{_ONE}/context", "getContext", "What the next payload would hold", rest_calls.get_context, values.Context,
+        f"{_ONE}/context", "getContext", "What the next payload would hold", rest_calls.get_context, Context,
         query=values.ContextQuery, errors=(400, 404, 422),
     ),
     _get(
@@ -215,7 +217,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     _post(
         f"{_ONE}/preview", "previewCall", "What a payload would hold with another budget or strategy; nothing is sent",
-        rest_calls.preview_call, values.Context, body=values.PreviewChoice, errors=(400, 404, 413, 415, 422),
+        rest_calls.preview_call, Context, body=values.PreviewChoice, errors=(400, 404, 413, 415, 422),
     ),
     _get(
         f"{_ONE}/compactions", "listCompactions", "List compactions and what each hid", rest_calls.list_compactions,
@@ -223,7 +225,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     _post(
         f"{_ONE}/compactions", "compact", "Replace the oldest part by a summary made by rule", rest_calls.compact,
-        values.LossFacts, body=values.BudgetChoice, status=201, errors=(400, 404, 409, 413, 415, 422),
+        CompactionFacts, body=values.BudgetChoice, status=201, errors=(400, 404, 409, 413, 415, 422),
         noted="compaction.create",
     ),
     _post(
@@ -232,7 +234,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     # windows
     _get(f"{_ONE}/windows", "listWindows", "List open windows", rest_items.list_windows, values.Windows, **_B),
-    _get(f"{_ONE}/windows/{{window}}", "getWindow", "One window", rest_items.get_window, values.WindowFacts, **_B),
+    _get(f"{_ONE}/windows/{{window}}", "getWindow", "One window", rest_items.get_window, WindowFacts, **_B),
     _post(
         f"{_ONE}/windows/{{window}}/actions/{{action}}", "act", "Do something in a window", rest_items.act_on_window,
         values.Acted, body=values.ActionCall, errors=(400, 404, 409, 413, 415, 501), noted="window.act",

@@ -3,49 +3,34 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-import msgspec
 from starlette.responses import Response
 
-from sightline.compaction.loss import Loss
 from sightline.errors import BadInput
 from sightline.plan import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.focus import Focus
 from sightline.providers.catalog import window_of
-from sightline.server.rest_operation import Asked, NotFound, as_json
+from sightline.server.rest_operation import Asked, as_json
 from sightline.server.rest_values import (
     BudgetChoice,
     Compactions,
-    Context,
     ContextQuery,
     Done,
-    Line,
-    LossFacts,
     PreviewChoice,
     RawQuery,
     Undo,
 )
-from sightline.session.compactions import CompactionInfo
 from sightline.session.session import Session
-from sightline.view.call_payloads import Anew, UnknownCallNumber, call_payload, session_before
-from sightline.view.call_rows import call_rows, model_at
-from sightline.view.context_facts import context_facts
-from sightline.wire.payload import Payload
+from sightline.view.call_payloads import Anew, call_payload, session_before
+from sightline.view.call_rows import call_at, model_at
+from sightline.view.context_facts import Context, context_facts
+from sightline.view.inspection import CompactionFacts, compaction_facts, compactions
 
 _WINDOW, _OUTPUT = 128_000, 8_000  # tokens, if nothing says how many the model takes: as the command line assumes
-_MOST_HIDDEN = 1000  # items that are not shown and listed all the same
 
 
 # ---------------------------------------------------------------------- what would be sent
-
-
-def _found(read: Any) -> Any:
-    try:
-        return read()
-    except UnknownCallNumber as error:
-        raise NotFound(str(error)) from error
 
 
 async def get_context(asked: Asked) -> Context:
@@ -54,8 +39,8 @@ async def get_context(asked: Asked) -> Context:
     async with asked.session() as session:
 
         def read(session: Session) -> Context:
-            shown = _context(session, _budget(_usual_budget(session), query.window, query.output))
-            return _with_hidden(session, shown) if query.includeObsolete else shown
+            budget = _budget(_usual_budget(session), query.window, query.output)
+            return context_facts(session, budget, hidden=query.includeObsolete)
 
         return await asyncio.to_thread(read, session.session)
 
@@ -67,7 +52,7 @@ async def get_raw_input(asked: Asked) -> Response:
 
         def read(session: Session) -> bytes:
             if query.call is not None:
-                payload = _found(lambda: call_payload(session, query.call))
+                payload = call_payload(session, query.call)
             else:
                 payload = session.preview(_usual_budget(session))
             written: bytes = payload.json(query.wire)
@@ -85,7 +70,7 @@ async def preview_call(asked: Asked) -> Context:
             if choice == PreviewChoice(call=choice.call) and (sent := _as_it_was(session, choice.call)) is not None:
                 return sent
             with _tried(asked, session, choice) as (tried, usual):
-                return _context(tried, _budget(usual, choice.window, choice.output))
+                return context_facts(tried, _budget(usual, choice.window, choice.output))
 
         return await asyncio.to_thread(read, session.session)
 
@@ -93,13 +78,13 @@ async def preview_call(asked: Asked) -> Context:
 def _as_it_was(session: Session, number: int | None) -> Context | None:
     """Return what the next payload holds, or what an earlier one held; None if that was not composed."""
     if number is None:
-        return _context(session, _usual_budget(session))
-    payload = _found(lambda: call_payload(session, number))
+        return context_facts(session, _usual_budget(session))
+    payload = call_payload(session, number)
     with session_before(session, number) as (_, budget):
         if budget is None:
             return None
-    payload.plan.limit = call_rows(session, number - 1, 1)[0][0].limit  # a payload that is made again has none
-    return _context(session, budget, payload)
+    payload.plan.limit = call_at(session, number)[1].limit  # a payload that is made again has none
+    return context_facts(session, budget, payload=payload)
 
 
 @contextmanager
@@ -114,12 +99,8 @@ def _tried(asked: Asked, session: Session, choice: PreviewChoice) -> Iterator[tu
         config = {**config, "economy": choice.economy}
     planner = Anew(strategy(name, config))
     if choice.call is not None:
-        found = session_before(session, choice.call, planner)
-        before, budget = _found(found.__enter__)
-        try:
+        with session_before(session, choice.call, planner) as (before, budget):
             yield before, budget or _model_budget(session, choice.call)
-        finally:
-            found.__exit__(None, None, None)
     else:
         place, own_id = asked.server.sessions.place_of(asked.path["id"])
         options = {"stores": place.stores, "branch": session.branch, "strategy": planner}
@@ -145,55 +126,24 @@ def _budget(usual: Budget, window: int | None, output: int | None) -> Budget:
     return Budget(whole, min(_OUTPUT, whole // 4) if output is None else output)
 
 
-def _context(session: Session, budget: Budget, payload: Payload | None = None) -> Context:
-    facts = context_facts(session, budget, payload=payload)
-    lines = [
-        Line(each["id"], each["kind"], each["lod"], each["tokens"], each["full_tokens"], each["why"])
-        for each in facts["items"]
-    ]
-    own = {name: facts[name] for name in Context.__struct_fields__ if name in facts}
-    return Context(**own, reason=facts["sweep"], strategy=session.strategy.name, lines=lines)
-
-
-def _with_hidden(session: Session, context: Context) -> Context:
-    shown = {line.id for line in context.lines}
-    hidden = [
-        Line(item.id, item.kind.name.lower(), "hidden", 0, item.full)
-        for item in session.items.table()
-        if item.id not in shown
-    ]
-    return msgspec.structs.replace(context, hidden=hidden[-_MOST_HIDDEN:])
-
-
 # ---------------------------------------------------------------------- compactions
 
 
 async def list_compactions(asked: Asked) -> Compactions:
     """Return the compactions of a branch, each with what it hid."""
     async with asked.session() as session:
-
-        def read(session: Session) -> Compactions:
-            losses = session.summaries.losses()
-            return Compactions([_loss_facts(session, each, losses.get(each.boundary)) for each in session.summaries])
-
-        return await asyncio.to_thread(read, session.session)
+        return Compactions(await asyncio.to_thread(compactions, session.session))
 
 
-def _loss_facts(session: Session, info: CompactionInfo, loss: Loss | None) -> LossFacts:
-    facts = {name: value for name, value in info._asdict().items() if name != "files"}
-    text = "\n\n".join(map(session.items.text, info.summaries))
-    return LossFacts(**facts | {"summaries": list(info.summaries)}, text=text, loss=loss)
-
-
-async def compact(asked: Asked) -> LossFacts:
+async def compact(asked: Asked) -> CompactionFacts:
     """Replace the oldest part by a digest made by rule, from the next call on."""
     body: BudgetChoice = asked.body
     async with asked.session() as session:
         usual = await asyncio.to_thread(_usual_budget, session.session)
         made = await session.summaries.compact(_budget(usual, body.window, body.output))
         asked.publish("compaction", session, boundary=made.boundary, first=made.covered[0], last=made.covered[1])
-        found = next(each for each in session.session.summaries if each.boundary == made.boundary)
-        return await asyncio.to_thread(_loss_facts, session.session, found, made.loss)
+        info = next(each for each in session.session.summaries if each.boundary == made.boundary)
+        return await asyncio.to_thread(compaction_facts, session.session, info, made.loss)
 
 
 async def undo_compaction(asked: Asked) -> Done:

@@ -1,9 +1,6 @@
 """Operations on the items of a session, and on its windows."""
 
 import asyncio
-from typing import Any
-
-import msgspec
 
 from sightline.server.rest_operation import Asked, NotFound, Unavailable
 from sightline.server.rest_values import (
@@ -15,26 +12,24 @@ from sightline.server.rest_values import (
     Expansion,
     FoundItem,
     FoundItems,
-    ItemDetails,
-    ItemFacts,
-    ItemPage,
     ItemsQuery,
     Lines,
     Pins,
     Recall,
     SearchQuery,
-    WindowFacts,
     Windows,
 )
 from sightline.server.snippets import snippet
-from sightline.session.items import ItemInfo
 from sightline.session.session import Session
-from sightline.values.items import Call, Item, arguments, plain_text
-from sightline.view.inspection import ShownWindow, item_page, level_texts, pinned_items, shown_windows
-
-_BEGINNING = 400  # characters of an item's text in a list
-_MOST_TEXT = 8 << 20  # characters of full texts on one page: then the page ends before its limit
-
+from sightline.view.inspection import (
+    ItemDetails,
+    ItemPage,
+    WindowFacts,
+    item_details,
+    item_page,
+    pinned_items,
+    shown_windows,
+)
 
 # ---------------------------------------------------------------------- items
 
@@ -43,74 +38,20 @@ async def list_items(asked: Asked) -> ItemPage:
     """Return a page of items. Reads only what it returns."""
     query: ItemsQuery = asked.query
     async with asked.session() as session:
-
-        def read() -> ItemPage:
-            page = item_page(session.session, query.start, query.limit)
-            facts: list[ItemFacts] = []
-            size = 0
-            for item, info in page.items:
-                text = _text(item)
-                if query.text == "full":
-                    size += len(text)
-                    if facts and size > _MOST_TEXT:
-                        break
-                facts.append(_facts(item, info, text if query.text == "full" else text[:_BEGINNING], len(text)))
-            end = query.start + len(facts)
-            return ItemPage(facts, page.total, end if end < page.total else None)
-
-        return await asyncio.to_thread(read)
-
-
-def _facts(item: Item, info: ItemInfo, text: str, characters: int) -> ItemFacts:
-    return ItemFacts(
-        id=item.id,
-        kind=item.kind.name.lower(),
-        tokens=info.full,
-        summary_tokens=info.summary,
-        gist_tokens=info.gist,
-        pinned=info.pinned,
-        by_program=info.by_program,
-        window=info.window,
-        changed=info.changed,
-        timestamp=item.when or item.timestamp,
-        text=text,
-        characters=characters,
-    )
-
-
-def _text(item: Item) -> str:
-    """Return the text of an item; of a call, its tool and arguments."""
-    calls = [f"{part.name} {arguments(part)}" for part in item.parts if isinstance(part, Call)]
-    return plain_text(item.parts) or "\n".join(calls)
+        whole = query.text == "full"
+        return await asyncio.to_thread(item_page, session.session, query.start, query.limit, whole=whole)
 
 
 async def get_item(asked: Asked) -> ItemDetails:
     """Return one item in full."""
-    item_id = asked.path["item"]
     async with asked.session() as session:
-
-        def read(session: Session) -> ItemDetails:
-            item, info = session.items[item_id], session.items.info(item_id)
-            hides, text = session.summaries.covering(item_id), _text(item)
-            return ItemDetails(
-                item=_facts(item, info, text, len(text)),
-                levels=level_texts(session, item_id),
-                parts=[msgspec.to_builtins(part) for part in item.parts],
-                compacted_by=hides.boundary if hides is not None else None,
-            )
-
-        return await asyncio.to_thread(read, session.session)
+        return await asyncio.to_thread(item_details, session.session, asked.path["item"])
 
 
 async def list_pins(asked: Asked) -> Pins:
     """Return the items that are always shown in full because somebody pinned them."""
     async with asked.session() as session:
-
-        def read(session: Session) -> Pins:
-            pinned = [(item, info, _text(item)) for item, info in pinned_items(session)]
-            return Pins([_facts(item, info, text[:_BEGINNING], len(text)) for item, info, text in pinned])
-
-        return await asyncio.to_thread(read, session.session)
+        return Pins(await asyncio.to_thread(pinned_items, session.session))
 
 
 async def mark_item(asked: Asked) -> Done:
@@ -170,13 +111,13 @@ async def recall_items(asked: Asked) -> FoundItems:
 async def list_windows(asked: Asked) -> Windows:
     """Return the open windows."""
     async with asked.session() as session:
-        return Windows([_window(each) for each in await _windows(asked, session.session)])
+        return Windows(await _windows(asked, session.session))
 
 
 async def get_window(asked: Asked) -> WindowFacts:
     """Return one open window."""
     async with asked.session() as session:
-        return _window(await _find_window(asked, session.session))
+        return await _find_window(asked, session.session)
 
 
 async def act_on_window(asked: Asked) -> Acted:
@@ -193,18 +134,13 @@ async def act_on_window(asked: Asked) -> Acted:
         )
 
 
-async def _windows(asked: Asked, session: Session) -> list[ShownWindow]:
+async def _windows(asked: Asked, session: Session) -> list[WindowFacts]:
     return await asyncio.to_thread(shown_windows, session, asked.server.apps)
 
 
-async def _find_window(asked: Asked, session: Session) -> ShownWindow:
+async def _find_window(asked: Asked, session: Session) -> WindowFacts:
     window_id = asked.path["window"]
     found = {each.id: each for each in await _windows(asked, session)}
     if window_id not in found:
         raise NotFound(f"no open window {window_id[:80]!r}; open are: {', '.join(found) or 'none'}")
     return found[window_id]
-
-
-def _window(window: ShownWindow) -> WindowFacts:
-    facts: dict[str, Any] = window._asdict() | {"actions": list(window.actions)}
-    return WindowFacts(**facts)

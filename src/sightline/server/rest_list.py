@@ -12,7 +12,9 @@ from starlette.requests import ClientDisconnect, Request
 from sightline import __version__
 from sightline.errors import BadInput
 from sightline.plan.strategies import names as strategy_names
-from sightline.server.rest_list_values import (
+from sightline.server.rest_operation import Asked, Busy, NotFound, QuotaExceeded, TooLarge
+from sightline.server.rest_values import (
+    Economy,
     FileChoice,
     ImportFacts,
     ImportList,
@@ -22,8 +24,6 @@ from sightline.server.rest_list_values import (
     SessionsQuery,
     UploadQuery,
 )
-from sightline.server.rest_operation import Asked, Busy, NotFound, QuotaExceeded, TooLarge
-from sightline.server.rest_values import Economy
 from sightline.server.safety import throw_body_away
 from sightline.server.uploads import Uploads
 from sightline.view.document import TRANSCRIPTS

@@ -19,6 +19,7 @@ from sightline.server.metrics import PATH_PATTERN, Metrics, logger
 from sightline.server.sessions import InUse, OpenSessions
 from sightline.session.async_session import AsyncSession
 from sightline.values.decoders import convert, decode_json
+from sightline.view.call_payloads import UnknownCallNumber
 from sightline.view.inspection import catch_up
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from sightline.server.reports import Reports
     from sightline.server.session_list import SessionList
     from sightline.server.uploads import Uploads
-    from sightline.view.report.cache import PriceOf
+    from sightline.view.costs import PriceOf
 
 MOST_BYTES = 2 << 20  # of a body here: a question, or a few settings
 JSON = "application/json"
@@ -156,9 +157,11 @@ class _Rule(NamedTuple):
     what_to_do: str
 
 
+_LISTS = "look at the lists: /api/sessions, and items, calls and windows below each"
 # The first that fits. Each message says more than the general advice here.
 _RULES = (
-    _Rule(NotFound, 404, "not_found", "look at the lists: /api/sessions, and items, calls and windows below each"),
+    _Rule(NotFound, 404, "not_found", _LISTS),
+    _Rule(UnknownCallNumber, 404, "not_found", _LISTS),
     _Rule(QuotaExceeded, 403, "quota_exceeded", DELETE_SOME),
     _Rule(TooLarge, 413, "body_too_large", "send less"),
     _Rule(errors.SessionNotFound, 404, "session_not_found", "GET /api/sessions lists those there are"),

@@ -12,7 +12,6 @@ from sightline.errors import BadInput
 from sightline.log import branch_label
 from sightline.server.rest_list import LOG_FORMAT, export_formats
 from sightline.server.rest_operation import Asked, NotFound
-from sightline.server.rest_timeline import call_facts
 from sightline.server.rest_values import (
     Branches,
     Created,
@@ -26,7 +25,7 @@ from sightline.server.rest_values import (
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.values.settings import Settings
-from sightline.view.call_rows import call_rows
+from sightline.view.call_rows import call_at, call_rows
 from sightline.view.catalog.places import Place
 from sightline.view.document import SUFFIXES, TRANSCRIPTS
 from sightline.view.inspection import count, current_branch
@@ -68,13 +67,12 @@ async def get_session(asked: Asked) -> SessionDetails:
 
         def read(session: Session) -> SessionDetails:
             _, total = call_rows(session, 0, 0)
-            calls, _ = call_rows(session, max(total - 1, 0), 1)
             return SessionDetails(
                 facts=facts,
                 settings=session.settings,
                 kinds=count(session).kinds,
                 open_calls=[call.name for call in session.open_calls],
-                last_call=call_facts(calls[0]) if calls else None,
+                last_call=call_at(session, total)[1] if total else None,
                 damaged=session.damaged,
                 summary_running=session.summaries.running,
             )

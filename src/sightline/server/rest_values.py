@@ -1,4 +1,4 @@
-"""What the REST interface takes and gives, as types: they decode requests, make answers, and describe both.
+"""What the REST interface takes, and what it gives besides the values of `view`, as types: they describe both.
 
 This file is longer than others because it is only data.
 """
@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from sightline.compaction.loss import Loss
-from sightline.server.rest_list_values import SessionFacts
 from sightline.server.snippets import SnippetPart
 from sightline.values.items import Usage
 from sightline.values.settings import Settings
+from sightline.view.call_values import CallFacts
+from sightline.view.catalog.listed_sessions import SessionFacts
+from sightline.view.inspection import CompactionFacts, ItemFacts, WindowFacts
 
 Limit = Annotated[int, Meta(ge=1, le=1000, description="how many at most")]
 Start = Annotated[int, Meta(ge=0, le=1 << 53, description="the place of the first: 0, or `next` of the page before")]
@@ -19,6 +20,11 @@ Tokens = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 Window = Annotated[int, Meta(ge=1, le=1_000_000_000, description="tokens of the context window")]
 Branch = Annotated[str, Meta(max_length=100, description="the branch; `main` is the first, without one the current")]
 Economy = Literal["off", "safe", "thrifty"]
+Number = Annotated[int, Meta(ge=1, le=1 << 53)]
+Sort = Literal[
+    "updated", "created", "title", "project", "turns", "calls", "tokens", "cost", "compactions", "rereads"
+]  # fmt: skip
+ImportState = Literal["running", "done", "failed"]
 Query = Annotated[str, Meta(min_length=1, max_length=10_000)]
 
 # ---------------------------------------------------------------------- queries
@@ -94,7 +100,60 @@ class EventsQuery(Struct, frozen=True):
     session: Annotated[str, Meta(max_length=128)] = ""
 
 
+class TimelineQuery(Struct, frozen=True):
+    """Which calls."""
+
+    branch: Branch | None = None
+    start: Start = 0
+    limit: Limit = 200
+    every: Annotated[int, Meta(ge=1, le=100_000, description="only one of so many calls, for an overview")] = 1
+
+
+class CallQuery(Struct, frozen=True):
+    """Which items of a call, and how much of each text."""
+
+    branch: Branch | None = None
+    start: Start = 0
+    limit: Limit = 500
+    text: Literal["beginning", "full"] = "beginning"
+
+
+class TokensQuery(Struct, frozen=True):
+    """How to group the tokens, and of which call."""
+
+    branch: Branch | None = None
+    by: Annotated[str, Meta(max_length=60, description="kind, tool, file, level, in any order")] = "kind,tool,file"
+    call: Annotated[Number, Meta(description="one call; without one, all items in full")] | None = None
+
+
+class SessionsQuery(Struct, frozen=True):
+    """A part of the list of sessions."""
+
+    start: Annotated[int, Meta(ge=0, le=1 << 53, description="the place of the first")] = 0
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+    q: Annotated[str, Meta(max_length=200, description="words in title, project or id, in any case")] = ""
+    source: Annotated[str, Meta(max_length=40, description="sightline, proxy, claude-code, codex or messages")] = ""
+    project: Annotated[str, Meta(max_length=4096, description="the whole path")] = ""
+    sort: Sort = "updated"
+    order: Literal["desc", "asc"] = "desc"
+
+
+class UploadQuery(Struct, frozen=True):
+    """The name of a file that is uploaded."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=255)]
+    modified: (
+        Annotated[int, Meta(ge=0, le=1 << 40, description="when it was last changed, in seconds since 1970")] | None
+    ) = None
+
+
 # ---------------------------------------------------------------------- bodies
+
+
+class FileChoice(Struct, frozen=True, forbid_unknown_fields=True):
+    """A file to import: one that the list of sessions offers."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=4096)]
 
 
 class NewSession(Struct, frozen=True, forbid_unknown_fields=True):
@@ -170,6 +229,68 @@ class PreviewChoice(Struct, frozen=True, forbid_unknown_fields=True):
 # ---------------------------------------------------------------------- answers
 
 
+class SessionPage(Struct, frozen=True):
+    """Some sessions. `total` and `next` are of those that match; `sources` and `projects` count all there are."""
+
+    sessions: list[SessionFacts]
+    total: int
+    next: int | None
+    pending: int  # sessions that are still being counted; an event tells when they are
+    sources: dict[str, int]
+    projects: dict[str, int]
+
+
+class ImportedSession(Struct, frozen=True):
+    """A session that an import made, or added to."""
+
+    id: str
+    state: str  # "new", "grown", "unchanged"
+    lines: int  # of the file, those that are not blank
+    added: int  # lines that were new
+    messages: int  # added to the conversation
+    types: dict[str, int]  # how many of the new lines are of each type
+    usage: Usage | None
+
+
+class ImportFacts(Struct, frozen=True):
+    """An import. `share` is how much of it is done, up to 1."""
+
+    id: str
+    name: str
+    path: str
+    state: ImportState
+    share: float = 0.0
+    sessions: list[ImportedSession] = []
+    error: str = ""
+
+
+class ImportList(Struct, frozen=True):
+    """The last imports, the newest first."""
+
+    imports: list[ImportFacts]
+
+
+class ModelFacts(Struct, frozen=True):
+    """The model that answers in the chat."""
+
+    name: str
+    window: int
+
+
+class ServerFacts(Struct, frozen=True):
+    """What this server has and can do."""
+
+    version: str
+    project: str
+    everywhere: bool  # sessions of all projects are listed, and files of other agents
+    model: ModelFacts | None
+    strategies: list[str]
+    economies: list[str]
+    wires: list[str]
+    formats: list[str]  # of exports
+    apps: list[str]
+
+
 class SessionDetails(Struct, frozen=True):
     """What a session is."""
 
@@ -177,7 +298,7 @@ class SessionDetails(Struct, frozen=True):
     settings: Settings
     kinds: dict[str, int]
     open_calls: list[str]
-    last_call: "CallFacts | None"
+    last_call: CallFacts | None
     damaged: int
     summary_running: bool
 
@@ -189,44 +310,10 @@ class Created(Struct, frozen=True):
     branch: str
 
 
-class ItemFacts(Struct, frozen=True):
-    """One item. `text` is its beginning, unless all of it was asked for."""
-
-    id: str
-    kind: str
-    tokens: int
-    summary_tokens: int | None
-    gist_tokens: int | None
-    pinned: bool
-    by_program: bool
-    window: str
-    changed: bool
-    timestamp: str
-    text: str
-    characters: int
-
-
-class ItemPage(Struct, frozen=True):
-    """Some items of a branch, in order."""
-
-    items: list[ItemFacts]
-    total: int
-    next: int | None
-
-
 class Pins(Struct, frozen=True):
     """The items that somebody pinned, in order."""
 
     items: list[ItemFacts]
-
-
-class ItemDetails(Struct, frozen=True):
-    """One item in full: its parts as the log has them, and its text at each level of detail."""
-
-    item: ItemFacts
-    levels: dict[str, str]
-    parts: list[Any]
-    compacted_by: int | None  # the boundary of the compaction that hides it
 
 
 class FoundItem(Struct, frozen=True):
@@ -275,106 +362,10 @@ class Done(Struct, frozen=True):
     done: str
 
 
-class CallFacts(Struct, frozen=True):
-    """One call: what was decided, if Sightline composed its payload, and what its provider reported."""
-
-    number: int
-    reply: str | None  # the item of its answer
-    composed: bool
-    timestamp: str
-    tokens: int
-    limit: int  # that it was composed for
-    model: str
-    usage: Usage | None
-    seq: int = 0  # of the newest entry that it considered
-    hash: str = ""
-    reason: str = ""  # why the prompt prefix changed; empty: it did not
-    changed: int | None = None  # the first changed block
-    factor: float = 1.0
-    breakpoints: list[int] = []
-    lowered: int = 0  # items below full that were added, or at a sweep all of them
-    faults: list[str] = []
-    windows: list[str] = []
-    question: bool = False
-
-
-class CallPage(Struct, frozen=True):
-    """Some calls of a branch, oldest first."""
-
-    calls: list[CallFacts]
-    total: int
-    next: int | None
-
-
-class Line(Struct, frozen=True):
-    """An item in a payload. `level` is full, summary or gist; hidden: it is not shown."""
-
-    id: str
-    kind: str
-    level: str
-    tokens: int
-    full_tokens: int
-    why: str = ""
-
-
-class Context(Struct, frozen=True):
-    """What a payload would hold."""
-
-    window: int
-    output: int
-    limit: int
-    tokens: int
-    free: int
-    factor: float
-    reason: str  # of the sweep that it would be; empty: none
-    strategy: str
-    next_sweep: dict[str, int]
-    kinds: dict[str, dict[str, int]]
-    levels: dict[str, int]
-    left_out: dict[str, int]
-    reductions: list[dict[str, Any]]
-    marker: str
-    summaries: list[dict[str, Any]]
-    faults: dict[str, int]
-    lines: list[Line]
-    hidden: list[Line] = []  # the newest that are not shown, if they were asked for
-
-
-class LossFacts(Struct, frozen=True):
-    """A compaction and what it hid."""
-
-    boundary: int
-    timestamp: str
-    state: str
-    first: str
-    last: str
-    messages: int
-    tokens: int
-    summaries: list[str]
-    by_rule: bool
-    trigger: str
-    pre_tokens: int
-    post_tokens: int | None
-    text: str
-    loss: Loss | None
-
-
 class Compactions(Struct, frozen=True):
     """The compactions of a branch, oldest first."""
 
-    compactions: list[LossFacts]
-
-
-class WindowFacts(Struct, frozen=True):
-    """An open window. If its app does not run here, the text is as it was last sent and nothing can be done."""
-
-    id: str
-    app: str
-    target: str
-    text: str
-    running: bool
-    level: str
-    actions: list[dict[str, Any]]
+    compactions: list[CompactionFacts]
 
 
 class Windows(Struct, frozen=True):

@@ -12,8 +12,8 @@ from sightline.errors import BadInput
 from sightline.follow.model_request import Json
 from sightline.follow.turns import Prepared
 from sightline.values.items import Usage
-from sightline.values.profiles import Profile, call_cost, input_cost, profile
-from sightline.view.replay.replay import OUTPUT
+from sightline.values.profiles import Profile, call_cost, profile
+from sightline.view.costs import answer_cost, relative_cost
 from sightline.wire import read_reply
 
 
@@ -58,12 +58,12 @@ class Totals(Struct):
         self.sent += prepared.sent
         self.sweeps += bool(prepared.swept)
         self.read_again += prepared.read_again
-        self._forecast(prepared, usage.output_tokens * OUTPUT if usage else 0, prices)
+        self._forecast(prepared, answer_cost(usage.output_tokens) if usage else 0, prices)
         if usage is not None:
             self.input += usage.input_tokens
             self.cached += usage.cached_tokens
             self.output += usage.output_tokens
-            self.reported_cost += input_cost(usage, prices.prices) + usage.output_tokens * OUTPUT
+            self.reported_cost += relative_cost(usage, prices)
         return usage
 
     def _forecast(self, prepared: Prepared, answer: float, prices: Profile) -> None:

@@ -11,47 +11,14 @@ from sightline.log import NONE
 from sightline.session.session import Session
 from sightline.values.items import Kind, Lod, Message, Role, plain_text
 from sightline.view.call_payloads import call_payload, find_call, uncomposed_plan
+from sightline.view.call_values import Change, ChangedLine, ContentLine
 from sightline.view.model_calls import call_index, kind_parts
 from sightline.view.tool_calls import subject_at, tool_calls
 from sightline.wire.payload import Payload
 
+BEGINNING = 400  # characters of a text in a list
 _AROUND = 100  # characters that are shown on each side of the first difference
 _LEVELS = {lod: lod.name.lower() for lod in Lod}
-
-
-class ContentLine(NamedTuple):
-    """An item of a payload, or a text of the engine, which has no id."""
-
-    id: str
-    kind: str
-    level: str
-    tokens: int
-    full_tokens: int
-    why: str
-    framed: int  # its tokens with what frames it
-    block: int  # the message of the request that it is in; 0 is the head
-    tool: str = ""
-    subject: str = ""
-    row: int = NONE
-    text: str = ""  # of what has no row
-
-    @property
-    def key(self) -> str:
-        """What tells it from others of the same payload."""
-        return self.id or self.kind
-
-
-class Change(NamedTuple):
-    """Where a payload first differs from another one."""
-
-    block: int  # 0 is the head
-    byte: int  # of the request
-    item: str
-    kind: str
-    before: str  # what stands there in the one and in the other
-    after: str
-    kept: int  # tokens before it, which both have
-    lost: int  # tokens of the first payload after it, at most those of the second: no more can be paid again
 
 
 class CallContents:
@@ -83,12 +50,16 @@ class CallContents:
 
     def text(self, line: ContentLine) -> str:
         """Return the text of a line at its level."""
-        if line.row == NONE:
+        if (row := self.row(line)) is None:
             return line.text
         reader = self._journal.reader
         lod = Lod[line.level.upper()]
         with self._session._lock:
-            return reader.text(line.row) if lod is Lod.FULL else reader.rendition(line.row, lod)
+            return reader.text(row) if lod is Lod.FULL else reader.rendition(row, lod)
+
+    def row(self, line: ContentLine) -> int | None:
+        """Return the row of a line's item in the log; None for a window, and for a text of the engine."""
+        return self._journal.timeline.row(line.id) if line.id and line.kind != "window" else None
 
     def request(self, wire: str) -> bytes:
         """Return the request, without cache markers: they move from call to call and are no part of what is cached."""
@@ -149,7 +120,7 @@ class CallContents:
         rest = self._plan.fixed - windows - sum(line.framed for line in lines)
         if rest > 0:
             names = ", ".join(tool.name for tool in tools)
-            yield ContentLine("", "tools" if tools else "request", "full", rest, rest, "", rest, 0, text=names)
+            yield ContentLine("", "tools" if tools else "request", "full", rest, rest, framed=rest, text=names)
 
     def _message_lines(self, message: Message, block: int) -> list[ContentLine]:
         """Return the lines of a message: an answer has one for each of its calls too."""
@@ -159,7 +130,9 @@ class CallContents:
             text, framing = plain_text(message.parts), reader.profile.message_tokens
             tokens = reader.counter.count(text)
             own = "window" if row is not None else "preface" if text == self._plan.preface else "index"
-            return [ContentLine(message.id, own, "full", tokens, tokens, "", tokens + framing, block, text=text)]
+            return [
+                ContentLine(message.id, own, "full", tokens, tokens, framed=tokens + framing, block=block, text=text)
+            ]
         rows = [row, *timeline.calls_of(row)] if message.role is Role.ASSISTANT else [row]
         return [self._row_line(each, block) for each in rows]
 
@@ -170,15 +143,9 @@ class CallContents:
         framing = profile.framing(timeline.kind[row])
         return ContentLine(
             timeline.id(row), kind_parts(self._index, row)[-1][0], _LEVELS[lod], tokens, timeline.full[row],
-            plan.why.get(row, ""), tokens + framing, block, self._calls.name(row), subject_at(timeline, row), row,
+            plan.why.get(row, ""), tokens + framing, block, tool=self._calls.name(row),
+            subject=subject_at(timeline, row)[:BEGINNING],
         )  # fmt: skip
-
-
-class Changed(NamedTuple):
-    """An item that two calls show at different levels."""
-
-    before: ContentLine
-    after: ContentLine
 
 
 class Difference(NamedTuple):
@@ -186,7 +153,7 @@ class Difference(NamedTuple):
 
     added: list[ContentLine]
     removed: list[ContentLine]
-    changed: list[Changed]
+    changed: list[ChangedLine]
     same: int
 
 
@@ -194,7 +161,11 @@ def compare(one: CallContents, other: CallContents) -> Difference:
     """Return what the second call shows and the first does not, and the other way round."""
     before, after = ({line.key: line for line in each.lines} for each in (one, other))
     shared = [(line, after[key]) for key, line in before.items() if key in after]
-    changed = [Changed(a, b) for a, b in shared if (a.level, a.tokens) != (b.level, b.tokens)]
+    changed = [
+        ChangedLine(a.id, a.kind, a.tool, a.subject, a.level, b.level, a.tokens, b.tokens)
+        for a, b in shared
+        if (a.level, a.tokens) != (b.level, b.tokens)
+    ]
     added = [line for key, line in after.items() if key not in before]
     removed = [line for key, line in before.items() if key not in after]
     return Difference(added, removed, changed, len(shared) - len(changed))

@@ -2,9 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
-
-from msgspec import Struct
+from typing import Any, NamedTuple
 
 from sightline.compose.receipts import shown_units
 from sightline.log import NONE, Journal, branch_label
@@ -12,10 +10,15 @@ from sightline.log.annotations import NO_TOOLS, PlanNote, ReceiptNote, ToolsNote
 from sightline.log.entries import Entry
 from sightline.log.stores import Span
 from sightline.plan import body_units
+from sightline.providers.catalog import price_of as known_price
+from sightline.providers.catalog import window_of
+from sightline.providers.prices import price_input
 from sightline.session.session import Session
 from sightline.values.clock import milliseconds
 from sightline.values.items import Kind, Lod, Usage
 from sightline.values.profiles import Profile, call_cost, input_cost
+from sightline.view.call_values import CallFacts, CallPage, CallRow, Mark, TimelinePage, Tokens
+from sightline.view.costs import PriceOf, likely_usage, money_of
 from sightline.view.model_calls import KINDS, CallIndex, CallSums, ModelCall, call_index, kind_parts
 
 HIDDEN = "hidden"
@@ -24,52 +27,72 @@ _LOOKED_BACK = 20  # calls, for one that names its model
 _LEVELS = {lod: lod.name.lower() for lod in Lod}
 _HIDES = frozenset(("user", "note", "assistant", "thinking", "call", "result"))  # kinds of what may be hidden
 
-Tokens = dict[str, dict[str, int]]
-"""By kind and level."""
+
+class _Made(NamedTuple):
+    row: CallRow
+    note: ReceiptNote | None
 
 
-MARKS = ("sweep", "prefix", "compaction", "branch", "error")
-
-
-class Mark(Struct, frozen=True):
-    """Something that happened at a call. `kind` is one of MARKS."""
-
-    kind: str
-    reason: str = ""
-    item: str = ""
-    count: int = 0
-
-
-class CallRow(NamedTuple):
-    """One call, and what its context held."""
-
-    number: int
-    reply: str | None  # the item of its answer
-    timestamp: str
-    model: str
-    composed: bool
-    tokens: Tokens
-    total: int  # without what is hidden
-    limit: int | None  # that it was composed for; None: it was not composed
-    cached: int
-    cached_from: str  # "usage" or "forecast"
-    relative_cost: float  # of the input, in fresh input tokens
-    output: int  # tokens of the answer
-    usage: Usage | None
-    reason: str  # why the prompt prefix changed; empty: it did not
-    marks: tuple[Mark, ...]
-    receipt: ReceiptNote | None
-
-
-def call_rows(session: Session, start: int, limit: int, every: int = 1) -> tuple[list[CallRow], int]:
+def call_rows(
+    session: Session, start: int, limit: int, every: int = 1, price_of: PriceOf = known_price
+) -> tuple[list[CallRow], int]:
     """Return calls of the branch, oldest first, from the `start`-th on, one of each `every`; and how many there are.
 
     Reads the receipts since the last sweep before the first of them, and the replies.
     """
+    made, total = _made_rows(session, start, limit, every, price_of)
+    return [each.row for each in made], total
+
+
+def call_page(session: Session, start: int, limit: int) -> CallPage:
+    """Return calls of the branch, and what was decided for each."""
+    made, total = _made_rows(session, start, limit)
+    end = start + len(made)
+    return CallPage([_facts(*each) for each in made], total, end if made and end < total else None)
+
+
+def timeline_page(session: Session, start: int, limit: int, every: int, price_of: PriceOf) -> TimelinePage:
+    """Return calls of the branch, and what the context of each held."""
+    rows, total = call_rows(session, start, limit, every, price_of)
+    end = start + len(rows) * every
+    return TimelinePage(rows, total, end if rows and end < total else None)
+
+
+def call_at(session: Session, number: int, price_of: PriceOf = known_price) -> tuple[CallRow, CallFacts]:
+    """Return one call that there is: what its context held, and what was decided for it."""
+    [made], _ = _made_rows(session, number - 1, 1, price_of=price_of)
+    return made.row, _facts(*made)
+
+
+def _made_rows(
+    session: Session, start: int, limit: int, every: int = 1, price_of: PriceOf = known_price
+) -> tuple[list[_Made], int]:
     with session._lock:
         index = call_index(session)
         end = min(start + limit * every, len(index.calls))
-        return [*_Rows(session.log, index).between(start, end, every)], len(index.calls)
+        return [*_Rows(session.log, index, price_of).between(start, end, every)], len(index.calls)
+
+
+def _facts(row: CallRow, note: ReceiptNote | None) -> CallFacts:
+    common: dict[str, Any] = {
+        "number": row.number, "reply": row.reply, "composed": row.composed, "model": row.model, "usage": row.usage,
+        "timestamp": row.timestamp, "tokens": row.total, "limit": note.limit if note is not None else 0,
+    }  # fmt: skip
+    if note is None:
+        return CallFacts(**common)
+    return CallFacts(
+        **common,
+        seq=note.seq,
+        hash=note.hash,
+        reason=row.reason,
+        changed=0 if row.reason == BEGAN else note.changed,
+        factor=note.factor,
+        breakpoints=list(note.breakpoints),
+        lowered=len(note.plan.lods if note.plan is not None else note.lods),
+        faults=note.faults,
+        windows=list(note.windows),
+        question=note.question,
+    )
 
 
 def model_at(session: Session, number: int | None = None) -> str:
@@ -85,14 +108,14 @@ def model_at(session: Session, number: int | None = None) -> str:
 class _Rows:
     """Makes the rows of calls that follow each other."""
 
-    def __init__(self, journal: Journal, index: CallIndex) -> None:
-        self._journal, self._index = journal, index
+    def __init__(self, journal: Journal, index: CallIndex, price_of: PriceOf) -> None:
+        self._journal, self._index, self._price_of = journal, index, price_of
         self._profile = journal.reader.profile
         self._composed: _Composed | None = None
         self._texts: dict[str, int] = {}  # digest of a window's text → its tokens
         self._branches = _branch_starts(journal)
 
-    def between(self, start: int, end: int, every: int) -> Iterable[CallRow]:
+    def between(self, start: int, end: int, every: int) -> Iterable[_Made]:
         """Yield the rows of these calls, each `every`-th."""
         calls = self._index.calls
         replies = [call.reply for call in calls[start:end:every] if call.reply != NONE]
@@ -108,31 +131,49 @@ class _Rows:
             else:
                 before = self._row(call, before) if (call.number - start) % every == 0 else before
 
-    def _row(self, call: ModelCall, before: CallRow | None) -> CallRow:
+    def _row(self, call: ModelCall, before: _Made | None) -> _Made:
         journal, sums = self._journal, self._index.sums[call.number - 1]
         entry = journal.reader.entry(call.reply) if call.reply != NONE else None
         note, when = self._receipt(call)
-        if note is None:
-            tokens, limit = self._uncomposed(call, sums), None
-        else:
-            tokens, limit = self._by_receipt(call, note, sums), note.limit
+        tokens = self._uncomposed(call, sums) if note is None else self._by_receipt(call, note, sums)
         total = sum(size for levels in tokens.values() for level, size in levels.items() if level != HIDDEN)
         timestamp = when or (entry.timestamp if entry is not None else "")
         model, usage = _answer(entry, note)
-        cached = self._cached(note, sums, tokens, total, before, timestamp) if usage is None else 0
-        marks = (*self._marks(call, note, sums),)
-        return CallRow(
-            call.number, None if call.reply == NONE else journal.timeline.id(call.reply), timestamp, model,
-            note is not None, tokens, total, limit, cached if usage is None else usage.cached_tokens,
-            "forecast" if usage is None else "usage", _relative_cost(total, cached, usage, self._profile),
-            self._output(call) if usage is None else usage.output_tokens, usage,
-            self._reason(call, note, sums), marks, note,
-        )  # fmt: skip
+        limit, limit_from = (note.limit, "budget") if note is not None else (window_of(model) or None, "model")
+        cached = (
+            self._cached(note, sums, tokens, total, before.row if before else None, timestamp) if usage is None else 0
+        )
+        price, output = self._price_of(model), self._output(call) if usage is None else usage.output_tokens
+        used = likely_usage(usage, total, output, cached)
+        is_reported = usage is not None
+        row = CallRow(
+            number=call.number,
+            reply=None if call.reply == NONE else journal.timeline.id(call.reply),
+            timestamp=timestamp,
+            model=model,
+            composed=note is not None,
+            tokens=tokens,
+            total=total,
+            limit=limit,
+            limit_from="" if limit is None else limit_from,
+            reported=used.input_tokens if is_reported else None,
+            cached=used.cached_tokens,
+            cached_from="usage" if is_reported else "forecast",
+            relative_cost=_relative_cost(total, cached, usage, self._profile),
+            cost=money_of(used, price),
+            input_cost=price_input(used, price) if price is not None else None,
+            cost_from="" if price is None else "usage" if is_reported else "forecast",
+            output=output,
+            usage=usage,
+            reason=self._reason(call, note, sums),
+            marks=[*self._marks(call, note, sums)],
+        )
+        return _Made(row, note)
 
     def _reason(self, call: ModelCall, note: ReceiptNote | None, sums: CallSums) -> str:
         """Return why the prompt prefix changed. A receipt knows only the calls that were composed."""
         if note is None:
-            return _uncomposed_reason(sums)
+            return "compaction" if sums.compactions else ""
         if note.reason or call.number == 1:
             return note.reason
         earlier = self._index.calls[call.number - 2]
@@ -337,10 +378,6 @@ def _relative_cost(total: int, cached: int, usage: Usage | None, profile: Profil
     if usage is None:
         return round(call_cost(total, cached, profile), 1)
     return round(input_cost(usage, profile.prices), 1)
-
-
-def _uncomposed_reason(sums: CallSums) -> str:
-    return "compaction" if sums.compactions else ""
 
 
 def _seconds_between(first: str, second: str) -> float:

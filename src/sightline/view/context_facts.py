@@ -1,9 +1,10 @@
 """What the next payload of a session would hold, by kind and item by item: for whoever shows it."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from sightline.plan import Budget, Plan
@@ -14,19 +15,70 @@ from sightline.session.session import Session
 from sightline.values.items import Kind, Role
 from sightline.values.profiles import profile
 from sightline.values.settings import Settings
+from sightline.view.call_values import Line
 from sightline.wire.payload import Payload
 
 KINDS = (
     "system", "tools", "request", "user", "assistant", "call", "result", "summary", "recall", "preface", "index",
     "window",
 )  # fmt: skip
-_IN_SUMMARY = ("boundary", "first", "last", "messages", "tokens", "summaries", "state")
+
+
+_MOST_HIDDEN = 1000  # items that are not shown and listed all the same
+
+
+class ContextReduction(Struct, frozen=True):
+    """Something that was done, or could be, to make a payload fit."""
+
+    kind: str
+    removed: tuple[str, ...]  # the items that it shortened or removed
+    tokens: int  # that it saved, less those of what replaces them
+    off: bool  # the session's settings do not allow it
+
+
+class CoveringSummary(Struct, frozen=True):
+    """A compaction whose summary is shown."""
+
+    boundary: int
+    first: str
+    last: str
+    messages: int
+    tokens: int
+    summaries: tuple[str, ...]
+    state: str
+
+
+class Context(Struct, frozen=True, kw_only=True):
+    """What a payload would hold."""
+
+    window: int
+    output: int
+    limit: int
+    tokens: int
+    free: int
+    factor: float  # tokens that the model counts for one of ours
+    reason: str  # of the sweep that it would be; empty: none
+    strategy: str
+    next_sweep: dict[str, int]
+    kinds: dict[str, dict[str, int]]
+    levels: dict[str, int]
+    left_out: dict[str, int]  # in no form, not even in a summary
+    reductions: list[ContextReduction]
+    marker: str
+    state: Any  # of the strategy entities
+    unread: int  # messages of the user that are not in it yet
+    summaries: list[CoveringSummary]
+    faults: dict[str, int]  # results that were fetched again after they had been shortened
+    lines: list[Line]
+    hidden: list[Line] = []  # the newest that are not shown, if they were asked for
 
 
 def context_facts(
-    session: Session, budget: Budget, by: str = "order", payload: Payload | None = None
-) -> dict[str, Any]:
+    session: Session, budget: Budget, by: str = "order", payload: Payload | None = None, *, hidden: bool = False
+) -> Context:
     """Return what a session's next payload would hold, or this one, its items by "size" or in "order".
+
+    `hidden`: list what is not shown, too.
 
     Raises:
         PinnedOverflow: what may not be shortened is larger than the budget.
@@ -38,42 +90,54 @@ def context_facts(
     ):  # windows as they were sent, so their savings are those of then
         payload = replace(payload, spared=last.spared)
     plan, reductions, settings = payload.plan, payload.reductions(), session.settings
-    strategy = session.strategy if isinstance(session.strategy, Entities) else None
+    keeps_state = isinstance(session.strategy, Entities)
     infos = {item.id: item for item in session.items.table()}
-    lines = sorted(plan.lines(), key=lambda line: -line.tokens if by == "size" else 0)
-    levels = Counter(line.lod.name.lower() for line in lines)
+    planned = sorted(plan.lines(), key=lambda line: -line.tokens if by == "size" else 0)
+    lines = [
+        Line(line.id, line.kind.name.lower(), line.lod.name.lower(), line.tokens, line.full_tokens, line.why)
+        for line in planned
+    ]
+    levels = Counter(line.level for line in lines)
     shown_ids = {line.id for line in lines}
-    hidden = [infos[id_] for each in reductions if each.kind in ("summaries", "trim") for id_ in each.removed]
-    return {
-        "window": budget.window,
-        "output": budget.output,
-        "limit": plan.limit,
-        "tokens": plan.tokens,
-        "free": plan.limit - plan.tokens,
-        "factor": last.factor if last else 1.0,  # tokens that the model counts for one of ours
-        "sweep": plan.reason,
-        "next_sweep": _next_sweep(settings, budget, plan),
-        "kinds": _by_kind(session, payload, infos),
-        "levels": {level: levels[level] for level in ("full", "summary", "gist")},
-        "left_out": {  # in no form, not even in a summary
-            "messages": sum(item.kind is not Kind.CALL for item in hidden),
-            "tokens": sum(item.full for item in hidden),
+    gone = [infos[id_] for each in reductions if each.kind in ("summaries", "trim") for id_ in each.removed]
+    return Context(
+        window=budget.window,
+        output=budget.output,
+        limit=plan.limit,
+        tokens=plan.tokens,
+        free=plan.limit - plan.tokens,
+        factor=last.factor if last else 1.0,
+        reason=plan.reason,
+        strategy=session.strategy.name,
+        next_sweep=_next_sweep(settings, budget, plan),
+        kinds=_by_kind(session, payload, infos),
+        levels={level: levels[level] for level in ("full", "summary", "gist")},
+        left_out={
+            "messages": sum(item.kind is not Kind.CALL for item in gone),
+            "tokens": sum(item.full for item in gone),
         },
-        "reductions": [{**each._asdict(), "off": each.kind not in settings.reductions} for each in reductions],
-        "marker": plan.marker,
-        "state": None if strategy is None else session.state,  # of the strategy entities
-        "unread": 0 if strategy is None else sum(item.kind is Kind.USER for item in session.unread),
-        "summaries": [
-            {name: getattr(each, name) for name in _IN_SUMMARY}
+        reductions=[ContextReduction(*each, off=each.kind not in settings.reductions) for each in reductions],
+        marker=plan.marker,
+        state=session.state if keeps_state else None,
+        unread=sum(item.kind is Kind.USER for item in session.unread) if keeps_state else 0,
+        summaries=[
+            CoveringSummary(*(getattr(each, name) for name in CoveringSummary.__struct_fields__))
             for each in session.summaries
             if not shown_ids.isdisjoint(each.summaries)
         ],
-        "faults": {  # results that were fetched again after they had been shortened
+        faults={
             "results": len(session.items.faults),
             "tokens": sum(infos[item_id].full for item_id in session.items.faults),
         },
-        "items": [{**line._asdict(), "kind": line.kind.name.lower(), "lod": line.lod.name.lower()} for line in lines],
-    }
+        lines=lines,
+        hidden=_hidden(infos.values(), shown_ids) if hidden else [],
+    )
+
+
+def _hidden(infos: Iterable[ItemInfo], shown: Collection[str]) -> list[Line]:
+    """Return the newest items that are not shown."""
+    lines = [Line(item.id, item.kind.name.lower(), "hidden", 0, item.full) for item in infos if item.id not in shown]
+    return lines[-_MOST_HIDDEN:]
 
 
 def _next_sweep(settings: Settings, budget: Budget, plan: Plan) -> dict[str, int]:

@@ -18,7 +18,7 @@ from sightline.log import branch_label
 from sightline.session.session import Session
 from sightline.shorten import without_ansi
 from sightline.values.items import Blob, Call, File, Image, Item, Kind, Opaque, Part, Result, Text, arguments, shown
-from sightline.values.phrases import Phrases
+from sightline.values.phrases import Phrases, texts
 from sightline.values.screen_text import first_words, human_size, printable
 
 SUFFIXES = {"markdown": "md", "html": "html"}  # of files, by format
@@ -30,30 +30,7 @@ _ACTIVE = re.compile(r"<[A-Za-z/!?]|!\[")  # a tag, a comment or an image
 _LINE_END = re.compile("\r\n?")
 
 # What a reader sees around the messages, in English and Chinese.
-_SAY = Phrases({
-    "heading": ("Session {id}, branch {branch}", "会话 {id}，分支 {branch}"),
-    "facts": (
-        "{messages:,} messages, strategy {strategy}, written by Sightline {version}",
-        "{messages:,} 条消息，策略 {strategy}，由 Sightline {version} 写出",
-    ),
-    "kind system": ("system", "系统"),
-    "kind user": ("user", "用户"),
-    "kind assistant": ("assistant", "助手"),
-    "kind call": ("call", "调用"),
-    "kind result": ("result", "结果"),
-    "program": ("program, as {kind}", "程序（以{kind}身份）"),
-    "call": ("call", "调用"),
-    "result": ("result of", "结果："),
-    "result error": ("result ({error}) of", "结果（{error}）："),
-    "thinking": ("thinking", "思考"),
-    "line": ("{count:,} line", "{count:,} 行"),
-    "lines": ("{count:,} lines", "{count:,} 行"),
-    "image": ("image", "图片"),
-    "file": ("file", "文件"),
-    "opaque": ("block of the provider", "服务商的内容块"),
-    "empty": ("nothing", "无内容"),
-    "cut": ("… {count:,} more characters", "……还有 {count:,} 个字符"),
-})  # fmt: skip
+_SAY = Phrases(texts("transcript"))
 
 
 class Block(NamedTuple):

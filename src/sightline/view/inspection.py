@@ -6,12 +6,20 @@ Each function reads only what it returns, holds the session's lock while it does
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+from msgspec import Struct
+
 from sightline.apps.window import AppWindow
+from sightline.compaction.loss import Loss
 from sightline.log import Journal
+from sightline.session.compactions import CompactionInfo
 from sightline.session.items import ItemInfo
 from sightline.session.sent_windows import sent_windows
 from sightline.session.session import Session
-from sightline.values.items import Item, Kind, Lod
+from sightline.values.items import Call, Item, Kind, Lod, arguments, plain_text
+
+_BEGINNING = 400  # characters of an item's text in a list
+_MOST_TEXT = 8 << 20  # characters of full texts on one page: then the page ends before its limit
 
 
 def catch_up(session: Session) -> None:
@@ -67,29 +75,124 @@ def count(session: Session) -> Counts:
         )
 
 
-class ItemPage(NamedTuple):
-    """Some items of a branch, in order, with what is known of each."""
+class ItemFacts(Struct, frozen=True):
+    """One item. `text` is its beginning, unless all of it was asked for."""
 
-    items: list[tuple[Item, ItemInfo]]
+    id: str
+    kind: str
+    tokens: int
+    summary_tokens: int | None
+    gist_tokens: int | None
+    pinned: bool
+    by_program: bool
+    window: str
+    changed: bool
+    timestamp: str
+    text: str
+    characters: int
+
+
+class ItemPage(Struct, frozen=True):
+    """Some items of a branch, in order."""
+
+    items: list[ItemFacts]
     total: int  # on the branch
+    next: int | None
 
 
-def item_page(session: Session, start: int, limit: int) -> ItemPage:
-    """Return items by their place on the branch, which never changes: `limit` of them from the `start`-th on."""
+class ItemDetails(Struct, frozen=True):
+    """One item in full: its parts as the log has them, and its text at each level of detail."""
+
+    item: ItemFacts
+    levels: dict[str, str]
+    parts: list[Any]
+    compacted_by: int | None  # the boundary of the compaction that hides it
+
+
+class DescribedItem(NamedTuple):
+    """An item as the log has it, and what is known of it."""
+
+    item: Item
+    info: ItemInfo
+
+
+def described_items(session: Session, start: int, limit: int) -> tuple[list[DescribedItem], int]:
+    """Return items by their place on the branch, which never changes: `limit` from the `start`-th on; and how many.
+
+    Reads only what it returns.
+    """
     with session._lock:
-        journal, rows = session.log, _rows(session.log)
-        some = list(rows[start : start + limit])
-        journal.reader.prefetch(some)
-        infos = session.items._describe(some)
-        return ItemPage([(journal.reader.item(row), info) for row, info in zip(some, infos, strict=True)], len(rows))
+        rows = _rows(session.log)
+        return _described(session, list(rows[start : start + limit])), len(rows)
 
 
-def pinned_items(session: Session) -> list[tuple[Item, ItemInfo]]:
+def _described(session: Session, rows: list[int]) -> list[DescribedItem]:
+    reader = session.log.reader
+    reader.prefetch(rows)
+    infos = session.items._describe(rows)
+    return [DescribedItem(reader.item(row), info) for row, info in zip(rows, infos, strict=True)]
+
+
+def item_page(session: Session, start: int, limit: int, *, whole: bool = False) -> ItemPage:
+    """Return items by their place on the branch. `whole`: with their whole texts; a page of many ends before its limit.
+
+    Reads only what it returns.
+    """
+    described, total = described_items(session, start, limit)
+    facts: list[ItemFacts] = []
+    size = 0
+    for each in described:
+        facts.append(_facts(each, whole=whole))
+        size += facts[-1].characters
+        if whole and len(facts) > 1 and size > _MOST_TEXT:
+            facts.pop()
+            break
+    end = start + len(facts)
+    return ItemPage(facts, total, end if end < total else None)
+
+
+def pinned_items(session: Session) -> list[ItemFacts]:
     """Return the items that somebody pinned, in order."""
     with session._lock:
         journal = session.log
         rows = sorted(row for row, mark in journal.timeline.marked(journal.path).items() if mark == "pin")
-        return [(journal.reader.item(row), info) for row, info in zip(rows, session.items._describe(rows), strict=True)]
+        return [_facts(each) for each in _described(session, rows)]
+
+
+def item_details(session: Session, item_id: str) -> ItemDetails:
+    """Return one item in full. Raises UnknownItem."""
+    item, hides = session.items[item_id], session.summaries.covering(item_id)
+    return ItemDetails(
+        item=_facts(DescribedItem(item, session.items.info(item_id)), whole=True),
+        levels=level_texts(session, item_id),
+        parts=[msgspec.to_builtins(part) for part in item.parts],
+        compacted_by=hides.boundary if hides is not None else None,
+    )
+
+
+def _facts(described: DescribedItem, *, whole: bool = False) -> ItemFacts:
+    item, info = described
+    text = _text(item)
+    return ItemFacts(
+        id=item.id,
+        kind=item.kind.name.lower(),
+        tokens=info.full,
+        summary_tokens=info.summary,
+        gist_tokens=info.gist,
+        pinned=info.pinned,
+        by_program=info.by_program,
+        window=info.window,
+        changed=info.changed,
+        timestamp=item.when or item.timestamp,
+        text=text if whole else text[:_BEGINNING],
+        characters=len(text),
+    )
+
+
+def _text(item: Item) -> str:
+    """Return the text of an item; of a call, its tool and arguments."""
+    calls = [f"{part.name} {arguments(part)}" for part in item.parts if isinstance(part, Call)]
+    return plain_text(item.parts) or "\n".join(calls)
 
 
 def level_texts(session: Session, item_id: str) -> dict[str, str]:
@@ -115,19 +218,29 @@ def _rows(journal: Journal) -> Sequence[int]:
 # ---------------------------------------------------------------------- windows
 
 
-class ShownWindow(NamedTuple):
-    """An open window: its text, and what can be done in it if its app runs here."""
+class WindowAction(Struct, frozen=True):
+    """What can be done in a window. `asks`: a person who clicks is asked first."""
+
+    id: str
+    label: str
+    about: str
+    parameters: dict[str, Any]  # as JSON Schema
+    asks: bool
+
+
+class WindowFacts(Struct, frozen=True):
+    """An open window. If its app does not run here, the text is as it was last sent and nothing can be done."""
 
     id: str
     app: str  # empty for a window that no app of ours opened
     target: str
     text: str
-    running: bool  # whether its app runs here; if not, the text is as it was last sent
+    running: bool
     level: str
-    actions: tuple[dict[str, Any], ...]  # id, label, about, parameters as JSON Schema, whether a person is asked first
+    actions: list[WindowAction]
 
 
-def shown_windows(session: Session, apps: Collection[str] = ()) -> list[ShownWindow]:
+def shown_windows(session: Session, apps: Collection[str] = ()) -> list[WindowFacts]:
     """Return the open windows. Those of these apps run from now on, if the log has a window of theirs."""
     with session._lock:
         host, log = session.windows, session.windows._log
@@ -140,19 +253,47 @@ def shown_windows(session: Session, apps: Collection[str] = ()) -> list[ShownWin
             app, target = (known.app, known.target) if known is not None else ("", "")
             window = host.get(window_id)
             if isinstance(window, AppWindow):
-                actions = tuple(
-                    {
-                        "id": each.id,
-                        "label": each.label_in(host.locale),
-                        "about": each.about,
-                        "parameters": each.schema,
-                        "asks": each.asks,
-                    }
+                actions = [
+                    WindowAction(each.id, each.label_in(host.locale), each.about, each.schema, each.asks)
                     for each in window.actions.values()
-                )
+                ]
                 level = window.document.lod.name.lower()
-                found.append(ShownWindow(window_id, app, target, window.render(), True, level, actions))
+                found.append(WindowFacts(window_id, app, target, window.render(), True, level, actions))
             else:
                 last = sent.get(window_id) or window
-                found.append(ShownWindow(window_id, app, target, last.render() if last else "", False, "full", ()))
+                found.append(WindowFacts(window_id, app, target, last.render() if last else "", False, "full", []))
         return found
+
+
+# ---------------------------------------------------------------------- compactions
+
+
+class CompactionFacts(Struct, frozen=True):
+    """A compaction and what it hid."""
+
+    boundary: int
+    timestamp: str
+    state: str
+    first: str
+    last: str
+    messages: int
+    tokens: int
+    summaries: tuple[str, ...]
+    by_rule: bool
+    trigger: str
+    pre_tokens: int
+    post_tokens: int | None
+    text: str
+    loss: Loss | None
+
+
+def compactions(session: Session) -> list[CompactionFacts]:
+    """Return the compactions of a branch, oldest first, each with what it hid."""
+    losses = session.summaries.losses()
+    return [compaction_facts(session, each, losses.get(each.boundary)) for each in session.summaries]
+
+
+def compaction_facts(session: Session, info: CompactionInfo, loss: Loss | None) -> CompactionFacts:
+    """Return a compaction with its summary, and what it hid."""
+    facts = {name: value for name, value in info._asdict().items() if name in CompactionFacts.__struct_fields__}
+    return CompactionFacts(**facts, text="\n\n".join(map(session.items.text, info.summaries)), loss=loss)

@@ -22,7 +22,7 @@ class RereadFile(Struct):
 
     name: str
     times: int = 0  # such readings
-    tokens: int = 0  # of these
+    tokens: int = 0  # of these, with what a provider adds to each
     items: list[str] = []  # all readings
 
 
@@ -78,7 +78,7 @@ class RepeatedReads:
         if reading.is_known:
             self.rows.add(row)
             known.times += 1
-            known.tokens += timeline.full[row]
+            known.tokens += timeline.full[row] + self._journal.reader.profile.framing(Kind.RESULT)
 
 
 _known: "WeakKeyDictionary[Session, RepeatedReads]" = WeakKeyDictionary()

@@ -1,6 +1,6 @@
 """Where the tokens of a session, or of one call, are: by kind, tool and file; and what was read again."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -11,6 +11,7 @@ from sightline.log import NONE, Journal
 from sightline.session.session import Session
 from sightline.values.items import Kind
 from sightline.view.call_contents import CallContents
+from sightline.view.call_values import ContentLine
 from sightline.view.model_calls import call_index, kind_parts
 from sightline.view.repeated_reads import RereadFile, repeated_reads
 from sightline.view.tool_calls import ToolCalls, tool_calls
@@ -43,9 +44,10 @@ class Rereads(Struct, frozen=True):
 
 
 class TokenTree(Struct, frozen=True):
-    """Where the tokens are."""
+    """Where the tokens are, and what was read again."""
 
     total: int
+    call: int | None  # that they are of; null: all items in full
     root: Node
     rereads: Rereads
 
@@ -90,14 +92,15 @@ def _make_tree(session: Session, by: Sequence[str], number: int | None) -> Token
         leaves, faults = _all_leaves(session, journal, calls, again), len(session.items.faults)
     else:
         contents = CallContents(session, number)
-        rows = {line.row for line in contents.lines}
+        lines = [(line, contents.row(line)) for line in contents.lines]
+        rows = {row for _, row in lines}
         again &= rows
-        leaves = [*_call_leaves(contents, again)]
+        leaves = [_leaf(line, is_again=row in again) for line, row in lines]
         files = [file for file in files if not rows.isdisjoint(map(session.items.row, file.items))]
         faults = sum(session.items.row(each) in rows for each in session.items.faults)
     root = _grown(leaves, by)
-    tokens = sum(journal.timeline.full[row] for row in again)
-    return TokenTree(root.tokens, root, Rereads(len(again), tokens, faults, files[:_MOST_FILES]))
+    rereads = Rereads(len(again), root.reread_tokens, faults, files[:_MOST_FILES])
+    return TokenTree(root.tokens, number, root, rereads)
 
 
 def _all_leaves(session: Session, journal: Journal, calls: ToolCalls, again: set[int]) -> list[_Leaf]:
@@ -123,10 +126,9 @@ def _all_leaves(session: Session, journal: Journal, calls: ToolCalls, again: set
     ]
 
 
-def _call_leaves(contents: CallContents, again: set[int]) -> Iterator[_Leaf]:
-    for line in contents.lines:
-        keys = {"kind": line.kind, "tool": line.tool, "file": line.subject[:_LONGEST], "level": line.level}
-        yield _Leaf(keys, line.framed, 1, line.framed if line.row in again else 0)
+def _leaf(line: ContentLine, *, is_again: bool) -> _Leaf:
+    keys = {"kind": line.kind, "tool": line.tool, "file": line.subject[:_LONGEST], "level": line.level}
+    return _Leaf(keys, line.framed, 1, line.framed if is_again else 0)
 
 
 def _grown(leaves: Iterable[_Leaf], by: Sequence[str]) -> Node:

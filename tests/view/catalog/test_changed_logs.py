@@ -30,7 +30,7 @@ def counted(catalog: SessionCatalog) -> list[tuple[str, int]]:
     """The first words and the turns of each session."""
     while catalog.count_more(1 << 20):
         pass
-    return [(row.title, row.counted.turns) for row in catalog.page(Wanted(sort="title", ascending=True)).rows]
+    return [(row.title, row.turns) for row in catalog.page(Wanted(sort="title", ascending=True)).rows]
 
 
 def test_a_log_that_was_deleted_and_written_anew_is_counted_anew(tmp_path: Path) -> None:

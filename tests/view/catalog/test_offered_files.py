@@ -16,7 +16,7 @@ from sightline.imports import source
 from sightline.imports.source import files_in
 from sightline.view.catalog import imported_files
 from sightline.view.catalog.imported_files import ImportedFiles, ImportStopped
-from sightline.view.catalog.listed_sessions import Listed, Wanted
+from sightline.view.catalog.listed_sessions import SessionFacts, Wanted
 from sightline.view.catalog.offered_files import Offered, look_at
 from sightline.view.catalog.places import Place, Places
 from sightline.view.catalog.session_catalog import SessionCatalog
@@ -50,7 +50,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def rows(catalog: SessionCatalog) -> list[Listed]:
+def rows(catalog: SessionCatalog) -> list[SessionFacts]:
     """The list, as it is shown first."""
     return catalog.page(Wanted()).rows
 

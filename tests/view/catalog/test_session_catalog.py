@@ -14,7 +14,7 @@ from sightline.log.stores.session_folder import Folder
 from sightline.testing import reply_of
 from sightline.values.items import Text
 from sightline.view.catalog.listed_logs import read_kept
-from sightline.view.catalog.listed_sessions import Listed, Wanted
+from sightline.view.catalog.listed_sessions import SessionFacts, Wanted
 from sightline.view.catalog.log_count import LogCount
 from sightline.view.catalog.offered_files import look_at
 from sightline.view.catalog.places import Places
@@ -54,7 +54,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ids(rows: list[Listed]) -> list[str]:
+def ids(rows: list[SessionFacts]) -> list[str]:
     return [row.id or row.name for row in rows]
 
 
@@ -114,7 +114,7 @@ def test_only_what_has_changed_is_read_also_after_a_restart(home: Path, monkeypa
     real = LogCount.read
     monkeypatch.setattr(LogCount, "read", lambda self, file, most: read.append(file.stem) or real(self, file, most))
     second = SessionCatalog(Places(home / "one"))
-    assert {row.counted.turns for row in second.page(Wanted()).rows} == {1}
+    assert {row.turns for row in second.page(Wanted()).rows} == {1}
     assert set(read) == {"new"}
     read.clear()
     second.page(Wanted())
@@ -134,7 +134,7 @@ def test_what_is_long_is_counted_later(home: Path, monkeypatch: pytest.MonkeyPat
     while catalog.count_more(5000):
         pass
     page = catalog.page(Wanted(sort="turns"))
-    assert (page.pending, page.rows[0].ready, page.rows[0].counted.turns) == (0, True, 50)
+    assert (page.pending, page.rows[0].ready, page.rows[0].turns) == (0, True, 50)
 
 
 def test_a_first_list_looks_at_the_newest_and_the_rest_follows(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +168,7 @@ def test_files_of_claude_code_are_offered_and_imported_where_they_belong(home: P
     [done] = catalog.imported.bring_in(file, offered).imported
     assert not Folder(home / "one").has(done.session)  # the project's own sessions stay its own
     [row] = [row for row in catalog.page(Wanted()).rows if row.source == "claude-code"]
-    assert (row.id, row.state, row.file, row.counted.turns) == (f"{done.session}@imported", "session", str(file), 1)
+    assert (row.id, row.state, row.file, row.turns) == (f"{done.session}@imported", "session", str(file), 1)
     claude_log(file, "Fix the cart", "And the tests")
     [row] = [row for row in catalog.page(Wanted()).rows if row.source == "claude-code"]
     assert row.state == "grown"
@@ -177,7 +177,7 @@ def test_files_of_claude_code_are_offered_and_imported_where_they_belong(home: P
     assert [each.state for each in catalog.imported.bring_in(file, offered, ticks.append).imported] == ["grown"]
     assert ticks == sorted(ticks)
     row = catalog.row(row.id) or row
-    assert (row.state, row.counted.turns) == ("session", 2)
+    assert (row.state, row.turns) == ("session", 2)
 
 
 def test_only_what_is_listed_is_offered(home: Path) -> None:

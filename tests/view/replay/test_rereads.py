@@ -6,8 +6,9 @@ from sightline import Budget, MemoryStore, Session, Settings
 from sightline.testing import WordCounter
 from sightline.values.items import Call, Message, Result, Role, Text, Usage
 from sightline.values.profiles import PROFILES
+from sightline.view.costs import OUTPUT
 from sightline.view.replay.formats import Recording
-from sightline.view.replay.replay import OUTPUT, Paid, Step, Totals, replay
+from sightline.view.replay.replay import Paid, Step, Totals, replay
 from sightline.view.replay.rereads import ASKING, Reread, Rereads
 
 PRICES = PROFILES["openai"].prices

@@ -7,12 +7,12 @@ from sightline import Budget, MemoryStore, Session
 from sightline.testing import calling
 from sightline.view.report.session_report import report_of
 from sightline.view.report.talk import conversation_of
-from sightline.view.report.values import Lost
+from sightline.view.report.values import CompactionLoss
 
 RULE = "Never change the public names in shop.py."
 
 
-def lost(summary: str) -> Lost:
+def lost(summary: str) -> CompactionLoss:
     """A file is read, the session is compacted, and a line of the file is edited."""
     log = Log().user(f"Fix the totals. {RULE}").read("c1").answer("I see.").compact(summary).user("go on")
     edit = {"file_path": "/w/shop.py", "old_string": FILE.splitlines()[7], "new_string": "pass"}

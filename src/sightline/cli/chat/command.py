@@ -14,7 +14,6 @@ from msgspec.structs import asdict
 
 from sightline.agent.events import Answer, PayloadComposed, RetryScheduled, ToolFinished
 from sightline.cli.apps import quiet
-from sightline.cli.chat.phrases import PHRASES
 from sightline.cli.choices import complete_sessions
 from sightline.cli.options import DEBUG, Place, is_language_given, place, with_json
 from sightline.cli.phrases import Phrases
@@ -109,7 +108,7 @@ def chat(words: tuple[str, ...], **options: Any) -> None:
 def _check_project(here: Place) -> None:
     """Raise BadInput if there is no such folder: a model would find no files there, and nobody would know why."""
     if not Path(here.project).is_dir():
-        raise BadInput(Phrases(here.words.language, PHRASES)("no project", project=printable(here.project)))
+        raise BadInput(Phrases(here.words.language, "chat")("no project", project=printable(here.project)))
 
 
 def _with_question(given: ChatOptions, question: str | None) -> ChatOptions:
@@ -148,7 +147,7 @@ async def _run_and_report(here: Place, given: ChatOptions) -> bool:
 async def _run(here: Place, given: ChatOptions) -> bool:
     talks = given.question is None
     if talks and not _in_terminal():
-        raise BadInput(Phrases(here.words.language, PHRASES)("no terminal"))
+        raise BadInput(Phrases(here.words.language, "chat")("no terminal"))
     from sightline.cli.chat.setup import prepare
 
     if talks:

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from sightline.agent import project_text
 from sightline.agent.models import ModelInfo
 from sightline.agent.project_text import ProjectTexts
-from sightline.cli.chat.phrases import PHRASES
 from sightline.cli.chat.trust_check import TrustCheck
 from sightline.cli.phrases import Phrases
 from sightline.session.session import Session
 from sightline.values.items import Kind
+from sightline.values.phrases import texts
 
 
 class ProjectPrompt(NamedTuple):
@@ -79,6 +79,6 @@ def make(own: str, session: Session, facts: ModelInfo, project: Path, trust: Tru
 
 def _is_ours(session: Session) -> bool:
     """Whether every system prompt of the session is the chat's, so that a new one may replace it."""
-    own = PHRASES["instructions"]
+    own = texts("chat")["instructions"]
     prompts = [item.id for item in session.items.table() if item.kind is Kind.SYSTEM and not item.by_program]
     return all(project_text.is_ours(session.items.text(each), own) for each in prompts)

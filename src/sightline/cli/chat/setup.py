@@ -31,7 +31,6 @@ from sightline.cli.app_shell import load_app
 from sightline.cli.chat import leftovers, project_prompt
 from sightline.cli.chat.command import ChatOptions
 from sightline.cli.chat.confirm import confirm
-from sightline.cli.chat.phrases import PHRASES
 from sightline.cli.chat.trust_check import TrustCheck
 from sightline.cli.model import model_help
 from sightline.cli.options import Place, default_output, make_budget
@@ -61,7 +60,7 @@ class ChatSetup:
         self._given, self._env, self._probe = given, env, probe
         self._config = read_config(here.project, env)
         language = here.words.language if given.language_given else self._config.chat.locale or here.words.language
-        self.here = here = here._replace(words=Phrases(language, PHRASES))
+        self.here = here = here._replace(words=Phrases(language, "chat"))
         self.continued = False
         self.warned: list[str] = []  # what was printed while all was set up
         self.file_notices = project_prompt.FileNotices(here.words, is_script=given.question is not None)
@@ -258,7 +257,7 @@ class ChatSetup:
             window = min(given.budget or facts.window, facts.window)
             budget = make_budget(window, default_output(window, facts.output) if given.output is None else given.output)
         light, notices = self._light_model(session)
-        own = Phrases(session.settings.locale, PHRASES)("instructions") if has_tools else ""
+        own = Phrases(session.settings.locale, "chat")("instructions") if has_tools else ""
         prompt = project_prompt.make(own, session, facts, self._project, self._trust)
         notices += self.file_notices.add(prompt, session.id)
         agent = Agent(

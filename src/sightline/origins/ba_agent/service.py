@@ -39,7 +39,7 @@ from sightline.plan import Budget, Reduction
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
 from sightline.values.items import Call
-from sightline.values.phrases import Phrases
+from sightline.values.phrases import Phrases, texts
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 
@@ -47,14 +47,7 @@ MOST_OPEN = 64  # conversations with open files; the others are resumed when the
 
 logger = logging.getLogger("sightline.ba_agent")
 
-_say = Phrases(
-    {
-        "not summarised": (
-            "The conversation could not be summarised ({why}); the newest messages were shown.",
-            "未能总结上下文（{why}）；已改为只显示最近的消息。",
-        )
-    }
-)
+_say = Phrases(texts("ba_agent"))
 _HTML = re.compile(r"<(?:!doctype html|(?:html|body|div|table|p|span|ul|ol|h[1-6]|img|svg|style|script)\b)[^>]*>", re.I)
 
 

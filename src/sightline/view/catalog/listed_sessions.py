@@ -2,39 +2,65 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
+from sightline.log import branch_label
+from sightline.values.items import Usage
 from sightline.view.catalog.listed_logs import ListedLog, source_named
 from sightline.view.catalog.log_count import Counted
-from sightline.view.catalog.offered_files import SOURCES, Offered
+from sightline.view.catalog.offered_files import SOURCES, FirstLook, Offered
 from sightline.view.catalog.places import Place
 
 
-class Listed(Struct, frozen=True):
-    """A session, or a file that could become one. What `counted` says is whole if it is `ready`."""
+class SessionFacts(Struct, frozen=True):
+    """What a session is, in short; or a file that could become one. What is counted is counted on all branches."""
 
-    id: str  # as paths have it; empty: it is a file that was not imported
-    name: str
-    state: str  # "session"; "file": not imported; "grown": its file has grown since it was imported
-    source: str
-    title: str = ""
-    project: str = ""
-    created: int | None = None
-    updated: float | None = None  # seconds since 1970
-    size: int | None = None
-    ready: bool = False
-    counted: Counted = field(default_factory=Counted)
-    cost: float | None = None  # dollars; None: no price is known, or nothing was reported
+    id: str  # as paths have it; empty: a file that is not imported
+    state: Literal["session", "file", "grown"] = (
+        "session"  # "file": not imported; "grown": its file has grown since it was imported
+    )
+    name: str = ""
+    title: str = ""  # the beginning of the first question
+    project: str = ""  # the folder that it is about; empty: not known
+    source: str = "sightline"
+    created: int | None = None  # seconds since 1970
+    updated: int | None = None  # where the store tells it
+    bytes: int | None = None
+    ready: bool = True  # false: what follows is not known, or not whole yet
+    turns: int = 0  # questions of the user
+    calls: int = 0  # of a model
+    composed: int = 0  # payloads that Sightline composed for them
+    items: int = 0
+    entries: int = 0
+    tokens: int = 0  # of all items in full
+    model: str = ""  # that answered last
+    usage: Usage | None = None
+    cost: float | None = None  # dollars; null: no price is known, or nothing was reported
+    compactions: int = 0
+    faults: int = 0  # results that were fetched again because they had been shortened
+    rereads: int = 0  # readings of files that showed nothing new
+    pins: int = 0
+    branch: str = ""
+    branches: list[str] = []
+    live: bool = False  # written to within the last minute
+    open: bool = False  # in this server, now
     file: str | None = None  # that it comes from
-    error: str = ""
+    error: str = ""  # why it cannot be read
+
+
+class Listed(NamedTuple):
+    """A row of the list, and when it was written to, in seconds since 1970 with their fractions."""
+
+    facts: SessionFacts
+    updated: float | None = None
 
 
 class Page(NamedTuple):
     """Some of the list. `total`: how many match; `pending`: how many have not been counted yet."""
 
-    rows: list[Listed]
+    rows: list[SessionFacts]
     total: int
     pending: int
     sources: dict[str, int]  # how many there are of each, whether they match or not
@@ -64,13 +90,88 @@ class SessionSource(NamedTuple):
     grown: Offered | None = None  # the file that it was imported from, if that has grown since
 
 
-def session_row(place: Place, session_id: str, counted: Counted, error: str = "") -> Listed:
+def session_row(
+    place: Place,
+    session_id: str,
+    counted: Counted,
+    cost: float | None,
+    *,
+    ready: bool,
+    size: int | None = None,
+    updated: float | None = None,
+) -> Listed:
     """Return the row of a session by what was counted of it."""
-    source = SOURCES.get(counted.kind) or source_named(session_id)  # a log says its kind only after its first lines
-    return Listed(
-        place.full_id(session_id), session_id, "session", source, counted.title, counted.project, counted.created,
-        ready=True, counted=counted, error=error,
-    )  # fmt: skip
+    facts = SessionFacts(
+        id=place.full_id(session_id),
+        name=session_id,
+        title=counted.title,
+        project=counted.project,
+        source=SOURCES.get(counted.kind) or source_named(session_id),  # a log says its kind only after its first lines
+        created=counted.created,
+        updated=None if updated is None else int(updated),
+        bytes=size,
+        ready=ready,
+        turns=counted.turns,
+        calls=counted.calls,
+        composed=counted.composed,
+        items=counted.items,
+        entries=counted.entries,
+        tokens=counted.tokens,
+        model=counted.model,
+        usage=counted.usage,
+        cost=cost,
+        compactions=counted.compactions,
+        faults=counted.faults,
+        rereads=counted.rereads,
+        pins=counted.pins,
+        branch=branch_label(counted.branch),
+        branches=[branch_label(""), *map(branch_label, counted.branches)],
+        error=counted.error,
+    )
+    return Listed(facts, updated)
+
+
+def file_row(file: Offered, look: FirstLook, updated: float) -> Listed:
+    """Return the row of a file that was not imported."""
+    facts = SessionFacts(
+        id="",
+        state="file",
+        name=file.path.name,
+        title=look.title,
+        project=look.project,
+        source=look.source,
+        created=look.created,
+        updated=int(updated),
+        bytes=file.size,
+        ready=False,
+        model=look.model,
+        branch=branch_label(""),
+        branches=[branch_label("")],
+        file=str(file.path),
+    )
+    return Listed(facts, updated)
+
+
+def is_live(row: Listed, imported: Place, since: float) -> bool:
+    """Whether somebody has written to a session since this time.
+
+    What was written before a list was begun may be a file that was just copied, or a sample. Of an imported session its
+    file counts, because its own log was written by the import.
+    """
+    facts, changed = row.facts, row.updated
+    if facts.file is not None:
+        changed = _changed(facts.file)
+    elif facts.id != facts.name and facts.id == imported.full_id(facts.name):
+        changed = None
+    return changed is not None and changed > since
+
+
+def _changed(file: str) -> float | None:
+    """Return when a file was written to, in seconds since 1970; None if it is gone."""
+    try:
+        return Path(file).stat().st_mtime
+    except OSError:
+        return None
 
 
 def row_filter(wanted: Wanted) -> Callable[[Listed], bool]:
@@ -78,21 +179,22 @@ def row_filter(wanted: Wanted) -> Callable[[Listed], bool]:
     words = wanted.words.casefold().split()
 
     def matches(row: Listed) -> bool:
-        if (wanted.source and row.source != wanted.source) or (wanted.project and row.project != wanted.project):
+        facts = row.facts
+        if (wanted.source and facts.source != wanted.source) or (wanted.project and facts.project != wanted.project):
             return False
-        text = f"{row.id}\n{row.name}\n{row.title}\n{row.project}".casefold()
+        text = f"{facts.id}\n{facts.name}\n{facts.title}\n{facts.project}".casefold()
         return all(word in text for word in words)
 
     return matches
 
 
 def row_order(sort: str) -> Callable[[Listed], Any]:
-    """Return what to sort by: a field of the row, or of what was counted. What is not known is the least."""
+    """Return what to sort by: a field of the row. What is not known is the least."""
 
     def key(row: Listed) -> tuple[bool, float | str, float]:
-        own = getattr(row, sort) if sort in Listed.__struct_fields__ else getattr(row.counted, sort)
+        own = row.updated if sort == "updated" else getattr(row.facts, sort)
         if isinstance(own, str):
             return own != "", own.casefold(), row.updated or 0
-        return own is not None and (row.ready or sort in ("updated", "created")), own or 0, row.updated or 0
+        return own is not None and (row.facts.ready or sort in ("updated", "created")), own or 0, row.updated or 0
 
     return key

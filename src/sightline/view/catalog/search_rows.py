@@ -18,7 +18,7 @@ from sightline.log.stores import Store
 from sightline.session.session import Session
 from sightline.values.decoders import decode_json
 from sightline.values.items import Call, Item, Kind, Part, Result, Role, arguments, plain_text
-from sightline.view.inspection import item_page
+from sightline.view.inspection import described_items
 
 _PAGE = 256  # items that are read at once
 # Characters of a text that are searched and kept, its beginning and its end. Results are many and long, and `recall`
@@ -51,7 +51,7 @@ class StepRows(NamedTuple):
 def session_rows(session: Session, start: int) -> Iterator[SearchRow | None]:
     """Yield a row for each item of a session from the `start`-th on; None for an item that is not searched."""
     calls: dict[str, str] = {}
-    while page := item_page(session, start, _PAGE).items:
+    while page := described_items(session, start, _PAGE)[0]:
         start += len(page)
         for item, _ in page:
             yield _row_of(item, calls)

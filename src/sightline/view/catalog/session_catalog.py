@@ -36,13 +36,15 @@ from sightline.view.catalog.listed_logs import (
 from sightline.view.catalog.listed_sessions import (
     Listed,
     Page,
+    SessionFacts,
     SessionSource,
     Wanted,
+    file_row,
+    is_live,
     row_filter,
     row_order,
     session_row,
 )
-from sightline.view.catalog.log_count import Counted
 from sightline.view.catalog.offered_files import (
     FILE_ID,
     FirstLook,
@@ -58,6 +60,7 @@ _MOST_HEADS = 200  # logs, and files, whose beginning is read for one list; othe
 _PAGE_BYTES = 1 << 24  # of logs that are counted for one page, before it is shown with what is known
 _ROW_BYTES = 1 << 23  # of one log that are counted before it is described
 _MOST_OTHERS = 10_000  # logs in databases that are not listed now, of which is kept what was counted
+_LIVE_SECONDS = 60.0
 _KEPT = "session-list.msgpack"
 
 
@@ -79,6 +82,7 @@ class SessionCatalog:
         self._logs: dict[str, ListedLog] = {}  # by path
         self._file = places.home / _KEPT
         self._kept: KeptList | None = None
+        self._begun = time.time()
         self._is_new = False  # something was counted that is not kept yet
 
     def page(self, wanted: Wanted) -> Page:
@@ -98,15 +102,21 @@ class SessionCatalog:
             page = found[wanted.start : wanted.start + wanted.limit]
             page = self._count_page(page, {log.place.full_id(log.session_id): log for log in logs}, origins)
             pending = sum(not log.is_ready for log in (*logs, *unplaced)) + len(unseen[_MOST_HEADS:])
-            sources, projects = Counter(row.source for row in rows), Counter(row.project for row in rows)
-            return Page(page, len(found), pending, dict(sources.most_common()), dict(projects.most_common()))
+            sources, projects = Counter(row.facts.source for row in rows), Counter(row.facts.project for row in rows)
+            return Page(
+                [*map(self._facts, page)],
+                len(found),
+                pending,
+                dict(sources.most_common()),
+                dict(projects.most_common()),
+            )
 
-    def row(self, full_id: str) -> Listed | None:
+    def row(self, full_id: str) -> SessionFacts | None:
         """Return the row of one session; None if there is none. One that is very long may not be counted whole."""
         place, session_id = self.places.find(full_id)
         with self._lock:
             if as_placed(place.stores) is None:
-                return next((self._unplaced_row(log) for log in self._unplaced_now(_ROW_BYTES, session_id)), None)
+                return next((self._unplaced_row(log).facts for log in self._unplaced_now(_ROW_BYTES, session_id)), None)
             found = (each for each in self._found_in(place, self._logs) if each[1].session_id == session_id)
             key, log = next(found, ("", None))
             if log is None:
@@ -115,7 +125,7 @@ class SessionCatalog:
             if not log.is_ready:
                 self._read(log, _ROW_BYTES)
             offered = self._offered_now() if place.key == self.places.imported.key else {}
-            return self._row(log, self._origins(offered))
+            return self._facts(self._row(log, self._origins(offered)))
 
     def count_more(self, most: int) -> int:
         """Count about so many bytes of what has not been counted yet. Return how many logs and files are left."""
@@ -271,8 +281,8 @@ class SessionCatalog:
         return found
 
     def _unplaced_row(self, log: UnplacedLog) -> Listed:
-        row = session_row(log.place, log.session_id, log.counted, log.counted.error)
-        return replace(row, ready=log.is_ready, cost=self._cost_of(log.counted.usages))
+        counted = log.counted
+        return session_row(log.place, log.session_id, counted, self._cost_of(counted.usages), ready=log.is_ready)
 
     def _home_folders(self) -> list[Path]:
         return home_folders(os.environ, Path.home()) if self.places.everywhere else []
@@ -307,14 +317,21 @@ class SessionCatalog:
         return found
 
     def _row(self, log: ListedLog, origins: dict[str, tuple[Offered, bool]]) -> Listed:
-        row = session_row(log.place, log.session_id, log.counted, log.counted.error)
-        cost = self._cost_of(log.counted.usages)
-        row = replace(row, updated=log.changed / 1e9, size=log.size, ready=log.is_ready, cost=cost)
-        if not self._is_imported(log) or log.session_id not in origins:
+        updated, origin = log.changed / 1e9, origins.get(log.session_id) if self._is_imported(log) else None
+        if origin is not None and origin[1]:
+            updated = max(self._said(origin[0]), updated)
+        row = session_row(
+            log.place, log.session_id, log.counted, self._cost_of(log.counted.usages), ready=log.is_ready,
+            size=log.size, updated=updated,
+        )  # fmt: skip
+        if origin is None:
             return row
-        file, grown = origins[log.session_id]
-        updated = max(self._said(file), row.updated or 0) if grown else row.updated
-        return replace(row, file=str(file.path), state="grown" if grown else "session", updated=updated)
+        file, grown = origin
+        return row._replace(facts=replace(row.facts, file=str(file.path), state="grown" if grown else "session"))
+
+    def _facts(self, row: Listed) -> SessionFacts:
+        since = max(self._begun, time.time() - _LIVE_SECONDS)
+        return replace(row.facts, live=is_live(row, self.places.imported, since))
 
     def _is_imported(self, log: ListedLog) -> bool:
         return log.place.key == self.places.imported.key
@@ -347,10 +364,7 @@ class SessionCatalog:
         for path, each in offered.items():
             _, look = self._before.looks.get(path, (-1, FirstLook()))
             if look.source and path not in imported:
-                yield Listed(
-                    "", each.path.name, "file", look.source, look.title, look.project, look.created,
-                    self._said(each), each.size, counted=Counted(model=look.model), file=path,
-                )  # fmt: skip
+                yield file_row(each, look, self._said(each))
 
     def _count_page(
         self, page: list[Listed], logs: dict[str, ListedLog], origins: dict[str, tuple[Offered, bool]]
@@ -358,8 +372,8 @@ class SessionCatalog:
         """Count the logs of a page that have not been counted, as long as that is quick."""
         rows, most = [], _PAGE_BYTES
         for row in page:
-            log = logs.get(row.id)
-            if row.ready or log is None or most <= 0:
+            log = logs.get(row.facts.id)
+            if row.facts.ready or log is None or most <= 0:
                 rows.append(row)
                 continue
             most -= self._read(log, most)

@@ -14,13 +14,12 @@ from sightline.session.session import Session
 from sightline.values.items import Call, Kind, Lod, Message, Result, Role, plain_text
 from sightline.values.profiles import Prices, call_cost, profile
 from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.view.costs import answer_cost
 from sightline.view.replay.formats import Recording
 from sightline.view.replay.pace import Pace
 from sightline.view.replay.rereads import ASKING, Reread, Rereads
 from sightline.wire.common import dumped
 from sightline.wire.payload import Payload
-
-OUTPUT = 5  # what a token that the model writes costs, in uncached input tokens: about that at most providers
 
 
 class NewInput(NamedTuple):
@@ -92,7 +91,7 @@ class Step:
     def reread_cost(self) -> float:
         """The cost of reading again what the answer used and the payload did not show."""
         again = self.reread_paid
-        return again.cached * self.prices.read + again.written * self.prices.write + again.output * OUTPUT
+        return again.cached * self.prices.read + again.written * self.prices.write + answer_cost(again.output)
 
     @property
     def tokens(self) -> int:

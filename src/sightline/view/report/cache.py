@@ -1,46 +1,27 @@
 """What a provider's cache did, by the usage that it reported: what was read from it, written to it, and lost."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from sightline.providers.prices import Price, price_usage
+from sightline.providers.prices import Price
 from sightline.values.items import Usage
-from sightline.values.profiles import Profile, input_cost
-from sightline.view.replay.replay import OUTPUT
+from sightline.values.profiles import Profile
+from sightline.view.costs import PriceOf, answer_cost, money_of, new_prices, relative_cost
 from sightline.view.report.talk import Talk
 from sightline.view.report.values import Break, Spent
 
 _LEAST = 1_024  # tokens that a call must have lost: providers cache in blocks
 _SHARE = 0.05  # of the prompt before, likewise
 
-PriceOf = Callable[[str], Price | None]
-
 
 def spent_by(usage: Usage, profile: Profile, price: Price | None, calls: int = 1) -> Spent:
     """Return what calls cost, in uncached input tokens and in money, their answers included."""
     read, write = usage.cached_tokens * profile.prices.read, usage.written_tokens * profile.prices.write
-    output = float(usage.output_tokens * OUTPUT)
+    output = answer_cost(usage.output_tokens)
     return Spent(
         calls=calls, input=usage.input_tokens, cached=usage.cached_tokens, written=usage.written_tokens,
-        output=usage.output_tokens, cost=input_cost(usage, profile.prices) + output, read_cost=read, write_cost=write,
+        output=usage.output_tokens, cost=relative_cost(usage, profile), read_cost=read, write_cost=write,
         output_cost=output, money=money_of(usage, price),
     )  # fmt: skip
-
-
-def money_of(usage: Usage, price: Price | None) -> float | None:
-    """Return what a call cost in money; None if its model has no known price."""
-    return None if price is None else price_usage(usage, price)
-
-
-def new_prices(profile: Profile, price: Price | None, *, writes: bool) -> tuple[float, float | None]:
-    """Return how much more a token costs that was not in the cache, in uncached input tokens and in money.
-
-    `writes`: the provider writes to its cache and charges for that. If it reported none as written, such a token costs
-    no more than any other of the input.
-    """
-    more = (profile.prices.write if writes else 1.0) - profile.prices.read
-    if price is None:
-        return more, None
-    return more, ((price.written if writes else price.input) - price.cached) / 1_000_000
 
 
 def spent_on(talk: Talk, profile: Profile, price_of: PriceOf) -> Spent:

@@ -16,10 +16,11 @@ from sightline.session.session import Session
 from sightline.values.items import Usage
 from sightline.values.profiles import Profile
 from sightline.values.settings import Settings
+from sightline.view.costs import PriceOf
 from sightline.view.replay.pace import Pace
 from sightline.view.replay.replay import Step, replay
 from sightline.view.replay.rereads import ASKING
-from sightline.view.report.cache import PriceOf, plus, spent_by
+from sightline.view.report.cache import plus, spent_by
 from sightline.view.report.contents import Piece
 from sightline.view.report.prompts import Prompt, Sizes, Stretch, stretches_of
 from sightline.view.report.talk import Talk, answers_in

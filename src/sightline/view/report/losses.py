@@ -9,12 +9,12 @@ from sightline.values.items import Message, Role, Text, plain_text
 from sightline.values.tokens import TokenCounter
 from sightline.view.replay.rereads import Rereads
 from sightline.view.report.talk import Cut, Talk
-from sightline.view.report.values import Lost
+from sightline.view.report.values import CompactionLoss
 
 _NAMED = 5  # constraints
 
 
-def losses_of(talk: Talk, counter: TokenCounter) -> Iterator[Lost]:
+def losses_of(talk: Talk, counter: TokenCounter) -> Iterator[CompactionLoss]:
     """Yield what each compaction removed. All of it is in the log, and none of it in what the model saw."""
     rereads = Rereads(counter.count)
     for number, cut in enumerate(talk.cuts):
@@ -35,7 +35,7 @@ def losses_of(talk: Talk, counter: TokenCounter) -> Iterator[Lost]:
         counted = sum(
             counter.count(readable_text(message)) for message in (*before, *talk.messages[cut.first : cut.at])
         )
-        yield Lost(
+        yield CompactionLoss(
             call=talk.call_before(cut.at) + 1,
             trigger=cut.compaction.trigger,
             tokens=cut.compaction.pre_tokens or counted,

@@ -15,8 +15,9 @@ from sightline.values.items import Role
 from sightline.values.profiles import PROFILES, Profile
 from sightline.values.settings import Settings
 from sightline.values.tokens import counter, encoding_for
+from sightline.view.costs import PriceOf
 from sightline.view.report.advice import advice_on
-from sightline.view.report.cache import PriceOf, breaks_of, has_cache_figures, spent_on
+from sightline.view.report.cache import breaks_of, has_cache_figures, spent_on
 from sightline.view.report.contents import pieces_of, read_again, shares_of
 from sightline.view.report.forecast import ECONOMIES, Provider, everything_sent, forecasts_of, scale_of, window_for
 from sightline.view.report.losses import losses_of
@@ -62,7 +63,7 @@ def _report(
     pieces = [*pieces_of(talk, count, profile)]
     tick()
     scale = scale_of(talk, pieces)
-    shares = shares_of(talk, [piece._replace(tokens=round(piece.tokens * scale.factor)) for piece in pieces])
+    shares = shares_of(talk, pieces).with_sent(scale.factor)  # what was sent is told as the provider counts
     broken = [*breaks_of(talk, profile)]
     misses = {index: found.share for index, found in broken if found.cause not in ("compaction", "sweep", "joined")}
     misses = misses or _expected_misses(talk, profile)
@@ -100,7 +101,7 @@ def _report(
         spent_elsewhere=_elsewhere(talk, spent),
         kinds=_with_unlogged(shares.kinds, spent, is_reported=is_reported), tools=shares.tools, files=shares.files,
         breaks=tuple(found for _, found in broken), again=tuple(again), compactions=tuple(lost), large=shares.large,
-        large_cost=_sending_cost(shares.large, read, write), forecasts=tuple(forecasts),
+        large_cost=_sending_cost(shares.large, read, write, scale.factor), forecasts=tuple(forecasts),
         unit=unit / 1_000_000 if unit is not None else None,
     )  # fmt: skip
     return replace(report, advice=advice_on([report]))
@@ -138,9 +139,9 @@ def _elsewhere(talk: Talk, spent: Spent) -> int:
     return max(talk.usage.input_tokens - spent.input, 0) if talk.usage is not None and spent.calls else 0
 
 
-def _sending_cost(shares: tuple[Share, ...], read: float, write: float) -> float:
+def _sending_cost(shares: tuple[Share, ...], read: float, write: float, factor: float) -> float:
     """Return what it costs to send these: the first time as new text, then from the cache."""
-    return sum(min(share.tokens, share.sent) * (write - read) + share.sent * read for share in shares)
+    return sum(min(share.tokens * factor, share.sent) * (write - read) + share.sent * read for share in shares)
 
 
 def _turns(talk: Talk) -> int:

@@ -7,7 +7,7 @@ from functools import reduce
 from sightline.view.report.advice import advice_on
 from sightline.view.report.cache import plus
 from sightline.view.report.contents import largest
-from sightline.view.report.values import Again, Forecast, Lost, Refused, Report, SessionReport, Share, Spent
+from sightline.view.report.values import Again, CompactionLoss, Forecast, Refused, Report, SessionReport, Share, Spent
 
 CAUSES = ("pause", "model", "compaction", "sweep", "joined", "other")
 
@@ -70,8 +70,8 @@ def _numbers(each: Again) -> tuple[float, ...]:
     )  # fmt: skip
 
 
-def _lost(lost: Sequence[Lost]) -> Lost:
-    return Lost(
+def _lost(lost: Sequence[CompactionLoss]) -> CompactionLoss:
+    return CompactionLoss(
         call=0,
         trigger="",
         tokens=sum(each.tokens for each in lost),

@@ -27,8 +27,8 @@ class Share(Struct, frozen=True):
 
     name: str
     items: int = 0
-    tokens: int = 0  # once
-    sent: int = 0  # as often as a call sent them
+    tokens: int = 0  # once, as all views count them
+    sent: int = 0  # as often as a call sent them, as the provider counts
 
 
 class Break(Struct, frozen=True):
@@ -56,7 +56,7 @@ class Again(Struct, frozen=True):
     after_cost: float = 0.0
 
 
-class Lost(Struct, frozen=True, kw_only=True):
+class CompactionLoss(Struct, frozen=True, kw_only=True):
     """What one compaction removed, and what later answers needed of it."""
 
     call: int  # the first one after it
@@ -136,7 +136,7 @@ class SessionReport(Struct, frozen=True, kw_only=True):
     files: tuple[Share, ...] = ()
     breaks: tuple[Break, ...] = ()
     again: tuple[Again, ...] = ()
-    compactions: tuple[Lost, ...] = ()
+    compactions: tuple[CompactionLoss, ...] = ()
     large: tuple[Share, ...] = ()  # by tool: results above `contents.LARGE` tokens, and only what is above
     large_cost: float = 0.0  # of sending that
     forecasts: tuple[Forecast, ...] = ()
@@ -166,7 +166,7 @@ class Report(Struct, frozen=True, kw_only=True):
     break_cost: dict[str, float]
     again: tuple[Again, ...]
     compactions: int
-    lost: Lost | None  # the sums over all compactions
+    lost: CompactionLoss | None  # the sums over all compactions
     forecasts: tuple[Forecast, ...]
     advice: tuple[Advice, ...]
     refused: tuple[Refused, ...] = ()

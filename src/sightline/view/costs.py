@@ -1,18 +1,35 @@
 """What tokens cost in dollars, where a price is known; and how the price of a call divides among its lines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from sightline.providers.catalog import price_of
-from sightline.providers.prices import Price
+from sightline.providers.catalog import price_of as known_price
+from sightline.providers.prices import Price, price_usage
 from sightline.values.items import Usage
-from sightline.values.profiles import Prices, Profile, divided_cost
-from sightline.view.report.cache import PriceOf, money_of
+from sightline.values.profiles import Prices, Profile, divided_cost, input_cost
 
+OUTPUT = 5  # what a token that the model writes costs, in uncached input tokens: about that at most providers
 _NEARLY = 1e-6  # tokens: sums of shares are not exact
 
+PriceOf = Callable[[str], Price | None]
 
-def cost_of(usages: Mapping[str, Usage], price_of: PriceOf = price_of) -> float | None:
+
+def money_of(usage: Usage, price: Price | None) -> float | None:
+    """Return what a call cost in money; None if its model has no known price."""
+    return None if price is None else price_usage(usage, price)
+
+
+def relative_cost(usage: Usage, profile: Profile) -> float:
+    """Return what a call cost, its answer included, in uncached input tokens."""
+    return input_cost(usage, profile.prices) + answer_cost(usage.output_tokens)
+
+
+def answer_cost(tokens: int) -> float:
+    """Return what the tokens of an answer cost, in uncached input tokens."""
+    return float(tokens * OUTPUT)
+
+
+def cost_of(usages: Mapping[str, Usage], price_of: PriceOf = known_price) -> float | None:
     """Return what was used, by model, in dollars; None if nothing was, or a price is not known."""
     total = 0.0
     for model, used in usages.items():
@@ -20,6 +37,23 @@ def cost_of(usages: Mapping[str, Usage], price_of: PriceOf = price_of) -> float 
             return None
         total += money
     return total if usages else None
+
+
+def new_prices(profile: Profile, price: Price | None, *, writes: bool) -> tuple[float, float | None]:
+    """Return how much more a token costs that was not in the cache, in uncached input tokens and in money.
+
+    `writes`: the provider writes to its cache and charges for that. If it reported none as written, such a token costs
+    no more than any other of the input.
+    """
+    more = (profile.prices.write if writes else 1.0) - profile.prices.read
+    if price is None:
+        return more, None
+    return more, ((price.written if writes else price.input) - price.cached) / 1_000_000
+
+
+def likely_usage(usage: Usage | None, total: int, output: int, cached: int) -> Usage:
+    """Return what a call used: as reported, else as it should have been, with all that was new written to the cache."""
+    return usage or Usage(total, output, cached, total - cached)
 
 
 class PartCost(NamedTuple):
@@ -70,6 +104,3 @@ class PromptCost:
             prices = Prices(self._price.cached, self._price.written)
             money = divided_cost(*shares, prices, self._price.input) / 1_000_000
         return PartCost(tokens, end <= self._cached + _NEARLY, divided_cost(*shares, self._profile.prices), money)
-
-
-__all__ = ["PartCost", "Price", "PromptCost", "cost_of", "price_of"]

@@ -1,44 +1,27 @@
-"""What the REST interface takes and gives about calls of a model and their contexts, as types."""
+"""What is told of the calls of a model and of their contexts: values for whoever shows or serves them."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from sightline.server.rest_values import Branch, CallFacts, Limit, Line, Start
 from sightline.values.items import Usage
-from sightline.view.call_rows import Mark
-from sightline.view.token_tree import Node, Rereads
 
-Number = Annotated[int, Meta(ge=1, le=1 << 53)]
+MarkKind = Literal["sweep", "prefix", "compaction", "branch", "error"]
 
-
-class TimelineQuery(Struct, frozen=True):
-    """Which calls."""
-
-    branch: Branch | None = None
-    start: Start = 0
-    limit: Limit = 200
-    every: Annotated[int, Meta(ge=1, le=100_000, description="only one of so many calls, for an overview")] = 1
+Tokens = dict[str, dict[str, int]]
+"""By kind and level."""
 
 
-class CallQuery(Struct, frozen=True):
-    """Which items of a call, and how much of each text."""
+class Mark(Struct, frozen=True):
+    """Something that happened at a call."""
 
-    branch: Branch | None = None
-    start: Start = 0
-    limit: Limit = 500
-    text: Literal["beginning", "full"] = "beginning"
-
-
-class TokensQuery(Struct, frozen=True):
-    """How to group the tokens, and of which call."""
-
-    branch: Branch | None = None
-    by: Annotated[str, Meta(max_length=60, description="kind, tool, file, level, in any order")] = "kind,tool,file"
-    call: Annotated[Number, Meta(description="one call; without one, all items in full")] | None = None
+    kind: MarkKind
+    reason: str = ""
+    item: str = ""
+    count: int = 0
 
 
-class TimelineCall(Struct, frozen=True):
+class CallRow(Struct, frozen=True):
     """A call and what its context held, in tokens by kind and level; `total` is without what is hidden."""
 
     number: int
@@ -46,7 +29,7 @@ class TimelineCall(Struct, frozen=True):
     timestamp: str
     model: str
     composed: bool  # by Sightline; if not, the context is all before the reply, after the last compaction
-    tokens: dict[str, dict[str, int]]
+    tokens: Tokens
     total: int
     limit: int | None
     limit_from: str  # "budget", "model", or empty
@@ -63,17 +46,61 @@ class TimelineCall(Struct, frozen=True):
     marks: list[Mark]
 
 
-class Timeline(Struct, frozen=True):
+class TimelinePage(Struct, frozen=True):
     """Some calls of a branch, oldest first."""
 
-    calls: list[TimelineCall]
+    calls: list[CallRow]
     total: int
     next: int | None
+
+
+class CallFacts(Struct, frozen=True):
+    """One call: what was decided, if Sightline composed its payload, and what its provider reported."""
+
+    number: int
+    reply: str | None  # the item of its answer
+    composed: bool
+    timestamp: str
+    tokens: int
+    limit: int  # that it was composed for
+    model: str
+    usage: Usage | None
+    seq: int = 0  # of the newest entry that it considered
+    hash: str = ""
+    reason: str = ""  # why the prompt prefix changed; empty: it did not
+    changed: int | None = None  # the first changed block
+    factor: float = 1.0
+    breakpoints: list[int] = []
+    lowered: int = 0  # items below full that were added, or at a sweep all of them
+    faults: list[str] = []
+    windows: list[str] = []
+    question: bool = False
+
+
+class CallPage(Struct, frozen=True):
+    """Some calls of a branch, oldest first."""
+
+    calls: list[CallFacts]
+    total: int
+    next: int | None
+
+
+class Line(Struct, frozen=True):
+    """An item in a payload. `level` is full, summary or gist; hidden: it is not shown."""
+
+    id: str
+    kind: str
+    level: str
+    tokens: int
+    full_tokens: int
+    why: str = ""
 
 
 class ContentLine(Line, frozen=True):
     """An item in a payload, or a text of the engine, which has no id. `text` is as the model got it."""
 
+    framed: int = 0  # its tokens with what frames it
+    block: int = 0  # the message of the request that it is in; 0 is the head
     cached: bool = False
     relative_cost: float = 0.0
     cost: float | None = None
@@ -81,33 +108,37 @@ class ContentLine(Line, frozen=True):
     subject: str = ""
     text: str = ""
     characters: int = 0
-    block: int = 0  # the message of the request that it is in; 0 is the head
+
+    @property
+    def key(self) -> str:
+        """What tells it from others of the same payload."""
+        return self.id or self.kind
 
 
-class ChangeFacts(Struct, frozen=True):
+class Change(Struct, frozen=True):
     """Where a call first differs from another, and what had to be paid again because of that."""
 
-    block: int
-    byte: int
+    block: int  # 0 is the head
+    byte: int  # of the request
     item: str
     kind: str
-    reason: str
-    before: str
+    before: str  # what stands there in the one and in the other
     after: str
-    kept_tokens: int
-    lost_tokens: int
-    relative_cost: float
-    cost: float | None
+    kept_tokens: int  # before it, which both have
+    lost_tokens: int  # of the first payload after it, at most those of the second: no more can be paid again
+    reason: str = ""
+    relative_cost: float = 0.0
+    cost: float | None = None
 
 
 class CostPart(Struct, frozen=True):
     """A part of a call's price: "items", which are the lines; "unlogged", what the provider counted and no log shows;
     "answer"."""
 
-    name: str
+    name: Literal["items", "unlogged", "answer"]
     tokens: int
-    relative_cost: float
-    cost: float | None
+    relative_cost: float  # in uncached input tokens
+    cost: float | None  # dollars; None: the price is not known
 
 
 class CallDetails(Struct, frozen=True, kw_only=True):
@@ -116,7 +147,7 @@ class CallDetails(Struct, frozen=True, kw_only=True):
     `call` and `receipt` are null only for the last call of a branch that has none.
     """
 
-    call: TimelineCall | None = None
+    call: CallRow | None = None
     calls: int = 0  # how many the branch has
     receipt: CallFacts | None = None
     same: bool | None = None
@@ -125,7 +156,7 @@ class CallDetails(Struct, frozen=True, kw_only=True):
     bytes: int | None = None  # of the request; null: it was not composed
     preface: str = ""
     marker: str = ""
-    change: ChangeFacts | None = None  # since the call before; null: it begins with all of that
+    change: Change | None = None  # since the call before; null: it begins with all of that
     costs: list[CostPart] = []  # together the price of the call
     lines: list[ContentLine] = []
     total: int = 0
@@ -148,9 +179,9 @@ class ChangedLine(Struct, frozen=True):
 class CallDifference(Struct, frozen=True):
     """What differs between two calls. The lists have the first of each; the totals count all."""
 
-    a: TimelineCall
-    b: TimelineCall
-    first: ChangeFacts | None
+    a: CallRow
+    b: CallRow
+    first: Change | None
     added: list[ContentLine]
     removed: list[ContentLine]
     changed: list[ChangedLine]
@@ -158,12 +189,3 @@ class CallDifference(Struct, frozen=True):
     added_total: int
     removed_total: int
     changed_total: int
-
-
-class TokenTreeFacts(Struct, frozen=True):
-    """Where the tokens are, and what was read again."""
-
-    total: int
-    call: int | None
-    root: Node
-    rereads: Rereads
