@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "sightline"
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -58,6 +60,13 @@ def modules() -> dict[str, Contents]:
         return {path.relative_to(SOURCE).as_posix(): _contents(path) for path in sorted(SOURCE.rglob("*.py"))}
     finally:
         gc.enable()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget() -> Iterator[None]:
+    """Half a million nodes would slow down the tests that come after these."""
+    yield
+    modules.cache_clear()
 
 
 def _contents(path: Path) -> Contents:
@@ -227,6 +236,7 @@ def test_the_page_on_one_turn_names_what_there_is() -> None:
     assert [ast.unparse(call.func).rpartition(".")[2] for call in calls] == steps
 
 
+@cache
 def _definitions(path: Path) -> set[str]:
     """The functions and classes of a file, methods also with their class."""
     names = set()

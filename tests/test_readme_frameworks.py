@@ -9,14 +9,13 @@ import os
 import re
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anthropic
 import openai
 import pytest
-from agents import Agent, Runner
+from agents import Agent, RunConfig, Runner
 from agents.testing import ScriptedModel, assistant_message
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
@@ -90,9 +89,12 @@ def test_langchain() -> None:
 def test_agents_sdk() -> None:
     """The run is in the session of this id."""
     model = ScriptedModel([[assistant_message("On 8080.")]])
+    quiet = RunConfig(tracing_disabled=True)  # else the SDK starts a thread for the whole process
+    options = run_options("id", sl.Budget(32_000, 1_000), run_config=quiet)  # this model has no name
     names: dict[str, Any] = {"Runner": Runner, "agent": Agent(name="a", model=model), "input": "Where?"}
-    names["run_options"] = partial(run_options, budget=sl.Budget(32_000, 1_000))  # this model has no name
+    names["run_options"] = {"id": options}.__getitem__
     assert asyncio.run(eval(LINES["OpenAI Agents SDK"][0], names)).final_output == "On 8080."
+    options["session"].close()
     with sl.Session.inspect("id") as session:
         assert len(list(session.items)) == 2
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from open_resources import lasting
 from sightline.errors import BadInput
 from sightline.imports import source
 from sightline.imports.source import files_in
@@ -211,7 +212,8 @@ def _remember(folder: Path, name: str, count: int, begin: Any) -> None:
 def test_processes_that_import_at_the_same_time_lose_no_note(tmp_path: Path) -> None:
     """Each remembers where its sessions came from, in one file."""
     context = multiprocessing.get_context("fork")
-    begin = context.Barrier(3)
+    with lasting():  # its memory is one for the whole process
+        begin = context.Barrier(3)
     workers = [context.Process(target=_remember, args=(tmp_path, name, 40, begin)) for name in "abc"]
     for worker in workers:
         worker.start()
