@@ -1,8 +1,8 @@
 """Puts `@pytest.mark.slow` where a measurement asks for it: `make test` leaves those tests to `make slow`.
 
 A test function is slow if at least half of its cases cost 0.3 s of CPU or more; of the others, each case that costs
-twice that is slow by itself. The smallest case of each law, kill and damage is in every `make test`: where all of a file
-in tests/laws and tests/hostile would be slow, the cheapest case of its cheapest function stays. So do the gates in
+twice that is slow by itself. The smallest case of each law, kill and damage is in every `make test`: where all of a
+file in tests/laws or tests/hostile would be slow, the cheapest case of its cheapest function stays. So do the gates in
 tests/test_house.py. Where all functions of a file are slow, the file says so once.
 
 Measure first; of several measurements the smallest counts:
@@ -80,10 +80,11 @@ def read_costs(files: Iterable[Path]) -> dict[str, dict[str, Cases]]:
 
 def choose(path: str, source: str, costs: dict[str, Cases]) -> list[Function]:
     """The test functions of a file, each with its mark. One that nobody measured keeps the one that it has."""
+    everywhere = MARK if f"\npytestmark = {MARK}\n" in source else ""
     functions = [
         Function(node, cases, had, _mark(cases) if cases else had)
         for node in _tests(source)
-        for cases, had in [(costs.get(node.name, {}), _decorator(node))]
+        for cases, had in [(costs.get(node.name, {}), everywhere or _decorator(node))]
         if "pytest.mark.soak" not in map(ast.unparse, node.decorator_list)
     ]
     if path.startswith(SMALLEST_STAYS) and functions and all(function.mark == MARK for function in functions):
@@ -103,10 +104,6 @@ def _mark(cases: Cases) -> str:
 def _mark_cases(slow: Iterable[str]) -> str:
     names = ", ".join(json.dumps(case, ensure_ascii=False) for case in sorted(slow))
     return f"{MARK}({names})" if names else ""
-
-
-def _all_but_the_cheapest(cases: Cases) -> list[str]:
-    return sorted((case for case, cost in cases.items() if cost >= SLOW), key=cases.__getitem__)[1:]
 
 
 def _slow_costs(function: Function) -> Iterator[float]:
@@ -140,7 +137,7 @@ def _tests(source: str) -> Iterator[Definition]:
 
 
 def _decorator(node: Definition) -> str:
-    """The mark that a function has. That of a whole file is not seen here, and is written again."""
+    """The mark that a function has itself."""
     return next((text for text in map(ast.unparse, node.decorator_list) if text.startswith(MARK)), "")
 
 

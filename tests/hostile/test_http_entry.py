@@ -90,6 +90,7 @@ def query(**fields: Any) -> bytes:
     return json.dumps({"message": "hi"} | fields).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", list(schemathesis.GenerationMode))
 def test_schemathesis_finds_no_server_error(app: Application, mode: schemathesis.GenerationMode, tried: Tried) -> None:
     """Requests made from the OpenAPI document, valid and invalid: each answer is one that the document names."""
