@@ -1,9 +1,10 @@
 """What each test costs in seconds of CPU, and the slow tier that is made from it.
 
-A test that costs SLOW or more carries `@pytest.mark.slow` and is run by `make slow`, so that `make test` stays short. A
-run ends with the sum, and with the tests that cost more than twice that without the mark: other programs on the machine
-make a second of CPU longer. `pytest --costs FILE` measures also processes that are still running, and writes a line for
-each test; `tools/slow_tests.py` makes marks from such files.
+A test that costs SLOW or more carries `@pytest.mark.slow` and is run by `make slow`, so that `make test` stays short:
+`@pytest.mark.slow("a", "b")` means the cases [a] and [b] alone. A run ends with the sum, and with the tests that cost
+more than twice that without the mark: other programs on the machine make a second of CPU longer. `pytest --costs FILE`
+measures also processes that are still running, and writes a line for each test; `tools/slow_tests.py` makes marks from
+such files.
 
 What a fixture of several tests costs is nobody's.
 """
@@ -30,6 +31,15 @@ class Costs:
         self._costs: dict[str, float] = {}
         self._unmarked: dict[str, float] = {}  # those that are not in the slow tier
         self._begun = self._shared = 0.0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """A mark that names cases is of no others."""
+        for item in items:
+            mark = item.get_closest_marker("slow")
+            if mark is not None and mark.args and item.name.partition("[")[2].removesuffix("]") not in mark.args:
+                item.own_markers.remove(mark)
+                del item.keywords["slow"]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self) -> Generator[None, object, object]:

@@ -109,6 +109,7 @@ def test_the_install_page_names_every_extra() -> None:
     assert README.split("\n## ")[1].split("$ ")[1].startswith("pip install '.[chat]'")
 
 
+@pytest.mark.slow
 def test_the_core_is_enough_for_the_first_example(built: Path, tmp_path: Path) -> None:
     """From the wheel, alone: it imports without a warning and runs; what needs an extra says which."""
     [wheel] = built.glob("*.whl")
@@ -135,6 +136,7 @@ def test_the_core_is_enough_for_the_first_example(built: Path, tmp_path: Path) -
     assert "already satisfied: sightline-context[agent]" in added.stdout
 
 
+@pytest.mark.slow
 def test_an_installed_wheel_has_the_inspector(built: Path, tmp_path: Path) -> None:
     """The pages are inside, so a machine without Node shows them."""
     [wheel] = built.glob("*.whl")

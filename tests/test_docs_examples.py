@@ -53,6 +53,7 @@ def run(folder: Path, server: str, *command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow("agent.md", "reference/testing.md", "strategies.md")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_every_example_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     """Each by itself, in a folder that has only what the page says to save; what the reference prints is printed."""
@@ -73,6 +74,7 @@ def test_pages_without_need_are_given_nothing() -> None:
     assert set(GIVEN) <= {page.name for page in PAGES}
 
 
+@pytest.mark.slow("mcp-script10-> The port is taken.", "strategy-script8-messages of 40 were sent")
 @pytest.mark.parametrize(
     ("guide", "script", "printed"),
     [

@@ -92,6 +92,7 @@ def test_every_public_name_is_in_the_site(site: dict[Path, Page]) -> None:
     assert set(entries()) - ids == set()
 
 
+@pytest.mark.slow
 def test_no_link_is_dead(site: dict[Path, Page]) -> None:
     """Every link to a page, and to a place in it, leads there; also those that the theme makes."""
     dead = []

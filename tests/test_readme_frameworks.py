@@ -115,6 +115,7 @@ def test_frameworks_of_the_soak(framework: str) -> None:
         assert word in example, word
 
 
+@pytest.mark.slow
 def test_commands(tmp_path: Path) -> None:
     """They end well: what they do is tested elsewhere."""
     installed = command(LINES["Claude Code"][0])

@@ -1,13 +1,14 @@
 """Puts `@pytest.mark.slow` where a measurement asks for it: `make test` leaves those tests to `make slow`.
 
-A test function is slow if at least half of its cases cost 0.3 s of CPU or more. In tests/laws and tests/hostile the
-cheapest function of each file stays: the smallest case of each law, kill and damage is in every `make test`. Where all
-functions of a file are slow, the file says so once. A mark is taken away where every case costs less than half of that.
+A test function is slow if at least half of its cases cost 0.3 s of CPU or more; of the others, each case that costs
+twice that is slow by itself. The smallest case of each law, kill and damage is in every `make test`: where all of a
+file in tests/laws or tests/hostile would be slow, the cheapest case of its cheapest function stays. So do the gates in
+tests/test_house.py. Where all functions of a file are slow, the file says so once.
 
-Measure first, on a machine that does nothing else; of several measurements the smallest counts:
+Measure first; of several measurements the smallest counts:
   .venv/bin/python -m pytest -m "not soak" --costs .cache/costs-1
   .venv/bin/python tools/slow_tests.py .cache/costs-1            what it would change
-  .venv/bin/python tools/slow_tests.py .cache/costs-1 --write    change it
+  .venv/bin/python tools/slow_tests.py .cache/costs-1 --write    change it; then ruff check --fix and ruff format
 """
 
 import argparse
@@ -22,25 +23,22 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 SLOW = 0.3
+GATES = ("tests/test_house.py",)
 SMALLEST_STAYS = ("tests/laws/", "tests/hostile/")
-MARK = "@pytest.mark.slow"
-MODULE_MARK = "pytestmark = pytest.mark.slow"
+MARK = "pytest.mark.slow"
+
+Cases = dict[str, float]
+"""What each case of a test function costs, by what stands in the brackets after its name."""
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Function(NamedTuple):
-    """A test function, and what each of its cases costs."""
+    """A test function with its mark of the slow tier, the one that it has and the one that it ought to have."""
 
-    name: str
-    is_marked: bool
-    costs: tuple[float, ...]
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether half of its cases are. One that nobody measured stays as it is."""
-        if not self.costs:
-            return self.is_marked
-        least = SLOW / 2 if self.is_marked else SLOW
-        return 2 * sum(cost >= least for cost in self.costs) >= len(self.costs)
+    node: Definition
+    cases: Cases
+    had: str
+    mark: str
 
 
 def main(words: list[str] | None = None) -> int:
@@ -50,77 +48,97 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="change the tests")
     options = parser.parse_args(words)
     costs = read_costs(options.files)
-    tiers = {True: 0.0, False: 0.0}
-    for path in sorted({file for file, _ in costs}):
+    slow = 0.0
+    for path, functions_cases in sorted(costs.items()):
+        if path in GATES:
+            continue
         source = (ROOT / path).read_text(encoding="utf-8")
-        functions = list(read_functions(source, {name: costs[path, name] for file, name in costs if file == path}))
-        slow = choose(path, functions)
+        functions = choose(path, source, functions_cases)
+        slow += sum(sum(_slow_costs(function)) for function in functions)
         for function in functions:
-            tiers[function in slow] += sum(function.costs)
-            if (function in slow) != function.is_marked:
-                tier, cost = "slow" if function in slow else "quick", max(function.costs, default=0.0)
-                print(f"{tier}: {path}::{function.name} {cost:.2f} s")
+            if function.had != function.mark:
+                print(f"{path}::{function.node.name}: {function.had or 'no mark'} -> {function.mark or 'no mark'}")
         if options.write:
-            names, everything = {function.name for function in slow}, len(slow) == len(functions) > 1
-            (ROOT / path).write_text(mark(source, names, everything=everything), encoding="utf-8")
-    print(f"make test: {tiers[False]:,.0f} s of CPU, make slow: {tiers[True]:,.0f} s")
+            (ROOT / path).write_text(write_marks(source, functions), encoding="utf-8")
+    everything = sum(sum(cases.values()) for functions in costs.values() for cases in functions.values())
+    print(f"make test: {everything - slow:,.0f} s of CPU, make slow: {slow:,.0f} s")
     return 0
 
 
-def read_costs(files: Iterable[Path]) -> dict[tuple[str, str], tuple[float, ...]]:
-    """What the cases of each function cost, by the file and the function's name."""
-    cases: dict[str, float] = {}
+def read_costs(files: Iterable[Path]) -> dict[str, dict[str, Cases]]:
+    """What was measured, by file, function and case."""
+    costs: dict[str, dict[str, Cases]] = defaultdict(lambda: defaultdict(dict))
     for file in files:
         for line in file.read_text(encoding="utf-8").splitlines():
-            case = json.loads(line)
-            cases[case["test"]] = min(case["cpu"], cases.get(case["test"], float("inf")))
-    costs: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for test, cost in cases.items():
-        path, _, name = test.partition("::")
-        costs[path, name.partition("[")[0]].append(cost)
-    return {key: tuple(listed) for key, listed in costs.items()}
+            measured = json.loads(line)
+            path, _, name = measured["test"].partition("::")
+            function, _, case = name.removesuffix("]").partition("[")
+            cases = costs[path][function]
+            cases[case] = min(measured["cpu"], cases.get(case, float("inf")))
+    return costs
 
 
-def read_functions(source: str, costs: dict[str, tuple[float, ...]]) -> Iterator[Function]:
-    """The test functions of a file, in its order."""
-    everywhere = MODULE_MARK in source
-    for node in _tests(source):
-        marks = [f"@{ast.unparse(decorator)}" for decorator in node.decorator_list]
-        if "@pytest.mark.soak" not in marks:
-            yield Function(node.name, everywhere or MARK in marks, costs.get(node.name, ()))
+def choose(path: str, source: str, costs: dict[str, Cases]) -> list[Function]:
+    """The test functions of a file, each with its mark. One that nobody measured keeps the one that it has."""
+    everywhere = MARK if f"\npytestmark = {MARK}\n" in source else ""
+    functions = [
+        Function(node, cases, had, _mark(cases) if cases else had)
+        for node in _tests(source)
+        for cases, had in [(costs.get(node.name, {}), everywhere or _decorator(node))]
+        if "pytest.mark.soak" not in map(ast.unparse, node.decorator_list)
+    ]
+    if path.startswith(SMALLEST_STAYS) and functions and all(function.mark == MARK for function in functions):
+        smallest = min(functions, key=lambda function: sum(function.cases.values()))
+        functions[functions.index(smallest)] = smallest._replace(
+            mark=_mark_cases(_all_but_the_cheapest(smallest.cases))
+        )
+    return functions
 
 
-def choose(path: str, functions: list[Function]) -> list[Function]:
-    """Those that are in the slow tier."""
-    slow = [function for function in functions if function.is_slow]
-    if slow and len(slow) == len(functions) and path.startswith(SMALLEST_STAYS):
-        slow.remove(min(slow, key=lambda function: sum(function.costs)))
-    return slow
+def _mark(cases: Cases) -> str:
+    if 2 * sum(cost >= SLOW for cost in cases.values()) >= len(cases):
+        return MARK
+    return _mark_cases(case for case, cost in cases.items() if cost >= 2 * SLOW)
 
 
-def mark(source: str, slow: set[str], *, everything: bool) -> str:
-    """The file with these functions marked, and no others. `ruff format` and `ruff check --fix` go over it then."""
-    unmarked = "".join(line for line in source.splitlines(True) if line.strip() not in (MARK, MODULE_MARK))
-    lines = unmarked.splitlines(True)
-    for node in reversed(list(_tests(unmarked))):
-        if node.name in slow and not everything:
-            lines.insert(_first_line(node), f"{MARK}\n")
-    text = "".join(lines)
-    if everything:
-        text = _after_imports(text, f"\n{MODULE_MARK}\n")
-    if slow and not re.search(r"^import pytest$", text, re.MULTILINE):
+def _mark_cases(slow: Iterable[str]) -> str:
+    names = ", ".join(json.dumps(case, ensure_ascii=False) for case in sorted(slow))
+    return f"{MARK}({names})" if names else ""
+
+
+def _slow_costs(function: Function) -> Iterator[float]:
+    listed = set(ast.literal_eval(f"({function.mark[len(MARK) + 1 : -1]},)")) if function.mark not in ("", MARK) else ()
+    return (cost for case, cost in function.cases.items() if function.mark == MARK or case in listed)
+
+
+def write_marks(source: str, functions: list[Function]) -> str:
+    """The file with these marks."""
+    lines = source.splitlines(keepends=True)
+    everywhere = len(functions) > 1 and all(function.mark == MARK for function in functions)
+    for function in reversed(functions):
+        first = min([function.node.lineno, *(mark.lineno for mark in function.node.decorator_list)]) - 1
+        added = [f"@{function.mark}\n"] if function.mark and not everywhere else []
+        for mark in reversed(function.node.decorator_list):
+            if ast.unparse(mark).startswith(MARK):
+                del lines[mark.lineno - 1 : mark.end_lineno]
+        lines[first:first] = added
+    text = "".join(line for line in lines if line != f"pytestmark = {MARK}\n")
+    if everywhere:
+        text = _after_imports(text, f"\npytestmark = {MARK}\n")
+    if MARK in text and not re.search(r"^import pytest$", text, re.MULTILINE):
         text = _after_imports(text, "import pytest\n")
     return text
 
 
-def _tests(source: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+def _tests(source: str) -> Iterator[Definition]:
     for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+        if isinstance(node, Definition) and node.name.startswith("test"):
             yield node
 
 
-def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
+def _decorator(node: Definition) -> str:
+    """The mark that a function has itself."""
+    return next((text for text in map(ast.unparse, node.decorator_list) if text.startswith(MARK)), "")
 
 
 def _after_imports(text: str, added: str) -> str:

@@ -136,6 +136,7 @@ def test_another_log_of_the_same_session_is_read_whole(log: WrittenLog, tmp_path
     assert keep(log.facts(), tmp_path).reminder.in_force() == ["Always use tabs."]
 
 
+@pytest.mark.slow
 def test_what_is_given_back_is_bounded(log: WrittenLog, tmp_path: Path) -> None:
     """In tokens and in characters, because Claude Code would put more into a file; the newest rules are there."""
     for number in range(400):
@@ -156,6 +157,7 @@ def test_it_is_in_the_user_s_language(log: WrittenLog, tmp_path: Path) -> None:
     assert give_back(log.facts(source="compact"), tmp_path, "en").startswith("This conversation was compacted.")
 
 
+@pytest.mark.slow
 def test_how_the_rest_is_found_is_what_there_is(log: WrittenLog, tmp_path: Path) -> None:
     """Our MCP server's tools if Claude Code knows it, in any of its files; else commands, which really do it."""
     command = give_back(log.facts(source="compact"), tmp_path).rsplit("\n", 1)[1]

@@ -62,6 +62,7 @@ def texts(session: Session) -> list[str]:
     return [text for item in session.items if (text := plain_text(item.parts))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_long_run_never_exceeds_the_budget_and_loses_nothing(is_async: bool) -> None:
     """Sixty rounds of two calls: each request is valid and fits, with prompt and tools; log and state are whole."""
@@ -103,6 +104,7 @@ def test_a_name_that_the_model_invented_is_sent_as_providers_accept_it() -> None
     assert logged == [*names, "shell"]
 
 
+@pytest.mark.slow
 def test_the_system_prompt_and_the_tools_are_counted() -> None:
     """A longer system prompt, or another tool, leaves so much less for the messages."""
     room = {}
@@ -145,6 +147,7 @@ def test_a_structured_response_is_counted_too() -> None:
     assert tools == {"shell", "expand", "recall", "Report"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True])
 def test_the_model_sees_again_what_was_shortened(is_async: bool) -> None:
     """`expand` and `recall` come along, run in the graph's own tool node, and answer from this thread."""
@@ -237,6 +240,7 @@ def test_a_message_that_was_edited_in_place_is_noticed() -> None:
     assert [message.text for message in model.asked[-1][1:]] == ["hello", "good day", "why?"]
 
 
+@pytest.mark.slow
 def test_the_work_of_a_turn_is_that_of_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every turn reads and writes its own messages and no others, also where a checkpointer makes all objects anew."""
     read: list[int] = []
@@ -283,6 +287,7 @@ print(repr([[message.type, message.content] for message in model.asked[-13]]), m
 """
 
 
+@pytest.mark.slow
 def test_a_new_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
     """With a checkpointer, the next request is the same as in a process that never stopped; the log has no branch."""
     twice = tmp_path / "twice"

@@ -45,6 +45,7 @@ def shown_ids(text: str) -> list[tuple[str, str]]:
     return pairs
 
 
+@pytest.mark.slow
 def test_a_client_finds_a_decision_and_reads_it_over_stdio(home: Home) -> None:
     """The official client starts `sightline mcp`: search, recall and expand lead to what was said."""
 
@@ -70,6 +71,7 @@ def test_a_client_finds_a_decision_and_reads_it_over_stdio(home: Home) -> None:
     anyio.run(run)
 
 
+@pytest.mark.slow
 def test_only_the_protocol_is_on_standard_output(home: Home) -> None:
     """Every line that the program writes there is a message of the protocol, whatever its tools do."""
     request = {
@@ -136,6 +138,7 @@ async def pages(client: Client, session: str, item: str) -> list[str]:
             return lines
 
 
+@pytest.mark.slow
 def test_a_long_item_comes_in_parts(home: Home) -> None:
     """Each page is bounded, says how to go on, and together the pages are the item; a very long line has parts too."""
     home.claude_log("wide", "Show it.", "cat wide.txt", WIDE, "Done.", results=True)

@@ -107,6 +107,7 @@ def run(made: Agent[Any], text: str, options: Json, *, streamed: bool = False) -
 # ---------------------------------------------------------------------- runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_long_run_never_exceeds_the_budget_and_loses_nothing(streamed: bool) -> None:
     """Sixty rounds of two calls in one run: each request is valid and fits; session and log have every item."""
@@ -151,6 +152,7 @@ def test_a_name_that_the_model_invented_is_sent_as_providers_accept_it() -> None
     assert [item["name"] for item in kept if item.get("type") == "function_call"] == names
 
 
+@pytest.mark.slow
 def test_turns_of_a_conversation_go_on() -> None:
     """Each run knows what was said before, under one id, and another id knows nothing of it."""
     stores = MemoryStores()
@@ -169,6 +171,7 @@ def test_turns_of_a_conversation_go_on() -> None:
     assert texts(session).count("Look.") == 2
 
 
+@pytest.mark.slow
 def test_the_model_sees_again_what_was_shortened() -> None:
     """`expand` and `recall` are tools of the agent; they answer from the session of the run."""
 
@@ -189,6 +192,7 @@ def test_the_model_sees_again_what_was_shortened() -> None:
     assert count(model.calls[-1]) <= BUDGET.window - BUDGET.output
 
 
+@pytest.mark.slow
 def test_without_the_tools_nothing_speaks_of_them() -> None:
     """An agent that has no `expand` is not told to use it."""
     made, model = agent(turns(30), tools=[shell])
@@ -197,6 +201,7 @@ def test_without_the_tools_nothing_speaks_of_them() -> None:
     assert count(model.calls[-1]) <= BUDGET.window - BUDGET.output
 
 
+@pytest.mark.slow
 def test_a_handoff_goes_on_with_other_instructions_and_tools() -> None:
     """The other agent gets what fits beside its own instructions; the log has one branch."""
     longer = "You are the one who answers. " * 300
@@ -230,6 +235,7 @@ def test_a_filter_of_the_program_runs_before_ours() -> None:
     assert model.calls[0].system_instructions == "Other words."
 
 
+@pytest.mark.slow
 def test_the_usage_that_the_model_reports_corrects_the_count() -> None:
     """A model that counts half as much again gets less from then on."""
     sizes = {}
@@ -272,6 +278,7 @@ def _limit(options: Json) -> int:
     return int(receipt.limit)
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_a_tool_does_not_disturb_the_conversation() -> None:
     """Its own input is composed too, on branches; the session has the outer conversation, whole."""
     inner, _ = agent([], name="inner")
@@ -393,6 +400,7 @@ print(json.dumps([call.input for call in model.calls[-13:]]), options["session"]
 """
 
 
+@pytest.mark.slow
 def test_a_new_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
     """Its requests are the same as in a process that never stopped; the log has no branch."""
     twice = tmp_path / "twice"

@@ -155,6 +155,7 @@ def capability(budget: Budget | None = BUDGET, **options: Any) -> SightlineCapab
 # ---------------------------------------------------------------------- runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_long_run_never_exceeds_the_budget_and_loses_nothing(streamed: bool) -> None:
     """Sixty rounds of two calls: each request is valid and fits; the run and the log have every message."""
@@ -184,6 +185,7 @@ def test_nothing_is_shortened_while_it_fits() -> None:
         assert all(one is other for one, other in zip(asked[1:], again.all_messages()[1:], strict=False))
 
 
+@pytest.mark.slow
 def test_the_model_sees_again_what_was_shortened() -> None:
     """`expand` and `recall` are tools of the agent; they answer from the session of the conversation."""
 
@@ -212,6 +214,7 @@ def _names(messages: list[ModelMessage]) -> list[str]:
     return [part.tool_name for message in messages for part in message.parts if getattr(part, "tool_name", None)]
 
 
+@pytest.mark.slow
 def test_the_usage_that_the_model_reports_corrects_the_count() -> None:
     """A model that counts half as much again gets less from then on."""
     sizes = {}
@@ -360,6 +363,7 @@ def test_an_edited_list_goes_on_as_a_branch() -> None:
 # ---------------------------------------------------------------------- the history processor
 
 
+@pytest.mark.slow
 def test_a_history_processor_composes_and_the_run_keeps_every_message() -> None:
     """Without tools of ours, and nothing speaks of them."""
     script, stores = Script(*turns(24)), MemoryStores()
@@ -390,6 +394,7 @@ print([[str(getattr(part, "content", part)) for each in asked for part in each.p
 """
 
 
+@pytest.mark.slow
 def test_a_new_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
     """Over saved messages, its requests are the same as in a process that never stopped."""
     twice = tmp_path / "twice"

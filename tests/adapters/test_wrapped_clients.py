@@ -31,6 +31,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # ---------------------------------------------------------------------- long conversations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["create", "stream", "async", "async stream"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_long_run_never_exceeds_the_window_and_loses_nothing(wire: str, mode: str, tmp_path: Path) -> None:
@@ -67,6 +68,7 @@ def test_until_it_no_longer_fits_the_request_is_the_programs(wire: str, tmp_path
     assert raw[0] == raw[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["create", "stream", "async", "async stream"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_our_tools_are_answered_without_the_program_noticing(wire: str, mode: str, tmp_path: Path) -> None:
@@ -161,6 +163,7 @@ print(json.dumps([json.loads(here.without_ids(json.dumps(each).encode())) for ea
 """
 
 
+@pytest.mark.slow
 def test_a_new_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
     """Over the same folder and list, the next request is the same as in a process that never stopped."""
     runs = []
@@ -272,6 +275,7 @@ def _platform_client(kind: str, http: Any) -> Any:
     return anthropic.AnthropicGoogleCloud(**google, max_retries=0, http_client=http)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["AzureOpenAI", "AnthropicFoundry", "AnthropicGoogleCloud"])
 def test_clients_of_platforms_with_the_same_requests_are_wrapped(kind: str, tmp_path: Path) -> None:
     """Subclasses of the SDK's client stay of their type, whatever their addresses are, and are composed and logged."""
@@ -355,6 +359,7 @@ def _messages(name: str, turn: int) -> list[Json]:
     return said
 
 
+@pytest.mark.slow
 def test_conversations_at_the_same_time_do_not_mix(tmp_path: Path) -> None:
     """Six threads, and six tasks on an event loop, each with one client."""
     people = [f"user-{number}" for number in range(6)]

@@ -50,6 +50,7 @@ def test_what_is_no_marker_is_not_read(text: str) -> None:
     assert read(text) is None
 
 
+@pytest.mark.slow
 @given(names, st.dictionaries(names, words | st.text(st.characters(exclude_characters="\n\r"), max_size=8), max_size=3))
 def test_any_value_can_be_written_in_quotes(name: str, values: dict[str, str]) -> None:
     """What is quoted with backslashes before quotes and backslashes is read back as it was."""

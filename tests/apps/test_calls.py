@@ -157,6 +157,7 @@ def test_what_arguments_say_is_kept_as_it_is(text: str) -> None:
     ]
 
 
+@pytest.mark.slow
 @given(text=st.text().filter(lambda text: "</tool_call>" not in text))
 def test_any_argument_comes_back(text: str) -> None:
     """What a model writes as JSON is what the action is given."""

@@ -54,6 +54,7 @@ def context(**more: Any) -> Context:
     return Context(**{**whole, **more})
 
 
+@pytest.mark.slow
 @given(contexts)
 def test_the_wire_loses_nothing(made: Context) -> None:
     """Any context is read back equal from its JSON, and written again to the same bytes."""

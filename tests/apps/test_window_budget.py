@@ -175,6 +175,7 @@ def test_a_preview_with_less_room_decides_nothing() -> None:
     assert "lod=" not in str(payload.openai())
 
 
+@pytest.mark.slow
 @given(
     heights=st.lists(st.integers(0, 400), min_size=1, max_size=6),
     room=st.integers(0, 1500),

@@ -117,6 +117,7 @@ def test_json_holds_every_figure() -> None:
     assert [row["met"] for row in read["rows"]] == [True, False, None]
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_process_is_measured(tmp_path: Path) -> None:
     """Both ways to a long session have a figure, and a resumed one has what the imported one wrote."""
     rows = durability.memory(tmp_path, 60)

@@ -29,6 +29,7 @@ def assert_paired(messages: list[dict[str, Any]]) -> None:
     assert not waiting
 
 
+@pytest.mark.slow
 @given(length=st.integers(2, 300), seed=st.integers(0, 1000))
 def test_a_run_of_any_length_is_one_a_provider_accepts(length: int, seed: int) -> None:
     """Exactly as long as asked, system first, paired, and a model call comes next."""
@@ -46,6 +47,7 @@ def test_call_ids_are_unique_and_arguments_are_json_objects() -> None:
     assert all(isinstance(json.loads(call["function"]["arguments"]), dict) for call in calls)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_run_for_ever() -> None:
     """The bytes are pinned: they may not depend on the process, the machine or the Python version."""
     assert digest(agent_run(500)) == digest(agent_run(500)) == "86c8675805ae9b0f"
@@ -53,6 +55,7 @@ def test_the_same_seed_gives_the_same_run_for_ever() -> None:
     assert digest(agent_run(500, seed=8)) != digest(agent_run(500))
 
 
+@pytest.mark.slow
 def test_results_have_the_sizes_of_recorded_runs() -> None:
     """The median result is about 1.2 KB and the largest stay near 30 KB."""
     sizes = [len(message["content"]) for message in agent_run(6000) if message["role"] == "tool"]
@@ -72,6 +75,7 @@ def test_later_calls_use_values_of_earlier_results() -> None:
     assert known / total > 0.5
 
 
+@pytest.mark.slow
 def test_tasks_come_every_few_dozen_messages() -> None:
     """Users speak up rarely, as in real runs, and files are read more than once."""
     run = agent_run(4000)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from benchmarks.environment import Missing
 from benchmarks.proxies import Kind, ours, plain
 from benchmarks.proxy import Sizes, compare_proxies
@@ -9,6 +10,7 @@ from benchmarks.proxy import Sizes, compare_proxies
 TINY = Sizes(bodies=(20_000,), first=(20,), steps=4, streams=4, rounds=2)
 
 
+@pytest.mark.slow
 def test_every_figure_of_every_proxy_is_measured(tmp_path: Path) -> None:
     """One row for each proxy and figure; one that cannot run has a row that says why, and fails nothing."""
 

@@ -24,6 +24,7 @@ def cases(count: int) -> list[Case]:
     return found
 
 
+@pytest.mark.slow
 def test_the_informative_feature_is_found() -> None:
     """It gets nearly all the weight, and with it the gold turns of other questions come first."""
     seen, unseen = cases(80)[:60], cases(80)[60:]

@@ -50,6 +50,7 @@ def test_answers_are_words_of_their_own() -> None:
     assert not answered(question, "oscar went to romero")
 
 
+@pytest.mark.slow
 def test_evidence_is_found_by_who_looks_for_it() -> None:
     """The full history and the oracle show the gold turn and its date; a window of the newest turns does not."""
     said = [SYSTEM, {"role": "user", "content": f"[3 May] {GOLD}"}, *FILLER]
@@ -65,6 +66,7 @@ def test_evidence_is_found_by_who_looks_for_it() -> None:
     assert rows["us", 600]["invalid"] == 0
 
 
+@pytest.mark.slow
 def test_a_question_is_composed_for_with_and_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same history, once with `ask=True` and once plain; nothing else differs, and (b) knows one of the two."""
     made: list[bool] = []

@@ -170,6 +170,7 @@ def test_a_break_without_a_reason_is_counted() -> None:
     assert measured(sliding)["it"]["break_reasons"] == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [2500, 6000, 10**6])
 def test_sightline_names_a_reason_for_every_break(budget: int) -> None:
     """On a generated agent run each request begins with the one before or its receipt says why not, none is over the

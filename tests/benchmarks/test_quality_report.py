@@ -240,6 +240,7 @@ def test_rows_can_be_reported_again(ran: Ran, tmp_path: Path) -> None:
     assert json.loads(again.read_text())["rows"] == ran.rows
 
 
+@pytest.mark.slow
 def test_rows_of_several_runs_are_ordered_by_composer_and_budget(ran: Ran, tmp_path: Path) -> None:
     """So that a benchmark which was split over machines reads like one run."""
     about, again = json.loads((ran.folder / "rows.json").read_text())["about"], tmp_path / "again.json"
@@ -266,6 +267,7 @@ class Broken:
         return list(history)
 
 
+@pytest.mark.slow
 def test_a_peer_that_fails_is_left_out(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are measured all the same, and it is said what failed; our own failing is an error."""
     monkeypatch.setitem(sys.modules, "benchmarks.quality.peers", SimpleNamespace(composer=lambda name: Broken))

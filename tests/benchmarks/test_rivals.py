@@ -75,6 +75,7 @@ def test_facts_count_only_within_the_budget() -> None:
     assert not any(each.found for each in shown(newest, SIZE, SHORT_BUDGET, lived=True))
 
 
+@pytest.mark.slow
 def test_sightline_keeps_the_budget_and_calls_no_model() -> None:
     """In a replay through the public API no request is over, and the same run costs the same again."""
     history = plant_facts(60)
@@ -83,6 +84,7 @@ def test_sightline_keeps_the_budget_and_calls_no_model() -> None:
     assert found == replayed(Sightline, history, SHORT_BUDGET)
 
 
+@pytest.mark.slow
 def test_shares_of_the_budget_can_be_tried() -> None:
     """A lower target leaves shorter requests after a sweep."""
     history = plant_facts(110)

@@ -64,6 +64,7 @@ def test_keys_are_not_opened_even_with_leave(tmp_path: Path, path: str) -> None:
     assert "base_url" not in asked_about(stub)
 
 
+@pytest.mark.slow
 def test_apps_of_files_are_held_to_the_folders_of_the_tools(tmp_path: Path) -> None:
     """What file_reader may not read, no window shows, by name or by content."""
     calls = [opening("editor", "src/private.py"), opening("editor", "data/a.txt"), opening("files", "data")]
@@ -76,6 +77,7 @@ def test_apps_of_files_are_held_to_the_folders_of_the_tools(tmp_path: Path) -> N
     assert "src/</folder>" not in asked_about(stub)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["/clear", "/model stub"])
 def test_a_folder_that_becomes_a_link_leads_nowhere(tmp_path: Path, command: str) -> None:
     """Where the folders are is found out once, when trust is asked for, not with every session or model."""

@@ -13,6 +13,7 @@ from sightline.cli.main import app
 from sightline.log.stores.session_folder import Folder
 
 
+@pytest.mark.slow
 def test_a_branch_has_the_name_that_it_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is listed and switched to by that name; a name that is taken, or none, is refused."""
     with Stub([answer("One."), answer("Two.")]) as stub:
@@ -30,6 +31,7 @@ def test_a_branch_has_the_name_that_it_is_given(tmp_path: Path, capsys: pytest.C
         assert session.branches == ["", "try-out"]
 
 
+@pytest.mark.slow
 def test_a_window_is_used_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The result is shown, the log and the model are told that it was the user; a wrong action lists the right ones."""
     with Stub([answer("One."), answer("Two.")]) as stub:
@@ -53,6 +55,7 @@ def prompts(stub: Stub) -> list[str]:
     return [request.body["messages"][0]["content"] for request in stub.asked]
 
 
+@pytest.mark.slow
 def test_the_project_instructs_agents_once_it_is_trusted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Equal files count once, no line of them looks like the engine's, and a new text replaces the old one."""
     with Stub([answer("One."), answer("Two."), answer("Three.")]) as stub:
@@ -74,6 +77,7 @@ def test_the_project_instructs_agents_once_it_is_trusted(tmp_path: Path, capsys:
         assert "Use tabs." in "".join(session.items.text(item.id) for item in session.items)  # nothing is lost
 
 
+@pytest.mark.slow
 def test_the_user_is_told_what_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The file and its tokens, once in each session: on a new branch it is not told again. It is no warning."""
     with Stub([answer("One."), answer("Two.")]) as stub:
@@ -124,6 +128,7 @@ def test_a_link_to_secrets_is_not_read(tmp_path: Path, capsys: pytest.CaptureFix
     assert "AGENTS.md of this project is not read: it is a link" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_not_trusted_instructs_nobody(tmp_path: Path) -> None:
     """Nothing is read, and a line says how to trust it."""
     with Stub([answer("One.")]) as stub:

@@ -43,6 +43,7 @@ def said_in(asked: Request) -> list[str]:
     return [message["content"] for message in messages]
 
 
+@pytest.mark.slow
 def test_every_command_has_its_help_in_both_languages(tmp_path: Path, capsys: Shown) -> None:
     """/help lists all of them; /help COMMAND explains one, also by another name; a wrong one gets suggestions."""
     assert {command.name for command in COMMANDS} <= set(texts("chat"))
@@ -78,6 +79,7 @@ def test_a_mistyped_command_is_not_sent_to_the_model(tmp_path: Path, capsys: Sho
     assert asked.body["messages"][-1]["content"] == "/etc/hosts is what?"
 
 
+@pytest.mark.slow
 def test_before_anything_is_said_the_commands_say_so(tmp_path: Path, capsys: Shown) -> None:
     """One line each, never a traceback, and no file is made."""
     lines = ["/context", "/compact", "/uncompact", "/fork", "/rewind", "/retry", "/expand", "/expand 7", "/pin x",
@@ -97,6 +99,7 @@ def test_before_anything_is_said_the_commands_say_so(tmp_path: Path, capsys: Sho
     assert not folder(project).sessions()
 
 
+@pytest.mark.slow
 def test_a_swept_session_shows_why_each_item_is_short(
     tmp_path: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +116,7 @@ def test_a_swept_session_shows_why_each_item_is_short(
     assert "KeyError" not in shown
 
 
+@pytest.mark.slow
 def test_looking_shows_what_the_other_commands_show(tmp_path: Path, capsys: Shown) -> None:
     """The tables of `sightline context`, `sessions` and `apps`, with this chat's own words where they point on."""
     with Stub([answer("Done.", usage=(1000, 100, 500))]) as stub:
@@ -141,6 +145,7 @@ def test_looking_shows_what_the_other_commands_show(tmp_path: Path, capsys: Show
     assert "The strategy is focus. To choose from: focus," in shown
 
 
+@pytest.mark.slow
 def test_items_are_brought_back_and_held(tmp_path: Path, capsys: Shown) -> None:
     """/expand, /recall and /pin work on ids as they are shown; the next request has what was brought back."""
     with Stub([answer("Order 4711 is first."), answer("Yes.")]) as stub:
@@ -157,6 +162,7 @@ def test_items_are_brought_back_and_held(tmp_path: Path, capsys: Shown) -> None:
     assert "recalled from earlier" in json.dumps(stub.asked[-1].body["messages"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("part", "shown"), [
     ("200-202", ["line 200", "line 201", "line 202"]),
     ("299-", ["line 299", "line 300"]),
@@ -178,6 +184,7 @@ def test_a_part_of_an_item_is_brought_back(tmp_path: Path, capsys: Shown, part: 
     assert json.dumps(stub.asked[-1].body["messages"]).count(f"{shown[0].split(': ')[-1]} of the list") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("language", "goes_on"), [("en", "goes on"), ("zh", "继续")])
 def test_a_page_says_how_to_read_on_in_the_chat(tmp_path: Path, capsys: Shown, language: str, goes_on: str) -> None:
     """With the chat's own command, which shows the next lines; an item of several pages is not said to be whole."""
@@ -196,6 +203,7 @@ def test_a_page_says_how_to_read_on_in_the_chat(tmp_path: Path, capsys: Shown, l
     assert re.search(rf"^line {command[1]} of the list", capsys.readouterr().out, re.M)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("language", "said"), [("en", "names no lines. Write for example"), ("zh", "不是行的范围")])
 def test_lines_that_make_no_sense_are_refused(tmp_path: Path, capsys: Shown, language: str, said: str) -> None:
     """In both languages, and nothing is brought back; lines that an item does not have are said to be none."""
@@ -212,6 +220,7 @@ def test_lines_that_make_no_sense_are_refused(tmp_path: Path, capsys: Shown, lan
     assert "recalled" not in json.dumps(said_in(stub.asked[-1]))
 
 
+@pytest.mark.slow
 def test_compacting_asks_the_model_and_can_be_undone(tmp_path: Path, capsys: Shown) -> None:
     """A capable model writes the summary; a small one is not asked, the digest is made by rule."""
     talk = [answer(f"Sorted {number}. " + "The shop keeps its orders by hand. " * 30) for number in range(4)]
@@ -232,6 +241,7 @@ def test_compacting_asks_the_model_and_can_be_undone(tmp_path: Path, capsys: Sho
     assert "no item #999" in shown
 
 
+@pytest.mark.slow
 def test_going_back_keeps_both_ways(tmp_path: Path, capsys: Shown) -> None:
     """/rewind and /fork make branches and say how to return; the message taken back is the next draft."""
     with Stub([answer("One."), answer("Two."), answer("Another two."), answer("Two again.")]) as stub:
@@ -260,6 +270,7 @@ def test_a_session_that_begins_with_the_message_cannot_go_back_before_it(tmp_pat
     assert chat.session.branch == ""
 
 
+@pytest.mark.slow
 def test_a_cleared_session_is_kept(tmp_path: Path, capsys: Shown) -> None:
     """/clear begins anew, /sessions goes back with a recap; what was spent is still counted."""
     with Stub([answer("One."), answer("Two.")]) as stub:
@@ -276,6 +287,7 @@ def test_a_cleared_session_is_kept(tmp_path: Path, capsys: Shown) -> None:
     assert said_in(stub.asked[1]) == ["second"]
 
 
+@pytest.mark.slow
 def test_windows_are_opened_listed_shown_and_closed(tmp_path: Path, capsys: Shown) -> None:
     """The model sees an open window with the next message; after a restart it is still open."""
     with Stub([answer("I see it."), answer("Still.")]) as stub:
@@ -290,6 +302,7 @@ def test_windows_are_opened_listed_shown_and_closed(tmp_path: Path, capsys: Show
     assert all('id=\\"todo_1\\"' in json.dumps(asked.body) for asked in stub.asked)
 
 
+@pytest.mark.slow
 def test_saved_code_is_listed_shown_and_resolved(tmp_path: Path, capsys: Shown) -> None:
     """A call of write_code is one line with the id; a reference in an answer shows the code itself."""
     call = {"code_id": "code_sum", "language": "python", "description": "Sums", "code": "total = 1 + 2\n"}
@@ -302,6 +315,7 @@ def test_saved_code_is_listed_shown_and_resolved(tmp_path: Path, capsys: Shown) 
     assert "There is no code code_none" in shown
 
 
+@pytest.mark.slow
 def test_another_model_and_another_strategy(tmp_path: Path, capsys: Shown) -> None:
     """Both act from the next message on; a name that means nothing changes nothing."""
     with Stub([answer("One."), answer("Two.")]) as stub:
@@ -329,6 +343,7 @@ def test_a_conversation_is_exported_once(tmp_path: Path, capsys: Shown, monkeypa
     assert Path("log.jsonl").read_bytes() == folder(project).file(session_id).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_failed_answer_is_gone_on_with(tmp_path: Path, capsys: Shown) -> None:
     """A cut stream leaves the question in the log and no half answer; /retry asks again; then there is nothing left."""
     with Stub([cut(answer("half of it is said"), after=3), answer("All of it.")]) as stub:
@@ -352,6 +367,7 @@ def test_a_refusal_of_the_provider_is_one_line(tmp_path: Path, capsys: Shown) ->
     assert "no such model here" in line
 
 
+@pytest.mark.slow
 def test_how_a_session_begins_is_what_was_asked_for(tmp_path: Path) -> None:
     """Strategy, window and language as the command line or the project say; --resume by the beginning of an id."""
     with Stub([answer("One."), answer("Two.")]) as stub:
@@ -435,6 +451,7 @@ def test_commands_and_what_they_take_are_completed(line: str, words: list[tuple[
     assert completions(line, lambda name: ["sliding", "focus"] if name == "/strategy" else []) == words
 
 
+@pytest.mark.slow
 def test_chat_leaves_a_session_that_verifies(tmp_path: Path) -> None:
     """Every payload that was sent can be made again from the log."""
     from sightline.compose.verify import verify
@@ -447,6 +464,7 @@ def test_chat_leaves_a_session_that_verifies(tmp_path: Path) -> None:
         assert not [found for found in verify(session.log) if not found.good]
 
 
+@pytest.mark.slow
 def test_nothing_that_goes_wrong_ends_the_chat(tmp_path: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command or a turn that fails in a way nobody thought of is one line with its class, and the next is asked."""
 
@@ -470,6 +488,7 @@ def test_nothing_that_goes_wrong_ends_the_chat(tmp_path: Path, capsys: Shown, mo
     assert "One." in shown
 
 
+@pytest.mark.slow
 def test_a_question_that_could_not_be_written_is_typed_already(
     tmp_path: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:

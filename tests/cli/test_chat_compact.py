@@ -34,6 +34,7 @@ def project_with_files(folder: Path, url: str) -> Path:
     return project
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(227, 229, 230)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_compaction_tells_the_facts_of_the_document(tmp_path: Path, language: str) -> None:
@@ -60,6 +61,7 @@ def test_a_compaction_tells_the_facts_of_the_document(tmp_path: Path, language: 
     assert files.strip() == "src/utils.ts, src/main.ts"
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(231)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_model_without_a_summary_is_told_in_the_readers_language(
@@ -75,6 +77,7 @@ def test_a_model_without_a_summary_is_told_in_the_readers_language(
     assert {"en": "Compacted.\n", "zh": "✅"}[language] not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(227)
 @pytest.mark.parametrize("capable", [True, False], ids=["model", "rule"])
 def test_a_second_question_is_enough(tmp_path: Path, capsys: Shown, capable: bool) -> None:

@@ -39,6 +39,7 @@ def said(request: dict[str, Any]) -> str:
     return json.dumps(request["messages"], ensure_ascii=False)
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(313, 351, 368)
 def test_a_person_talks_to_a_real_model_and_nothing_is_lost(tmp_path: Path, tiny_model: Endpoint, soak: bool) -> None:
     """What the machinery does is in the log, in the requests and on the screen; what the model says is its own."""

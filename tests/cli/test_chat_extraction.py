@@ -34,6 +34,7 @@ def run(tmp_path: Path) -> Run:
     return run_
 
 
+@pytest.mark.slow
 def test_the_chat_s_model_fills_in_the_state(tmp_path: Path, run: Run) -> None:
     """What was read is in the state and no longer in the dialogue; `context` shows it."""
     found = {"To Oslo.": {"destination": "Oslo"}, "On 1 December 2026, for 0.": {"date": "2026-12-01", "seats": 0}}
@@ -54,6 +55,7 @@ def test_the_chat_s_model_fills_in_the_state(tmp_path: Path, run: Run) -> None:
     assert json.loads(run("context", "--json").stdout)["unread"] == 0
 
 
+@pytest.mark.slow
 def test_what_was_not_read_stays_in_the_prompt(tmp_path: Path, run: Run) -> None:
     """If an extraction fails, the dialogue is still sent, and the next extraction reads it too."""
     with Server({"To Oslo.": None, "On 1 December 2026.": {"destination": "Oslo", "date": "2026-12-01"}}) as server:
@@ -70,6 +72,7 @@ def test_what_was_not_read_stays_in_the_prompt(tmp_path: Path, run: Run) -> None
     assert (facts["state"], facts["unread"]) == ({"destination": "Oslo", "date": "2026-12-01"}, 0)
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_extract_keeps_the_dialogue(tmp_path: Path, run: Run) -> None:
     """And the user is told so, in their language."""
     with Server({}) as server:
@@ -92,6 +95,7 @@ def test_the_light_model_of_the_strategy_extracts(tmp_path: Path, run: Run) -> N
     assert [asked.body["model"] for asked in server.questions()] == ["stub"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "more"), [("light", LIGHT), ("no/such model", "")])
 def test_without_its_light_model_the_chat_s_own_extracts(tmp_path: Path, run: Run, name: str, more: str) -> None:
     """One that cannot be reached, or that nobody knows: that is said once."""
@@ -103,6 +107,7 @@ def test_without_its_light_model_the_chat_s_own_extracts(tmp_path: Path, run: Ru
     assert [asked.body["model"] for asked in server.extractions()] == [name, "stub"]
 
 
+@pytest.mark.slow
 def test_a_strategy_cannot_send_the_conversation_elsewhere(tmp_path: Path, run: Run) -> None:
     """An address in plugin.json is only a name, asked where the chat's own model is: nobody has trusted the address."""
     name = "http://127.0.0.1:1/v1 x"
@@ -112,6 +117,7 @@ def test_a_strategy_cannot_send_the_conversation_elsewhere(tmp_path: Path, run: 
     assert [asked.body["model"] for asked in server.extractions()] == [name, "stub"]
 
 
+@pytest.mark.slow
 def test_a_value_that_is_taken_back_is_forgotten(tmp_path: Path, run: Run) -> None:
     """Null from the model deletes it, and what the schema refuses is told."""
     found = {"To Oslo.": {"destination": "Oslo"}, "No, not Oslo, for two.": {"destination": None, "seats": "two"}}
@@ -123,6 +129,7 @@ def test_a_value_that_is_taken_back_is_forgotten(tmp_path: Path, run: Run) -> No
     assert "do not fit the schema and were left out: seats:" in told
 
 
+@pytest.mark.slow
 def test_no_message_counts_as_read_that_the_model_was_not_shown(tmp_path: Path, run: Run) -> None:
     """A long dialogue is read in several requests, each message whole in one of them."""
     said = [f"Note {n}: " + "nothing of importance, " * 250 for n in range(5)]
@@ -143,6 +150,7 @@ def test_no_message_counts_as_read_that_the_model_was_not_shown(tmp_path: Path, 
     assert set(said[:4]) <= set(read)
 
 
+@pytest.mark.slow
 def test_the_light_model_summarises(tmp_path: Path) -> None:
     """The strategy `summary` asks it, and nobody else, for its summaries."""
     config = {"compressionModel": "light", "threshold": 6}
@@ -168,6 +176,7 @@ def test_the_light_model_summarises(tmp_path: Path) -> None:
     assert "Chapter 0." in texts(summarised)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_script_finds_what_failed_among_the_warnings(tmp_path: Path, run: Run, language: str) -> None:
     """With --json: an extraction that failed after the answer too, and a model that cannot extract at all."""
@@ -196,6 +205,7 @@ def test_an_error_has_the_warnings_too(tmp_path: Path, run: Run, monkeypatch: py
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", [True, False])
 def test_a_strategy_that_is_chosen_later_is_the_project_s(tmp_path: Path, run: Run, typed: bool) -> None:
     """With the project's settings, its light model, and the notice of a model that cannot extract."""
@@ -214,6 +224,7 @@ def test_a_strategy_that_is_chosen_later_is_the_project_s(tmp_path: Path, run: R
         assert {asked.body["model"] for asked in server.questions()} == {"stub"}
 
 
+@pytest.mark.slow
 def test_a_strategy_without_a_model_for_it_is_told_when_it_is_chosen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,6 +237,7 @@ def test_a_strategy_without_a_model_for_it_is_told_when_it_is_chosen(
         assert "The dialogue stays in the prompt" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "needs", "unknown"),
     [("en", "entities needs settings", "There is no strategy nope"), ("zh", "entities 需要配置", "没有策略 nope")],

@@ -9,6 +9,8 @@ from booking import LIGHT, Server, book, extracts, texts
 from chat_terminal import SECONDS, Terminal
 from stub import Line, answer, hang
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_light_model_fills_in_the_state_that_context_shows(tmp_path: Path, language: str) -> None:

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 from chat_place import configured
 from chat_terminal import ESCAPES, Terminal
 from stub import Stub, answer, hang
 
 
+@pytest.mark.slow
 def test_a_question_is_asked_at_once_and_the_chat_goes_on(tmp_path: Path) -> None:
     """A long list is printed from its top while it comes, each item once; the stopped rest is kept."""
     items = [f"1. **item {number:03}**\n" for number in range(1, 61)]

@@ -57,6 +57,7 @@ def test_json_tells_everything_there_is_to_know(tmp_path: Path, ask: Ask) -> Non
     assert [saved["id"] for saved in facts["saved"]] == ["code_sum"]
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(242)
 def test_a_script_may_go_on_too(tmp_path: Path, ask: Ask) -> None:
     """--continue appends to the session written to last, --resume to the one named."""
@@ -75,6 +76,7 @@ def test_a_script_may_go_on_too(tmp_path: Path, ask: Ask) -> None:
     assert said == ["first", "One.", "second", "Two.", "third", "Three.", "fourth"]
 
 
+@pytest.mark.slow
 def test_a_changed_log_is_not_gone_on_with_in_silence(tmp_path: Path, ask: Ask) -> None:
     """Who edited a line of the session is told that it is used as it is now, once, on the screen and in the JSON."""
     with Stub([answer("Noted."), answer("4712."), answer("4712.")]) as stub:
@@ -100,6 +102,7 @@ def test_json_has_the_warnings_of_the_beginning_too(tmp_path: Path, ask: Ask) ->
     assert [warning for warning in facts["warnings"] if "gone did not start" in warning]
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(244)
 @pytest.mark.parametrize(("language", "said"), [("en", "There is no session to continue"), ("zh", "没有可继续的会话")])
 def test_a_script_is_told_that_there_was_nothing_to_continue(
@@ -119,6 +122,7 @@ def test_a_script_is_told_that_there_was_nothing_to_continue(
     assert told.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_question_that_fails_has_exit_code_1(tmp_path: Path, ask: Ask) -> None:
     """Nothing on standard output, one line on standard error; with --json the object says so."""
     refusal = error(401, body={"error": {"message": "who are you"}})
@@ -132,6 +136,7 @@ def test_a_question_that_fails_has_exit_code_1(tmp_path: Path, ask: Ask) -> None
     assert not json.loads(done.stdout)["success"]
 
 
+@pytest.mark.slow
 def test_a_question_that_nobody_answered_is_not_gone_on_with(tmp_path: Path, ask: Ask) -> None:
     """--continue means the conversation before; the question is kept, and --resume has it answered."""
     refusal = error(401, body={"error": {"message": "who are you"}})
@@ -223,6 +228,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert not Folder(tmp_path / "shop", tmp_path / "home").sessions()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "package", "extra"),
     [
@@ -244,6 +250,7 @@ def test_without_its_packages_it_says_which_to_install(tmp_path: Path, command: 
     assert "Traceback" not in failed.stderr
 
 
+@pytest.mark.slow
 def test_a_file_that_reaches_beyond_the_project_is_obeyed_only_when_trusted(tmp_path: Path, ask: Ask) -> None:
     """Nothing is started or asked before somebody has said so, which holds until the file changes."""
     with Stub([answer("One."), answer("Two.")]) as stub:
@@ -259,6 +266,7 @@ def test_a_file_that_reaches_beyond_the_project_is_obeyed_only_when_trusted(tmp_
         assert ask("-p", "Hello").exit_code == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stop", "code", "said"), [("length", 0, "cut off"), ("content_filter", 1, "refuses")])
 def test_a_script_learns_why_an_answer_ended(tmp_path: Path, ask: Ask, stop: str, code: int, said: str) -> None:
     """On standard error, and in JSON; a refusal is a failure, an answer that was cut off is not."""

@@ -40,6 +40,7 @@ def test_it_is_sent_the_question_and_nothing_else(tmp_path: Path, how: dict[str,
     assert asked(stub) == {"messages": QUESTION}
 
 
+@pytest.mark.slow
 def test_a_small_model_is_greeted_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In the language of the chat; not where somebody wanted no tools anyway, nor to a script."""
     with Stub([]) as stub:
@@ -58,6 +59,7 @@ def test_a_small_model_is_greeted_as_one(tmp_path: Path, capsys: pytest.CaptureF
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_it_is_not_told_of_tools_that_it_has_not(tmp_path: Path, language: str) -> None:
     """However long the chat is: neither where messages are left out nor above a summary. Another model is."""
@@ -74,6 +76,7 @@ def test_it_is_not_told_of_tools_that_it_has_not(tmp_path: Path, language: str) 
         assert "recall(query)" in json.dumps(stub.asked[-1].body["messages"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", [[], ["Hello?"]])
 def test_tools_come_and_go_with_the_model(tmp_path: Path, said: list[str]) -> None:
     """In one session, whether something has been said in it or not."""
@@ -89,6 +92,7 @@ def test_tools_come_and_go_with_the_model(tmp_path: Path, said: list[str]) -> No
     assert "Hello." in json.dumps(asked_big["messages"])
 
 
+@pytest.mark.slow
 def test_servers_are_started_for_a_model_that_gets_their_tools(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,6 +106,7 @@ def test_servers_are_started_for_a_model_that_gets_their_tools(
         assert "gone" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_tiny_model_is_offered_where_it_is(tmp_path: Path) -> None:
     """Beside those of the configuration, for `/model` to complete."""
     with Stub([]) as stub:

@@ -19,6 +19,7 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path / "shop")
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(242, 243)
 def test_a_conversation_goes_on_after_the_plug_was_pulled(tmp_path: Path, folder: Folder) -> None:
     """A question with a tool call, commands, a stopped answer, SIGKILL; --continue has everything and goes on.
@@ -87,6 +88,7 @@ def test_a_conversation_goes_on_after_the_plug_was_pulled(tmp_path: Path, folder
     assert (folder.path / "chat_history").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(244)
 def test_without_a_session_to_continue_a_new_one_begins(tmp_path: Path, folder: Folder) -> None:
     """With a notice, here in Chinese; text from the model cannot act on the terminal; Ctrl-C twice leaves."""
@@ -121,6 +123,7 @@ def test_one_ctrl_c_leaves_a_question_of_ours(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("trusted.json"))
 
 
+@pytest.mark.slow
 def test_lines_typed_before_the_prompt_are_separate(tmp_path: Path) -> None:
     """Two commands typed while it starts are two; a line that has not ended stands in the prompt."""
     with Stub([]) as stub:
@@ -138,6 +141,7 @@ def test_lines_typed_before_the_prompt_are_separate(tmp_path: Path) -> None:
         assert terminal.end() == 0
 
 
+@pytest.mark.slow
 def test_what_is_typed_while_an_answer_comes_is_not_lost_when_it_is_stopped(tmp_path: Path) -> None:
     """It stands in the next prompt, and is not echoed into the answer."""
     with Stub([hang(answer("This one never ends"), after=4)]) as stub:
@@ -156,6 +160,7 @@ def test_what_is_typed_while_an_answer_comes_is_not_lost_when_it_is_stopped(tmp_
         assert terminal.end() == 0
 
 
+@pytest.mark.slow
 def test_a_call_that_is_stopped_in_its_middle_is_not_kept(tmp_path: Path, folder: Folder) -> None:
     """The text before it is, and the model sees that text and no call, so that it waits for no result."""
     with Stub([hang(answer("I will look", [READ]), after=6), answer("Gladly.")]) as stub:
@@ -181,6 +186,7 @@ def test_a_call_that_is_stopped_in_its_middle_is_not_kept(tmp_path: Path, folder
         assert {item.kind.name for item in session.items} == {"SYSTEM", "USER", "ASSISTANT"}
 
 
+@pytest.mark.slow
 def test_the_last_line_names_the_session_used_last_and_how_to_go_on_with_it(tmp_path: Path, folder: Folder) -> None:
     """After /sessions ID nothing newer was said there, so --continue would take another one: --resume is named.
 

@@ -33,6 +33,7 @@ def asked(project: Path, *args: str, **options: str) -> Result:
     return CliRunner().invoke(app, [*places, "chat", *args], **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_script_learns_that_its_question_was_cut(tmp_path: Path) -> None:
     """On standard error how much the model was shown and what helps; in JSON the two numbers; else nothing."""
     with Stub([answer("Long."), answer("Long."), answer("Short.")]) as stub:
@@ -50,6 +51,7 @@ def test_a_script_learns_that_its_question_was_cut(tmp_path: Path) -> None:
     assert (short.stderr, "shown" in json.loads(short.stdout)) == ("", False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("language", "said"), [("en", "Your message has"), ("zh", "你的消息有")])
 def test_a_pasted_message_that_does_not_fit_is_warned_of_once(
     tmp_path: Path, capsys: Shown, language: str, said: str
@@ -63,6 +65,7 @@ def test_a_pasted_message_that_does_not_fit_is_warned_of_once(
     assert shown.index(said) < shown.index("Long.")
 
 
+@pytest.mark.slow
 def test_a_model_without_tools_is_not_said_to_look_further(tmp_path: Path) -> None:
     """It has no way to see the rest."""
     with Stub([answer("Long.")]) as stub:
@@ -92,6 +95,7 @@ def test_errors_name_what_can_be_typed_here(language: str, raised: SightlineErro
     assert error_text(ToolFailed("as it is"), Phrases(language, "chat")) == "as it is"
 
 
+@pytest.mark.slow
 def test_no_command_speaks_of_the_library(tmp_path: Path, capsys: Shown) -> None:
     """Nor English to who reads Chinese, where the words are the chat's own."""
     lines = ["/uncompact", "/uncompact 99", "/expand 99", "/pin 99", "/code nope", "/apps open nope",
@@ -105,6 +109,7 @@ def test_no_command_speaks_of_the_library(tmp_path: Path, capsys: Shown) -> None
     assert all(re.search("[一-鿿]", line) for line in answers)
 
 
+@pytest.mark.slow
 def test_the_whole_summary_is_shown_without_compacting_again(tmp_path: Path, capsys: Shown) -> None:
     """/compact full says where there is none; afterwards it shows every line of it, and the model is not asked."""
     summary = "## Task\n" + "\n".join(f"- point {number}: the user sorts orders by hand" for number in range(40))
@@ -125,6 +130,7 @@ def test_the_whole_summary_is_shown_without_compacting_again(tmp_path: Path, cap
     assert re.search(r"Summary #\d+ replaces", after)
 
 
+@pytest.mark.slow
 def test_branches_say_what_is_in_them(tmp_path: Path, capsys: Shown) -> None:
     """How many items, and what the user said last on each."""
     with Stub([answer("One."), answer("Two."), answer("Other.")]) as stub:
@@ -136,6 +142,7 @@ def test_branches_say_what_is_in_them(tmp_path: Path, capsys: Shown) -> None:
     assert re.search(r"(?m)^\* +\S+ +\d+ +second, otherwise$", shown)
 
 
+@pytest.mark.slow
 def test_the_line_below_knows_the_tokens_of_an_earlier_run(tmp_path: Path) -> None:
     """After --continue, /fork and /branch they are those of the branch's last call; a new session has none."""
     with Stub([answer("One.")]) as stub:
@@ -177,6 +184,7 @@ def test_the_name_of_a_file_says_how_it_is_written(
     assert "messages" in json.loads(Path("a.json").read_text())
 
 
+@pytest.mark.slow
 def test_saved_code_is_told_with_the_whole_path_of_its_file(tmp_path: Path, capsys: Shown) -> None:
     """While it is saved, by /code and in JSON."""
     call = {"code_id": "code_sum", "language": "python", "description": "Sums", "code": "1 + 2\n"}
@@ -202,6 +210,7 @@ def test_a_script_is_told_when_it_is_tried_again(tmp_path: Path) -> None:
     assert re.search(r"again in \d(\.\d)? s \(attempt 2 of \d\)\n", done.stderr)
 
 
+@pytest.mark.slow
 def test_what_began_as_before_is_known_on_every_branch(tmp_path: Path) -> None:
     """After /rewind it is most of the request; of a run before this one nothing is known."""
     with Stub([answer("One."), answer("Two."), answer("Two."), answer("Three.")]) as stub:
@@ -217,6 +226,7 @@ def test_what_began_as_before_is_known_on_every_branch(tmp_path: Path) -> None:
     assert again.reused is None
 
 
+@pytest.mark.slow
 def test_a_session_goes_on_in_its_own_language(tmp_path: Path) -> None:
     """The model is told once how to work, also by who now reads Chinese."""
     with Stub([answer("One."), answer("Two.")]) as stub:
@@ -227,6 +237,7 @@ def test_a_session_goes_on_in_its_own_language(tmp_path: Path) -> None:
     assert before == after
 
 
+@pytest.mark.slow
 def test_a_budget_is_the_window_where_none_is_known(tmp_path: Path, capsys: Shown) -> None:
     """Of a model that takes less, its user is told."""
     with Stub([]) as stub:
@@ -243,6 +254,7 @@ def test_a_budget_is_the_window_where_none_is_known(tmp_path: Path, capsys: Show
     assert unknown.agent.budget.output == 8_000
 
 
+@pytest.mark.slow
 def test_one_message_is_one(tmp_path: Path, capsys: Shown) -> None:
     """Where the model could not answer, there is only the question."""
     with Stub([error(400)]) as stub:
@@ -252,6 +264,7 @@ def test_one_message_is_one(tmp_path: Path, capsys: Shown) -> None:
     assert "branch main: one message." in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_wrong_app_is_answered_with_those_that_are_listed(tmp_path: Path, capsys: Shown) -> None:
     """The list of code opens by itself."""
     with Stub([]) as stub:
@@ -286,6 +299,7 @@ def test_a_model_that_only_asks_for_tools_is_stopped_and_the_chat_says_how_to_go
     assert shown.endswith("Done.")
 
 
+@pytest.mark.slow
 def test_a_turn_that_failed_after_a_tool_call_shows_no_empty_answer(tmp_path: Path, capsys: Shown) -> None:
     """--continue shows the question and that it has no answer yet, and no line without words."""
     with Stub([answer("", [("c1", "list_files", {})]), error(400, "no")]) as stub:

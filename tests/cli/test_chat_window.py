@@ -6,6 +6,8 @@ import pytest
 from chat_terminal import Terminal
 from stub import Stub, error, models
 
+pytestmark = pytest.mark.slow
+
 
 def squeezed(text: str) -> str:
     """The text without blanks: a terminal breaks lines of Chinese anywhere."""

@@ -104,6 +104,7 @@ def facts(result: Result) -> dict[str, Any]:
 # ---------------------------------------------------------------------- the list
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("language", "about", "label"), [
     ("en", "Keep a to-do list: what is to be done, and what is done.", "Add an item"),
     ("zh", "待办事项管理应用", "添加条目"),
@@ -130,6 +131,7 @@ def test_as_json_each_action_has_its_schema(run: Run) -> None:
     assert add["schema"]["required"] == ["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("package")
 def test_apps_of_installed_packages_are_listed_too(run: Run) -> None:
     """In their own words, harmless on a terminal; those that cannot be loaded say why and hide no other."""
@@ -171,6 +173,7 @@ def test_a_line_is_read_as_a_shell_would(line: str, head: str, words: list[tuple
     assert parse_line(line) == (head, tuple(Word(*word) for word in words))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "quote", "column"), [
     ('add "buy milk', '"', 5), ("add text='x", "'", 10), ('add "a"b', '"', 5), ('"', '"', 1), ('add "a\\"', '"', 5),
 ])  # fmt: skip
@@ -219,6 +222,7 @@ LINES = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=settings.default.max_examples * 3 // 10)  # type: ignore[union-attr]  # each opens all apps
 @given(st.lists(st.text(max_size=30) | st.sampled_from(LINES), max_size=6))
 def test_no_line_is_an_error(lines: list[str]) -> None:
@@ -273,6 +277,7 @@ def test_json_alone_shows_it_as_it_opens(run: Run) -> None:
     assert found["context"]["state"]["currentLod"] == "Gist"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [
     "toggle 9", "toggle x", "tog", "add", 'add "x', "clear now", "level huge", "as rtf", "window todo_9", "window",
     "add text=x more=y", "[button:delete-7]", "1", "add milk --extra=1 again=x",
@@ -289,6 +294,7 @@ def test_what_fails_is_said_and_ends_the_script(run: Run, line: str) -> None:
     assert found["outcomes"][1]["reason"]
 
 
+@pytest.mark.slow
 def test_a_failure_offers_ways_on(run: Run) -> None:
     """Each on a line of its own."""
     result = run("apps", "run", "todo", "--do", "togle 1")
@@ -297,6 +303,7 @@ def test_a_failure_offers_ways_on(run: Run) -> None:
     assert "失败：请写作 `window todo_1`" in result.stderr
 
 
+@pytest.mark.slow
 def test_levels_and_forms_can_be_switched_on_the_way(run: Run) -> None:
     """The prompt's own words work in scripts too."""
     result = run("apps", "run", "todo", "--do", "add milk", "--do", "level gist", "--do", "as markdown")
@@ -315,6 +322,7 @@ def test_markers_are_pressed_as_they_are_shown(run: Run) -> None:
     assert ">c d</item>" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_closed_app_shows_nothing(run: Run) -> None:
     """That is no failure; anything after it is."""
     result = run("apps", "run", "todo", "--do", "close done with it")
@@ -333,6 +341,7 @@ def test_an_app_that_is_not_there_is_one_red_line(run: Run) -> None:
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("package")
 @pytest.mark.parametrize(("args", "why"), [
     (["lost"], "cannot be loaded"), (["odd"], "Unknown"), (["shut"], "locked"), (["shut", "crash"], "no hinge"),
@@ -345,6 +354,7 @@ def test_an_app_that_does_not_open_says_why(run: Run, args: list[str], why: str)
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("package")
 def test_an_action_may_open_windows_to_go_to(run: Run) -> None:
     """It is said which; the beginning of the id is enough; closing one goes back to the other."""
@@ -359,6 +369,7 @@ def test_an_action_may_open_windows_to_go_to(run: Run) -> None:
     assert (back.exit_code, '<Window id="lamp_1">' in back.stdout) == (0, True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("package")
 def test_an_action_named_like_a_word_of_the_prompt_can_be_reached(run: Run) -> None:
     """Written as a marker; data that is no JSON does not keep the rest from being printed."""
@@ -368,6 +379,7 @@ def test_an_action_named_like_a_word_of_the_prompt_can_be_reached(run: Run) -> N
     assert run("apps", "run", "lamp", "--do", "level high").exit_code == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("package")
 def test_a_button_on_a_thing_takes_what_else_is_needed(run: Run) -> None:
     """The thing is the first parameter; words fill the others."""
@@ -382,6 +394,7 @@ def test_an_app_works_in_the_project(tmp_path: Path) -> None:
     assert "todo" in session.windows.apps
 
 
+@pytest.mark.slow
 def test_an_app_is_held_to_the_folders_of_the_project_s_tools(run: Run, tmp_path: Path) -> None:
     """A person sees what a model would see; a file that does not say which they are is told of."""
     for folder in ("open", "closed"):
@@ -401,6 +414,7 @@ def test_an_app_is_held_to_the_folders_of_the_project_s_tools(run: Run, tmp_path
 # ---------------------------------------------------------------------- through a pipe
 
 
+@pytest.mark.slow
 def test_lines_may_come_from_a_pipe(run: Run) -> None:
     """Each is shown, answered and followed by the view where that is new; failures go on and are told at the end."""
     result = run("apps", "run", "todo", input="add milk\nnonsense\n\ntoggle-1\nquit\nadd more\n")
@@ -417,6 +431,7 @@ def test_lines_may_come_from_a_pipe(run: Run) -> None:
     assert run("apps", "run", "todo", input="").exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_program_can_talk_to_it_line_by_line() -> None:
     """Every answer is out before the next line is read; bytes that are no text are no error."""
     talk = subprocess.Popen(
@@ -473,6 +488,7 @@ def person() -> Person:
     return Person("apps", "run", "todo")
 
 
+@pytest.mark.slow
 def test_a_person_presses_buttons(person: Person) -> None:
     """The app as it opens, how to get help, then each outcome in green with the new view and its tokens."""
     assert '<Window id="todo_1">' in person.shown
@@ -493,6 +509,7 @@ def test_a_person_presses_buttons(person: Person) -> None:
     assert person.end() == 0
 
 
+@pytest.mark.slow
 def test_a_failure_is_red_with_ways_on_and_no_end(person: Person) -> None:
     """Nothing new to see, so nothing is shown again; the exit code is that of a person who is done."""
     seen = person.says("togle 1")
@@ -504,6 +521,7 @@ def test_a_failure_is_red_with_ways_on_and_no_end(person: Person) -> None:
     assert "Traceback" not in person.leaves()
 
 
+@pytest.mark.slow
 def test_ctrl_c_clears_the_line_and_ctrl_d_ends(person: Person) -> None:
     """What was half typed is not done."""
     person.type("add half")
@@ -520,6 +538,7 @@ def test_ctrl_c_clears_the_line_and_ctrl_d_ends(person: Person) -> None:
     assert "Traceback" not in person.leaves()
 
 
+@pytest.mark.slow
 def test_the_tab_key_completes(person: Person) -> None:
     """Actions, their parameters, buttons and the prompt's own words."""
     assert ">milk</item>" in person.says("ad\tte\tmilk")
@@ -529,6 +548,7 @@ def test_the_tab_key_completes(person: Person) -> None:
     assert person.end() == 0
 
 
+@pytest.mark.slow
 def test_closing_the_last_window_ends_it(person: Person) -> None:
     """There is nothing left to press."""
     person.type("close\n")
@@ -536,6 +556,7 @@ def test_closing_the_last_window_ends_it(person: Person) -> None:
     assert Phrases("en")("all closed") in person.shown
 
 
+@pytest.mark.slow
 def test_what_an_app_shows_cannot_act_on_the_terminal(package: Path) -> None:
     """Its control characters are shown; its mistakes are outcomes, with a traceback only where --debug asks for it.
 
@@ -557,6 +578,7 @@ def test_what_an_app_shows_cannot_act_on_the_terminal(package: Path) -> None:
     assert "\ufffd[2Jtoo hot" in loud.shown
 
 
+@pytest.mark.slow
 def test_it_works_without_readline(tmp_path: Path) -> None:
     """Only completion is missing where Python was built without it."""
     (tmp_path / "readline.py").write_text("raise ImportError")
@@ -565,6 +587,7 @@ def test_it_works_without_readline(tmp_path: Path) -> None:
     someone.leaves()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("package")
 @pytest.mark.parametrize(("before", "word", "found"), [
     ("", "pa", ["paint "]),

@@ -33,6 +33,7 @@ def facts(result: Result) -> dict[str, object]:
 # ---------------------------------------------------------------------- compact
 
 
+@pytest.mark.slow
 def test_without_a_model_a_digest_stands_for_the_oldest_messages(run: Run, root: Path) -> None:
     """Tokens before and after are those of previews, and the ids are the session's."""
     with Session.resume("login-bug", "/shop", root=root) as session:
@@ -68,6 +69,7 @@ def test_everything_is_shown_to_people(run: Run) -> None:
     assert "\x1b" not in output
 
 
+@pytest.mark.slow
 def test_full_shows_the_whole_summary(run: Run) -> None:
     """Nothing is counted that could be shown."""
     told = json.loads(run("compact", "--dry-run", *TIGHT, "--json").stdout)
@@ -83,6 +85,7 @@ def test_the_room_of_the_last_call_is_used_where_nothing_is_said(run: Run) -> No
     assert json.loads(run("compact", "--json").stdout)["limit"] == 15_000
 
 
+@pytest.mark.slow
 def test_a_dry_run_tells_the_same_and_writes_nothing(run: Run, folder: Folder) -> None:
     """Only that it was not done differs."""
     before = everything(folder)
@@ -99,6 +102,7 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(run: Run, folder: Folder) -
     assert tried == done
 
 
+@pytest.mark.slow
 def test_a_dry_run_asks_nobody(run: Run, command: Callable[[str], str], tmp_path: Path) -> None:
     """What a model would get a request of is told; the program is not run."""
     touched = tmp_path / "touched"
@@ -109,6 +113,7 @@ def test_a_dry_run_asks_nobody(run: Run, command: Callable[[str], str], tmp_path
     assert "would get a request of" in run("compact", *TIGHT, "--dry-run", "--with", program).stdout
 
 
+@pytest.mark.slow
 def test_what_is_compacted_can_be_verified(run: Run, root: Path) -> None:
     """Payloads sent before and after are made again from the log."""
     run("compact", *TIGHT)
@@ -149,6 +154,7 @@ def test_a_compaction_makes_nothing_larger(run: Run, root: Path) -> None:
 # ---------------------------------------------------------------------- report
 
 
+@pytest.mark.slow
 def test_the_loss_reports_of_the_log_are_printed(run: Run) -> None:
     """One for each compaction, in order, with what became of it."""
     first = json.loads(run("compact", *TIGHT, "--json").stdout)
@@ -166,6 +172,7 @@ def test_the_loss_reports_of_the_log_are_printed(run: Run) -> None:
     assert re.search(r"numbers +\d+  ", output)
 
 
+@pytest.mark.slow
 def test_a_later_compaction_that_covers_more_replaces_the_earlier(run: Run, command: Callable[[str], str]) -> None:
     """And the one made by a program is named as made by a model."""
     run("compact", *TIGHT)
@@ -197,6 +204,7 @@ def test_nothing_lost_is_a_friendly_line(run: Run, folder: Folder) -> None:
 # ---------------------------------------------------------------------- uncompact
 
 
+@pytest.mark.slow
 def test_the_last_compaction_is_undone(run: Run, root: Path) -> None:
     """With the tokens of a preview before and after; a second time there is nothing left."""
     done = json.loads(run("compact", *TIGHT, "--json").stdout)
@@ -209,6 +217,7 @@ def test_the_last_compaction_is_undone(run: Run, root: Path) -> None:
     assert (again.exit_code, "nothing is compacted" in again.stderr) == (1, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args", [["login-bug", "6"], ["6"], ["login", "#6"]])
 def test_one_item_is_asked_for(run: Run, folder: Folder, args: list[str]) -> None:
     """By its id, alone or after a session's: that is a new entry, and the compaction holds."""
@@ -223,6 +232,7 @@ def test_one_item_is_asked_for(run: Run, folder: Folder, args: list[str]) -> Non
     assert json.loads(run("compact", "--report", "--json").stdout)["compactions"][0]["state"] == "holds"
 
 
+@pytest.mark.slow
 def test_people_read_what_came_back(run: Run) -> None:
     """The messages, their range, and the tokens."""
     run("compact", *TIGHT)
@@ -236,6 +246,7 @@ def test_people_read_what_came_back(run: Run) -> None:
 # ---------------------------------------------------------------------- context
 
 
+@pytest.mark.slow
 def test_context_marks_summaries_and_what_they_cover(run: Run) -> None:
     """In a line of its own, beside the item, and as facts; none before and none after it was undone."""
     assert json.loads(run("context", *TIGHT, "--json").stdout)["summaries"] == []
@@ -265,6 +276,7 @@ def test_context_says_that_an_expanded_item_changes_the_prompt(run: Run, root: P
     assert "The next call changes what was already sent (item expanded)" in told
 
 
+@pytest.mark.slow
 def test_context_counts_faults(run: Run, folder: Folder) -> None:
     """Results that were fetched again after they had been shortened, with their tokens."""
     budget, text = Budget(3_000), "\n".join(f"line {number} of the report says {number * 7}" for number in range(150))
@@ -316,6 +328,7 @@ def test_what_cannot_be_done_is_told(run: Run, folder: Folder, args: list[str], 
     assert everything(folder) == before
 
 
+@pytest.mark.slow
 def test_an_item_that_cannot_come_back_is_told(run: Run, folder: Folder) -> None:
     """Unknown, or covered by no summary; nothing is written."""
     newest = json.loads(run("sessions", "show", "--last", "1", "--json").stdout)["items"][0]["id"]
@@ -327,6 +340,7 @@ def test_an_item_that_cannot_come_back_is_told(run: Run, folder: Folder) -> None
     assert folder.file("login-bug").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_too_little_to_compact_again_names_the_command_that_undoes_it(run: Run) -> None:
     """In the words of the command line, in both languages: no function of the library is named."""
     while (done := run("compact")).exit_code == 0:

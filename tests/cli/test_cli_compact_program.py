@@ -47,6 +47,7 @@ def test_a_provider_s_reply_as_json_is_understood(run: Run, command: Callable[[s
     assert told["summary"].startswith(SUMMARY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "error", "said"),
     [
@@ -152,6 +153,7 @@ def test_files_are_shown_of_the_tools_folders_only(
         )
 
 
+@pytest.mark.slow
 def test_what_was_said_meanwhile_stays(run: Run, root: Path, folder: Folder, command: Callable[[str], str]) -> None:
     """The agent that owns the session goes on while a program works: its words stand behind what is summarised."""
     code = (
@@ -170,6 +172,7 @@ def test_what_was_said_meanwhile_stays(run: Run, root: Path, folder: Folder, com
 # ---------------------------------------------------------------------- on a terminal
 
 
+@pytest.mark.slow
 def test_while_it_works_a_line_says_for_how_long(root: Path, command: Callable[[str], str]) -> None:
     """With what it waits for; gone when it is done, and only on a terminal."""
     seen = root / "seen"
@@ -183,6 +186,7 @@ def test_while_it_works_a_line_says_for_how_long(root: Path, command: Callable[[
     assert SUMMARY in terminal.shown
 
 
+@pytest.mark.slow
 def test_json_on_a_terminal_is_json(root: Path) -> None:
     """No line of progress stands before it."""
     terminal = Terminal(*at(root), "compact", *TIGHT, "--json")
@@ -190,6 +194,7 @@ def test_json_on_a_terminal_is_json(root: Path) -> None:
     assert json.loads(terminal.shown)["success"]
 
 
+@pytest.mark.slow
 def test_no_color_is_heeded(root: Path) -> None:
     """No escape sequence sets a colour."""
     terminal = Terminal(*at(root), "compact", *TIGHT, NO_COLOR="1")
@@ -197,6 +202,7 @@ def test_no_color_is_heeded(root: Path) -> None:
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]?[0-9;]*m|\x1b\[38", terminal.shown)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_program_and_writes_nothing(root: Path, folder: Folder, command: Callable[[str], str]) -> None:
     """Exit code 130, no traceback, the log as it was."""
     before = folder.file("login-bug").read_bytes()
@@ -229,6 +235,7 @@ def test_it_fits_the_width(run: Run, columns: int, language: str) -> None:
     assert all(cell_len(NOT_PRINTED.sub("", line)) <= columns for line in tables)
 
 
+@pytest.mark.slow
 def test_chinese_is_spoken(run: Run) -> None:
     """Everything but what the conversation itself says."""
     output = run("--lang", "zh", "compact", *TIGHT).stdout
@@ -237,6 +244,7 @@ def test_chinese_is_spoken(run: Run) -> None:
     assert "已撤销压缩" in run("uncompact", "--lang", "zh").stdout
 
 
+@pytest.mark.slow
 def test_what_a_model_says_cannot_act_on_the_terminal(run: Run, command: Callable[[str], str]) -> None:
     """Control characters are shown as what they are not."""
     told = run(

@@ -21,6 +21,7 @@ def test_each_shell_has_a_script(shell: str) -> None:
     assert "_SIGHTLINE_COMPLETE" in done.stdout
 
 
+@pytest.mark.slow
 def test_bash_completes_commands_and_sessions(tmp_path: Path) -> None:
     """The script, run by bash itself, offers commands, ids of sessions, branches, apps and trusted folders."""
     with Session.new(tmp_path, root=tmp_path / "home", session_id="abc123") as session:

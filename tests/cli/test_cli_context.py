@@ -60,6 +60,7 @@ def test_everything_is_shown_or_left_out(run: Run, root: Path) -> None:
     assert facts["left_out"]["messages"] == sum("." not in id_ for id_ in out) > 0
 
 
+@pytest.mark.slow
 def test_bars_and_the_largest_items_are_printed(run: Run) -> None:
     """Kinds with bars, levels, when the next sweep comes, then the items; the rest is counted."""
     run("replay", "--sample", "--keep")

@@ -34,6 +34,7 @@ def tool() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_every_output_in_the_documentation_is_current(tool: ModuleType) -> None:
     """If this fails, a command or a decision of the engine changed: run `python tools/cli_docs.py` and look at it."""
     assert tool.current(DOCS).splitlines() == DOCS.splitlines()

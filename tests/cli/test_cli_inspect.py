@@ -53,6 +53,7 @@ def sessions_at(address: str) -> Any:
     return answer.json()
 
 
+@pytest.mark.slow
 def test_inspect_shows_the_samples_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The address that is printed serves the page and lists the sample sessions; they are kept once.
 
@@ -75,6 +76,7 @@ def test_inspect_shows_the_samples_without_a_key(tmp_path: Path, monkeypatch: py
         assert sessions_at(address)["sessions"] == []
 
 
+@pytest.mark.slow
 def test_a_price_that_is_given_is_that_of_every_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The samples name no model, so they have no price of their own. One that is no price is told."""
     monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
@@ -101,6 +103,7 @@ def test_a_price_that_is_given_is_that_of_every_call(tmp_path: Path, monkeypatch
     assert (wrong.exit_code, "such as 2/10/0.2" in wrong.output) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_named_file_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A log at any place is in the list, to be imported when it is opened."""
     for name in ("HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
@@ -115,6 +118,7 @@ def test_a_named_file_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [(row["title"], row["state"]) for row in listed["sessions"]] == [("My own question", "file")]
 
 
+@pytest.mark.slow
 def test_serve_prints_the_address_of_the_inspector(tmp_path: Path) -> None:
     """Who runs the proxy learns where to look."""
     with started(tmp_path, "serve", "--port", "0") as (address, printed):
@@ -126,6 +130,7 @@ def test_serve_prints_the_address_of_the_inspector(tmp_path: Path) -> None:
         assert httpx2.get(address.partition("inspector/")[0] + "metrics", trust_env=False).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_chosen_token_is_not_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who sets SIGHTLINE_TOKEN knows it, and logs do not: the page asks for it, programs send it."""
     monkeypatch.setenv("SIGHTLINE_TOKEN", chosen := "chosen-by-hand-0123456789")

@@ -14,6 +14,7 @@ from sightline.values.settings import REDUCTIONS
 Run = Callable[..., Result]
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(365)
 def test_each_reduction_says_what_it_removed_and_saved(run: Run, root: Path) -> None:
     """As JSON with the ids, for people in a table of those that happened, in either language."""

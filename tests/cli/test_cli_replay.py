@@ -24,6 +24,7 @@ def totals_of(name: str, window: int) -> Totals:
     return totals
 
 
+@pytest.mark.slow
 def test_a_window_that_costs_more_than_it_saves_is_said_to(run: Run) -> None:
     """The line is there if the whole cost is more than that of the full history, and only then."""
     for sample, is_more in (("data_report", True), ("login_bug", False)):
@@ -42,6 +43,7 @@ def test_what_costs_more_is_named_for_what_it_is(run: Run, monkeypatch: pytest.M
     assert "--window) costs less" not in thrifty
 
 
+@pytest.mark.slow
 def test_the_sample_is_replayed_with_several_sweeps(run: Run) -> None:
     """What `make run` shows: an explanation, a row for each call, the sum, and what to try next."""
     result = run("replay", "--sample")
@@ -117,6 +119,7 @@ def test_a_strategy_that_is_not_replayed_is_told(run: Run, tmp_path: Path, name:
     assert run(*there, "--strategy", "focus").stderr == ""
 
 
+@pytest.mark.slow
 def test_the_numbers_are_the_library_s(run: Run) -> None:
     """The totals of --json are those of `sightline.view.replay.replay`."""
     facts = json.loads(run("replay", "--sample", "--json").stdout)
@@ -137,6 +140,7 @@ def test_nobody_waits_for_what_is_no_time(run: Run, delay: str) -> None:
     assert (refused.exit_code, "--delay" in refused.output, "in total" in refused.output) == (2, True, False)
 
 
+@pytest.mark.slow
 def test_money_is_shown_with_prices(run: Run) -> None:
     """Those that are given, those of a model that is named, or those of the model that answered; else none."""
     sample = ("replay", "--sample", "--json")
@@ -165,6 +169,7 @@ def test_money_is_shown_with_prices(run: Run) -> None:
     assert known["totals"]["paid"]["output"] == 3
 
 
+@pytest.mark.slow("long_chat")
 @pytest.mark.parametrize("name", samples.names())
 def test_every_sample_has_a_window_it_outgrows(run: Run, name: str) -> None:
     """Whatever a newcomer picks, there is a sweep to see, and no request is invalid."""
@@ -206,6 +211,7 @@ def test_how_a_replay_differs_from_a_report_is_said(run: Run) -> None:
     assert "Unlike" not in run("replay", "--sample", "--until", "1").stdout
 
 
+@pytest.mark.slow
 def test_kept_replays_are_sessions_like_any_other(run: Run, folder: Folder) -> None:
     """They are listed, can be looked at, and verify."""
     kept = json.loads(run("replay", "--sample", "data_report", "--keep", "--json").stdout)["session"]
@@ -215,12 +221,14 @@ def test_kept_replays_are_sessions_like_any_other(run: Run, folder: Folder) -> N
     assert "Stored as session" in run("replay", "--sample", "data_report", "--keep").stdout
 
 
+@pytest.mark.slow
 def test_a_session_s_own_log_can_be_replayed(run: Run, folder: Folder) -> None:
     """With the budget it was made with, the same tokens are sent again."""
     args = ("replay", str(folder.file("login-bug")), "--window", "16000", "--output", "1000", "--json")
     assert json.loads(run(*args).stdout)["totals"]["tokens"] == totals_of("login_bug", 16_000).tokens
 
 
+@pytest.mark.slow
 def test_strategy_and_profile_are_heeded(run: Run) -> None:
     """Sliding breaks the prefix under its own reason; an unknown vocabulary leaves a margin."""
     sliding = json.loads(run("replay", "--sample", "--strategy", "sliding", "--json").stdout)
@@ -249,6 +257,7 @@ def test_what_cannot_be_replayed_is_told(run: Run, args: list[str], code: int, t
     assert told in result.stderr
 
 
+@pytest.mark.slow
 def test_chinese_words_are_shown_where_asked_for(run: Run) -> None:
     """Before or after the command, and in what is said of a wrong id."""
     before, after = run("--lang", "zh", "replay", "--sample").stdout, run("replay", "--sample", "--lang", "zh").stdout
@@ -257,6 +266,7 @@ def test_chinese_words_are_shown_where_asked_for(run: Run) -> None:
     assert "没有会话 'nope'" in run("--lang", "zh", "context", "nope").stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [40, 60, 80, 100, 120, 200])
 def test_rows_fit_the_width(run: Run, columns: int) -> None:
     """Columns are left away before anything is wider than the screen."""

@@ -123,6 +123,7 @@ def test_a_huge_log_is_read_only_alone(run: Run, logs: Path, monkeypatch: pytest
     assert json.loads(run("report", str(logs / "s1.jsonl"), "--json", "--no-forecast").stdout)["calls"] == 3
 
 
+@pytest.mark.slow
 def test_several_processes_say_the_same_as_one(run: Run, logs: Path) -> None:
     """In the order of the files, refused ones among them."""
     for number in range(3):
@@ -132,6 +133,7 @@ def test_several_processes_say_the_same_as_one(run: Run, logs: Path) -> None:
     assert (len(json.loads(one)["sessions"]), len(json.loads(one)["refused"])) == (4, 1)
 
 
+@pytest.mark.slow
 def test_a_session_of_the_project_is_reported_on(run: Run) -> None:
     """By the beginning of its id. Its log has no usage, so all figures are a forecast."""
     done = run("report", "login")
@@ -142,6 +144,7 @@ def test_a_session_of_the_project_is_reported_on(run: Run) -> None:
     assert facts["tools"]
 
 
+@pytest.mark.slow
 def test_what_is_no_session_is_refused(run: Run, tmp_path: Path) -> None:
     """With the reason, of each of the first files, and exit code 1."""
     file = tmp_path / "other.json"

@@ -86,6 +86,7 @@ def test_a_session_that_cannot_be_read_hides_no_other(run: Run, folder: Folder) 
     assert "no id" not in listed
 
 
+@pytest.mark.slow
 def test_looking_changes_nothing(run: Run, folder: Folder) -> None:
     """No command that shows something writes a byte, not even beside the log."""
     before = everything(folder)
@@ -110,6 +111,7 @@ def test_show_lists_every_item_with_its_tokens_at_three_levels(run: Run, root: P
     assert [row.split()[0] for row in rows[2:]] == [f"#{item['id']}" for item in shown["items"][-3:]]
 
 
+@pytest.mark.slow
 def test_one_item_is_printed_byte_for_byte(run: Run, root: Path) -> None:
     """What a pipe receives is what was said, without a newline of our own."""
     with Session.resume("login-bug", "/shop", root=root) as session:

@@ -38,6 +38,7 @@ def without_file(done: Result) -> dict[str, Any]:
     return {key: value for key, value in json.loads(done.stdout).items() if key != "recording"}
 
 
+@pytest.mark.slow
 def test_commands_say_the_same_of_a_session_in_a_database(run: Run, copied: str, folder: Folder) -> None:
     """What is listed, shown, composed, verified, exported and compacted is what it is in files."""
     for command in (

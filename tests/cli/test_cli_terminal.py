@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-m", "sightline"]
 NOT_PRINTED = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 SECONDS = 240  # that anything may take on a busy machine

@@ -59,6 +59,7 @@ def test_trust_is_withdrawn(tmp_path: Path, shop: Path) -> None:
     assert "`sightline trust`" in again.stderr
 
 
+@pytest.mark.slow
 def test_trust_by_option_says_that_it_is_remembered(tmp_path: Path) -> None:
     """Once, with the command that withdraws it."""
     with Stub([answer("One."), answer("Two.")]) as stub:
@@ -85,6 +86,7 @@ def test_a_no_says_what_is_not_used(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("trusted.json"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", ["y", "n"])
 def test_instructions_for_agents_are_asked_about_once(tmp_path: Path, reply: str) -> None:
     """Also where there is nothing else to ask; the answer is remembered, whether it is yes or no."""
@@ -113,6 +115,7 @@ def test_instructions_for_agents_are_asked_about_once(tmp_path: Path, reply: str
     assert ("Use tabs." in str(stub.asked[0].body)) == (reply == "y")
 
 
+@pytest.mark.slow
 def test_the_question_names_the_files_of_the_folders_above(tmp_path: Path) -> None:
     """Up to the root of the repository; each of the folders is trusted then, and the nearest speaks last."""
     home = Trusted(tmp_path / "home")

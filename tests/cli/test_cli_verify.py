@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from click.testing import Result
 
 from sightline import Budget, Session
@@ -71,6 +72,7 @@ def test_a_log_that_was_changed_is_found_out(run: Run, folder: Folder) -> None:
     assert {"branch", "number", "expected", "found"} == set(mismatches[0])
 
 
+@pytest.mark.slow
 def test_all_sessions_are_verified(run: Run) -> None:
     """The sum is over all of them."""
     run("replay", "--sample", "data_report", "--keep")

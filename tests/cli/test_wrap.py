@@ -44,6 +44,7 @@ def environment(tmp_path: Path, **more: str) -> dict[str, str]:
     return {**kept, "HOME": str(tmp_path), **more}
 
 
+@pytest.mark.slow
 def test_wrap_runs_a_command_and_says_what_went_through(tmp_path: Path) -> None:
     """The command's output and exit status are its own; the summary is on standard error; the conversation is kept."""
     with Upstream([answer("One."), answer("Two."), answer("Three.")]) as upstream:
@@ -121,6 +122,7 @@ for address in (own, f"{parts.scheme}://{parts.netloc}/v1", f"{parts.scheme}://{
 """
 
 
+@pytest.mark.slow
 def test_a_password_in_an_upstream_serves_the_command_alone(tmp_path: Path) -> None:
     """It would be sent with anybody's request: the command is told an address with a token, others get a 401.
 
@@ -139,6 +141,7 @@ def test_a_password_in_an_upstream_serves_the_command_alone(tmp_path: Path) -> N
             assert done.stdout.split() == ["open", expected, "closed"], done.stderr
 
 
+@pytest.mark.slow
 def test_a_session_is_named_by_what_the_person_wrote(tmp_path: Path) -> None:
     """Not by the reminder that an agent puts before it."""
     session = Session.new(tmp_path, root=tmp_path / "kept")
@@ -156,6 +159,7 @@ def test_a_session_is_named_by_what_the_person_wrote(tmp_path: Path) -> None:
     assert "reminder" not in listed.stdout
 
 
+@pytest.mark.slow
 def test_wrap_says_what_to_do_if_there_is_no_such_command_or_no_request_came(tmp_path: Path) -> None:
     """Not a traceback, and not a table of zeros."""
     wrong = subprocess.run(
@@ -172,6 +176,7 @@ def test_wrap_says_what_to_do_if_there_is_no_such_command_or_no_request_came(tmp
     assert "ANTHROPIC_BASE_URL" in quiet.stderr
 
 
+@pytest.mark.slow
 def test_serve_says_its_address_and_ends_cleanly(tmp_path: Path) -> None:
     """A client that is told the address gets its answer; a signal ends the server."""
     import openai
@@ -185,8 +190,8 @@ def test_serve_says_its_address_and_ends_cleanly(tmp_path: Path) -> None:
         try:
             found = re.search(r"http://[\d.]+:\d+", serving.stderr.readline())
             assert found
-            client = openai.OpenAI(api_key="any", base_url=f"{found[0]}/v1")
-            assert [model.id for model in client.models.list()]
+            with openai.OpenAI(api_key="any", base_url=f"{found[0]}/v1") as client:
+                assert [model.id for model in client.models.list()]
         finally:
             serving.send_signal(signal.SIGTERM)
             serving.communicate(timeout=30)
@@ -194,6 +199,7 @@ def test_serve_says_its_address_and_ends_cleanly(tmp_path: Path) -> None:
     assert upstream.invalid == []
 
 
+@pytest.mark.slow
 def test_serve_refuses_an_upstream_that_it_cannot_use(tmp_path: Path) -> None:
     """The error shows how one is written."""
     done = subprocess.run(
@@ -204,6 +210,7 @@ def test_serve_refuses_an_upstream_that_it_cannot_use(tmp_path: Path) -> None:
     assert "openai=https://" in done.stderr
 
 
+@pytest.mark.slow
 def test_serve_is_not_its_own_upstream(tmp_path: Path) -> None:
     """It would ask itself for ever: a variable that was meant for the agent is named."""
     done = subprocess.run(
@@ -214,6 +221,7 @@ def test_serve_is_not_its_own_upstream(tmp_path: Path) -> None:
     assert "is this server itself" in done.stderr
 
 
+@pytest.mark.slow
 def test_wrap_says_that_no_model_answered(tmp_path: Path) -> None:
     """If requests came and the upstream cannot be reached, the fault is not the agent's."""
     done = subprocess.run(
@@ -225,6 +233,7 @@ def test_wrap_says_that_no_model_answered(tmp_path: Path) -> None:
     assert "BASE_URL" not in done.stderr
 
 
+@pytest.mark.slow
 def test_serve_says_that_a_port_is_in_use(tmp_path: Path) -> None:
     """And how to take another one, with the exit status of a mistake."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -76,6 +76,7 @@ def five_times(random: Random, said: list[str], model: Model) -> Session:
 CHARACTERS = ("none", "drops", "paraphrases", "contradicts", "fails", "mixed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("character", CHARACTERS)
 def test_every_constraint_is_visible_word_for_word_and_once(character: str, soak: bool) -> None:
     """Forty long sessions, five rules each, five compactions: after the last one each rule stands there once."""

@@ -6,6 +6,8 @@ from test_incremental import Bench, Work
 
 from sightline.plan.view import Budget
 
+pytestmark = pytest.mark.slow
+
 ROOM = Budget(1_000_000, recall=0.0)
 
 

@@ -94,6 +94,7 @@ def test_a_tool_is_named_only_where_it_is(locale: str, tools: list[Any] | None, 
     assert payload.tokens <= 3_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("locale", ["en", "zh"])
 def test_tools_come_and_go_and_so_does_their_mention(locale: str) -> None:
     """With the very next payload. Every payload is made again from the log, also by a session that is resumed."""
@@ -173,6 +174,7 @@ def test_no_level_of_any_item_has_a_handle_without_expand(locale: str, tools: bo
     assert lower > 12
 
 
+@pytest.mark.slow("1200-zh-False")
 @pytest.mark.parametrize("tools", [True, False])
 @pytest.mark.parametrize("locale", ["en", "zh"])
 @pytest.mark.parametrize("size", [400, 700, 1_200, 2_500, 20_000])

@@ -118,6 +118,7 @@ def test_what_a_reply_reported_is_found_again(session: Session) -> None:
     assert receipts.reported(session.log, receipt) == 3.0
 
 
+@pytest.mark.slow
 def test_a_plan_reads_back_from_its_receipts(session: Session) -> None:
     """From the last whole plan and what was added since: the same units, levels, tokens and line."""
     session.user("look")

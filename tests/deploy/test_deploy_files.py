@@ -47,11 +47,13 @@ def documents(name: str) -> list[Any]:
     return list(yaml.safe_load_all((DEPLOY / name).read_text()))
 
 
+@pytest.mark.slow
 def test_the_compose_file_is_one() -> None:
     """By the schema of the Compose Specification."""
     assert "ok" in lint("check-jsonschema", "--builtin-schema", "vendor.compose-spec", "deploy/compose.yaml")
 
 
+@pytest.mark.slow
 def test_the_manifest_is_one() -> None:
     """By the schemas of Kubernetes, without a field that they do not know."""
     for name in ("kubernetes.yaml", "kubernetes-worker.yaml"):

@@ -4,6 +4,8 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
 from sightline.agent.agent import Agent
 from sightline.documents.code.store import CodeStore
 from sightline.documents.code_window import code_list
@@ -11,6 +13,8 @@ from sightline.documents.saved_code import SavedCode
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking
 from sightline.values.items import Lod
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_long_list_is_shortened_and_never_gone(tmp_path: Path) -> None:

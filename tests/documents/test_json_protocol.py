@@ -75,6 +75,7 @@ def counted(made: Session, body: dict[str, Any]) -> int:
     return sum(made.count(text) + 4 for text in texts)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     name=st.sampled_from(["echo", "a_long_tool_name_that_goes_on_and_on_for_sixty_characters_ok"]),

@@ -19,6 +19,7 @@ STYLES = st.sampled_from([
 ])  # fmt: skip
 
 
+@pytest.mark.slow
 @given(OBJECTS, st.text(), VALUES, STYLES)
 def test_what_was_added_is_there_and_gone_again(before: dict[str, Any], key: str, value: Any, style: Any) -> None:
     """Any JSON in any style: everything else is as it was, and a removal gives back every byte."""
@@ -29,6 +30,7 @@ def test_what_was_added_is_there_and_gone_again(before: dict[str, Any], key: str
     assert added.remove((key,)).text == text
 
 
+@pytest.mark.slow
 @given(st.lists(VALUES, max_size=4), VALUES, STYLES)
 def test_an_element_is_added_to_a_list(before: list[Any], value: Any, style: Any) -> None:
     """At its end, and it can be removed again."""
@@ -38,6 +40,7 @@ def test_an_element_is_added_to_a_list(before: list[Any], value: Any, style: Any
     assert added.remove(("list", len(before))).text == text
 
 
+@pytest.mark.slow
 @given(OBJECTS, VALUES, STYLES)
 def test_a_value_is_replaced(before: dict[str, Any], value: Any, style: Any) -> None:
     """And with the earlier one in its place the text says the same as before."""
@@ -48,6 +51,7 @@ def test_a_value_is_replaced(before: dict[str, Any], value: Any, style: Any) -> 
     assert changed.replace(("key",), "old").text == text
 
 
+@pytest.mark.slow
 @given(OBJECTS, STYLES, st.data())
 def test_any_member_can_be_removed(before: dict[str, Any], style: Any, data: st.DataObject) -> None:
     """The rest keeps its order."""

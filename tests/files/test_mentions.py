@@ -77,6 +77,7 @@ def test_any_text_can_be_looked_through(text: str) -> None:
     assert all(path in text for path in paths_in(text))
 
 
+@pytest.mark.slow('"a')
 @pytest.mark.parametrize("piece", ["a", "a/", "'", ".", "`a", "\\", "/[a", "中/", "a.b(", "a://", '"a'])
 def test_a_hostile_text_is_looked_through_in_one_go(piece: str) -> None:
     """Two hundred thousand characters made to be tried again and again are passed over; else this would not end."""
@@ -160,6 +161,7 @@ def test_the_order_is_modified_then_mentions_then_recent(steps: list[tuple[str, 
     assert len(important_files(messages)) <= 5
 
 
+@pytest.mark.slow
 def test_a_huge_message_is_looked_through_up_to_a_limit() -> None:
     """What a dump names beyond its beginning does not count."""
     text = "a.py " + "x " * mentions.MOST_CHARACTERS + "b.py"

@@ -91,6 +91,7 @@ async def converse(
         await trouble(turn)
 
 
+@pytest.mark.slow
 def test_an_answer_whose_server_was_killed_is_not_said_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was logged, and nobody got it. The request comes again, to another server: its answer is on another branch."""
 

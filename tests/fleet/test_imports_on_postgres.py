@@ -21,6 +21,8 @@ from sightline.server.app import create_app
 from sightline.server.config import Config
 from sightline.server.work import Job, LocalWork
 
+pytestmark = pytest.mark.slow
+
 SHOWN = {"x-sightline-token": TOKEN}
 
 

@@ -166,6 +166,7 @@ def test_a_database_that_stays_away_is_told_apart(url: str) -> None:
     database.close()
 
 
+@pytest.mark.slow
 def test_a_restart_of_the_database_is_survived() -> None:
     """Connections that died are replaced, a session goes on after a restart and after a crash, and nothing is lost."""
     server = PostgresServer.make(synchronous_commit="on")

@@ -59,6 +59,7 @@ def test_a_change_that_always_gives_way_ends(postgres: PostgresServer) -> None:
             Tenants(stores.database).create("acme")
 
 
+@pytest.mark.slow
 def test_the_level_of_isolation_is_ours(own_server: PostgresServer) -> None:
     """Whatever the role has: at another level writers of one session would fail instead of waiting."""
     with own_server.connect() as admin:

@@ -106,6 +106,7 @@ def test_a_session_touches_one_part_of_each_table(postgres: PostgresServer, divi
         assert sum(count > 0 for count in parts) == 1, (table, parts)
 
 
+@pytest.mark.slow
 def test_rows_rights_and_policies_come_along(postgres: PostgresServer, url: str) -> None:
     """Tables with sessions in them are divided without losing a byte; a second run changes nothing."""
     with closing(PostgresStores(url)) as stores:

@@ -168,6 +168,7 @@ def test_background_work_that_may_not_run_is_told(
     assert len([each for each in caplog.records if "cannot run" in each.message]) == 1
 
 
+@pytest.mark.slow
 def test_a_backup_has_the_rows_of_all_tenants(database: Database, tmp_path: Path) -> None:
     """As the role for backups, also after background work. The owner is refused, rather than given some of the rows."""
     done = threading.Event()

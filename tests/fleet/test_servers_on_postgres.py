@@ -60,6 +60,7 @@ def kept(stores: PostgresStores) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_any_server_goes_on_with_a_conversation(tmp_path: Path, url: str, stores: PostgresStores, tried: Tried) -> None:
     """Streams through two servers in turn, then one is killed in the middle of them: nothing is lost or doubled."""
     number = 6
@@ -136,6 +137,7 @@ def pair(tmp_path: Path, url: str) -> Iterator[Pair]:
         yield made
 
 
+@pytest.mark.slow
 def test_one_conversation_through_two_servers_at_once(pair: Pair, stores: PostgresStores) -> None:
     """Each gets its answer, and both answers are in the log, the slower one on a branch of its own."""
     for _ in range(3):
@@ -159,6 +161,7 @@ def call(method: str, url: str, body: dict[str, Any] | None = None) -> tuple[int
     return response.status_code, response.json() if response.content else None
 
 
+@pytest.mark.slow
 def test_servers_show_what_the_other_wrote(pair: Pair, stores: PostgresStores) -> None:
     """Sessions, items and deletions; a session that was made anew under its id too. Without any event."""
     one, two = pair.urls
@@ -188,6 +191,7 @@ def test_events_of_one_server_are_seen_at_the_other(pair: Pair) -> None:
     assert told["session"] == "s"
 
 
+@pytest.mark.slow
 def test_a_conversation_that_was_deleted_and_begun_anew_goes_on(pair: Pair, stores: PostgresStores) -> None:
     """A server that had the deleted one open goes on with the new one."""
     for at in range(2):

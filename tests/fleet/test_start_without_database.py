@@ -16,6 +16,8 @@ from sightline.errors import StoreError
 from sightline.fleet.database import Database, Unreachable
 from sightline.fleet.tenants import Tenants
 
+pytestmark = pytest.mark.slow
+
 BODY = {"model": "gpt-5.2", "messages": [{"role": "user", "content": "Hello"}]}
 
 

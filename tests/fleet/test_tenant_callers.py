@@ -43,6 +43,7 @@ def ids(response: httpx2.Response) -> list[str]:
 # ---------------------------------------------------------------------- who it is
 
 
+@pytest.mark.slow
 def test_nothing_but_the_token_says_who_it_is(tenancy: Tenancy) -> None:
     """Neither an address nor a header or a cookie names another tenant. An address that does is refused, also if
     there is no such tenant.
@@ -69,6 +70,7 @@ def test_nothing_but_the_token_says_who_it_is(tenancy: Tenancy) -> None:
         assert stranger.get(LIST, headers=shown).status_code == 401  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_token_is_taken_wherever_a_server_takes_one(tenancy: Tenancy) -> None:
     """As a header, in the path, and as a bearer below /api. On a model's path a bearer is the provider's key."""
     stranger, token = tenancy.client(""), tenancy.tokens["acme"]
@@ -101,6 +103,7 @@ def test_tokens_of_two_tenants_in_one_request_are_refused(tenancy: Tenancy) -> N
     assert stranger.get(LIST, headers=[*many, ("x-sightline-token", acme)]).status_code == 401
 
 
+@pytest.mark.slow
 def test_a_page_of_another_site_is_refused_with_a_good_token_too(tenancy: Tenancy) -> None:
     """All other checks of the guard come first."""
     acme = tenancy.client("acme")
@@ -111,6 +114,7 @@ def test_a_page_of_another_site_is_refused_with_a_good_token_too(tenancy: Tenanc
 # ---------------------------------------------------------------------- until when
 
 
+@pytest.mark.slow
 def test_revoked_and_expired_tokens(tenancy: Tenancy, postgres: PostgresServer) -> None:
     """A model's answer that has begun comes to its end; a stream of events ends; the next request is refused."""
     schema = tenancy.stores.database.address.schema
@@ -184,6 +188,7 @@ def test_an_answer_of_the_database_is_used_for_seconds(postgres: PostgresServer)
     database.close()
 
 
+@pytest.mark.slow
 def test_many_wrong_tokens_take_few_connections(postgres: PostgresServer) -> None:
     """A thousand at once: one thread asks, so one connection; so many wait at most; a known token is not held up."""
     database = Database(postgres.url())
@@ -246,6 +251,7 @@ def post(tenancy: Tenancy, client: httpx2.Client, wire: str) -> httpx2.Response:
     return client.post(PATHS[wire], json=body, headers=HEADERS[wire])
 
 
+@pytest.mark.slow
 def test_too_many_requests_in_a_minute(tenancy: Tenancy) -> None:
     """429 with retry-after: in the shape of the provider, or of REST. Others are not held up; one line in the trail."""
     tenancy.tenant("small", requests_per_minute=3)
@@ -298,6 +304,7 @@ def test_every_refusal_is_in_the_audit_trail(tenancy: Tenancy) -> None:
     assert kept[-2:] == [4, 1]  # the newest is first
 
 
+@pytest.mark.slow
 def test_a_tenant_that_is_full(tenancy: Tenancy) -> None:
     """403 before anything goes up; looking, exporting and deleting work, and then there is room again."""
     tenancy.tenant("full", most_bytes=1)
@@ -332,6 +339,7 @@ def test_what_counts_as_storing() -> None:
 # ---------------------------------------------------------------------- the trail
 
 
+@pytest.mark.slow
 def test_what_changes_something_is_in_the_audit_trail(tenancy: Tenancy) -> None:
     """With the token's id and the session; so is an export. What only looks is not, nor what failed."""
     acme = tenancy.client("acme")

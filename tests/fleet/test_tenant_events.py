@@ -39,6 +39,7 @@ def events(stream: httpx2.Response) -> Iterator[dict[str, Any]]:
             yield json.loads(line.removeprefix("data: ")) | {"id": last}
 
 
+@pytest.mark.slow
 def test_each_tenant_follows_its_own_events_at_every_server(tenancy: Tenancy) -> None:
     """What another does, at the same server and at the other, is never told: the next event is one's own."""
     acme, bolt = ([tenancy.client(name, server) for server in range(2)] for name in ("acme", "bolt"))
@@ -55,6 +56,7 @@ def test_each_tenant_follows_its_own_events_at_every_server(tenancy: Tenancy) ->
             assert next(told)["session"] == f"of-bolt-{number}"
 
 
+@pytest.mark.slow
 def test_nobody_goes_on_after_an_event_of_another(tenancy: Tenancy) -> None:
     """The id of another's event is one that is not known, and the id of another's session has no events."""
     acme, bolt = tenancy.client("acme"), tenancy.client("bolt")

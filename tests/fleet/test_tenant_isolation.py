@@ -231,6 +231,7 @@ async def mcp_answers(url: str, token: str, calls: list[tuple[str, dict[str, Any
         return [*answers, " ".join(str(each.uri) for each in resources.resources)]
 
 
+@pytest.mark.slow
 def test_mcp_finds_only_what_is_the_tenants_own(world: World) -> None:
     """Searching, recalling, expanding, reporting and listing."""
     url, tokens, [_, session, imported] = world.tenancy.urls[0], world.tenancy.tokens, world.theirs.sessions

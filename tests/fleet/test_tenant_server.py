@@ -21,6 +21,7 @@ from sightline.server.config import Config
 from sightline.testing.stores import append, said
 
 
+@pytest.mark.slow
 def test_a_name_that_is_given_again_shows_nothing_of_before(tmp_path: Path, postgres: PostgresServer) -> None:
     """A tenant that is created under the name of a deleted one has other objects and another folder at every server.
 
@@ -113,6 +114,7 @@ def test_a_server_for_tenants_needs_a_database_that_guards_them(tmp_path: Path, 
         assert words in done.output + done.stderr
 
 
+@pytest.mark.slow
 def test_any_server_answers_an_mcp_client(tmp_path: Path, postgres: PostgresServer) -> None:
     """A client begins at one server and goes on at another, whatever name of a connection it shows: none is kept."""
     accept = {"accept": "application/json, text/event-stream"}

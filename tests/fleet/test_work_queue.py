@@ -71,6 +71,7 @@ def test_what_several_servers_want_is_done_once(stores: PostgresStores, start: S
     assert sorted(run.seen) == [f"s{number}" for number in range(5)]
 
 
+@pytest.mark.slow
 def test_a_killed_worker_leaves_its_job_to_another(tmp_path: Path, stores: PostgresStores, start: Start) -> None:
     """SIGKILL while the model writes: another worker makes the summary, and the log has one."""
     begin_long("talk", stores=stores)
@@ -147,6 +148,7 @@ def test_a_job_that_ends_each_of_its_workers_is_given_up(stores: PostgresStores,
     assert run.seen == []
 
 
+@pytest.mark.slow
 def test_a_database_that_restarts_is_waited_for(tmp_path: Path) -> None:
     """Work goes on after it, and what was wanted meanwhile is done."""
     server = PostgresServer.make(synchronous_commit="on")  # what was done before the crash stays done
@@ -179,6 +181,7 @@ def test_a_server_that_stops_finishes_its_job(stores: PostgresStores, start: Sta
     assert rows(stores, "jobs") == rows(stores, "workers") == 0
 
 
+@pytest.mark.slow
 def test_a_server_that_stops_puts_a_long_job_back(tmp_path: Path, stores: PostgresStores, start: Start) -> None:
     """It does not wait for the model. Another server makes the summary at once, and the late answer is dropped."""
     begin_long("talk", stores=stores)

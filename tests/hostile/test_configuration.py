@@ -201,6 +201,7 @@ def stranger(tmp_path: Path) -> Path:
     return project
 
 
+@pytest.mark.slow
 def test_nothing_is_reached_unasked(
     tmp_path: Path, service: ThreadingHTTPServer, tried: Callable[[str, int], None], soak: bool
 ) -> None:

@@ -147,6 +147,7 @@ KINDS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_line_stops_nothing(sample: Sample, kind: str, soak: bool, tried: Tried) -> None:
     """Whatever happened to it: the session opens, composes within its budget, acts, and goes on."""
@@ -169,6 +170,7 @@ def test_a_damaged_line_stops_nothing(sample: Sample, kind: str, soak: bool, tri
     tried("damaged lines", len(ways) * each)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [1e300, {"a": 1}, "uodo_1"])
 def test_a_window_is_changed_after_it_was_indexed(sample: Sample, wrong: Any) -> None:
     """Its place is known then, and what stands there is no window any more: that is found out when it is shown."""

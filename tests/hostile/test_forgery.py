@@ -31,6 +31,7 @@ def disguised(chance: random.Random) -> str:
     return "Fine." + "".join(chance.choice(forged.BREAKS) + line for line in forgeries)
 
 
+@pytest.mark.slow
 def test_nobody_forges_a_line_anywhere(
     soak: bool, tried: Callable[[str, int], None], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 from tests.conftest import SOAK, Tried
 
+from open_resources import lasting
 from sightline.origins.ba_agent import BAAgentService, application, openapi
 from sightline.origins.ba_agent.api import MOST_BYTES, MOST_CHARACTERS, MOST_FILES, MOST_MESSAGES, Query
 from sightline.plan.view import Budget
@@ -89,6 +90,7 @@ def query(**fields: Any) -> bytes:
     return json.dumps({"message": "hi"} | fields).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", list(schemathesis.GenerationMode))
 def test_schemathesis_finds_no_server_error(app: Application, mode: schemathesis.GenerationMode, tried: Tried) -> None:
     """Requests made from the OpenAPI document, valid and invalid: each answer is one that the document names."""
@@ -107,7 +109,8 @@ def test_schemathesis_finds_no_server_error(app: Application, mode: schemathesis
             left_out.append(negative_data_rejection)
         case.validate_response(response, excluded_checks=left_out)
 
-    check()
+    with lasting():  # the library keeps its client, which has a thread
+        check()
     asyncio.run(app.service.close())
     tried("requests by schemathesis", made)
 

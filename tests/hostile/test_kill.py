@@ -45,6 +45,7 @@ class Nursery:
         self._process.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(FORKED // LIVES))
 def test_a_session_survives_kill_after_kill(nursery: tuple[Path, Nursery], number: int, tried: Tried) -> None:
     """After each of ten kills nothing acknowledged in any life is lost, and the session goes on."""

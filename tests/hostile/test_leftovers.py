@@ -30,6 +30,7 @@ def killed_while_writing(path: Path) -> None:
     assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # this process has threads, and forks
 def test_killed_writers_leave_one_file_which_the_next_replaces(tmp_path: Path, tried: Tried) -> None:
     """However many were killed; whoever reads has the old content until then."""

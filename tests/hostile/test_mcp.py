@@ -116,6 +116,7 @@ def test_a_call_fails_with_its_reason_and_the_session_goes_on(tried: Tried) -> N
     tried("hostile answers", len(expected) + 1)
 
 
+@pytest.mark.slow
 def test_many_tiny_blocks_are_not_looked_at_one_by_one() -> None:
     """A list of 300,000 blocks is cut before any of them is checked, and says how many are missing."""
 
@@ -158,6 +159,7 @@ def test_an_answer_whose_text_is_cut_fails_its_call() -> None:
 LATE = "h did not answer within 1 s"
 
 
+@pytest.mark.slow("notifications-h did not answer within 1 s")
 @pytest.mark.parametrize(
     ("name", "why"),
     [
@@ -236,6 +238,7 @@ def test_what_has_the_shape_of_a_key_is_hidden(said: str, shown: str) -> None:
     assert _without_keys(said) == shown
 
 
+@pytest.mark.slow
 def test_keys_are_hidden_in_time(tried: Tried) -> None:
     """However a text begins like a key again and again: a failed result may be long, and the loop waits for it."""
     size = MOST_TEXT if SOAK else 100_000
@@ -249,6 +252,7 @@ def test_keys_are_hidden_in_time(tried: Tried) -> None:
     tried("texts like keys", len(units) * 3)
 
 
+@pytest.mark.slow
 def test_its_error_output_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much it writes, only the end is kept; it does not start, and that is all."""
     monkeypatch.setattr(program, "LEAVING", 0.2)

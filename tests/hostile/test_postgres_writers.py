@@ -41,6 +41,7 @@ def check(stores: PostgresStores, acks: Acks) -> None:
         session.reply("I do.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kills", [KILLS, pytest.param(SOAK_KILLS, marks=pytest.mark.soak)])
 def test_a_writer_may_be_killed(url: str, stores: PostgresStores, kills: int, tried: Tried) -> None:
     """At any moment of a turn, life after life of one session."""
@@ -59,6 +60,7 @@ def test_a_writer_may_be_killed(url: str, stores: PostgresStores, kills: int, tr
     tried("kills of writers", kills)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.soak)])
 def test_writers_are_in_each_others_way(url: str, stores: PostgresStores, count: int, tried: Tried) -> None:
     """Two processes write to one branch at once, and one of them is stopped for a while: the other goes on."""

@@ -87,6 +87,7 @@ def test_memory_is_bounded_for_all_processes_together(tmp_path: Path, protected:
     tried("programs that fill memory", 2 * ROUNDS)
 
 
+@pytest.mark.slow
 def test_shared_memory_counts_once(tmp_path: Path) -> None:
     """Ten children of a program that has a fifth of its memory: twice the limit if each counted all of it."""
     code = (
@@ -106,6 +107,7 @@ def test_a_process_that_hides_its_shares_counts_whole(monkeypatch: pytest.Monkey
     assert overuse(here, 1 << 50, 0) == "processes"
 
 
+@pytest.mark.slow
 def test_what_a_program_may_have_is_not_stopped(tmp_path: Path) -> None:
     """A pool of processes and threads within the limits does its work."""
     code = (

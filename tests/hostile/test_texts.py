@@ -53,6 +53,7 @@ def said(session: Session, text: str) -> dict[str, str]:
     return accepted
 
 
+@pytest.mark.slow
 def test_no_text_breaks_anything(
     soak: bool, tried: Callable[[str, int], None], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,6 +109,7 @@ def test_payloads_of_alternating_writers_can_all_be_made_again(tmp_path: Path) -
 # ---------------------------------------------------------------------- processes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [MESSAGES, pytest.param(SOAK_MESSAGES, marks=pytest.mark.soak)])
 def test_processes_lose_nothing_of_each_other(tmp_path: Path, count: int, tried: Tried) -> None:
     """Three processes write to one branch at once: no line torn or lost, seqs dense, each message there once."""
@@ -123,6 +124,7 @@ def test_processes_lose_nothing_of_each_other(tmp_path: Path, count: int, tried:
     tried("appends of writers at once", 3 * count)
 
 
+@pytest.mark.slow
 def test_a_fork_while_another_process_writes(tmp_path: Path) -> None:
     """Branches made and written to here, and the first branch written to elsewhere, hold what belongs to each."""
     root = begun(tmp_path)

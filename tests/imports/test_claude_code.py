@@ -337,6 +337,7 @@ def test_what_was_taken_back_since_stays_on_a_branch_of_its_own() -> None:
     assert imported(more, stores).state == "unchanged"
 
 
+@pytest.mark.slow
 def test_a_long_log_is_never_in_memory_whole(tmp_path: Path) -> None:
     """However long the file is, a step has a few lines, and each is read and let go."""
     file = tmp_path / "s1.jsonl"

@@ -8,6 +8,8 @@ from inspected_project import make_long_session
 from inspector_server import InspectorServer
 from playwright.sync_api import Browser, expect
 
+pytestmark = pytest.mark.slow
+
 VIEWS = {
     "sessions": "#/", "context": "#/s/work/context", "call": "#/s/work/call/8", "diff": "#/s/work/call/9?with=3",
     "items": "#/s/work/items/9", "tokens": "#/s/work/tokens", "changes": "#/s/work/changes", "try": "#/s/work/try/9",

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from inspected_page import InspectedPage
 from playwright.sync_api import expect
 
@@ -24,6 +25,7 @@ def test_the_context_window_over_time(page: InspectedPage) -> None:
     expect(shown).to_have_url(re.compile("/call/2$"))
 
 
+@pytest.mark.slow
 def test_a_click_on_a_bar_opens_its_call(page: InspectedPage) -> None:
     """The whole column of a call leads to it; the pointer says beforehand which it is."""
     shown = page.open("#/s/work/context")
@@ -36,6 +38,7 @@ def test_a_click_on_a_bar_opens_its_call(page: InspectedPage) -> None:
     expect(shown).to_have_url(re.compile("/call/(8|9)$"))
 
 
+@pytest.mark.slow
 def test_the_chart_is_also_a_table(page: InspectedPage) -> None:
     """Who does not see the chart reads the same numbers: each call, its kinds, its sweeps and compactions."""
     shown = page.open("#/s/work/context")
@@ -47,6 +50,7 @@ def test_the_chart_is_also_a_table(page: InspectedPage) -> None:
     assert table.get_by_role("row").count() >= 17
 
 
+@pytest.mark.slow
 def test_what_would_save_most_is_said_first(page: InspectedPage) -> None:
     """The first recommendations of the report stand below the chart; a forecast is made when it is asked for."""
     shown = page.open("#/s/work/context")
@@ -60,6 +64,7 @@ def test_what_would_save_most_is_said_first(page: InspectedPage) -> None:
     page.settle()
 
 
+@pytest.mark.slow
 def test_one_call_item_by_item(page: InspectedPage) -> None:
     """Each line has its kind, level and tokens; the short text stands beside the full one."""
     shown = page.open("#/s/work/call/8")
@@ -76,6 +81,7 @@ def test_one_call_item_by_item(page: InspectedPage) -> None:
     page.shoot("3-call")
 
 
+@pytest.mark.slow
 def test_the_first_change_and_what_it_cost(page: InspectedPage) -> None:
     """A call that does not begin with the one before says where, why, and what had to be paid again."""
     shown = page.open("#/s/work/context")
@@ -90,6 +96,7 @@ def test_the_first_change_and_what_it_cost(page: InspectedPage) -> None:
     expect(overview.get_by_role("region", name="After")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_two_calls_are_compared(page: InspectedPage) -> None:
     """Any two calls: what came, what went, what is at another level."""
     shown = page.open("#/s/work/call/9")
@@ -105,6 +112,7 @@ def test_two_calls_are_compared(page: InspectedPage) -> None:
     expect(shown.get_by_role("listbox")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_line_is_chosen_with_the_keyboard(page: InspectedPage) -> None:
     """Arrow keys walk through the payload, and the item beside it follows."""
     shown = page.open("#/s/work/call/5")
@@ -117,6 +125,7 @@ def test_a_line_is_chosen_with_the_keyboard(page: InspectedPage) -> None:
     expect(shown.locator(".detail .item-head")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_tokens_of_any_call_can_be_looked_at(page: InspectedPage) -> None:
     """Its number is typed, so that none is left out of a list. One that there is not becomes the nearest."""
     shown = page.open("#/s/work/tokens")
@@ -133,6 +142,7 @@ def test_the_tokens_of_any_call_can_be_looked_at(page: InspectedPage) -> None:
         box.press("Enter")
 
 
+@pytest.mark.slow
 def test_what_is_being_typed_stays(page: InspectedPage) -> None:
     """The page reads the tokens again whenever something happens; a number that is half typed is not erased by it."""
     shown = page.open("#/s/work/tokens")
@@ -146,6 +156,7 @@ def test_what_is_being_typed_stays(page: InspectedPage) -> None:
         box.press("Enter")
 
 
+@pytest.mark.slow
 def test_where_the_tokens_are(page: InspectedPage) -> None:
     """The treemap is drawn and also a table; what was read twice is listed with its items."""
     shown = page.open("#/s/work/tokens")

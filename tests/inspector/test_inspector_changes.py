@@ -26,6 +26,7 @@ def test_losses_pins_and_constraints_are_shown(page: InspectedPage) -> None:
     page.shoot("5-compactions")
 
 
+@pytest.mark.slow
 def test_compact_now_and_undo(changing: InspectedPage) -> None:
     """One button compacts, another undoes it; the page shows both at once."""
     shown = changing.open("#/s/work/changes")
@@ -36,6 +37,7 @@ def test_compact_now_and_undo(changing: InspectedPage) -> None:
     expect(shown.locator(".compaction").first).to_contain_text("undone")
 
 
+@pytest.mark.slow
 def test_an_item_is_pinned_collapsed_expanded_and_forked(changing: InspectedPage) -> None:
     """What a person does with an item holds: the pin is shown, and a fork begins a branch that is opened."""
     shown = changing.open("#/s/work/items/12")
@@ -52,6 +54,7 @@ def test_an_item_is_pinned_collapsed_expanded_and_forked(changing: InspectedPage
     expect(shown.get_by_label("Branch")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_an_item_comes_back_from_a_compaction(changing: InspectedPage) -> None:
     """One item that a summary covers is brought back alone."""
     shown = changing.open("#/s/work/items/12")
@@ -59,6 +62,7 @@ def test_an_item_comes_back_from_a_compaction(changing: InspectedPage) -> None:
     expect(shown.get_by_role("status").filter(has_text="from the next call on")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_same_call_at_another_budget(page: InspectedPage) -> None:
     """The slider recomposes a call at once; nothing is sent to a model and nothing is written."""
     shown = page.open("#/s/work/try/9")
@@ -84,6 +88,7 @@ def test_the_same_call_at_another_budget(page: InspectedPage) -> None:
     assert page.server.calls("work") == before
 
 
+@pytest.mark.slow
 def test_a_budget_that_cannot_be_kept_says_so(page: InspectedPage) -> None:
     """If what is pinned does not fit, the page says what to do, and the last picture stays."""
     shown = page.open("#/s/work/try/9")
@@ -93,6 +98,7 @@ def test_a_budget_that_cannot_be_kept_says_so(page: InspectedPage) -> None:
     page.errors.clear()  # the browser notes an answer 422
 
 
+@pytest.mark.slow
 def test_a_window_is_used_beside_what_the_model_sees(changing: InspectedPage) -> None:
     """Forms and buttons act on the app; both sides change at once, and markup in a text stays text."""
     shown = changing.open("#/s/work/windows")
@@ -112,6 +118,7 @@ def test_a_window_is_used_beside_what_the_model_sees(changing: InspectedPage) ->
     changing.shoot("6-windows")
 
 
+@pytest.mark.slow
 def test_a_window_asks_before_it_deletes_or_closes(changing: InspectedPage) -> None:
     """By keyboard, in both languages: Escape and the first button leave everything as it is, and what was typed."""
     shown = changing.open("#/s/work/windows")
@@ -143,6 +150,7 @@ def test_a_window_asks_before_it_deletes_or_closes(changing: InspectedPage) -> N
     assert len(changing.asked("POST")) == 1
 
 
+@pytest.mark.slow
 def test_the_chat_changes_the_context_while_it_talks(changing: InspectedPage) -> None:
     """A question is answered word by word, and what is in the window is read anew."""
     shown = changing.open("#/s/work/chat")
@@ -156,6 +164,7 @@ def test_the_chat_changes_the_context_while_it_talks(changing: InspectedPage) ->
     changing.shoot("7-chat")
 
 
+@pytest.mark.slow
 def test_a_new_chat_is_begun(changing: InspectedPage) -> None:
     """From the list one button leads to an empty session with the model."""
     shown = changing.open()
@@ -166,6 +175,7 @@ def test_a_new_chat_is_begun(changing: InspectedPage) -> None:
     expect(shown.get_by_role("log")).to_contain_text("Answer 1: the port stays")
 
 
+@pytest.mark.slow
 def test_without_a_model_the_chat_says_how_to_get_one(browser: Browser, looked_at: InspectorServer) -> None:
     """No key is needed for anything else, and the page names the commands."""
     with InspectorServer(looked_at.folder) as server, InspectedPage(browser, server) as page:
@@ -174,6 +184,7 @@ def test_without_a_model_the_chat_says_how_to_get_one(browser: Browser, looked_a
         expect(shown.get_by_text("sightline inspect --model")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_an_error_of_the_chat_is_told_in_two_sentences(
     changing: InspectedPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +200,7 @@ def test_an_error_of_the_chat_is_told_in_two_sentences(
     expect(shown.get_by_role("alert")).to_have_text("The model failed. Look at the server's log, and try again.")
 
 
+@pytest.mark.slow
 def test_what_another_program_writes_is_shown(changing: InspectedPage) -> None:
     """The figures, the chart and the newest call follow a session that this server does not write to."""
     server = changing.server
@@ -202,6 +214,7 @@ def test_what_another_program_writes_is_shown(changing: InspectedPage) -> None:
         expect(shown.locator(".stats > *").filter(has_text="Calls")).to_contain_text("2")
 
 
+@pytest.mark.slow
 def test_a_session_of_another_program_joins_the_list(changing: InspectedPage) -> None:
     """No event tells of it, so the page looks again by itself."""
     server = changing.server
@@ -212,6 +225,7 @@ def test_a_session_of_another_program_joins_the_list(changing: InspectedPage) ->
         expect(shown.locator(".list-row").filter(has_text="Question 1 from outside")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_advice_says_that_its_figures_are_not_the_providers(changing: InspectedPage) -> None:
     """Without usage in the log, the report counts what sending everything would have taken."""
     server = changing.server

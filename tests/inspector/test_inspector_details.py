@@ -2,9 +2,12 @@
 
 import re
 
+import pytest
 from inspected_page import InspectedPage
 from inspector_server import InspectorServer
 from playwright.sync_api import Browser, expect
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_search_says_where_the_words_are(page: InspectedPage) -> None:

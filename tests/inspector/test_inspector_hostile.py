@@ -4,6 +4,8 @@ import pytest
 from inspected_page import InspectedPage
 from playwright.sync_api import expect
 
+pytestmark = pytest.mark.slow
+
 PLACES = ("#/", "#/s/hostile/context", "#/s/hostile/call/2", "#/s/hostile/tokens", "#/s/hostile/changes",
           "#/s/hostile/try/2", "#/s/hostile/windows", "#/s/hostile/chat", "#/s/hostile/items")  # fmt: skip
 FOREIGN = (

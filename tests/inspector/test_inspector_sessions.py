@@ -3,10 +3,13 @@
 import re
 from pathlib import Path
 
+import pytest
 from inspected_page import InspectedPage
 from inspected_project import write_claude_log
 from inspector_server import InspectorServer
 from playwright.sync_api import Browser, expect
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_session_is_found_and_opened(page: InspectedPage) -> None:

@@ -27,6 +27,7 @@ def test_a_code_is_used_once_and_soon() -> None:
     assert sign_in.exchange(late) == ""
 
 
+@pytest.mark.slow
 def test_the_page_exchanges_its_code(browser: Browser, project: Path) -> None:
     """It shows the sessions, and its address has no code any more. In another browser the same address is refused, and
     the page says that it was used.
@@ -78,6 +79,7 @@ def test_only_a_code_opens_the_door_without_a_token(tmp_path: Path, method: str,
         assert known.status_code == 405
 
 
+@pytest.mark.slow
 def test_no_command_line_has_the_token(tmp_path: Path) -> None:
     """The browser that `sightline inspect` starts is told an address with a code, which works."""
     note = tmp_path / "told"

@@ -1,5 +1,6 @@
 """The token in the browser: where it comes from, where it goes, and where it never is."""
 
+import pytest
 from inspected_page import InspectedPage
 from inspector_server import TOKEN, InspectorServer
 from loopback import Server
@@ -7,6 +8,8 @@ from playwright.sync_api import Browser, Page, expect
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
+
+pytestmark = pytest.mark.slow
 
 TITLE = "This server needs its token"
 REFUSED = "401 (Unauthorized)"  # the browser notes each of them

@@ -1,5 +1,6 @@
 """Law 2: a payload never exceeds its budget; only what may not be reduced can be too large; one huge item composes."""
 
+import pytest
 from checks import least, recount
 from histories import Answer, Ask, Compose, Operation, Say, histories, large
 from hypothesis import given
@@ -42,6 +43,7 @@ def test_no_payload_is_over_its_budget(history: list[Operation], counting: str) 
             check_overflow(world)
 
 
+@pytest.mark.slow
 @given(
     size=st.sampled_from([5_000, 50_000, 400_000]),
     kind=st.sampled_from(["prose", "log", "json array", "one line"]),

@@ -156,6 +156,7 @@ def test_a_preview_costs_what_a_call_costs(monkeypatch: pytest.MonkeyPatch) -> N
         assert long.lines <= short.lines + 20
 
 
+@pytest.mark.slow
 def test_a_call_after_sweeps_touches_only_new_units(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where most of the history is left out, a call that sweeps nothing takes work for what is new."""
     budget = Budget(4_000, recall=0.0)
@@ -180,6 +181,7 @@ def test_a_call_after_sweeps_touches_only_new_units(monkeypatch: pytest.MonkeyPa
     assert long.lines <= short.lines + 20
 
 
+@pytest.mark.slow
 def test_a_sweep_weighs_what_is_shown_not_what_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep late in a long session takes no more work for each unit it shows than an early one."""
     budget = Budget(1_500, recall=0.0)
@@ -198,6 +200,7 @@ def test_a_sweep_weighs_what_is_shown_not_what_was_left_out(monkeypatch: pytest.
     assert max(shown for _, shown in late) <= max(shown for _, shown in early)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answered", ["not", "in order", "backwards", "one by one"])
 def test_each_call_of_a_message_is_decoded_a_few_times(monkeypatch: pytest.MonkeyPatch, answered: str) -> None:
     """Four times the calls in one large message take four times the work, although each is looked at by itself."""

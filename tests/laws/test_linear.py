@@ -85,6 +85,7 @@ def cost(way: str, text: str) -> float:
     return process_time() - start
 
 
+@pytest.mark.slow("chinese sentences", "lines", "tables")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_time_grows_with_the_text(shape: str, soak: bool) -> None:
     at = list(SHAPES).index(shape)
@@ -109,12 +110,14 @@ def asking_cost(lines: int) -> float:
     return process_time() - start
 
 
+@pytest.mark.slow
 def test_time_grows_with_the_question() -> None:
     """A log that was pasted has names in every line, and each is looked at where it stands."""
     small, large = (min(asking_cost(lines) for _ in range(2)) for lines in (200, 200 * FACTOR))
     assert large <= MOST * max(small, NOISE), f"{small:.3f} s, then {large:.3f} s"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_megabyte_takes_a_moment(shape: str, soak: bool) -> None:
     at = list(SHAPES).index(shape)

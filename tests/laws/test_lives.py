@@ -91,6 +91,7 @@ def check_loss(session: Session, loss: Loss, budget: Budget) -> None:
     assert loss in [msgspec.json.decode(entry.data, type=Loss) for entry in entries if entry.subtype == "loss"]
 
 
+@pytest.mark.slow
 @long
 @example(
     history=Life(262661102), counting="estimate", kind="memory"
@@ -136,6 +137,7 @@ def live_lawfully(world: World, history: list[Operation]) -> None:
         test_nothing_lost.check_recallable(world.session, world.sent[-1].payload)
 
 
+@pytest.mark.slow
 @long
 @given(history=plain_lives, counting=counters)
 def test_what_is_summarised_behind_changes_what_was_sent_only_by_a_sweep(
@@ -147,6 +149,7 @@ def test_what_is_summarised_behind_changes_what_was_sent_only_by_a_sweep(
     world.run(history)
 
 
+@pytest.mark.slow
 @long
 @given(history=lives, kind=kinds)
 def test_a_compacted_life_can_be_taken_up_from_its_log_at_any_point(history: list[Operation], kind: str) -> None:
@@ -200,6 +203,7 @@ def foreseen(session: Session, budget: Budget) -> tuple[str, str]:
     return payload.hash, payload.plan.reason
 
 
+@pytest.mark.slow
 def test_lives_are_lively() -> None:
     """What the laws are tried on: among fifty lives compactions are shown, undone, made behind, rules are told."""
     met: dict[str, int] = dict.fromkeys(("summaries", "prefaces", "markers", "undone", "behind", "faults", "forks"), 0)

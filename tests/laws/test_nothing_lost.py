@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from checks import reduced_ids
 from histories import Compose, Operation, histories
 from hypothesis import given
@@ -51,6 +52,7 @@ def test_every_item_reads_back_as_it_was_handed_in(history: list[Operation], cou
         assert len(world.accepted) <= len({item.id for session in world.branches.values() for item in session.items})
 
 
+@pytest.mark.slow
 @given(history=histories, counting=counters)
 def test_what_is_not_shown_in_full_can_be_expanded(history: list[Operation], counting: str) -> None:
     """Every item that the last payload leaves out or shortens comes back whole by its handle."""
@@ -60,6 +62,7 @@ def test_what_is_not_shown_in_full_can_be_expanded(history: list[Operation], cou
         check_recallable(world.session, world.sent[-1].payload)
 
 
+@pytest.mark.slow
 @given(history=histories, cut=st.floats(0, 1))
 def test_a_crash_loses_nothing_that_was_written(history: list[Operation], cut: float) -> None:
     """A log cut at any byte opens again, holds every item whose write was complete, and goes on."""

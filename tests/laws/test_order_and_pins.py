@@ -1,5 +1,6 @@
 """Law 6: units stand in seq order; system, tools and callers' pins are never reduced; the last user message stays."""
 
+import pytest
 from checks import levels, message_of
 from histories import Operation, histories
 from hypothesis import given
@@ -90,6 +91,7 @@ def check_last_user(world: World, sent: Sent) -> None:
         assert timeline.unit[users[-1]] in plan
 
 
+@pytest.mark.slow
 @given(history=histories, counting=counters)
 def test_order_and_pins_hold_whatever_happened(history: list[Operation], counting: str) -> None:
     """Law 6 on every payload of a generated history."""

@@ -1,5 +1,6 @@
 """Law 4: head and body of one call begin the next, block by block, or the receipt names the first change and why."""
 
+import pytest
 from checks import check_prefix
 from histories import Operation, histories, plain_histories
 from hypothesis import given
@@ -46,6 +47,7 @@ def test_a_call_begins_with_the_one_before_or_says_why_not(history: list[Operati
     world.run(history)
 
 
+@pytest.mark.slow
 @given(history=plain_histories, counting=counters)
 def test_without_commands_only_a_sweep_changes_what_was_sent(history: list[Operation], counting: str) -> None:
     """With focus and the stable layout nothing but a sweep breaks the prefix, whatever user, model and tools say."""

@@ -1,5 +1,6 @@
 """Law 5: composing reads only entries and the windows handed in: the same inputs give the same bytes."""
 
+import pytest
 from histories import Compose, Operation, Say, histories, large
 from hypothesis import example, given
 from world import Sent, World, counters, kinds, over
@@ -45,6 +46,7 @@ def test_a_preview_writes_nothing_and_comes_true(history: list[Operation], count
     world.run(history)
 
 
+@pytest.mark.slow
 @given(history=histories, counting=counters)
 def test_the_same_history_gives_the_same_log(history: list[Operation], counting: str) -> None:
     """Two sessions with the same clock, ids and operations write the same bytes and send the same payloads."""
@@ -53,6 +55,7 @@ def test_the_same_history_gives_the_same_log(history: list[Operation], counting:
     assert [sent.payload.hash for sent in one.sent] == [sent.payload.hash for sent in other.sent]
 
 
+@pytest.mark.slow
 @given(history=histories, counting=counters, kind=kinds)
 def test_every_payload_can_be_made_again_from_the_log(history: list[Operation], counting: str, kind: str) -> None:
     """`verify` finds the same hash for everything that was ever sent, on every branch."""
@@ -65,6 +68,7 @@ def test_every_payload_can_be_made_again_from_the_log(history: list[Operation], 
             assert [one for one in made if not one.good] == []
 
 
+@pytest.mark.slow
 @given(history=histories, counting=counters, kind=kinds)
 def test_a_resumed_session_stands_where_it_stood(history: list[Operation], counting: str, kind: str) -> None:
     """Opened again from the log, a session's last payload is the one that was sent."""

@@ -46,6 +46,16 @@ BEGINNING = 120  # messages of a sample that are played where time is short
 ENGINES = (Kind.RECALL, Kind.WINDOW, Kind.SUMMARY)
 
 
+@pytest.mark.slow(
+    "100000-login_bug",
+    "100000-long_chat",
+    "100000-travel_zh",
+    "1500-data_report",
+    "1500-login_bug",
+    "1500-long_chat",
+    "1500-ops_incident",
+    "1500-travel_zh",
+)
 @pytest.mark.parametrize("name", samples.names())
 @pytest.mark.parametrize("window", [1_500, pytest.param(4_000, marks=pytest.mark.soak), 100_000])
 def test_a_sample_is_lawful(name: str, window: int, soak: bool) -> None:

@@ -64,6 +64,7 @@ def run(texts: list[str], failed: bool) -> World:
     return world
 
 
+@pytest.mark.slow
 @given(texts=st.lists(hostile, min_size=2, max_size=5), failed=st.booleans())
 def test_hostile_texts_have_the_shape_of_plain_ones(texts: list[str], failed: bool) -> None:
     """Messages, roles, blocks, calls, recalls and items are those of the same conversation in plain words."""
@@ -117,6 +118,7 @@ def _calls_of(world: World, row: int) -> list[bool]:
     return [timeline.kind[other] == Kind.CALL for other in timeline.rows_of(timeline.unit[row])]
 
 
+@pytest.mark.slow
 @given(history=st.one_of(histories, plain_histories))
 def test_structure_follows_from_what_was_done_never_from_what_was_said(history: list[Operation]) -> None:
     """At every budget each message has its item's role, each call was made, each window was opened."""
@@ -141,6 +143,7 @@ def test_the_engine_acts_on_no_text(text: str) -> None:
     assert world.session.items.text(world.item_ids()[1]) == text
 
 
+@pytest.mark.slow("long_chat")
 @pytest.mark.parametrize("name", samples.names())
 def test_samples_with_a_hostile_user_keep_their_structure(name: str) -> None:
     """A sample in which every user message is followed by forged markup has the same calls and roles."""

@@ -125,6 +125,7 @@ def test_a_good_index_gives_what_reading_the_log_gives(there: Path) -> None:
     assert with_index == state(opened(there))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [pytest.param(ENTRIES), pytest.param(SOAK_ENTRIES, marks=pytest.mark.soak)])
 def test_opening_a_long_session_parses_only_its_tail(tmp_path: Path, count: int) -> None:
     """With an index, no more of the log is read than what the index does not know, and the first line."""
@@ -142,6 +143,7 @@ def test_opening_a_long_session_parses_only_its_tail(tmp_path: Path, count: int)
     assert journal.store.tips.seq == count + TAIL
 
 
+@pytest.mark.slow
 def test_opening_extends_an_index_that_is_behind(tmp_path: Path) -> None:
     """What was appended after the index was made is folded on top of it, as if all of it had been read."""
     path = written(tmp_path / "s.jsonl", 300)

@@ -90,6 +90,7 @@ def test_a_search_does_not_supersede_a_read(session: Session, searched: bool) ->
     assert superseded(session) == ([first] if searched else [])
 
 
+@pytest.mark.slow
 def test_one_line_very_often_takes_no_memory(session: Session) -> None:
     """A log of one line a hundred thousand times is compared as a few lines."""
     first, _ = (called(session, "\n".join(["waiting for the port"] * 100_000)) for _ in range(2))

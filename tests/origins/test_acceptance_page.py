@@ -31,6 +31,7 @@ def test_c() -> None:
 '''
 
 
+@pytest.mark.slow
 def test_the_page_is_up_to_date() -> None:
     """What is in docs is what the marks in the tests say now; `make acceptance` writes it."""
     assert (PROJECT / "docs" / "origins" / "acceptance.md").read_text(encoding="utf-8") == page(PROJECT)

@@ -352,6 +352,7 @@ MESSAGES = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(304, 306, 317, 318)
 @given(messages=MESSAGES)
 def test_cleaning_is_total_and_idempotent(messages: list[Json]) -> None:

@@ -244,6 +244,7 @@ def test_version_1_4_reads_files_when_asked_and_shows_gists_later(store: CodeSto
 # ------------------------------------------------------------------ the saving table
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(352, 353)
 def test_the_saving_is_at_least_the_documents() -> None:
     """Played with real files, five rounds save 75 % of the conversation and ten 83 %; the page shows these numbers."""

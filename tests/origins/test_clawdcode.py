@@ -846,6 +846,7 @@ for number in range(60):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(183)
 def test_two_processes_do_not_mix_their_lines(project: Path, tmp_path: Path) -> None:
     """Both write to the same session and the same plain file at once: every line is whole and none is missing."""
@@ -1039,6 +1040,7 @@ def test_the_estimate_is_the_formula(chinese: str, other: str) -> None:
 # ------------------------------------------------------------------ dependencies
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(245)
 def test_sessions_need_no_database(project: Path, home: Path) -> None:
     """Writing and reading one loads no SQLite and leaves two text files behind: the session, and whose it is."""

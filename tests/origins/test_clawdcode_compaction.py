@@ -248,6 +248,7 @@ def test_the_vector_of_what_is_retained(count: int, kept: int) -> None:
     assert len(done.compacted_messages) == kept + 1
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(204, 220)
 @given(st.integers(1, 300))
 def test_retained_is_the_share_rounded_up(count: int) -> None:
@@ -320,6 +321,7 @@ def test_a_message_cannot_become_the_task() -> None:
     assert hostile not in spoken(request[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(208)
 def test_what_must_not_be_lost_reaches_the_model() -> None:
     """However long the conversation is, the request names the ids, paths and numbers of its oldest messages."""
@@ -331,6 +333,7 @@ def test_what_must_not_be_lost_reaches_the_model() -> None:
     assert all(fact in text for fact in ("src/billing.py", "4711-XQ"))
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(208)
 def test_the_request_fits_the_window() -> None:
     """Long messages are shortened, the smaller the context window the more; an earlier summary is never cut."""
@@ -451,6 +454,7 @@ def test_a_language_of_the_conversation_is_welcome() -> None:
         assert compact(talk(10), Asked(summary)).success
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(209)
 @given(
     st.lists(
@@ -622,6 +626,7 @@ def conversation(made: list[tuple[int, Any, int]]) -> Talk:
     return messages
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(224)
 @given(exchanges)
 def test_no_result_stands_without_its_call(made: list[tuple[int, Any, int]]) -> None:
@@ -644,6 +649,7 @@ def test_a_result_goes_when_its_call_has_to() -> None:
     assert contents(done.compacted_messages) == [SUMMARY, "newest"]
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(225)
 @given(exchanges)
 def test_what_is_sent_has_calls_and_results_in_pairs(made: list[tuple[int, Any, int]]) -> None:
@@ -907,6 +913,7 @@ def test_calls_and_results_have_matching_ids(manage: Manage, project: Path) -> N
         assert {"cwd", "version", "message"} <= line.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(239, 210)
 @given(
     st.lists(st.integers(0, 12), min_size=1, max_size=40),
@@ -1011,6 +1018,7 @@ def test_compression_can_be_switched_off(manage: Manage) -> None:
     assert len(asked.requests) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(240)
 def test_the_documents_configuration_means_102400(manage: Manage) -> None:
     """At 80 % of 128 000 nothing happens, beyond it a fifth of the messages is retained."""
@@ -1032,6 +1040,7 @@ def test_the_documents_configuration_means_102400(manage: Manage) -> None:
     assert len(held(half)) == 1 + 6
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(241)
 @given(
     st.lists(st.integers(0, 45), min_size=5, max_size=40),
@@ -1302,6 +1311,7 @@ EIGHT = """\
 """
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(248)
 def test_one_command_prints_the_eight_lines(home: Path) -> None:
     """Exactly those of the document, with exit code 0, whatever the terminal's encoding, and no file left behind."""

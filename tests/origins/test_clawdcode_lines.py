@@ -112,6 +112,7 @@ MESSAGE = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(148, 237, 238)
 @given(given_=st.lists(MESSAGE, max_size=8))
 def test_what_is_written_reads_back_equal(tmp_path_factory: pytest.TempPathFactory, given_: list[Any]) -> None:

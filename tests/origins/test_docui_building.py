@@ -63,6 +63,7 @@ def test_build_takes_data_level_and_history() -> None:
     assert builder.build(source(notes("one")), LodState(FULL), None).history is None
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(91, 92)
 def test_a_build_depends_on_nothing_but_its_arguments() -> None:
     """Another process, hash seed, time zone and environment make the same bytes."""

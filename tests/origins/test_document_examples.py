@@ -12,6 +12,7 @@ IMPORTS = "import sightline.cli.chat.chat, sightline.cli.chat.command, sightline
 DOCUMENTS = Path(__file__).parents[2] / "examples" / "documents"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", sorted(DOCUMENTS.glob("*.py")), ids=lambda path: path.stem)
 def test_the_example_of_a_document(script: Path, tmp_path: Path) -> None:
     """It runs alone, in any folder, without a network or a model, and prints what stands in the text beside it."""

@@ -21,6 +21,8 @@ from sightline.session.session import Session
 from sightline.testing import ScriptedModel, Ticking, calling, numbered_ids
 from sightline.values.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 SOURCE = "def load_data(path):\n    return open(path).read()\n\n\ndef clean_data(rows):\n" + "".join(
     f"    rows = rows[{n}:]  # step-{n}-of-cleaning\n" for n in range(120)
 )

@@ -102,6 +102,7 @@ def found(name: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text()) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(369)
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_name_of_the_document_is_here(document: str) -> None:
@@ -109,6 +110,7 @@ def test_every_name_of_the_document_is_here(document: str) -> None:
     assert [name for name in DOCUMENTS[document].split() if not found(name)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(369)
 def test_the_page_of_names_points_at_what_there_is() -> None:
     """Every file that docs/origins/names.md names exists, and every name it gives for ours is a word of the source."""

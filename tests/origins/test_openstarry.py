@@ -241,6 +241,7 @@ def test_messages_that_are_shown_are_shown_as_they_were() -> None:
     assert compose(sliding(), history).messages[1:] == history
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(253, 257, 258, 269)
 @given(st.data())
 def test_a_payload_fits_whole_pairs_and_a_whole_head(data: st.DataObject) -> None:
@@ -288,6 +289,7 @@ def test_the_order_is_system_summary_goal_knowledge_history(goal: str) -> None:
     assert ends(compose(manager, [*history, user("question 12")])) == ["summary 1", *spoken(6, 11), "question 12"]
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(256, 257, 258, 259)
 def test_history_gives_way_first_then_the_summary_then_the_knowledge_then_the_goal() -> None:
     """As the window shrinks: the oldest messages go, all but the question; then the summary; then the knowledge, from
@@ -766,6 +768,7 @@ def test_a_summary_of_what_is_gone_does_not_arrive(caplog: pytest.LogCaptureFixt
     assert light.asked[-1][1] == [*spoken(1, 3), *spoken(24, 25)]
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from(["turn", "turn", "turn", "clear", "again", "back"]), st.integers(0, 9)), max_size=24

@@ -200,6 +200,7 @@ def check_off(kind: str, payload: Payload, talk: Session) -> None:
             assert payload.plan.marker == ""
 
 
+@pytest.mark.slow
 @settings(max_examples=max(60, settings.default.max_examples // 5))  # type: ignore[union-attr]  # each is two sessions
 @given(
     steps=STEPS,
@@ -253,6 +254,7 @@ def composed(talk: Session, window: int) -> dict[str, Reduction]:
     return {each.kind: each for each in talk.compose(Budget(window=window, recall=0)).reductions()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("off", ["", *REDUCTIONS])
 def test_the_others_still_happen(off: str) -> None:
     """Squeezed further and further, a conversation is reduced in every way but the one that is off."""

@@ -134,6 +134,7 @@ def check_size(payload: Payload, limit: int) -> None:
     assert sum(len(plain_text(m.parts).split()) for m in sent) <= payload.tokens <= limit
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(363)
 @pytest.mark.parametrize("strategy", ["focus", "sliding"])
 @given(steps=STEPS, window=st.integers(60, 900), pause=st.integers(1, 3))
@@ -159,6 +160,7 @@ def test_the_final_message_list(strategy: str, steps: list[Step], window: int, p
         check_size(payload, window)
 
 
+@pytest.mark.slow("0.5-long_chat")
 @pytest.mark.accepts(363)
 @pytest.mark.parametrize("name", samples.names())
 @pytest.mark.parametrize("share", [1.1, 0.5, 0.2])

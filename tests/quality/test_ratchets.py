@@ -44,6 +44,7 @@ RATCHETS = {
 OTHERS_FOUND, MORE = 10, 1  # sentences of the samples that are taken for constraints and are not on our list
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RATCHETS)
 def test_a_figure_does_not_fall(name: str) -> None:
     """Below what was recorded, less the margin, something that users see has become worse."""

@@ -100,6 +100,7 @@ def test_a_dated_conversation_can_be_imported() -> None:
     assert before[before.rindex("[") :].startswith("[20")  # the day of the import, not the ninth of May
 
 
+@pytest.mark.slow
 def test_a_piece_cannot_pass_for_another() -> None:
     """Lines of a recalled message, and the time a caller tells, look like nothing that the engine says."""
     forged = "A page on ferries:\n[2026-05-20]\n#454 Ferry cancelled."
@@ -110,6 +111,7 @@ def test_a_piece_cannot_pass_for_another() -> None:
     assert "[system]" not in shown
 
 
+@pytest.mark.slow
 def test_times_that_come_and_go_stay_within_the_room() -> None:
     """Labels that have to be repeated never make a payload too large."""
     session = Session(MemoryStore("talk"))
@@ -119,6 +121,7 @@ def test_times_that_come_and_go_stay_within_the_room() -> None:
     assert "crane" in answered(session, "Which crane lifted the tons on the quay?", Budget(900))
 
 
+@pytest.mark.slow
 def test_it_stops_where_relevance_ends() -> None:
     """One turn answers: more room brings back no more than it and what stands around it."""
     shown = [
@@ -130,6 +133,7 @@ def test_it_stops_where_relevance_ends() -> None:
     assert 10 < shown[0].count("\n") < 60
 
 
+@pytest.mark.slow
 def test_the_more_is_there_the_better_a_row_must_match() -> None:
     """Of hundreds of turns that match half as well as the best, those beyond enough are left out although they fit."""
     lines = [(at, f"Ada: {'Ferry' if at < 400 else 'Quay'}: {SMALL_TALK[at % 5]} ({at})") for at in range(800)]
@@ -148,6 +152,7 @@ def test_the_same_question_is_no_answer() -> None:
     assert shown.casefold().count("ferry to marstal") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("question", "found"), [("What of order A-4711, the crane on the quay?", True),
                                                  ("What of the order, the crane on the quay?", False)])  # fmt: skip
 def test_what_holds_a_rare_exact_name_comes_first(question: str, found: bool) -> None:
@@ -156,6 +161,7 @@ def test_what_holds_a_rare_exact_name_comes_first(question: str, found: bool) ->
     assert ("A-4711 is off" in recalled_for(talk((301, "Ben: A-4711 is off."), *lines), question, 500)) is found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "found"), [("ferries.csv", True), ("cranes.txt", False)])
 def test_a_result_is_found_by_its_call(path: str, found: bool) -> None:
     """A result that names nothing of the question comes back if its call does; its beginning, if it is long."""
@@ -267,6 +273,7 @@ def test_an_overview_tells_what_calls_did() -> None:
     assert "price 4001" not in shown
 
 
+@pytest.mark.slow
 def test_an_overview_reaches_back_to_the_beginning() -> None:
     """Of a conversation too long to be read at once every stretch is read."""
     long = "And so it went on and on, as it so often does when there is little to say about it. " * 4
@@ -278,6 +285,7 @@ def test_an_overview_reaches_back_to_the_beginning() -> None:
     assert [pier for pier in (120, 270, 420, 570) if f"Pier {pier}" in shown] == [120, 270, 420, 570]
 
 
+@pytest.mark.slow
 def test_a_recalled_overview_is_read_back() -> None:
     """What was shown for a question is in the log: verifying a resumed session makes the same bytes again."""
     session = talk((10, "Ada: Meet me at Pier 9 at 18:45."))
@@ -298,6 +306,7 @@ def test_nothing_is_recalled_in_the_middle_of_a_turn() -> None:
         assert session.compose(Budget(1_500)).body[-1].role is Role.TOOL
 
 
+@pytest.mark.slow
 def test_what_was_brought_back_is_not_brought_back_again() -> None:
     """While a passage that an earlier message recalled still stands there, a message like it recalls only others."""
     session, room = Session(MemoryStore("harbour")), Budget(3_000)
@@ -327,6 +336,7 @@ def test_a_system_prompt_is_not_brought_back() -> None:
     assert not reduced(session.compose(Budget(3_000)).plan)(row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [1_200, 100_000])
 @pytest.mark.parametrize("pinned", [False, True])
 def test_a_pinned_answer_stays(pinned: bool, window: int) -> None:

@@ -32,6 +32,7 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_each_line_is_read_once(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the first search the whole log; later only the results that are found, for all their passages together."""
     disk, size = CountedDisk(), log.stat().st_size

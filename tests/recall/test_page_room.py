@@ -98,6 +98,7 @@ def test_a_line_that_an_item_does_not_have_is_answered_with_how_many_it_has(loca
     assert "anchor" in session.items.expand(item, start=500, grep="anchor")
 
 
+@pytest.mark.slow
 def test_no_recalled_piece_is_without_a_line() -> None:
     """Whatever the room: an item of which not even a line fits is not named either."""
     session = Session(MemoryStore("s"), token_counter=WordCounter(), clock=Ticking(), ids=numbered_ids())

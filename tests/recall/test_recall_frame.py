@@ -93,6 +93,7 @@ def test_a_resumed_session_goes_on_after_what_was_recalled() -> None:
     assert all(each.good for each in verify(session.log))
 
 
+@pytest.mark.slow
 def test_a_handle_stands_only_where_it_can_be_redeemed() -> None:
     """With `expand` a part of an item has its handle, without it none; a whole item needs none."""
     shown = {}

@@ -110,6 +110,7 @@ def test_the_share_grows_into_what_is_free(question: str, found: bool) -> None:
     assert all(each.good for each in verify(session.log))
 
 
+@pytest.mark.slow
 def test_unasked_finds_what_asked_finds() -> None:
     """Within the same room both bring back the same passages."""
     found = []
@@ -180,6 +181,7 @@ def test_a_running_conversation_recalls_no_more_than_its_share(window: int, most
     assert most < first <= 4_500
 
 
+@pytest.mark.slow
 def test_what_is_recalled_in_the_first_payload_takes_the_place_of_old_talk() -> None:
     """Beyond 2,500 tokens: the payload grows no further, though all would fit."""
     session = Session(MemoryStore("harbour"), token_counter=WordCounter())

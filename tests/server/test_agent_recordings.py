@@ -43,6 +43,7 @@ def test_recorded_requests_are_valid(agent: str) -> None:
     assert [asked.answer for asked in upstream.calls] == [step.answer for step in steps]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", [*AGENTS, COMPACTED])
 @pytest.mark.parametrize("small", [False, True])
 def test_recorded_requests_go_through_the_proxy(agent: str, small: bool, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from sightline.cli.main import app
 from sightline.log.entries import decode
 from sightline.testing import calling
 
+pytestmark = pytest.mark.slow
+
 ROOM = Budget(2_000, 200)
 
 

@@ -23,6 +23,7 @@ def make_job(base_url: str, folder: Path, size: int = 400) -> Job:
     return Job(folder=folder, openai_url=f"{base_url}/v1", anthropic_url=base_url, size=size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", DRIVERS)
 def test_a_client_talks_without_an_invalid_request(name: str, place: str, tmp_path: Path) -> None:
@@ -39,6 +40,7 @@ def test_a_client_talks_without_an_invalid_request(name: str, place: str, tmp_pa
     assert bool(thoughts) == (name in THINKERS - {STORED})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in DRIVERS if name != STORED])
 def test_a_client_talks_over_budget(name: str, tmp_path: Path) -> None:
     """The pages are more than the window, and still every turn is answered and nothing refused."""

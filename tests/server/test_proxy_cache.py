@@ -9,6 +9,8 @@ from through_proxy import LISTS, PATHS, TOOLS, Talk, Through, asked_names, witho
 from upstream import Asked
 from upstream_script import Answer, answer, call
 
+pytestmark = pytest.mark.slow
+
 WIRES = list(PATHS)
 WINDOW = 4000
 

@@ -87,6 +87,7 @@ def test_the_agents_own_compaction_is_kept_as_one(wire: str, restart: bool, tmp_
             assert len([*session.summaries]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", WIRES)
 def test_what_was_before_the_agents_compaction_can_be_brought_back(wire: str, tmp_path: Path) -> None:
     """In a conversation that was shortened before, our tools stay, and the new history is sent in full."""
@@ -119,6 +120,7 @@ def test_side_requests_of_one_session_are_conversations_of_their_own(wire: str, 
         assert len(through.names) == 3
 
 
+@pytest.mark.slow
 def test_claude_codes_compaction_is_kept_as_one(tmp_path: Path) -> None:
     """Its recorded requests are one session: the ones after its summary are a branch."""
     steps = load(COMPACTED)

@@ -65,6 +65,7 @@ def test_a_request_that_is_repeated_after_its_log_was_deleted_is_logged(tmp_path
         assert through.texts() == ["Hello", "One."]
 
 
+@pytest.mark.slow
 def test_a_conversation_that_is_being_answered_is_not_deleted(tmp_path: Path) -> None:
     """It is a 409 that says what to do, and the answer is logged. When it has ended, the session can be deleted."""
     with Through(tmp_path, [hang(answer("The valve opens at noon, and closes at one."), 6)]) as through:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from through_proxy import TOKEN, Talk, Through
 from upstream_script import answer, call
 
@@ -46,6 +47,7 @@ def test_a_new_conversation_and_its_answers_are_told_with_their_ids(tmp_path: Pa
         assert [event.kind for event in published(through)] == []
 
 
+@pytest.mark.slow
 def test_requests_that_passed_unchanged_are_in_the_timeline(tmp_path: Path) -> None:
     """With their usage; from the first sweep on the calls are composed, and numbers go on."""
     script = [*(answer(call("read", {"path": f"f{at}.py"})) for at in range(8)), answer("Done.")]

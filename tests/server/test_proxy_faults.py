@@ -126,6 +126,7 @@ def test_a_stream_that_stops_is_logged_as_stopped(wire: str, broken: Any, tmp_pa
         assert "The valve" not in str(through.bodies[-1])
 
 
+@pytest.mark.slow("responses-stream")
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_an_error_in_a_later_round_is_told(wire: str, stream: bool, tmp_path: Path) -> None:
@@ -228,6 +229,7 @@ def test_the_window_of_an_unknown_model_is_learned(wire: str, restarts: bool, tm
         assert len(through.upstream.invalid) == len(refused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_window_that_is_smaller_than_we_know(wire: str, tmp_path: Path) -> None:
     """The model is known, its provider takes less: it is learned in the same way."""
@@ -251,6 +253,7 @@ def test_a_second_refusal_is_told(wire: str, tmp_path: Path) -> None:
         assert len(through.upstream.asked) <= 2
 
 
+@pytest.mark.slow
 def test_a_refusal_inside_a_stream(tmp_path: Path) -> None:
     """Responses may be refused after they began: the client sees one answer all the same."""
     with Through(tmp_path, Long(9), fail_in_stream=True) as through:

@@ -44,6 +44,7 @@ def test_a_request_sent_again_is_answered_from_the_same_payload(wire: str, tmp_p
         assert len(through.names) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_restart_changes_nothing(wire: str, tmp_path: Path) -> None:
     """The requests of a conversation with a restart before each of them are those of one without."""
@@ -223,6 +224,7 @@ def test_a_system_prompt_alone_is_another_opening_than_one_with_an_answer() -> N
     assert (matched or read).name == read.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_same_run_again_is_one_branch(wire: str, tmp_path: Path) -> None:
     """Two runs that say the same from the first word to the last are a conversation of two branches."""

@@ -54,6 +54,7 @@ def test_a_body_at_the_limit_passes_and_one_above_it_is_refused(wire: str, tmp_p
         assert text_of(wire, talk.ask()) == "Yes."  # the next one is answered
 
 
+@pytest.mark.slow
 def test_a_client_that_sends_all_of_a_body_before_it_reads_is_told(tmp_path: Path) -> None:
     """Not a broken connection: what is refused is read and thrown away, whether it says its length or not."""
     with Through(tmp_path, []) as through:

@@ -18,6 +18,8 @@ from through_proxy import HEADERS, LISTS, MODELS, PATHS, Json, answer_of, events
 from upstream import Asked, Upstream
 from upstream_script import Answer, answer, hang, slow
 
+pytestmark = pytest.mark.slow
+
 WIRES = list(PATHS)
 OPEN_SESSIONS = 2 * 256  # of each of two providers
 SAME = 16 * 1024 * 1024  # bytes: what the memory of a process may differ by although it keeps nothing

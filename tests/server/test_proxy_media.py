@@ -36,6 +36,7 @@ FIELDS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", list(PATHS))
 def test_media_and_thinking_survive_sweeps(wire: str, tmp_path: Path) -> None:
     """With thinking before every call, and a search of the provider's own on the way."""

@@ -52,6 +52,7 @@ def test_the_window_that_a_refusal_names_is_learned(told: str, tmp_path: Path) -
             assert session.budget.window == pytest.approx(WINDOW - OUTPUT, abs=2)  # what is left for the request
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_refused_request_fits_at_its_second_sending_however_the_provider_counts(wire: str, tmp_path: Path) -> None:
     """Providers count other tokens than we do. What the refusal says is enough: the agent never sees one."""
@@ -80,6 +81,7 @@ def image(wire: str, where: str) -> list[Any]:
             return [{"type": "input_text", "text": "Look."}, {"type": "input_image", "image_url": where}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("escaped", [False, True], ids=["plain", "escaped"])
 @pytest.mark.parametrize("step", [0, 2], ids=["at first sight", "step by step"])
 @pytest.mark.parametrize("wire", WIRES)

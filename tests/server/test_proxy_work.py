@@ -16,6 +16,8 @@ from sightline.fleet.tasks import Tasks
 from sightline.follow.turns import INDEX, SUMMARY
 from sightline.server.work import Counts, Job, LocalWork
 
+pytestmark = pytest.mark.slow
+
 WINDOW = 3000
 
 

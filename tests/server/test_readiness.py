@@ -36,6 +36,7 @@ def test_a_database_that_works_is_ready_until_its_connections_are_used_up(stores
     assert why_not(stores) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", ["ALTER ROLE tests SET default_transaction_read_only = on", "REVOKE INSERT ON entry"]
 )

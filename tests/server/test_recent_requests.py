@@ -39,6 +39,7 @@ def plain(asked: ModelRequest) -> tuple:
     return asked.format, asked.body, asked.fields, asked.listed, asked.first, asked.opening, asked.session, asked.name
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_matched_request_is_the_parsed_one(data: st.DataObject) -> None:
     """Whatever two requests have in common, the second one has the parts that reading it whole gives."""

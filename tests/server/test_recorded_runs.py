@@ -74,6 +74,7 @@ def _answer(message: Message) -> Answer:
     return answer(*blocks, *(call(part.name, part.input, id=part.id) for part in calls))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", samples.names())
 def test_a_sample_goes_through(name: str, tmp_path: Path) -> None:
     """At small size: the shipped samples, in a window that they do not fit into."""

@@ -126,6 +126,7 @@ def test_the_raw_input_is_what_the_library_writes(server: RestServer) -> None:
     assert server.get(f"{TALK}/llm-input/raw?wire=telex", 400)
 
 
+@pytest.mark.slow
 def test_another_budget_is_tried_without_writing(server: RestServer, project: Path) -> None:
     """More room shows more, less room less; an earlier call is recomposed as it would have been. The log stays."""
     log = Folder(project).file("talk")
@@ -146,6 +147,7 @@ def test_another_budget_is_tried_without_writing(server: RestServer, project: Pa
     assert log.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_an_earlier_call_tried_as_it_was_is_what_was_sent(server: RestServer) -> None:
     """With nothing changed an earlier call has the same items, also after a sweep; so has the next one."""
     assert server.post(f"{TALK}/preview", {}) == server.get(f"{TALK}/context")

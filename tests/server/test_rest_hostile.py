@@ -25,6 +25,7 @@ EXAMPLES = 1500 if SOAK else 60  # requests for each way of making them
 TALK = "/api/sessions/talk"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", list(schemathesis.GenerationMode))
 def test_schemathesis_finds_no_server_error(project: Path, mode: schemathesis.GenerationMode, tried: Tried) -> None:
     """Requests made from the OpenAPI document, valid and invalid: each answer is one that the document names."""
@@ -54,6 +55,7 @@ def _try_schema(server: RestServer, mode: schemathesis.GenerationMode) -> int:
     return made
 
 
+@pytest.mark.slow
 def test_the_description_is_made_from_the_table() -> None:
     """Every operation is described once, with the types that decode its requests; each has a name of its own."""
     made = document(OPERATIONS)
@@ -114,6 +116,7 @@ def test_a_page_beyond_the_end_is_empty(server: RestServer) -> None:
     assert server.get("/api/sessions?start=1000")["sessions"] == []
 
 
+@pytest.mark.slow
 def test_a_long_session_is_paged_without_reading_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page of 1,000 of 3,000 items reads 1,000 entries; hostile text comes back as it is."""
     hostile = "<script>alert(1)</script>\r\n\u202e\x1b[2J \ufffe"
@@ -136,6 +139,7 @@ def test_a_long_session_is_paged_without_reading_all_of_it(tmp_path: Path, monke
         assert page["items"][0]["text"] == f"1500 {hostile}"
 
 
+@pytest.mark.slow
 def test_random_paths_leave_the_store_alone(server: RestServer, tried: Tried) -> None:
     """No path, however made, reads or deletes a file outside the sessions; none is a fault of the server's."""
     secret = Path(server.project).parent / "secret.jsonl"

@@ -92,6 +92,7 @@ def test_only_offered_files_are_imported_by_path(everywhere: RestServer, tmp_pat
     assert everywhere.get("/api/imports/im-none", 404)
 
 
+@pytest.mark.slow
 def test_a_dropped_file_is_imported_and_forgotten(server: RestServer, tmp_path: Path, project: Path) -> None:
     """Larger than other bodies may be; its session is listed, and not among those of the project."""
     many = lines(*(f"Question {number} {'x' * 1_000_000}" for number in range(3))).encode()
@@ -123,6 +124,7 @@ def test_what_is_no_conversation_fails_with_the_reason(server: RestServer) -> No
     assert "no JSON" in done["error"]
 
 
+@pytest.mark.slow
 def test_a_session_of_another_project_can_be_used(everywhere: RestServer, tmp_path: Path) -> None:
     """Its items, a pin, a fork and a preview, by the id of the list; events name it by that id."""
     other = tmp_path / "other"

@@ -86,6 +86,7 @@ def test_the_first_composed_call_says_why_it_differs(server: RestServer, project
     assert server.get("/api/sessions/joined/calls/1/diff/3")["first"]["reason"] == began
 
 
+@pytest.mark.slow
 def test_one_call_is_shown_item_by_item(server: RestServer) -> None:
     """With texts, prices and what is cached; pages of lines; the change since the call before and what it cost."""
     rows = server.get(f"{TALK}/timeline")["calls"]

@@ -59,6 +59,7 @@ async def some_answers(talks: list[Client]) -> None:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_server_that_was_told_to_stop(tmp_path: Path) -> None:
     """It is alive and not ready, and answers while it drains; a second signal ends that. What was begun is ended."""
 
@@ -91,6 +92,7 @@ def test_a_server_that_was_told_to_stop(tmp_path: Path) -> None:
         assert [texts[1] for texts in serving.texts().values()] == [said_to("Talk 0, question 0")]
 
 
+@pytest.mark.slow
 def test_servers_on_one_socket_replace_each_other(tmp_path: Path, postgres: PostgresServer, tried: Tried) -> None:
     """The next one is started first, or the last one stopped first: clients do not notice."""
     url = postgres.url()

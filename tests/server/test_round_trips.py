@@ -76,6 +76,7 @@ def asked(folder: Path, url: str, turns: int, **options: Any) -> Counter[str]:
         return database.sent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "each"),
     [({}, {"append": 3}), ({"window": 4_000}, {"append": 4, "SELECT": 2})],

@@ -211,6 +211,7 @@ def test_the_token_never_reaches_the_application() -> None:
     assert given == 401
 
 
+@pytest.mark.slow
 def test_a_large_body_is_refused_whether_it_says_so_or_not(project: Path) -> None:
     """413 at once if its length is told, and as soon as it is too long if it is not."""
     with RestServer(project, max_body=1000) as server:

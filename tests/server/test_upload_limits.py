@@ -56,6 +56,7 @@ def test_an_upload_beyond_the_quota_is_refused_before_it_is_imported(
         assert send(client, transcript("acme", "Short.")).status_code == 202
 
 
+@pytest.mark.slow
 def test_an_import_stops_when_the_quota_is_reached(
     tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ def test_it_has_the_surface_of_a_session() -> None:
     assert inspect.signature(async_session.AsyncSummaries.compact) == inspect.signature(Summaries.compact)
 
 
+@pytest.mark.slow
 def test_what_is_read_and_what_is_gone_through() -> None:
     """Facts of the log are awaited, and collections are gone through with `async for`, as those of `Session`."""
     plain = Session(MemoryStore("s"))
@@ -129,6 +130,7 @@ def test_what_was_begun_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asyncio.run(run()) == ["first", "second"]
 
 
+@pytest.mark.slow
 def test_nothing_slow_runs_on_the_loop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Syncs, searches and counts: each is seen in a worker only."""
     threads: dict[str, set[str]] = {}
@@ -200,6 +202,7 @@ def test_a_session_outlives_its_loop() -> None:
     assert len(session.session.items) == 15
 
 
+@pytest.mark.slow
 def test_what_a_call_returned_is_freed_with_its_last_holder() -> None:
     """No call leaves a cycle: neither its result nor its error waits for a collection, which would stop the loop."""
 

@@ -316,6 +316,7 @@ strange = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(
     case=st.sampled_from([(seed, place) for seed in (CHAT, ANTHROPIC, RESPONSES) for place in places(seed)]),
     instead=strange,
@@ -508,6 +509,7 @@ def harsh(mode: str, *arguments: object) -> dict[str, Any]:
     return report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("megabytes", [30, pytest.param(1024, marks=pytest.mark.soak)])
 def test_a_huge_tool_result(tmp_path: Path, megabytes: int) -> None:
     """In an address space of nine times its size it is kept, shown shortened, found, and brought back by the page."""
@@ -630,6 +632,7 @@ def test_a_system_prompt_larger_than_the_budget() -> None:
     session.compose(Budget(window=800))
 
 
+@pytest.mark.slow
 def test_a_message_larger_than_the_context_window() -> None:
     """It is shown shortened, with its handle, and brought back by it."""
     session = new()
@@ -1113,6 +1116,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Log:
     return Log(tmp_path_factory.mktemp("sample"))
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 1 << 32),
     how=st.sampled_from(["bit", "value", "lost line", "line twice", "swapped lines"]),
@@ -1249,6 +1253,7 @@ def opened_up(root: Path, *, files: int, folders: int) -> None:
         path.chmod(folders if path.is_dir() else files)
 
 
+@pytest.mark.slow
 def test_a_log_that_this_user_may_not_read(public: Path) -> None:
     """Neither a closed file nor a closed folder is an error of ours."""
     for root in (public, public / "closed"):
@@ -1263,6 +1268,7 @@ def test_a_log_that_this_user_may_not_read(public: Path) -> None:
     opened_up(public, files=0o600, folders=0o700)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("torn", [b"", b'{"half'])
 def test_a_read_only_disk(public: Path, torn: bytes) -> None:
     """Everything that only reads works; everything that writes says why it cannot, and leaves no trace."""
@@ -1293,6 +1299,7 @@ def small_disk(folder: Path) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_full_disk(public: Path) -> None:
     """What was acknowledged is there, what was refused is not, and with room it goes on.
 

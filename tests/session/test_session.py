@@ -982,6 +982,7 @@ def test_a_window_opened_again_stands_where_it_was_opened_again() -> None:
     assert texts == ["one", "two", "three open items"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["focus", "rounds", "sliding"])
 def test_notes_of_a_program_can_be_left_out(strategy: str) -> None:
     """Also those with the system role: however many there are, a payload fits."""
@@ -1074,6 +1075,7 @@ def test_the_first_message_is_named_where_a_placeholder_was_sent_before() -> Non
     assert (session.receipt.reason, session.receipt.changed) == ("", None)
 
 
+@pytest.mark.slow
 def test_a_message_larger_than_the_room_is_shown_as_far_as_it_fits(session: Session) -> None:
     """A pasted log takes what is free, keeps the question at its end, and nothing else goes for it."""
     session.user("The service listens on port 8080.")

@@ -236,6 +236,7 @@ def test_no_text_makes_it_raise(content: str, path: str, ending: str, locale: st
         assert read_gist(line, locale, whole) == line
 
 
+@pytest.mark.slow
 @given(
     texts, anything, st.dictionaries(st.sampled_from(["rows", "columns", "size", "lines", "keys", "type"]), anything)
 )

@@ -88,6 +88,7 @@ def test_levels_are_bounded_and_ordered(text: str, kind: Kind, locale: str) -> N
     assert_levels(shorter, count(legal(text)), least=40 if kind in MESSAGES else 0)
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_every_shortened_text_carries_its_handle(text: str) -> None:
     """A gist begins with its label, and a summary has it on a line of its own."""
@@ -96,6 +97,7 @@ def test_every_shortened_text_carries_its_handle(text: str) -> None:
     assert shorter.summary is None or "\n[#412 run: " in f"\n{shorter.summary}"
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_the_summary_of_a_result_begins_as_the_result(text: str) -> None:
     """The first 120 characters are the original's own, or as many as a fifth of it."""
@@ -105,6 +107,7 @@ def test_the_summary_of_a_result_begins_as_the_result(text: str) -> None:
         assert summary[:same] == legal(text)[:same]
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_same_input_same_bytes(text: str) -> None:
     """Shortening is deterministic."""
@@ -122,6 +125,7 @@ ARGUMENTS = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(ARGUMENTS | TEXTS | st.none(), st.none() | TEXTS)
 def test_a_shortened_call_is_a_json_object(given_input: object, raw: str | None) -> None:
     """Both levels of a call parse as a JSON object within the sizes, whatever the arguments were."""
@@ -134,6 +138,7 @@ def test_a_shortened_call_is_a_json_object(given_input: object, raw: str | None)
             assert isinstance(json.loads(level, parse_constant=pytest.fail), dict)
 
 
+@pytest.mark.slow("'aaaaaa'x10000000")
 @pytest.mark.parametrize(
     "text",
     [
@@ -282,6 +287,7 @@ SAID = st.lists(
 ).map(" ".join)
 
 
+@pytest.mark.slow
 @given(SAID, st.sampled_from([Kind.USER, Kind.ASSISTANT]))
 def test_what_was_said_is_shortened_further(text: str, kind: Kind) -> None:
     """Of a message a summary keeps at most 38 % of the tokens and a gist 12 %, 60 at most."""
@@ -318,6 +324,7 @@ def test_lists_of_numbers_are_shortened(value: object) -> None:
     assert count(shorter.gist) < count(json.dumps(value))
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_no_json_makes_it_raise(value: object) -> None:
     """Repeated until it is long enough to be shortened."""

@@ -36,6 +36,7 @@ def finished(name: str, folder: Path, *words: str, **environment: str) -> "subpr
     return done
 
 
+@pytest.mark.slow("strategy")
 @pytest.mark.parametrize("name", PRINTED)
 def test_an_example_of_a_seam(name: str, tmp_path: Path) -> None:
     """It checks itself with the suite, and prints what it does."""
@@ -64,6 +65,7 @@ def test_a_loop_on_an_sdk(provider: str, tmp_path: Path) -> None:
     assert "It is 62.6 degrees." in log.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_a_loop_goes_on_where_it_stopped(provider: str, tmp_path: Path) -> None:
     """After an error of the provider the question is in the log, and the next run sends it again with the new one."""
@@ -79,6 +81,7 @@ def test_a_loop_goes_on_where_it_stopped(provider: str, tmp_path: Path) -> None:
     assert "first question" in json.dumps(stub.asked[1].body)
 
 
+@pytest.mark.slow
 def test_async_loops(tmp_path: Path) -> None:
     """One runs its tools and streams; two run at the same time, each in a session of its own."""
     with Stub([answer("Let me see.", CALLS), *[answer("It is 62.6 degrees.")] * 3]) as stub:

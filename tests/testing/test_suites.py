@@ -146,6 +146,7 @@ def test_a_shortener_that_counts_its_calls_is_found() -> None:
 CONFIGS: dict[str, dict[str, Any]] = {"entities": {"schema": {"destination": "string"}}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_our_strategies_pass(name: str) -> None:
     """Every strategy keeps the laws that its plans check, and is pure."""

@@ -109,6 +109,7 @@ WORDS = sorted(cautious._common().words)
 CHARACTERS = sorted(cautious._common().everywhere | cautious._common().elsewhere)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_no_random_text_is_counted_too_low(encoding: str) -> None:
     """Blanks of all kinds, ids, digits, marks, words, 21 scripts, in any order, repeated or not."""
@@ -136,6 +137,7 @@ def test_no_difficult_text_is_counted_too_low(text: str, encoding: str) -> None:
     assert counter(encoding).count(text) <= Cautious(encoding).count(text)
 
 
+@pytest.mark.slow
 def test_counting_takes_linear_time() -> None:
     """Four times the text takes at most eight times the time, also without a blank."""
     bound = Cautious().count
@@ -149,6 +151,7 @@ def test_counting_takes_linear_time() -> None:
         assert times[1] <= 8 * times[0] + 0.05
 
 
+@pytest.mark.slow
 def test_without_the_tokenizer_it_is_said_once_and_the_budget_holds() -> None:
     """One warning with what to install, whatever is counted; a payload fits by the real vocabulary."""
     program = """

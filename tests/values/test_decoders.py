@@ -52,12 +52,14 @@ print(len(whole), all(whole))
 """
 
 
+@pytest.mark.slow
 def test_threads_may_use_a_type_for_the_first_time_at_once() -> None:
     """The process survives, and every thread reads the whole value. With msgspec alone it ends by a fault of memory."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "1350 True\n", "")
 
 
+@pytest.mark.slow
 def test_types_are_read_by_our_decoders_only() -> None:
     """Nothing else asks msgspec to read a type: that is safe only as long as one thread does."""
     found = {

@@ -104,6 +104,7 @@ def sources() -> dict[Path, _Source]:
     return {path: _Source(ast.parse(path.read_text(encoding="utf-8"))) for path in SOURCE.rglob("*.py")}
 
 
+@pytest.mark.slow
 def test_every_key_is_used() -> None:
     """As it is, or as a part of one that is made: "kind " + …"""
     strings = set[str]().union(*(each.strings for each in sources().values()))

@@ -82,6 +82,7 @@ CACHED: dict[str, Json] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "reply"), [(openai_chat, CHAT), (openai_responses, RESPONSE), (anthropic, MESSAGE), (gemini, REPLY)]
 )
@@ -211,6 +212,7 @@ def test_our_names_are_taken() -> None:
         registry.register(SimpleNamespace(**vars(openai_chat)))
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """docs/wires.md, from beginning to end."""
     monkeypatch.syspath_prepend(EXAMPLE.parent)

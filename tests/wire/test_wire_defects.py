@@ -233,6 +233,7 @@ def test_a_cut_off_reply_says_so_in_the_words_of_any_provider() -> None:
         check_wire(openai_chat, cut_off=[words], histories=1)
 
 
+@pytest.mark.slow
 def test_arguments_may_be_written_byte_for_byte() -> None:
     """Also those that are no JSON, though our own formats put them in an object; their loss is found."""
 

@@ -49,6 +49,7 @@ def test_written_messages_are_json(module: ModuleType, made: Payload) -> None:
     assert msgspec.json.decode(msgspec.json.encode(written)) == written
 
 
+@pytest.mark.slow("responses")
 @every_format
 @given(made=payloads)
 def test_reading_what_was_written_and_writing_it_again_changes_nothing(module: ModuleType, made: Payload) -> None:

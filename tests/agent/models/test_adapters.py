@@ -298,6 +298,7 @@ def test_no_credit_is_not_worth_a_wait() -> None:
 # ------------------------------------------------------------------ secrets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_key_is_never_shown(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     """Not in an error that echoes the request's headers, not in any log, not in a repr, not in a traceback."""
@@ -419,6 +420,7 @@ def test_arguments_that_ran_out_of_room_are_kept() -> None:
     assert [part.input for part in read_reply(found).parts if isinstance(part, Call)] == ['{"path": "a']
 
 
+@pytest.mark.slow
 @given(st.lists(st.text().filter(lambda text: "\r" not in text), min_size=1), st.data())
 def test_events_do_not_depend_on_where_bytes_are_cut(texts: list[str], data: st.DataObject) -> None:
     """Any text, any line ends, any chunks: the same events."""

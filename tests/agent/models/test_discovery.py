@@ -170,6 +170,7 @@ def test_a_fetch_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert tiny_file(tmp_path) is None
 
 
+@pytest.mark.slow
 def test_nothing_of_the_users_folder_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A project may hold a file that is called as pip is."""
     project, told = tmp_path / "project", tmp_path / "told"
@@ -216,6 +217,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sightline.agent.models.discovery.SERVERS", ())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_the_list_says_what_is_used_and_why(tmp_path: Path) -> None:
     """The first row is the one; a missing key is said by its variable; as JSON the same facts, and no key in either."""

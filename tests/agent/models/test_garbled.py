@@ -106,6 +106,7 @@ def outcome(kind: str, chunks: list[Chunk]) -> None:
     talk.reply(last.raw)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WIRES)
 @given(data=st.data())
 def test_one_odd_value_anywhere(kind: str, data: st.DataObject) -> None:
@@ -118,6 +119,7 @@ def test_one_odd_value_anywhere(kind: str, data: st.DataObject) -> None:
         outcome(kind, [*(Chunk(each) for each in good[:at]), Chunk(odd), *(Chunk(each) for each in good[at + 1 :])])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WIRES)
 @given(data=st.data())
 def test_one_odd_value_in_a_whole_answer(kind: str, data: st.DataObject) -> None:
@@ -127,6 +129,7 @@ def test_one_odd_value_in_a_whole_answer(kind: str, data: st.DataObject) -> None
         outcome(kind, [Chunk(odd, whole=True)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WIRES)
 @given(chunks=st.lists(st.dictionaries(st.sampled_from(WORDS), ODD), max_size=4), done=st.booleans())
 def test_any_values_at_all(kind: str, chunks: list[dict[str, Any]], done: bool) -> None:

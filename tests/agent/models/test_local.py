@@ -21,6 +21,7 @@ SCHEMA = {
 }
 
 
+@pytest.mark.slow
 def test_the_tiny_model_answers_in_the_shape_asked_for(tiny_model: Endpoint) -> None:
     """Pieces, a whole reply that the session takes with its usage; stopped early; asked too much."""
     talk = session()

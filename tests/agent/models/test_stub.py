@@ -65,6 +65,7 @@ def test_openai_reads_a_streamed_answer() -> None:
     assert chunks[-1].usage.total_tokens == 17
 
 
+@pytest.mark.slow
 def test_openai_raises_what_the_stub_means() -> None:
     """429 with its header, 500, an error inside the stream, and a connection that is cut."""
     script = [
@@ -105,6 +106,7 @@ def test_anthropic_reads_a_streamed_answer() -> None:
     assert found.usage.output_tokens == 5
 
 
+@pytest.mark.slow
 def test_anthropic_raises_what_the_stub_means() -> None:
     """429 with its header, 500, an error inside the stream, and a connection that is cut."""
     script = [

@@ -47,6 +47,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 def test_tools_of_a_server_are_tools_of_the_agent() -> None:
     """Named for their server, with their schemas; text, pictures and errors come back as such; keys reach it alone.
 
@@ -75,6 +76,7 @@ def test_tools_of_a_server_are_tools_of_the_agent() -> None:
     assert any("no licence found" in warning for warning in warnings)
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_or_dies_fails_its_calls_only() -> None:
     """A call that is not answered fails in time; after the server's end every call fails, and others still work.
 
@@ -120,6 +122,7 @@ def over_http() -> Iterator[str]:
             program.kill()
 
 
+@pytest.mark.slow
 def test_a_server_is_reached_over_http(over_http: str) -> None:
     """The same tools, by their address."""
 

@@ -68,6 +68,7 @@ def test_a_script_has_no_network(shell: Tool) -> None:
     assert "PermissionError" in answer or "Network is unreachable" in answer
 
 
+@pytest.mark.slow
 def test_the_limits_of_a_program_hold_for_all_that_a_script_starts(here: Project) -> None:
     """Time, processes and disk."""
     limits = Limits(seconds=60, processes=20, disk=1 << 20, file_bytes=1 << 19)

@@ -128,6 +128,7 @@ def test_links_inside_are_followed(here: Project) -> None:
     assert called(reader, path="b/sales.csv").startswith("[file] data/sales.csv\n")
 
 
+@pytest.mark.slow
 def test_a_link_put_in_between_does_not_lead_out(here: Project) -> None:
     """While a folder becomes a link and back, no read gives what stands outside."""
     inside, away = here.root / "swap", here.root / "away"
@@ -246,6 +247,7 @@ def test_code_cannot_be_called_like_a_file_of_the_system(here: Project, code_id:
 # ---------------------------------------------------------------------- too much of it
 
 
+@pytest.mark.slow
 def test_zip_bombs_are_refused(here: Project) -> None:
     """What says that it unpacks to too much, what holds too many files, a cell at the far end of a sheet."""
     workbook(here.root / "honest.xlsx", {"S": [["a"], [1]]}, filler=120 << 20)
@@ -259,6 +261,7 @@ def test_zip_bombs_are_refused(here: Project) -> None:
             called(reader, path=f"{name}.xlsx")
 
 
+@pytest.mark.slow
 def test_an_archive_that_lies_about_its_size_is_bounded(here: Project) -> None:
     """It says ten bytes and has millions: what comes of it is a short answer or a refusal."""
     lying(workbook(here.root / "liar.xlsx", {"S": [["a"], *[["c" * 32_000]] * 1000]}), 10)
@@ -269,6 +272,7 @@ def test_an_archive_that_lies_about_its_size_is_bounded(here: Project) -> None:
     assert len(answer.encode()) < 1_000_000
 
 
+@pytest.mark.slow
 def test_long_cells_and_names_of_sheets_are_bounded(here: Project) -> None:
     """A header, a row and names that are too long are shown as far as there is room; the next page begins anew."""
     long = ["价" * 30_000] * 24
@@ -338,6 +342,7 @@ def _large_csv(path: Path, megabytes: int) -> int:
     return blocks * 10_000
 
 
+@pytest.mark.slow
 def test_a_large_table_is_streamed(here: Project) -> None:
     """30 MB with 24 MB of memory: its true number of rows, its columns and its first rows."""
     (here.root / "small.txt").write_text("x")
@@ -355,6 +360,7 @@ def test_a_table_of_a_gigabyte_is_streamed(here: Project) -> None:
     assert f"(CSV, {rows} rows, " in head
 
 
+@pytest.mark.slow
 def test_endless_lines_are_bounded(here: Project) -> None:
     """One line of 30 MB, as text, table or JSON, takes no memory to speak of and gives a short answer."""
     (here.root / "small.txt").write_text("x")
@@ -366,6 +372,7 @@ def test_endless_lines_are_bounded(here: Project) -> None:
     assert all("1 long lines cut" in head for head in heads)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [5, 300], ids=["on the page", "behind it"])
 def test_a_row_without_end_is_bounded(here: Project, before: int) -> None:
     """A row of millions of fields with a line break each is no row, wherever it stands."""

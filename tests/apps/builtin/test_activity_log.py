@@ -70,6 +70,7 @@ def _listeners(session: Session) -> int:
     return len(session.windows.events._subscribers)
 
 
+@pytest.mark.slow
 @given(LOOKS, st.lists(ACTS, max_size=8))
 def test_whatever_happens_the_laws_hold(look: Settings, acts: list[Act]) -> None:
     """Any events with any texts keep views equal, levels nested, XML well-formed and saved data whole."""

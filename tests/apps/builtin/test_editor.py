@@ -351,6 +351,7 @@ def test_several_edits_are_undone_one_by_one(desk: Desk) -> None:
     assert not desk.undo().success
 
 
+@pytest.mark.slow
 def test_undo_keeps_a_bounded_number_of_steps_and_bytes(desk: Desk) -> None:
     """Twenty edits, and 64 KB of what they replaced: the log is no copy of the file."""
     for number in range(25):
@@ -422,6 +423,7 @@ edits = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(st.text(st.sampled_from("ab\n\r é\u2028"), max_size=40), edits)
 def test_random_edits_and_undos_bring_the_file_back(text: str, edits: list[tuple[int, int, str, bool]]) -> None:
     """Whatever is edited and undone in between, undoing all the rest gives the first file, byte for byte."""
@@ -531,6 +533,7 @@ ACTS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(LOOKS, st.lists(ACTS, max_size=6))
 def test_whatever_is_done_the_laws_hold(look: sl.Settings, acts: list[Act]) -> None:
     """Any acts with any texts keep views equal, levels nested, XML well-formed and saved data whole."""
@@ -541,6 +544,7 @@ def test_whatever_is_done_the_laws_hold(look: sl.Settings, acts: list[Act]) -> N
         done(session, session.windows.open("editor", "file"), acts)
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(codec="utf-8")))
 def test_whatever_a_file_holds_the_window_is_well_formed(text: str) -> None:
     """No text can break the XML, or stand for a marker in Markdown."""

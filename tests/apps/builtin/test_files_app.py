@@ -339,6 +339,7 @@ ACTS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(LOOKS, st.lists(ACTS, max_size=6))
 def test_whatever_is_done_the_laws_hold(look: sl.Settings, acts: list[Act]) -> None:
     """Any acts with any texts keep views equal, levels nested, XML well-formed and saved data whole."""

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from app_laws import LOOKS, TEXTS, Act, app, content, done, rendered, started
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +34,7 @@ class Picky(App):
         return []
 
 
+@pytest.mark.slow
 @given(LOOKS, st.lists(ACTS, max_size=4))
 def test_whatever_is_opened_the_laws_hold(look: Settings, acts: list[Act]) -> None:
     """Any names and targets keep views equal, levels nested, XML well-formed and saved data whole."""

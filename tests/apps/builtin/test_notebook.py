@@ -45,6 +45,7 @@ def _levels(session: Session) -> dict[str, str]:
     return {each.id: each.lod.name for each in app(session, "notebook_1").entries}
 
 
+@pytest.mark.slow
 @given(LOOKS, st.lists(ACTS, max_size=6))
 def test_whatever_is_done_the_laws_hold(look: Settings, acts: list[Act]) -> None:
     """Any acts with any texts keep views equal, levels nested, XML well-formed and saved data whole."""

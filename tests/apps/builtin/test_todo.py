@@ -27,6 +27,7 @@ def _list(*texts: str, settings: Settings = MARKDOWN) -> Session:
     return session
 
 
+@pytest.mark.slow
 @given(LOOKS, st.lists(ACTS, max_size=6))
 def test_whatever_is_done_the_laws_hold(look: Settings, acts: list[Act]) -> None:
     """Any acts with any texts keep views equal, levels nested, XML well-formed and saved data whole."""

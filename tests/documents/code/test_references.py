@@ -119,6 +119,7 @@ def test_quoted_code_stands_in_order_and_apart(text: str) -> None:
     assert [place in plain for place in range(len(text))] == [place not in inside for place in range(len(text))]
 
 
+@pytest.mark.slow("text9")
 @pytest.mark.parametrize(
     "text",
     [

@@ -118,6 +118,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=2
 HARD = st.sampled_from(["a\r\nb\rc\n", "\ufeffx", "x\0y", "x\x1a", "é" * 3, "😀\n", "\u2028x\u2029", "x\n\n\n"])
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(331)
 @settings(max_examples=25)
 @given(code=TEXTS | HARD)
@@ -130,6 +131,7 @@ def test_the_file_holds_exactly_the_code(code: str) -> None:
         assert (saved.char_count, saved.size_bytes) == (len(code), len(code.encode()))
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(335)
 @settings(max_examples=4)
 @given(codes=st.lists(st.tuples(st.integers(1, 3), TEXTS | HARD), min_size=1, max_size=5))

@@ -10,6 +10,8 @@ from stored_code import child, contents, said
 
 from sightline.documents.code.store import CodeStore
 
+pytestmark = pytest.mark.slow
+
 
 def template(folder: Path) -> CodeStore:
     """A store with two codes, one of them of two versions."""

@@ -138,6 +138,7 @@ def test_a_version_that_is_the_last_of_its_files_is_not_lost(full: CodeStore) ->
 # ---------------------------------------------------------------------- others at the same time
 
 
+@pytest.mark.slow
 def test_processes_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
     """Each finds all of its codes, and the one they share has a version for each time it was stored."""
     writers = [child("share", tmp_path / "code", f"w{number}", 6) for number in range(3)]
@@ -193,6 +194,7 @@ def public() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_can_be_read(public: Path) -> None:
     """Everything that writes says that it cannot; everything else works, and nothing is changed."""
     opened(public / "code").store("code_kept_report", "kept")

@@ -45,6 +45,7 @@ def log_of(stores: PostgresStores, name: str) -> list[bytes]:
         return [line.data for line in store.raw_lines()]
 
 
+@pytest.mark.slow
 def test_old_sessions_are_put_aside_and_brought_back(
     stores: PostgresStores, url: str, example: ModuleType, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ PART = st.one_of(
 PATH = st.lists(PART, min_size=1, max_size=12).map(lambda parts: "/" + "/".join(parts))
 
 
+@pytest.mark.slow
 @given(PATH, PATH)
 @example("/w/one/two", "/w/one-two")
 @example("/w/one/two", "/w/one:two")

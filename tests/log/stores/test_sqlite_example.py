@@ -21,6 +21,7 @@ def stores(tmp_path: Path) -> Iterator[Stores]:
         yield made
 
 
+@pytest.mark.slow("every_payload_is_as_in_memory")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # a check leaves a session open, as a crash does
 @pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__)
 def test_the_example_is_a_store(check: Callable[[Stores], None], stores: Stores) -> None:

@@ -23,6 +23,11 @@ KINDS: dict[str, Callable[[Path], Stores]] = {
 }
 
 
+@pytest.mark.slow(
+    "every_payload_is_as_in_memory-jsonl",
+    "every_payload_is_as_in_memory-memory",
+    "every_payload_is_as_in_memory-postgres",
+)
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__)
 def test_stores(check: Callable[[Stores], None], kind: str, tmp_path: Path) -> None:
@@ -42,6 +47,7 @@ class Careless(MemoryStores):
         self._logs.pop(session_id, None)
 
 
+@pytest.mark.slow
 def test_a_store_that_breaks_a_promise_is_told_which() -> None:
     """The suite passes over our own stores, and fails over one that checks no ids, with words that say so."""
     check_stores(MemoryStores)
@@ -158,6 +164,7 @@ DEFECTS: dict[Callable[[Any], None], str] = {
 }
 
 
+@pytest.mark.slow("loses_rare_characters")
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.__name__)
 def test_a_handle_that_breaks_a_promise_is_refused(defect: Callable[[Any], None]) -> None:
     """By a check that says what is wrong; the same handle without the defect passes it."""

@@ -203,6 +203,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(284)
 @given(
     st.lists(st.dictionaries(st.sampled_from([*SCHEMA["properties"], "other"]), json_values, max_size=4), max_size=4)

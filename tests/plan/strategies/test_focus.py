@@ -136,6 +136,7 @@ def test_below_the_trigger_nothing_changes(session: Session) -> None:
         assert len(payload.body) == n + 1
 
 
+@pytest.mark.slow
 def test_above_the_trigger_one_sweep_goes_down_to_the_target(session: Session) -> None:
     """It is named in the receipt, and the calls after it change nothing again. Units are left out only where levels
     do not bring it two thirds of the way.
@@ -187,6 +188,7 @@ def test_shares_are_of_what_the_head_leaves() -> None:
     assert trigger(Budget(1_000, trigger=0.8), 1_000, 0, 500) == 900
 
 
+@pytest.mark.slow("thrifty")
 @pytest.mark.parametrize("economy", ["off", "safe", "thrifty"])
 def test_a_thrifty_one_shortens_long_before_the_room_is_full(session: Session, economy: str) -> None:
     """Otherwise nothing is shortened then."""
@@ -202,6 +204,7 @@ def test_a_thrifty_one_shortens_long_before_the_room_is_full(session: Session, e
     assert (payload.tokens < 60_000) is (economy == "thrifty")
 
 
+@pytest.mark.slow
 def test_what_settled_is_the_same_after_resuming(clock: Ticking) -> None:
     """A session that is opened again sweeps at the same call, down to the same levels."""
     stays, reopened = MemoryStore("f"), MemoryStore("g")
@@ -229,6 +232,7 @@ def test_what_settled_is_the_same_after_resuming(clock: Ticking) -> None:
 # ------------------------------------------------------------------ what
 
 
+@pytest.mark.slow
 def test_the_users_words_outlast_the_tools(session: Session) -> None:
     """When room is short results go, and what the user asked for stays as it was said."""
     asked = [session.user(words(50, f"rule{n}x")) for n in range(3)]

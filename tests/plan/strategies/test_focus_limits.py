@@ -226,6 +226,7 @@ def command_outputs(history: Sized, count: int) -> list[int]:
     return rows
 
 
+@pytest.mark.slow
 def test_no_levels_are_made_for_what_is_left_out_in_any_case() -> None:
     """Of a long history that is far over the limit, only the newest part is shortened."""
     history = Sized()

@@ -267,6 +267,7 @@ def test_over_the_budget_the_newest_stay_and_files_are_gists_still() -> None:
     assert old not in levels(payload)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(1, 60), st.integers(0, 2), st.booleans()), min_size=1, max_size=9),
     st.integers(260, 3_000),

@@ -76,6 +76,7 @@ def test_nothing_is_shortened_that_fits() -> None:
     assert payload.plan.lods == {}
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(269)
 @given(st.integers(60, 500), st.lists(st.integers(1, 60), min_size=1, max_size=8))
 def test_a_result_is_never_without_its_call(window: int, sizes: list[int]) -> None:

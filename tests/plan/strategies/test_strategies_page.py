@@ -22,6 +22,7 @@ PYTHON = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 PLUGINS = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL)]
 
 
+@pytest.mark.slow("2")
 @pytest.mark.accepts(251)
 @pytest.mark.parametrize("number", range(len(PYTHON)))
 def test_every_example_runs(number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,6 +32,7 @@ def test_every_example_runs(number: int, monkeypatch: pytest.MonkeyPatch, capsys
     assert "print" not in PYTHON[number] or capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_examples_say_what_the_page_says(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -171,6 +171,7 @@ def test_one_summary_is_made_at_a_time() -> None:
     assert said(session.preview(ROOM))[:2] == ["summary 1", "question 6"]
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(279)
 @given(st.integers(120, 2_000), st.integers(5, 60))
 def test_the_summary_is_charged_and_turns_are_cut_at_user_messages(window: int, size: int) -> None:

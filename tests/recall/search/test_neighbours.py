@@ -92,6 +92,7 @@ def test_rows_outside_the_conversation_are_not_there() -> None:
     assert index.answers("ferry", 10, where).hits == []
 
 
+@pytest.mark.slow
 @given(talks, st.lists(words, min_size=1, max_size=6).map(" ".join), st.floats(0, 1.5), st.sampled_from([3, 3_000]))
 def test_nothing_is_ranked_where_no_row_can_match_well_enough(
     texts: list[str], question: str, least: float, scanned: int
@@ -130,6 +131,7 @@ def test_cues() -> None:
     assert query_cues("她什么时候走的？", []) == [DATED]
 
 
+@pytest.mark.slow
 @given(talks, words)
 def test_every_row_is_found_at_most_once(texts: list[str], question: str) -> None:
     """Whatever is asked, rows are distinct, in range, best first; and the same question finds the same again."""
@@ -141,6 +143,7 @@ def test_every_row_is_found_at_most_once(texts: list[str], question: str) -> Non
     assert hits == answers(texts, question)
 
 
+@pytest.mark.slow
 @given(talks, words)
 def test_near_or_not_a_match_is_found(texts: list[str], question: str) -> None:
     """What the plain search finds is also found by way of its surroundings."""
@@ -150,6 +153,7 @@ def test_near_or_not_a_match_is_found(texts: list[str], question: str) -> None:
     assert plain <= {hit.row for hit in answers(texts, question)}
 
 
+@pytest.mark.slow
 def test_of_equal_rows_the_newer_comes_first() -> None:
     """However the words around them are distributed: what is added up in another order is still equal."""
     draw = Random(1)

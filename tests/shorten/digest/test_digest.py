@@ -65,6 +65,7 @@ def items(draw: st.DrawFn) -> Item:
 runs = st.lists(items(), max_size=14)
 
 
+@pytest.mark.slow
 @given(
     runs,
     st.one_of(st.integers(0, 60), st.integers(0, 2000)),
@@ -81,6 +82,7 @@ def test_a_digest_never_exceeds_its_tokens(
     text.encode()
 
 
+@pytest.mark.slow
 @given(runs, st.integers(0, 500))
 def test_a_digest_of_its_own_digest_fits_too(run: list[Item], tokens: int) -> None:
     """What a digest wrote it can read and write again within the same tokens."""
@@ -88,12 +90,14 @@ def test_a_digest_of_its_own_digest_fits_too(run: list[Item], tokens: int) -> No
     assert words(digest(run, tokens=tokens, count=words, before=first)) <= tokens
 
 
+@pytest.mark.slow
 @given(runs, st.integers(0, 500))
 def test_the_same_items_give_the_same_bytes(run: list[Item], tokens: int) -> None:
     """Nothing but the arguments decides; not even whether they come as a list."""
     assert digest(run, tokens=tokens, count=words) == digest(iter(run), tokens=tokens, count=words)
 
 
+@pytest.mark.slow
 @given(runs)
 def test_every_heading_has_something_below_it(run: list[Item]) -> None:
     """A section is there only if it has content."""
@@ -170,6 +174,7 @@ def test_what_programs_put_into_messages_is_not_the_users() -> None:
     assert section(text, "The user's words") == ["- Use tabs, always."]
 
 
+@pytest.mark.slow
 def test_a_long_paste_is_cut_and_short_messages_are_not() -> None:
     """In a small room every short message stays whole while a pasted block gives way."""
     paste = "The build fails:\n" + "\n".join(f"step {i} compiled in {i} ms" for i in range(400))
@@ -188,6 +193,7 @@ def test_a_long_paste_is_cut_and_short_messages_are_not() -> None:
     assert "step 200" not in text
 
 
+@pytest.mark.slow
 def test_what_was_typed_is_whole_before_a_paste_is_longer() -> None:
     """A message that is longer than all of the section gives way: what the user typed beside it is quoted whole."""
     typed = [f"Please look at part {part} and {'say what you see there, ' * 7}then go on." for part in "abc"]
@@ -465,6 +471,7 @@ def test_short_chinese_sentences_count_as_much_as_english_ones() -> None:
     assert section(text, "文件") == ["- 会话.py: 修改 — 把超时改为可配置"]
 
 
+@pytest.mark.slow
 def test_work_grows_no_faster_than_the_conversation() -> None:
     """Ten times the items are counted with at most about ten times the characters."""
 

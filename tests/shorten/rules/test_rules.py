@@ -305,6 +305,7 @@ def test_fenced_text_is_ignored(text: str, fence: str) -> None:
     assert constraints(fenced) == ["Never push.", "Later we need to merge it."]
 
 
+@pytest.mark.slow
 @given(st.lists(a_text, max_size=5).map("\n".join), st.integers(1, 400))
 def test_the_work_is_bounded(text: str, times: int) -> None:
     """What is judged is a run of disjoint pieces of at most SENTENCE characters, within READ_CHARS of the text."""

@@ -99,6 +99,7 @@ def log_of(folder: Path) -> bytes:
     return next(folder.rglob("kept.jsonl")).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_log_gives_back_the_conversation_that_made_it(tmp_path: Path) -> None:
     """Messages and tools are those of the recording; what the engine wrote is not among them."""
     sample = samples.load("login_bug")

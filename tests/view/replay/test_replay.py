@@ -98,6 +98,7 @@ def shared_by_hand(before: Payload | None, after: Payload) -> int:
     return tokens
 
 
+@pytest.mark.slow("long_chat")
 @pytest.mark.parametrize("name", samples.names())
 def test_the_reused_tokens_of_the_samples_are_those_of_equal_leading_blocks(name: str) -> None:
     """What is reused is what two payloads have in common from the start, counted message by message."""
@@ -107,6 +108,7 @@ def test_the_reused_tokens_of_the_samples_are_those_of_equal_leading_blocks(name
         assert step.reused == shared_by_hand(before, step.payload)
 
 
+@pytest.mark.slow("long_chat")
 @pytest.mark.parametrize("name", samples.names())
 def test_a_call_that_breaks_no_prefix_reuses_everything_sent_before(name: str) -> None:
     """Without a reason, all of the call before is reused; with one, less, and the first changed block is named."""
@@ -120,6 +122,7 @@ def test_a_call_that_breaks_no_prefix_reuses_everything_sent_before(name: str) -
             assert step.reused == before.tokens
 
 
+@pytest.mark.slow
 @given(recordings(), st.integers(250, 900))
 def test_blocks_add_up_and_levels_are_what_the_plans_say(recording: Recording, window: int) -> None:
     """For any conversation: sizes of blocks sum to the payload; levels and changes are those of the plans' lines."""
@@ -154,6 +157,7 @@ def changes_by_hand(before: Payload | None, step: Step) -> Changes:
     )
 
 
+@pytest.mark.slow("long_chat")
 @pytest.mark.parametrize("name", samples.names())
 def test_the_full_history_is_what_an_unlimited_session_without_us_would_send(name: str) -> None:
     """Its tokens are those of the same conversation in a session that never shortens and has no tools of ours."""

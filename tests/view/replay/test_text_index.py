@@ -58,6 +58,7 @@ def work(count: int) -> int:
     return index.searched
 
 
+@pytest.mark.slow
 def test_the_work_for_a_piece_does_not_grow_with_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four times as many texts and pieces are four times as much work, not sixteen times."""
     monkeypatch.setattr(text_index, "_BLOCK", 1 << 13)

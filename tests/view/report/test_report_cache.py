@@ -87,6 +87,7 @@ def test_what_was_spent_is_what_the_provider_reported() -> None:
     assert priced.unpriced == ()
 
 
+@pytest.mark.slow
 def test_a_sweep_of_our_own_is_the_cause_of_its_loss() -> None:
     """A session of Sightline says in its log when it shortened what came before."""
     store, before = MemoryStore("own"), 0

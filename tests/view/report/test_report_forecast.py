@@ -105,6 +105,7 @@ def edited(window: int) -> tuple[SessionReport, Forecast]:
     return made, made.forecasts[0]
 
 
+@pytest.mark.slow
 def test_what_would_be_read_again_is_paid_for() -> None:
     """In a small window the file is not shown any more: the forecast counts the reading, and its price."""
     _, large = edited(200_000)

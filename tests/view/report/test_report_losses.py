@@ -56,6 +56,7 @@ def test_a_session_of_sightline_tells_of_its_own_compactions(undone: bool) -> No
     assert made.calls == 13
 
 
+@pytest.mark.slow
 def test_what_sightline_quotes_and_what_it_had_left_out_is_not_lost() -> None:
     """The report agrees with what `compact()` found: it looks at the payloads before and after the compaction."""
     store = MemoryStore("own")

@@ -114,6 +114,7 @@ def test_a_very_long_pattern_is_refused(here: Project) -> None:
     assert called(here.tools()["search_files"], query="a" * 1001) == "[nothing found]"
 
 
+@pytest.mark.slow
 def test_the_matcher_itself_says_that_it_was_stopped() -> None:
     """Also where it had answered before, and where it is asked again."""
     with matcher(r"(x+)+y", regex=True, seconds=3, most=5) as matches:

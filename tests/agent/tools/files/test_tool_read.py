@@ -172,6 +172,7 @@ def test_other_separators_and_what_is_no_table(here: Project, reader: Tool) -> N
     assert "no table" in called(reader, path="c.csv").partition("\n")[0]
 
 
+@pytest.mark.slow
 def test_excel_becomes_csv_and_its_sheets_are_named(here: Project, reader: Tool) -> None:
     """By number or name; whole numbers as such; a sheet that is not there is answered with those that are."""
     rows = [["city", "count"], ["Köln", 3], ["上海", 2.5]]
@@ -214,6 +215,7 @@ def test_deep_json_is_not_laid_out(here: Project, reader: Tool) -> None:
     assert "; laid out on lines; " in called(reader, path="flat.json")
 
 
+@pytest.mark.slow
 def test_a_page_of_long_rows_ends_before_one_that_does_not_fit(here: Project, reader: Tool) -> None:
     """The next page begins with it, and the number of rows is the same on each."""
     row = ",".join('"' + ("x" * 99 + "\n") * 1000 + '"' for _ in range(4))

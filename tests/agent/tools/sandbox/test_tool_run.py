@@ -124,6 +124,7 @@ except OSError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protected", WAYS.values(), ids=WAYS)
 def test_there_is_no_network(tmp_path: Path, listening: tuple[int, list[str]], protected: Protection) -> None:
     """Neither for the program nor for a process of its process, with either way alone."""
@@ -140,6 +141,7 @@ def test_there_is_no_network(tmp_path: Path, listening: tuple[int, list[str]], p
     assert len(reached) <= 1
 
 
+@pytest.mark.slow
 def test_no_socket_of_any_kind_is_had(tmp_path: Path) -> None:
     """By the filter: not of the system's services either; a pair of streams, which many libraries need, is."""
     code = (
@@ -278,6 +280,7 @@ def test_what_else_the_kernel_offers_is_closed(tmp_path: Path) -> None:
     assert answers == ["-1 EPERM"] * 11 + ["-1 ENOSYS"] * 2
 
 
+@pytest.mark.slow
 def test_libraries_that_programs_use_still_work(tmp_path: Path) -> None:
     """Temporary files, archives, databases, copies, other programs and terminals that are none."""
     code = (
@@ -334,6 +337,7 @@ def test_it_is_stopped_with_all_its_processes(tmp_path: Path, protected: Protect
     assert ran(tmp_path / "run", code, protected, seconds=1.5).stopped == "time"
 
 
+@pytest.mark.slow
 def test_processes_left_behind_end_with_it(tmp_path: Path) -> None:
     """A program that ends leaves nobody, and we do not wait for those it started."""
     code = (
@@ -384,6 +388,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_a_page_of_a_removed_file_counts_as_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where its size is not to be learned, as the largest there can be."""
     bounds: dict[str, Any] = {"disk": 10 << 20, "file_bytes": 1 << 20}
@@ -438,6 +443,7 @@ asyncio.run(confined(folder / "program.py", folder, Limits(seconds=600), way))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protected", WAYS.values(), ids=WAYS)
 def test_it_ends_with_us_however_we_end(tmp_path: Path, protected: Protection) -> None:
     """Killed without a word, we leave no process of it behind, not even one that it started."""

@@ -101,6 +101,7 @@ def test_what_lies_too_deep_is_left(tmp_path: Path) -> None:
     assert collect_files(work, {}, tmp_path / "keep", ROOM) == Left()
 
 
+@pytest.mark.slow
 def test_runs_side_by_side_keep_theirs_apart(here: Project) -> None:
     """Each has a folder of its own."""
     keep = here.root / "runs"
