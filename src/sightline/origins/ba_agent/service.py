@@ -39,7 +39,7 @@ from sightline.plan import Budget, Reduction
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
 from sightline.values.items import Call, Message, Result, Role, plain_text
-from sightline.values.phrases import Phrases
+from sightline.values.phrases import Phrases, texts
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 
