@@ -89,9 +89,8 @@ def choose(path: str, source: str, costs: dict[str, Cases]) -> list[Function]:
     ]
     if path.startswith(SMALLEST_STAYS) and functions and all(function.mark == MARK for function in functions):
         smallest = min(functions, key=lambda function: sum(function.cases.values()))
-        functions[functions.index(smallest)] = smallest._replace(
-            mark=_mark_cases(_all_but_the_cheapest(smallest.cases))
-        )
+        slow = sorted((case for case, cost in smallest.cases.items() if cost >= SLOW), key=smallest.cases.__getitem__)
+        functions[functions.index(smallest)] = smallest._replace(mark=_mark_cases(slow[1:]))
     return functions
 
 
@@ -102,7 +101,7 @@ def _mark(cases: Cases) -> str:
 
 
 def _mark_cases(slow: Iterable[str]) -> str:
-    names = ", ".join(json.dumps(case, ensure_ascii=False) for case in sorted(slow))
+    names = ", ".join(map(repr, sorted(slow)))
     return f"{MARK}({names})" if names else ""
 
 
