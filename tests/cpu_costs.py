@@ -39,7 +39,6 @@ class Costs:
             mark = item.get_closest_marker("slow")
             if mark is not None and mark.args and item.name.partition("[")[2].removesuffix("]") not in mark.args:
                 item.own_markers.remove(mark)
-                del item.keywords["slow"]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self) -> Generator[None, object, object]:

@@ -109,6 +109,16 @@ def test_the_help_says_what_each_economy_does(command: str, run: Callable[..., R
     assert all(economy in refused.stderr for economy in ECONOMIES)
 
 
+ASKING = """
+import os, urllib.error, urllib.request
+body = b'{"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello?"}]}'
+headers = {"content-type": "application/json", "authorization": "Bearer any"}
+request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
+try:
+    urllib.request.urlopen(request)
+except urllib.error.HTTPError:
+    pass
+"""
 STRANGER = """
 import os, urllib.parse, urllib.request, urllib.error
 own = os.environ["OPENAI_BASE_URL"]
@@ -122,57 +132,44 @@ for address in (own, f"{parts.scheme}://{parts.netloc}/v1", f"{parts.scheme}://{
 """
 
 
-@pytest.mark.slow
-def test_a_password_in_an_upstream_serves_the_command_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("password", "other"), [("", "open"), ("me:secret@", "closed")])
+def test_a_password_in_an_upstream_serves_the_command_alone(
+    password: str, other: str, run: Callable[..., Result], capfd: pytest.CaptureFixture[str]
+) -> None:
     """It would be sent with anybody's request: the command is told an address with a token, others get a 401.
 
     Without a password the paths of the proxy are open, as the key is the agent's; sessions are told to nobody.
     """
     with Upstream([]) as upstream:
-        for address, expected in (
-            (upstream.openai_url, "open"),
-            (upstream.openai_url.replace("//", "//me:secret@"), "closed"),
-        ):
-            done = subprocess.run(
-                [*SIGHTLINE, "--root", "kept", "wrap", "--upstream", f"openai={address}", "--", sys.executable,
-                 "-c", STRANGER],
-                cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=120, check=False,
-            )  # fmt: skip
-            assert done.stdout.split() == ["open", expected, "closed"], done.stderr
+        address = upstream.openai_url.replace("//", f"//{password}")
+        done = run("wrap", "--upstream", f"openai={address}", "--", sys.executable, "-S", "-c", STRANGER)
+    assert capfd.readouterr().out.split() == ["open", other, "closed"], done.stderr
 
 
-@pytest.mark.slow
-def test_a_session_is_named_by_what_the_person_wrote(tmp_path: Path) -> None:
+def test_a_session_is_named_by_what_the_person_wrote(root: Path, run: Callable[..., Result]) -> None:
     """Not by the reminder that an agent puts before it."""
-    session = Session.new(tmp_path, root=tmp_path / "kept")
     blocks = [
         {"type": "text", "text": "<system-reminder>\nBe kind.\n</system-reminder>"},
         {"type": "text", "text": "Fix it."},
     ]
-    with session:
+    with Session.new("/shop", root=root) as session:
         session.extend([{"role": "user", "content": blocks}])
-    listed = subprocess.run(
-        [*SIGHTLINE, "--root", "kept", "sessions"], cwd=tmp_path, env=environment(tmp_path), capture_output=True,
-        text=True, timeout=60, check=True,
-    )  # fmt: skip
-    assert "Fix it." in listed.stdout
-    assert "reminder" not in listed.stdout
+    listed = run("sessions").stdout
+    assert "Fix it." in listed
+    assert "reminder" not in listed
 
 
-@pytest.mark.slow
-def test_wrap_says_what_to_do_if_there_is_no_such_command_or_no_request_came(tmp_path: Path) -> None:
-    """Not a traceback, and not a table of zeros."""
-    wrong = subprocess.run(
-        [*SIGHTLINE, "wrap", "--", "no-such-agent"], cwd=tmp_path, env=environment(tmp_path), capture_output=True,
-        text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert wrong.returncode == 1
+def test_wrap_says_what_to_do_if_there_is_no_such_command(run: Callable[..., Result]) -> None:
+    """Not a traceback."""
+    wrong = run("wrap", "--", "no-such-agent")
+    assert wrong.exit_code == 1
     assert "no command 'no-such-agent'" in wrong.stderr
-    quiet = subprocess.run(
-        [*SIGHTLINE, "wrap", "--", sys.executable, "-c", "print('hi')"], cwd=tmp_path, env=environment(tmp_path),
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert (quiet.returncode, quiet.stdout) == (0, "hi\n")
+
+
+def test_wrap_says_what_to_do_if_no_request_came(run: Callable[..., Result]) -> None:
+    """Not a table of zeros."""
+    quiet = run("wrap", "--", "true")
+    assert quiet.exit_code == 0
     assert "ANTHROPIC_BASE_URL" in quiet.stderr
 
 
@@ -199,48 +196,31 @@ def test_serve_says_its_address_and_ends_cleanly(tmp_path: Path) -> None:
     assert upstream.invalid == []
 
 
-@pytest.mark.slow
-def test_serve_refuses_an_upstream_that_it_cannot_use(tmp_path: Path) -> None:
+def test_serve_refuses_an_upstream_that_it_cannot_use(run: Callable[..., Result]) -> None:
     """The error shows how one is written."""
-    done = subprocess.run(
-        [*SIGHTLINE, "serve", "--upstream", "ftp://x"], cwd=tmp_path, env=environment(tmp_path), capture_output=True,
-        text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1
+    done = run("serve", "--upstream", "ftp://x")
+    assert done.exit_code == 1
     assert "openai=https://" in done.stderr
 
 
-@pytest.mark.slow
-def test_serve_is_not_its_own_upstream(tmp_path: Path) -> None:
+def test_serve_is_not_its_own_upstream(run: Callable[..., Result]) -> None:
     """It would ask itself for ever: a variable that was meant for the agent is named."""
-    done = subprocess.run(
-        [*SIGHTLINE, "serve", "--port", "18999"], cwd=tmp_path, capture_output=True, text=True, timeout=60,
-        env=environment(tmp_path, OPENAI_BASE_URL="http://127.0.0.1:18999/v1"), check=False,
-    )  # fmt: skip
-    assert done.returncode == 1
+    done = run("serve", "--port", "18999", env={"OPENAI_BASE_URL": "http://127.0.0.1:18999/v1"})
+    assert done.exit_code == 1
     assert "is this server itself" in done.stderr
 
 
-@pytest.mark.slow
-def test_wrap_says_that_no_model_answered(tmp_path: Path) -> None:
+def test_wrap_says_that_no_model_answered(run: Callable[..., Result]) -> None:
     """If requests came and the upstream cannot be reached, the fault is not the agent's."""
-    done = subprocess.run(
-        [*SIGHTLINE, "wrap", "--upstream", "openai=http://127.0.0.1:9/v1", "--", sys.executable, "-c",
-         AGENT.replace("openai.OpenAI(", "openai.OpenAI(max_retries=0, ")],
-        cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    done = run("wrap", "--upstream", "openai=http://127.0.0.1:9/v1", "--", sys.executable, "-S", "-c", ASKING)
     assert "no model answered: the model's server cannot be reached" in done.stderr
     assert "BASE_URL" not in done.stderr
 
 
-@pytest.mark.slow
-def test_serve_says_that_a_port_is_in_use(tmp_path: Path) -> None:
+def test_serve_says_that_a_port_is_in_use(run: Callable[..., Result]) -> None:
     """And how to take another one, with the exit status of a mistake."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = subprocess.run(
-            [*SIGHTLINE, "serve", "--port", str(port)], cwd=tmp_path, env=environment(tmp_path), capture_output=True,
-            text=True, timeout=60, check=False,
-        )  # fmt: skip
-    assert done.returncode == 1
+        done = run("serve", "--port", str(port))
+    assert done.exit_code == 1
     assert f"port {port} is in use; --port 0 takes a free one" in done.stderr

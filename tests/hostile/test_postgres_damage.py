@@ -18,6 +18,8 @@ from sightline.fleet.postgres import tips_of
 from sightline.log.stores import Line, Span
 from sightline.testing import Ticking, WordCounter
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def sample(postgres: PostgresServer) -> Iterator[DatabaseSample]:
