@@ -22,10 +22,10 @@ class SlowConnections:
         """Close those that were waited for at earlier calls too, for as long as allowed. Call it often."""
         now = time.monotonic()
         waited_for = filter(_begins, connections)
-        self._since = {each: self._since.get(each, now) for each in waited_for}
-        for each, since in self._since.items():
+        self._since = {connection: self._since.get(connection, now) for connection in waited_for}
+        for connection, since in self._since.items():
             if now - since >= self._seconds:
-                each.transport.close()
+                connection.transport.close()
 
 
 def is_new(connection: Any) -> bool:

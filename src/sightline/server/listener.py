@@ -208,8 +208,8 @@ class Listener(uvicorn.Server):
         await self._wait(self._drain_seconds, lambda _: True)
         for server in self.servers:
             server.close()
-        for each in self._sockets:
-            each.close()  # ours: whoever opened them has theirs
+        for own_socket in self._sockets:
+            own_socket.close()  # ours: whoever opened them has theirs
         self._on_stop()
         begun = time.monotonic()
         abandon = asyncio.get_running_loop().call_later(self._stop_seconds, self._requests.abandon)
@@ -232,7 +232,9 @@ class Listener(uvicorn.Server):
 
     def _may_bring(self, is_soon: bool) -> bool:
         """Whether a connection that is open may still bring a request, or has one that runs."""
-        return any(is_soon or is_new(each) or not is_idle(each) for each in self.server_state.connections)
+        return any(
+            is_soon or is_new(connection) or not is_idle(connection) for connection in self.server_state.connections
+        )
 
 
 def _allow_files(most: int) -> None:

@@ -70,71 +70,71 @@ class Proxy:
             return await call.pass_on(request.method, body)
         headers = dict(request.headers)
         try:
-            asked = None
+            model_request = None
             with suppress(msgspec.DecodeError):  # half a character, or no JSON: `parse` finds out
-                asked = self._recent.match(format, body, headers)
-            if asked is None:
-                asked = self._turns.names.with_name(await asyncio.to_thread(parse, format, body, headers))
+                model_request = self._recent.match(format, body, headers)
+            if model_request is None:
+                model_request = self._turns.names.with_name(await asyncio.to_thread(parse, format, body, headers))
         except Exception:  # whatever it is: the provider says what is wrong with it
             return await call.pass_on(request.method, body)
-        call.names.add(asked.name)
-        if await self._passes(asked):
-            return await call.answer(asked, None)
+        call.names.add(model_request.name)
+        if await self._passes(model_request):
+            return await call.answer(model_request, None)
         try:
-            prepared = await self.log_request(asked, call.names)
+            prepared = await self.log_request(model_request, call.names)
         except Exception:  # a full disk, say: the agent goes on without us
             return await call.pass_on(request.method, body)
-        return await call.answer(asked, prepared)
+        return await call.answer(model_request, prepared)
 
-    async def _passes(self, asked: ModelRequest) -> bool:
+    async def _passes(self, model_request: ModelRequest) -> bool:
         if self._turns.asks_database:
-            return await asyncio.to_thread(self._turns.passes, asked)
-        return self._turns.passes(asked)
+            return await asyncio.to_thread(self._turns.passes, model_request)
+        return self._turns.passes(model_request)
 
-    async def log_request(self, asked: ModelRequest, names: set[str], *, passed: bool = False) -> Prepared:
+    async def log_request(self, model_request: ModelRequest, names: set[str], *, passed: bool = False) -> Prepared:
         """Log a request, and compose what is sent if that is something else. Raises what `Turns.prepare` does.
 
         The name of its conversation is put into `names` before anything is written.
         """
 
         def log() -> tuple[ModelRequest, Prepared]:
-            found = self._turns.names.find(asked)
-            names.add(found.name)
+            named_request = self._turns.names.find(model_request)
+            names.add(named_request.name)
             try:
-                return found, self._turns.prepare(found, passed=passed)
+                return named_request, self._turns.prepare(named_request, passed=passed)
             except (Unwritable, SessionNotFound) as error:  # another program has deleted it: it begins anew
                 if isinstance(error, Unwritable) and DELETED not in error.why:
                     raise
-            with self._turns.closed(found.name):
+            with self._turns.closed(named_request.name):
                 pass
-            return found, self._turns.prepare(found, passed=passed)
+            return named_request, self._turns.prepare(named_request, passed=passed)
 
         try:
-            if asked.kept_upstream and not self._turns.names.name_at_once(asked):
-                await self._searches.run(lambda: self._turns.names.find(asked))
-            asked, prepared = await self.run(asked.name, log)
+            if model_request.kept_upstream and not self._turns.names.name_at_once(model_request):
+                await self._searches.run(lambda: self._turns.names.find(model_request))
+            model_request, prepared = await self.run(model_request.name, log)
         except Exception as error:
-            _log.warning("a request of %s is not logged: %s", asked.name, type(error).__name__, exc_info=True)
+            _log.warning("a request of %s is not logged: %s", model_request.name, type(error).__name__, exc_info=True)
             self._totals.unlogged += 1
             self._is_kept = False
-            self._recent.forget(asked.name)
+            self._recent.forget(model_request.name)
             raise
         self._is_kept = True
-        self._recent.keep(asked, None if prepared.composed else prepared.sent)
+        self._recent.keep(model_request, None if prepared.composed else prepared.sent)
         if prepared.begins:
             self._hub.publish(Event("session_created", prepared.name))
         return prepared
 
-    def begin_log(self, asked: ModelRequest, names: set[str]) -> "asyncio.Task[Prepared]":
+    def begin_log(self, model_request: ModelRequest, names: set[str]) -> "asyncio.Task[Prepared]":
         """Begin to log a request that was sent as it came."""
-        task = asyncio.create_task(self.log_request(asked, names, passed=True))
+        task = asyncio.create_task(self.log_request(model_request, names, passed=True))
         self._logs.add(task)
         task.add_done_callback(self._logs.discard)
         return task
 
-    def name_at_once(self, asked: ModelRequest) -> str:
+    def name_at_once(self, model_request: ModelRequest) -> str:
         """Return the session that a request is logged in; empty: it is not known yet, or nothing can be logged now."""
-        return self._turns.names.name_at_once(asked) if self._is_kept else ""
+        return self._turns.names.name_at_once(model_request) if self._is_kept else ""
 
     @contextmanager
     def closed(self, name: str) -> Iterator[bool]:
@@ -237,7 +237,7 @@ class ModelCall:
 
         return StreamingResponse(stream(), status_code=response.status_code, headers=passed_back(response.headers))
 
-    async def answer(self, asked: ModelRequest, prepared: Prepared | None) -> "Response":
+    async def answer(self, model_request: ModelRequest, prepared: Prepared | None) -> "Response":
         """Call the model, and answer calls of our tools until it answers the client.
 
         `prepared`: what is sent, and where it is logged. None: it is sent as it came, and logged after that.
@@ -245,13 +245,13 @@ class ModelCall:
         import httpx2
         from starlette.responses import Response, StreamingResponse
 
-        call = FollowedCall(self._proxy.turns, asked, prepared)
+        call = FollowedCall(self._proxy.turns, model_request, prepared)
         exchange = _ProxyExchange(self._proxy, self, call)
         response = await exchange.begin(call.body)
         if response.status_code >= 400:
             return _read_response(response)
         if "text/event-stream" in response.headers.get("content-type", ""):
-            name = call.prepared.name if call.prepared else self._proxy.name_at_once(asked)
+            name = call.prepared.name if call.prepared else self._proxy.name_at_once(model_request)
             headers = _headers_of(response, name)
             return StreamingResponse(exchange.stream(response), status_code=response.status_code, headers=headers)
         try:

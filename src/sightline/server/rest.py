@@ -21,7 +21,7 @@ from sightline.server.metrics import CONTENT_TYPE, PATH_PATTERN, Metrics
 from sightline.server.openapi import document
 from sightline.server.readiness import Readiness
 from sightline.server.reports import Reports
-from sightline.server.rest_operation import METHODS, Asked, Operation, Served, answer, failed
+from sightline.server.rest_operation import METHODS, ApiRequest, Operation, Served, answer, failed
 from sightline.server.session_list import SessionList
 from sightline.server.sessions import OpenSessions
 from sightline.server.uploads import MOST_WAITING, Uploads
@@ -44,39 +44,39 @@ _ITEM = _ONE + "/items/{item}"
 # ---------------------------------------------------------------------- the server itself
 
 
-async def get_health(asked: Asked) -> values.Health:
+async def get_health(request: ApiRequest) -> values.Health:
     """Say that the server runs, and how many sessions are open."""
-    return values.Health("ok", __version__, asked.server.metrics.open_sessions())
+    return values.Health("ok", __version__, request.server.metrics.open_sessions())
 
 
-async def get_alive(_: Asked) -> values.Health:
+async def get_alive(_: ApiRequest) -> values.Health:
     """Say that the server runs. It says nothing about sessions, because it needs no token."""
     return values.Health("ok", __version__)
 
 
-async def get_ready(asked: Asked) -> values.Health | Response:
+async def get_ready(request: ApiRequest) -> values.Health | Response:
     """Say whether sessions can be read. Why not is in the log alone, because this needs no token."""
-    if await asked.server.readiness.check():
+    if await request.server.readiness.check():
         return failed(503, "store_failed", "the store cannot be read", "run sightline doctor where the server runs")
     return values.Health("ready", __version__)
 
 
-async def get_metrics(asked: Asked) -> Response:
+async def get_metrics(request: ApiRequest) -> Response:
     """Give the counts of this server to Prometheus."""
-    return Response(asked.server.metrics.text(), 200, {"content-type": CONTENT_TYPE})
+    return Response(request.server.metrics.text(), 200, {"content-type": CONTENT_TYPE})
 
 
-async def get_description(_: Asked) -> dict[str, Any]:
+async def get_description(_: ApiRequest) -> dict[str, Any]:
     """Give the OpenAPI document."""
     return document(OPERATIONS)
 
 
-async def follow_events(asked: Asked) -> Response:
+async def follow_events(request: ApiRequest) -> Response:
     """Stream what happens, as server-sent events."""
-    query: values.EventsQuery = asked.query
-    hub = asked.server.hub
+    query: values.EventsQuery = request.query
+    hub = request.server.hub
     hub.check_room()  # now, while there can still be another answer than a stream
-    followed = hub.follow(query.session, asked.request.headers.get("last-event-id", ""))
+    followed = hub.follow(query.session, request.http.headers.get("last-event-id", ""))
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}  # the latter tells proxies not to collect them
     return StreamingResponse(as_sse(followed), 200, headers, "text/event-stream")
 
@@ -280,7 +280,7 @@ def rest_routes(
     for operation in operations:
         by_path.setdefault(operation.path, []).append(operation)
     routes: list[BaseRoute] = [
-        Route(path, _endpoint(server, found), methods=METHODS) for path, found in by_path.items()
+        Route(path, _endpoint(server, path_operations), methods=METHODS) for path, path_operations in by_path.items()
     ]
     if any(path.startswith("/api/") for path in by_path):
         routes.append(Route("/api/{rest:path}", _unknown, methods=METHODS))

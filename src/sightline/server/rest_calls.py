@@ -11,7 +11,7 @@ from sightline.plan import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.focus import Focus
 from sightline.providers.catalog import window_of
-from sightline.server.rest_operation import Asked, as_json
+from sightline.server.rest_operation import ApiRequest, as_json
 from sightline.server.rest_values import (
     BudgetChoice,
     Compactions,
@@ -33,10 +33,10 @@ _WINDOW, _OUTPUT = 128_000, 8_000  # tokens, if nothing says how many the model 
 # ---------------------------------------------------------------------- what would be sent
 
 
-async def get_context(asked: Asked) -> Context:
+async def get_context(request: ApiRequest) -> Context:
     """Return what the next payload would hold."""
-    query: ContextQuery = asked.query
-    async with asked.session() as session:
+    query: ContextQuery = request.query
+    async with request.session() as session:
 
         def read(session: Session) -> Context:
             budget = _budget(_usual_budget(session), query.window, query.output)
@@ -45,10 +45,10 @@ async def get_context(asked: Asked) -> Context:
         return await asyncio.to_thread(read, session.session)
 
 
-async def get_raw_input(asked: Asked) -> Response:
+async def get_raw_input(request: ApiRequest) -> Response:
     """Return the request of the next payload, or of an earlier one, as a provider gets it."""
-    query: RawQuery = asked.query
-    async with asked.session() as session:
+    query: RawQuery = request.query
+    async with request.session() as session:
 
         def read(session: Session) -> bytes:
             if query.call is not None:
@@ -58,18 +58,18 @@ async def get_raw_input(asked: Asked) -> Response:
             written: bytes = payload.json(query.wire)
             return written
 
-        return as_json(asked.request, await asyncio.to_thread(read, session.session))
+        return as_json(request.http, await asyncio.to_thread(read, session.session))
 
 
-async def preview_call(asked: Asked) -> Context:
+async def preview_call(request: ApiRequest) -> Context:
     """Return what the next payload, or an earlier one, would hold with another budget or strategy. Nothing is sent."""
-    choice: PreviewChoice = asked.body
-    async with asked.session() as session:
+    choice: PreviewChoice = request.body
+    async with request.session() as session:
 
         def read(session: Session) -> Context:
             if choice == PreviewChoice(call=choice.call) and (sent := _as_it_was(session, choice.call)) is not None:
                 return sent
-            with _tried(asked, session, choice) as (tried, usual):
+            with _tried(request, session, choice) as (tried, usual):
                 return context_facts(tried, _budget(usual, choice.window, choice.output))
 
         return await asyncio.to_thread(read, session.session)
@@ -88,7 +88,7 @@ def _as_it_was(session: Session, number: int | None) -> Context | None:
 
 
 @contextmanager
-def _tried(asked: Asked, session: Session, choice: PreviewChoice) -> Iterator[tuple[Session, Budget]]:
+def _tried(request: ApiRequest, session: Session, choice: PreviewChoice) -> Iterator[tuple[Session, Budget]]:
     """Have a session of its own that plans as the choice says, and the budget that it would have."""
     settings = session.settings
     name = choice.strategy or settings.strategy
@@ -102,7 +102,7 @@ def _tried(asked: Asked, session: Session, choice: PreviewChoice) -> Iterator[tu
         with session_before(session, choice.call, planner) as (before, budget):
             yield before, budget or _model_budget(session, choice.call)
     else:
-        place, own_id = asked.server.sessions.place_of(asked.path["id"])
+        place, own_id = request.server.sessions.place_of(request.path["id"])
         options = {"stores": place.stores, "branch": session.branch, "strategy": planner}
         with Session.inspect(own_id, place.project, **options) as own:
             yield own, _usual_budget(session)
@@ -129,27 +129,27 @@ def _budget(usual: Budget, window: int | None, output: int | None) -> Budget:
 # ---------------------------------------------------------------------- compactions
 
 
-async def list_compactions(asked: Asked) -> Compactions:
+async def list_compactions(request: ApiRequest) -> Compactions:
     """Return the compactions of a branch, each with what it hid."""
-    async with asked.session() as session:
+    async with request.session() as session:
         return Compactions(await asyncio.to_thread(compactions, session.session))
 
 
-async def compact(asked: Asked) -> CompactionFacts:
+async def compact(request: ApiRequest) -> CompactionFacts:
     """Replace the oldest part by a digest made by rule, from the next call on."""
-    body: BudgetChoice = asked.body
-    async with asked.session() as session:
+    body: BudgetChoice = request.body
+    async with request.session() as session:
         usual = await asyncio.to_thread(_usual_budget, session.session)
         made = await session.summaries.compact(_budget(usual, body.window, body.output))
-        asked.publish("compaction", session, boundary=made.boundary, first=made.covered[0], last=made.covered[1])
-        info = next(each for each in session.session.summaries if each.boundary == made.boundary)
+        request.publish("compaction", session, boundary=made.boundary, first=made.covered[0], last=made.covered[1])
+        info = next(summary for summary in session.session.summaries if summary.boundary == made.boundary)
         return await asyncio.to_thread(compaction_facts, session.session, info, made.loss)
 
 
-async def undo_compaction(asked: Asked) -> Done:
+async def undo_compaction(request: ApiRequest) -> Done:
     """Show again what the last compaction covers, or one item of it."""
-    body: Undo = asked.body
-    async with asked.session() as session:
+    body: Undo = request.body
+    async with request.session() as session:
         await session.summaries.undo(body.item)
-        asked.publish("compaction", session, undone=True, item=body.item)
+        request.publish("compaction", session, undone=True, item=body.item)
         return Done(body.item or "", "undo")

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from sightline.server.rest_operation import Asked
+from sightline.server.rest_operation import ApiRequest
 from sightline.server.rest_values import ReportQuery
 from sightline.view.report.phrases import told
 from sightline.view.report.values import SessionReport
@@ -26,12 +26,12 @@ class ReportFacts(Struct, frozen=True):
     recommendations: list[Recommendation]
 
 
-async def get_report(asked: Asked) -> ReportFacts:
+async def get_report(request: ApiRequest) -> ReportFacts:
     """Return the report of a session. With `forecast` it is replayed, which takes longer."""
-    query: ReportQuery = asked.query
-    async with asked.session() as session:
-        place, own_id = asked.server.sessions.place_of(asked.path["id"])
-        report = await asked.server.reports.get(place, own_id, session.branch, forecast=query.forecast)
+    query: ReportQuery = request.query
+    async with request.session() as session:
+        place, own_id = request.server.sessions.place_of(request.path["id"])
+        report = await request.server.reports.get(place, own_id, session.branch, forecast=query.forecast)
         return ReportFacts(report, [_told(report, at, query.lang) for at in range(len(report.advice))])
 
 

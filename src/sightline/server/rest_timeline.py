@@ -2,7 +2,7 @@
 
 import asyncio
 
-from sightline.server.rest_operation import Asked, NotFound
+from sightline.server.rest_operation import ApiRequest, NotFound
 from sightline.server.rest_values import CallQuery, PageQuery, TimelineQuery, TokensQuery
 from sightline.view.call_details import call_details, call_difference
 from sightline.view.call_rows import call_page, timeline_page
@@ -12,26 +12,26 @@ from sightline.view.token_tree import TokenTree, token_tree
 LAST = "last"  # the name of the last call, in a path
 
 
-async def get_timeline(asked: Asked) -> TimelinePage:
+async def get_timeline(request: ApiRequest) -> TimelinePage:
     """Return what the contexts of calls held."""
-    query: TimelineQuery = asked.query
+    query: TimelineQuery = request.query
     wanted = (query.start, query.limit, query.every)
-    async with asked.session() as session:
-        return await asyncio.to_thread(timeline_page, session.session, *wanted, asked.server.price_of)
+    async with request.session() as session:
+        return await asyncio.to_thread(timeline_page, session.session, *wanted, request.server.price_of)
 
 
-async def list_calls(asked: Asked) -> CallPage:
+async def list_calls(request: ApiRequest) -> CallPage:
     """Return a page of the calls, and what was decided for each."""
-    query: PageQuery = asked.query
-    async with asked.session() as session:
+    query: PageQuery = request.query
+    async with request.session() as session:
         return await asyncio.to_thread(call_page, session.session, query.start, query.limit)
 
 
-async def get_call(asked: Asked) -> CallDetails:
+async def get_call(request: ApiRequest) -> CallDetails:
     """Return one call, item by item, made again from the log."""
-    query: CallQuery = asked.query
-    number = None if asked.path["call"] == LAST else call_number(asked.path["call"])
-    async with asked.session() as session:
+    query: CallQuery = request.query
+    number = None if request.path["call"] == LAST else call_number(request.path["call"])
+    async with request.session() as session:
         return await asyncio.to_thread(
             call_details,
             session.session,
@@ -39,15 +39,15 @@ async def get_call(asked: Asked) -> CallDetails:
             query.start,
             query.limit,
             whole=query.text == "full",
-            price_of=asked.server.price_of,
+            price_of=request.server.price_of,
         )
 
 
-async def compare_calls(asked: Asked) -> CallDifference:
+async def compare_calls(request: ApiRequest) -> CallDifference:
     """Return what differs between two calls."""
-    one, other = call_number(asked.path["call"]), call_number(asked.path["other"])
-    async with asked.session() as session:
-        return await asyncio.to_thread(call_difference, session.session, one, other, asked.server.price_of)
+    one, other = call_number(request.path["call"]), call_number(request.path["other"])
+    async with request.session() as session:
+        return await asyncio.to_thread(call_difference, session.session, one, other, request.server.price_of)
 
 
 def call_number(text: str) -> int:
@@ -57,9 +57,9 @@ def call_number(text: str) -> int:
     return int(text)
 
 
-async def get_tokens(asked: Asked) -> TokenTree:
+async def get_tokens(request: ApiRequest) -> TokenTree:
     """Return where the tokens are, by kind, tool and file."""
-    query: TokensQuery = asked.query
+    query: TokensQuery = request.query
     groups = [group.strip() for group in query.by.split(",") if group.strip()]
-    async with asked.session() as session:
+    async with request.session() as session:
         return await asyncio.to_thread(token_tree, session.session, groups, query.call)

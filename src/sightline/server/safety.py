@@ -75,7 +75,7 @@ def opens_models(host: str, upstreams: Iterable[str]) -> bool:
 
     A user or a password in an upstream's address would be sent with the requests of anybody.
     """
-    return is_loopback(host) and not any("@" in urlsplit(each).netloc for each in upstreams)
+    return is_loopback(host) and not any("@" in urlsplit(address).netloc for address in upstreams)
 
 
 class BodyRefused(Exception):
@@ -122,7 +122,7 @@ class Guard:
         hosts = tuple(hosts)
         self._app, self._max_body, self._larger, self._callers = app, max_body, larger, callers
         self._opens_models, self._body_seconds = open_models, body_seconds
-        self._hosts: Collection[str] | None = _LOOPBACK_NAMES | {_host_name(each) for each in hosts}
+        self._hosts: Collection[str] | None = _LOOPBACK_NAMES | {_host_name(host) for host in hosts}
         if any_host and not hosts:
             self._hosts = None
 
@@ -142,7 +142,7 @@ class Guard:
     async def _check(self, scope: "Scope") -> Refusal | None:
         headers = _Headers(scope)
         token_in_path = _take_token(scope)
-        scope["headers"] = [each for each in scope["headers"] if each[0].lower() != TOKEN_HEADER.encode()]
+        scope["headers"] = [header for header in scope["headers"] if header[0].lower() != TOKEN_HEADER.encode()]
         if not (hosts := headers.all(b"host")) and scope["path"] in OPEN_PATHS:
             return None  # a load balancer that asks by HTTP/1.0 names no host
         if len(hosts) != 1:
@@ -155,7 +155,7 @@ class Guard:
         if not _is_own_origin(headers, hosts[0]) and not _opens_page(scope, headers):
             return _FOREIGN_ORIGIN
         if not self._is_open(scope):
-            refusal = await self._callers.check(scope, _shown(scope["path"], headers, token_in_path))
+            refusal = await self._callers.check(scope, _tokens_of(scope["path"], headers, token_in_path))
             if refusal is not None:
                 return refusal
         declared = headers.first(b"content-length")
@@ -223,12 +223,12 @@ class _Headers:
         return next(iter(self.all(name)), "")
 
 
-def _shown(path: str, headers: _Headers, token_in_path: str) -> list[str]:
+def _tokens_of(path: str, headers: _Headers, token_in_path: str) -> list[str]:
     """Return what a request shows as tokens."""
-    shown = [token_in_path, *headers.all(TOKEN_HEADER.encode())]
+    tokens = [token_in_path, *headers.all(TOKEN_HEADER.encode())]
     if path.startswith(_API) or path in OWN_PATHS:
-        shown += [_bearer(each) for each in headers.all(b"authorization")]
-    return [each for each in shown if each]
+        tokens += [_bearer(value) for value in headers.all(b"authorization")]
+    return [token for token in tokens if token]
 
 
 def _take_token(scope: "Scope") -> str:
@@ -267,9 +267,9 @@ def _bearer(value: str) -> str:
 
 def _host_name(host: str) -> str:
     """Return the name in a Host header, without its port, as it is compared; empty if it is no name and port."""
-    if (found := _HOST.fullmatch(host.strip().lower())) is None:
+    if (host_match := _HOST.fullmatch(host.strip().lower())) is None:
         return ""
-    name = found[1]
+    name = host_match[1]
     return f"[{name}]" if ":" in name and not name.startswith("[") else name.removesuffix(".")
 
 
