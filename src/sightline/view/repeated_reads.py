@@ -65,20 +65,20 @@ class RepeatedReads:
     def _add(self, row: int, calls: ToolCalls) -> None:
         timeline, partner = self.timeline, self.timeline.partner[row]
         try:
-            given = msgspec.json.decode(calls.arguments.get(partner, b"null"))
+            arguments = msgspec.json.decode(calls.arguments.get(partner, b"null"))
             parts = entries.parts_of(self._journal.reader.entry(row))
         except (Damaged, *entries.UNREADABLE):
             return
-        self._reads.add_call(Call("", calls.name(row), given))
+        self._reads.add_call(Call("", calls.name(row), arguments))
         text = next((plain_text(part.parts) for part in parts if isinstance(part, Result)), "")
         if (reading := self._reads.add_result("", text, failed=False)) is None:
             return
-        known = self._files.setdefault(reading.file, RereadFile(reading.file[:_LONGEST], items=[]))
-        known.items.append(timeline.id(row))
+        file = self._files.setdefault(reading.file, RereadFile(reading.file[:_LONGEST], items=[]))
+        file.items.append(timeline.id(row))
         if reading.is_known:
             self.rows.add(row)
-            known.times += 1
-            known.tokens += timeline.full[row] + self._journal.reader.profile.framing(Kind.RESULT)
+            file.times += 1
+            file.tokens += timeline.full[row] + self._journal.reader.profile.framing(Kind.RESULT)
 
 
 _known: "WeakKeyDictionary[Session, RepeatedReads]" = WeakKeyDictionary()
@@ -86,8 +86,8 @@ _known: "WeakKeyDictionary[Session, RepeatedReads]" = WeakKeyDictionary()
 
 def repeated_reads(session: Session) -> RepeatedReads:
     """Return what was read again on a session's branch as it is now. Hold the session's lock while you use it."""
-    found = _known.get(session)
-    if found is None or not found.fits(session.log):
-        found = _known[session] = RepeatedReads(session.log)
-    found.update(tool_calls(session))
-    return found
+    reads = _known.get(session)
+    if reads is None or not reads.fits(session.log):
+        reads = _known[session] = RepeatedReads(session.log)
+    reads.update(tool_calls(session))
+    return reads

@@ -76,18 +76,18 @@ def token_tree(session: Session, by: Sequence[str] = ("kind", "tool", "file"), n
     with session._lock:
         journal = session.log
         key = (journal.branch, len(journal.timeline), len(journal.timeline.receipt_offset), tuple(by), number)
-        known = _known.setdefault(session, {})
-        if key not in known:
-            while len(known) >= _MOST_KNOWN:
-                del known[next(iter(known))]
-            known[key] = _make_tree(session, by, number)
-        return known[key]
+        trees = _known.setdefault(session, {})
+        if key not in trees:
+            while len(trees) >= _MOST_KNOWN:
+                del trees[next(iter(trees))]
+            trees[key] = _make_tree(session, by, number)
+        return trees[key]
 
 
 def _make_tree(session: Session, by: Sequence[str], number: int | None) -> TokenTree:
     journal, calls = session.log, tool_calls(session)
-    found = repeated_reads(session)
-    again, files = set(found.rows), found.files()
+    reads = repeated_reads(session)
+    again, files = set(reads.rows), reads.files()
     if number is None:
         leaves, faults = _all_leaves(session, journal, calls, again), len(session.items.faults)
     else:
@@ -97,7 +97,7 @@ def _make_tree(session: Session, by: Sequence[str], number: int | None) -> Token
         again &= rows
         leaves = [_leaf(line, is_again=row in again) for line, row in lines]
         files = [file for file in files if not rows.isdisjoint(map(session.items.row, file.items))]
-        faults = sum(session.items.row(each) in rows for each in session.items.faults)
+        faults = sum(session.items.row(item_id) in rows for item_id in session.items.faults)
     root = _grown(leaves, by)
     rereads = Rereads(len(again), root.reread_tokens, faults, files[:_MOST_FILES])
     return TokenTree(root.tokens, number, root, rereads)
@@ -113,10 +113,10 @@ def _all_leaves(session: Session, journal: Journal, calls: ToolCalls, again: set
         *parts, (kind, tokens) = kind_parts(index, row)
         for part, size in parts:
             sums.setdefault((part, "", NONE), [0, 0, 0])[0] += size
-        found = sums.setdefault((kind, calls.name(row), timeline.subject[row]), [0, 0, 0])
-        found[0] += tokens
-        found[1] += 1
-        found[2] += tokens if row in again else 0
+        leaf = sums.setdefault((kind, calls.name(row), timeline.subject[row]), [0, 0, 0])
+        leaf[0] += tokens
+        leaf[1] += 1
+        leaf[2] += tokens if row in again else 0
     subjects = timeline.subjects
     return [
         _Leaf(
