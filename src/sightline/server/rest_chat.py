@@ -2,11 +2,14 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
+from sightline.agent import events
+from sightline.agent.agent import Agent
+from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived
 from sightline.errors import BadInput, SightlineError
 from sightline.server.metrics import PATH_PATTERN, logger, without_secrets
 from sightline.server.rest_operation import ApiRequest, Problem, Unavailable, problem_of
@@ -14,9 +17,6 @@ from sightline.server.rest_values import Interaction, Message
 from sightline.server.sessions import InUse
 from sightline.session.async_session import AsyncSession
 from sightline.values.screen_text import first_words
-
-if TYPE_CHECKING:
-    from sightline.agent.events import Answer, Event
 
 _STREAM = "text/event-stream"
 _LONGEST = 400  # characters of an error's text
@@ -47,11 +47,8 @@ def _check(request: ApiRequest, session: AsyncSession) -> None:
         raise InUse(f"the model is answering in session {session.id!r}: wait for its answer")
 
 
-async def _answers(request: ApiRequest, session: AsyncSession, message: str) -> AsyncGenerator["Event", None]:
+async def _answers(request: ApiRequest, session: AsyncSession, message: str) -> AsyncGenerator[Event, None]:
     """Yield what happens while the question is answered, and tell those who follow the session."""
-    from sightline.agent.agent import Agent
-    from sightline.agent.events import PayloadComposed, ReplyReceived
-
     _check(request, session)  # somebody may have asked since
     model, key = request.server.model, (request.path["id"], session.branch)
     assert model is not None
@@ -90,10 +87,8 @@ async def _stream(request: ApiRequest, branch: str) -> AsyncIterator[bytes]:
         yield _sse("error", Problem("model_failed", "the model failed", "look at the server's log, and try again"))
 
 
-def _event(event: "Event") -> tuple[str, Any] | None:
+def _event(event: Event) -> tuple[str, Any] | None:
     """Return the kind and the data of an event; None for what a page does not show."""
-    from sightline.agent import events
-
     match event:
         case events.PayloadComposed():
             return "payload", event
@@ -113,13 +108,11 @@ def _event(event: "Event") -> tuple[str, Any] | None:
             return None
 
 
-def _answer(event: Any) -> "Answer | None":
-    from sightline.agent.events import Answer
-
+def _answer(event: Any) -> Answer | None:
     return event if isinstance(event, Answer) else None
 
 
-def _told(answer: "Answer | None") -> Interaction:
+def _told(answer: Answer | None) -> Interaction:
     if answer is None:
         return Interaction(False, "", "the question was not answered", 0, None, None)
     return Interaction(answer.success, answer.text, _shown(answer.error), answer.rounds, answer.usage, answer.cost)
