@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 from sightline import __version__
 from sightline.apps.registry import SHIPPED
 from sightline.providers.catalog import price_of as known_price
-from sightline.server import rest_calls, rest_chat, rest_items, rest_list, rest_report, rest_sessions, rest_timeline
+from sightline.server import rest_calls, rest_chat, rest_items, rest_list, rest_sessions
 from sightline.server import rest_values as values
 from sightline.server.events import as_sse
 from sightline.server.imports import Imports
@@ -185,27 +185,27 @@ OPERATIONS: tuple[Operation, ...] = (
     # what is sent
     _get(
         f"{_ONE}/timeline", "getTimeline", "What the context of each model call held, by kind and level",
-        rest_timeline.get_timeline, calls.TimelinePage, query=values.TimelineQuery,
+        rest_calls.get_timeline, calls.TimelinePage, query=values.TimelineQuery,
     ),
     _get(
-        f"{_ONE}/tokens", "getTokens", "Where the tokens are, and what was read again", rest_timeline.get_tokens,
+        f"{_ONE}/tokens", "getTokens", "Where the tokens are, and what was read again", rest_calls.get_tokens,
         TokenTree, query=values.TokensQuery,
     ),
     _get(
         f"{_ONE}/report", "getReport", "Where the tokens went, what it cost, and what would save most",
-        rest_report.get_report, rest_report.ReportFacts, query=values.ReportQuery,
+        rest_calls.get_report, rest_calls.ReportFacts, query=values.ReportQuery,
     ),
     _get(
-        f"{_ONE}/calls", "listCalls", "List model calls and what was decided for each", rest_timeline.list_calls,
+        f"{_ONE}/calls", "listCalls", "List model calls and what was decided for each", rest_calls.list_calls,
         calls.CallPage, query=values.PageQuery,
     ),
     _get(
-        f"{_ONE}/calls/{{call}}", "getCall", "One model call, item by item", rest_timeline.get_call, calls.CallDetails,
+        f"{_ONE}/calls/{{call}}", "getCall", "One model call, item by item", rest_calls.get_call, calls.CallDetails,
         query=values.CallQuery,
     ),
     _get(
         f"{_ONE}/calls/{{call}}/diff/{{other}}", "compareCalls", "What differs between two model calls",
-        rest_timeline.compare_calls, calls.CallDifference, **_B,
+        rest_calls.compare_calls, calls.CallDifference, **_B,
     ),
     _get(
         f"{_ONE}/context", "getContext", "What the next payload would hold", rest_calls.get_context, Context,

@@ -1,9 +1,10 @@
-"""Operations on what is sent: the payloads that were, the one that would be now, others to compare, compactions."""
+"""Operations on what is sent: the calls that were made, the one that would be now, compactions, tokens and costs."""
 
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from msgspec import Struct
 from starlette.responses import Response
 
 from sightline.errors import BadInput
@@ -11,22 +12,33 @@ from sightline.plan import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.focus import Focus
 from sightline.providers.catalog import window_of
-from sightline.server.rest_operation import ApiRequest, as_json
+from sightline.server.rest_operation import ApiRequest, NotFound, as_json
 from sightline.server.rest_values import (
     BudgetChoice,
+    CallQuery,
     Compactions,
     ContextQuery,
     Done,
+    PageQuery,
     PreviewChoice,
     RawQuery,
+    ReportQuery,
+    TimelineQuery,
+    TokensQuery,
     Undo,
 )
 from sightline.session.session import Session
+from sightline.view.call_details import call_details, call_difference
 from sightline.view.call_payloads import Anew, call_payload, session_before
-from sightline.view.call_rows import call_at, model_at
+from sightline.view.call_rows import call_at, call_page, model_at, timeline_page
+from sightline.view.call_values import CallDetails, CallDifference, CallPage, TimelinePage
 from sightline.view.context_facts import Context, context_facts
 from sightline.view.inspection import CompactionFacts, compaction_facts, compactions
+from sightline.view.report.phrases import told
+from sightline.view.report.values import Advice, SessionReport
+from sightline.view.token_tree import TokenTree, token_tree
 
+LAST = "last"  # the name of the last call, in a path
 _WINDOW, _OUTPUT = 128_000, 8_000  # tokens, if nothing says how many the model takes: as the command line assumes
 
 
@@ -153,3 +165,93 @@ async def undo_compaction(request: ApiRequest) -> Done:
         await session.summaries.undo(body.item)
         request.publish("compaction", session, undone=True, item=body.item)
         return Done(body.item or "", "undo")
+
+
+# ---------------------------------------------------------------------- the calls that were made
+
+
+async def get_timeline(request: ApiRequest) -> TimelinePage:
+    """Return what the contexts of calls held."""
+    query: TimelineQuery = request.query
+    wanted = (query.start, query.limit, query.every)
+    async with request.session() as session:
+        return await asyncio.to_thread(timeline_page, session.session, *wanted, request.server.price_of)
+
+
+async def list_calls(request: ApiRequest) -> CallPage:
+    """Return a page of the calls, and what was decided for each."""
+    query: PageQuery = request.query
+    async with request.session() as session:
+        return await asyncio.to_thread(call_page, session.session, query.start, query.limit)
+
+
+async def get_call(request: ApiRequest) -> CallDetails:
+    """Return one call, item by item, made again from the log."""
+    query: CallQuery = request.query
+    number = None if request.path["call"] == LAST else call_number(request.path["call"])
+    async with request.session() as session:
+        return await asyncio.to_thread(
+            call_details,
+            session.session,
+            number,
+            query.start,
+            query.limit,
+            whole=query.text == "full",
+            price_of=request.server.price_of,
+        )
+
+
+async def compare_calls(request: ApiRequest) -> CallDifference:
+    """Return what differs between two calls."""
+    one, other = call_number(request.path["call"]), call_number(request.path["other"])
+    async with request.session() as session:
+        return await asyncio.to_thread(call_difference, session.session, one, other, request.server.price_of)
+
+
+def call_number(text: str) -> int:
+    """Return the number of a call in a path. Raises NotFound if it is none."""
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise NotFound(f"calls have numbers, beginning with 1, not {text[:40]!r}")
+    return int(text)
+
+
+# ---------------------------------------------------------------------- where the tokens went
+
+
+async def get_tokens(request: ApiRequest) -> TokenTree:
+    """Return where the tokens are, by kind, tool and file."""
+    query: TokensQuery = request.query
+    groups = [group.strip() for group in query.by.split(",") if group.strip()]
+    async with request.session() as session:
+        return await asyncio.to_thread(token_tree, session.session, groups, query.call)
+
+
+class Recommendation(Struct, frozen=True):
+    """A piece of advice in words."""
+
+    kind: str
+    saving: str
+    found: str
+    what_to_do: str
+    share: float  # of the whole cost
+    is_forecast: bool
+
+
+class ReportFacts(Struct, frozen=True):
+    """The report of a session, and its advice in words, what saves most first."""
+
+    report: SessionReport
+    recommendations: list[Recommendation]
+
+
+async def get_report(request: ApiRequest) -> ReportFacts:
+    """Return the report of a session. With `forecast` it is replayed, which takes longer."""
+    query: ReportQuery = request.query
+    async with request.session() as session:
+        place, own_id = request.server.sessions.place_of(request.path["id"])
+        report = await request.server.reports.get(place, own_id, session.branch, forecast=query.forecast)
+        return ReportFacts(report, [_told(advice, query.lang) for advice in report.advice])
+
+
+def _told(advice: Advice, lang: str) -> Recommendation:
+    return Recommendation(advice.kind, *told(advice, lang), advice.share, advice.is_forecast)
