@@ -100,7 +100,7 @@ class _Open(NamedTuple):
 def collect_files(work: Path, times: Mapping[str, int], keep: Path | None, room: int) -> Left:
     """Copy the files that a program wrote into a new folder of `keep`: all but those it was given and left unchanged.
 
-    `times`: of the files that the program was given, when it got them, in nanoseconds. A program cannot set the time of a file.
+    `times`: when the program got each file that it was given, in nanoseconds. A program cannot set the time of a file.
 
     A file beyond `room` bytes, or one that cannot be read, is listed and not copied. `keep` has a limit for the files
     of all programs together.
