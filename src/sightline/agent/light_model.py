@@ -33,9 +33,9 @@ class LightModel:
         """See `Model.stream`."""
         while True:
             light = self._light if self._fits(request) else None
-            asked = light or self._model
+            model = light or self._model
             try:
-                async with aclosing(asked.stream(request)) as pieces:
+                async with aclosing(model.stream(request)) as pieces:
                     async for piece in pieces:
                         yield piece
                 return

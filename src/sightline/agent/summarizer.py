@@ -35,8 +35,8 @@ class Summarizer(NamedTuple):
         except SightlineError as error:
             summary = error
 
-        def prepared(asked: Payload) -> Any:
-            if asked.hash != job.request.hash:
+        def prepared(request: Payload) -> Any:
+            if request.hash != job.request.hash:
                 raise no_summary("went on", self.session.settings.locale)
             if isinstance(summary, Exception):
                 raise summary

@@ -42,7 +42,7 @@ class Turn(Struct):
 
     def warn(self, *warnings: str) -> None:
         """Add what the answer warns of, each once."""
-        self.warnings += [each for each in dict.fromkeys(warnings) if each not in self.warnings]
+        self.warnings += [warning for warning in dict.fromkeys(warnings) if warning not in self.warnings]
 
     def end(self, error: str, failure: str = "") -> str:
         """Return the last step of a turn that has no answer, for this reason. `failure`: see `Answer`."""
