@@ -68,16 +68,16 @@ def test_what_programs_say_lays_nothing_down() -> None:
 def test_what_is_shown_already_is_not_said_again() -> None:
     """Each constraint, request and task for itself; if all are shown, nothing is left."""
     found = reminder(user("Never touch the tests. Always use tabs."))
-    left = found.text(tokens=500, count=COUNT, shown="Summary: Never touch the tests.")
+    left = found.text(tokens=500, count=COUNT, visible="Summary: Never touch the tests.")
     assert "- Always use tabs." in left
     assert "- Never touch the tests." not in left
-    assert found.text(tokens=500, count=COUNT, shown="Never touch the tests. Always use tabs.") == ""
+    assert found.text(tokens=500, count=COUNT, visible="Never touch the tests. Always use tabs.") == ""
 
 
 def test_a_short_form_with_every_name_and_negation_is_shown_too() -> None:
     """A summary may leave out "please"."""
     found = reminder(user("Please never touch the tests."))
-    assert "laid down" not in found.text(tokens=500, count=COUNT, shown="- never touch tests")
+    assert "laid down" not in found.text(tokens=500, count=COUNT, visible="- never touch tests")
 
 
 def test_what_is_to_be_done_is_given_back() -> None:

@@ -11,7 +11,7 @@ from world import Sent
 from sightline.log.columns import HEAD, OPAQUE
 from sightline.plan.plan import Plan
 from sightline.session.session import Session
-from sightline.values.items import Blob, Call, File, Image, Kind, Lod, Message, Opaque, Part, Result, Text, shown
+from sightline.values.items import Blob, Call, File, Image, Kind, Lod, Message, Opaque, Part, Result, Text, blob_text
 from sightline.values.profiles import media_tokens, opaque_tokens
 from sightline.wire.payload import Payload
 
@@ -35,7 +35,7 @@ def _tokens(session: Session, part: Part) -> int:
         case Text():
             return count(part.text)
         case Blob():
-            return count(shown(part))
+            return count(blob_text(part))
         case Image() | File():
             return media_tokens(part, profile)
         case Call():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sightline.log.subjects import SubjectNumbers
+from sightline.log.fold import SubjectNumbers
 
 
 @pytest.mark.parametrize(("spelled", "numbers"), [

@@ -3,7 +3,7 @@
 import pytest
 
 from sightline import Budget, MemoryStore, Session
-from sightline.recall.parts import question_parts
+from sightline.recall.finder import question_parts
 from sightline.testing import WordCounter
 from sightline.values.items import Kind
 

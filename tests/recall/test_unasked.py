@@ -71,7 +71,7 @@ def test_beside_what_is_shown_only_what_matches_by_itself_comes_back(best_is_hid
         "What is the brown harbour dog of the lighthouse keeper called?",
         400,
         lambda row: row in rows.values() and (best_is_hidden or row != rows[9]),
-        asked=False,
+        must_answer=False,
     )
     assert note is not None
     assert [at for at, row in rows.items() if timeline.id(row) in {source.item for source in note.sources}] == found

@@ -80,7 +80,7 @@ def give_back(facts: dict[str, Any], folder: Path, locale: str = "") -> str:
     count = Cautious().count
     head, how = _say("head", locale), _how_to_find(facts, log, locale)
     tokens = MOST_TOKENS - count(f"{head}\n\n\n\n{how}")
-    while text := kept.reminder.text(tokens=tokens, count=count, shown=shown, locale=locale):
+    while text := kept.reminder.text(tokens=tokens, count=count, visible=shown, locale=locale):
         whole = f"{head}\n\n{text}\n\n{how}"
         if len(whole) <= _MOST_CHARS:
             return whole

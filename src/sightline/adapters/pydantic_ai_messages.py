@@ -26,7 +26,7 @@ from pydantic_ai.messages import (
 )
 
 from sightline.follow.history import History
-from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Part, Result, Role, Text, Usage, shown
+from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Part, Result, Role, Text, Usage, blob_text
 from sightline.wire.call_ids import shown_messages
 from sightline.wire.common import arguments_text, call_from, text_part
 from sightline.wire.payload import Payload
@@ -210,7 +210,7 @@ def _made(part: Part) -> Any:
         case Text():
             return part.text
         case Blob():
-            return shown(part)
+            return blob_text(part)
         case Image() | File() if part.data:
             return BinaryContent(b64decode(part.data), media_type=part.media_type or "application/octet-stream")
         case Image():

@@ -55,8 +55,8 @@ class Action(Struct, frozen=True):
     def schema(self) -> dict[str, Any]:
         return {
             "type": "object",
-            "properties": {each.name: each.schema for each in self.parameters},
-            "required": [each.name for each in self.parameters if each.required],
+            "properties": {parameter.name: parameter.schema for parameter in self.parameters},
+            "required": [parameter.name for parameter in self.parameters if parameter.required],
             "additionalProperties": False,
         }
 
@@ -102,12 +102,12 @@ def actions_of(app: type, reserved: Collection[str] = ()) -> dict[str, Action]:
     Raises:
         BadInput: a name or a parameter that no model could be told about.
     """
-    found: dict[str, Action] = {}
+    actions: dict[str, Action] = {}
     for kind in reversed(app.__mro__):
         for name, method in vars(kind).items():
             if hasattr(method, "__action__"):
-                found[name] = _action(app, name, method, reserved)
-    return found
+                actions[name] = _action(app, name, method, reserved)
+    return actions
 
 
 def _action(app: type, name: str, method: Callable[..., Any], reserved: Collection[str]) -> Action:
@@ -124,7 +124,7 @@ def _action(app: type, name: str, method: Callable[..., Any], reserved: Collecti
     except (NameError, TypeError) as error:
         raise BadInput(f"{where}: its type hints cannot be read: {error}") from error
     signature = list(inspect.signature(method).parameters.values())[1:]
-    parameters = tuple(_parameter(where, each, hints.get(each.name)) for each in signature)
+    parameters = tuple(_parameter(where, parameter, hints.get(parameter.name)) for parameter in signature)
     return Action(name, label or about.rstrip(".") or name.replace("_", " ").capitalize(), parameters, about, zh, asks)
 
 
@@ -143,7 +143,7 @@ def _parameter(where: str, parameter: inspect.Parameter, hint: Any) -> Parameter
     if (
         len(kinds) == 1
         and get_origin(kinds[0]) is Literal
-        and all(isinstance(each, str) for each in get_args(kinds[0]))
+        and all(isinstance(choice, str) for choice in get_args(kinds[0]))
     ):
         return Parameter(parameter.name, "string", required, get_args(kinds[0]), none)
     if len(kinds) != 1 or kinds[0] not in _TYPES:
@@ -165,9 +165,9 @@ def bind(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str,
     """
     from sightline.values.schema import first_problem  # few sessions have windows
 
-    known = {each.name: each for each in action.parameters}
+    parameters = {parameter.name: parameter for parameter in action.parameters}
     values = {
-        name: _READERS[known[name].type](value) if name in known else value
+        name: _READERS[parameters[name].type](value) if name in parameters else value
         for name, value in arguments.items()
         if value is not None
     }
@@ -179,9 +179,9 @@ def bind(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str,
             raise Refused(say("unknown parameter", locale, name=name, params=action.params or "–"))
         if problem.keyword == "required":
             raise Refused(say("missing parameter", locale, name=name))
-        wanted, given = "|".join(known[name].choices) or known[name].type, repr(arguments[name])
-        raise Refused(say("bad parameter", locale, name=name, type=wanted, value=given))
-    return {each.name: None for each in action.parameters if each.none} | values
+        wanted = "|".join(parameters[name].choices) or parameters[name].type
+        raise Refused(say("bad parameter", locale, name=name, type=wanted, value=repr(arguments[name])))
+    return {parameter.name: None for parameter in action.parameters if parameter.none} | values
 
 
 def _int(value: Any) -> int | None:
@@ -209,8 +209,8 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def nearest(name: str, known: list[str]) -> list[str]:
-    """Return the known names that are similar to `name`, the most similar first; all of them if none is."""
+def nearest(name: str, names: list[str]) -> list[str]:
+    """Return those of `names` that are similar to `name`, the most similar first; all of them if none is."""
     import difflib  # only for what is misspelt
 
-    return difflib.get_close_matches(name, known, 3, 0.5) or known
+    return difflib.get_close_matches(name, names, 3, 0.5) or names

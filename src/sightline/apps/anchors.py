@@ -61,8 +61,8 @@ def markers(content: str) -> Iterator[Marker]:
     """Return the markers of a content in order. Each belongs to the entry before it, which ends at an empty line."""
     entry = ""
     for line in content.split("\n"):
-        if found := _ENTRY.search(line):
-            entry = found[1]
+        if begun := _ENTRY.search(line):
+            entry = begun[1]
         elif not line.strip():
             entry = ""
         for match in _MARKER.finditer(line):
@@ -97,7 +97,7 @@ def resolve(marker: Marker, anchors: Mapping[str, Anchor], entry: str = "") -> s
     candidates = [marker.default_key]
     if marker.kind not in ("fold", "expand"):
         candidates.insert(0, key(marker.name, entry or marker.entry))
-    for each in candidates:
-        if each in anchors and (anchors[each].type is AnchorType.REFERENCE) is (marker.kind == "ref"):
-            return each
+    for candidate in candidates:
+        if candidate in anchors and (anchors[candidate].type is AnchorType.REFERENCE) is (marker.kind == "ref"):
+            return candidate
     return None

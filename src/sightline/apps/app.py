@@ -103,7 +103,7 @@ class App:
         view = self.view(lod)
         page = view if isinstance(view, Page) else Page(self.title or self.name, tuple(view or ()))
         page = msgspec.structs.replace(page, elements=tuple(page.elements))
-        if wrong := [each for each in page.elements if not isinstance(each, Element)]:
+        if wrong := [element for element in page.elements if not isinstance(element, Element)]:
             raise InvalidSourceData(f"view() of {self.name} gives a Page or Elements; this is none: {wrong[0]!r}")
         return page
 

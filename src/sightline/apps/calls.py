@@ -17,7 +17,7 @@ _FENCE = pattern(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(`{3,}(?![^\n]*`)|~{3,})"
 _CODE_OR_CALL = pattern(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)\1(?!`)|<tool_call>", re.DOTALL)
 _TAG, _END = "<tool_call>", "</tool_call>"
 _LINE_END = pattern(r"([\n\r\x0b\x0c\x1c-\x1e])")  # none of them can stand in a JSON text
-# Before a call on its line: a quoted line, also behind what nobody sees, or so many blanks that they make it code.
+# What may stand before a call that is only quoted: a `>`, also behind what nobody sees, or an indent that makes code.
 _QUOTED_LINE = pattern(rf"{MARGIN}(?:(?:[-*+]|\d+[.)])[ \t]+)*[>\uff1e]")
 _INDENTED_CODE = pattern(r"(?: {4}| {0,3}\t)\s*\Z")
 _PARAGRAPH_END = pattern(r"\n[ \t]*\n|\Z")
@@ -93,20 +93,20 @@ def read_calls(text: str) -> Iterator[Call | None]:
     text = _without_quoted_lines(text).replace(_PLACE, "") if written else ""
     prose: list[str] = []  # without code, and with a mark in the place of each call
     calls: list[tuple[Call | None, int, bool]] = []  # each with the tags in it, and whether its line is no quotation
-    while (found := _CODE_OR_CALL.search(text, at)) is not None:
-        prose.append(text[at : found.start()])
-        at = found.end()
-        if found[1] is None:
+    while (match := _CODE_OR_CALL.search(text, at)) is not None:
+        prose.append(text[at : match.start()])
+        at = match.end()
+        if match[1] is None:
             *lines, line = f"{prose[-1]}|".splitlines()
             begins_line = bool(lines) or len(prose) == 1
             is_meant = not (begins_line and (_QUOTED_LINE.match(line) or _INDENTED_CODE.match(line[:-1])))
             value, at = _read_json(text, at)
-            calls.append((_call(value), text.count(_TAG, found.start(), at), is_meant))
+            calls.append((_call(value), text.count(_TAG, match.start(), at), is_meant))
             prose.append(_PLACE)
     quoted = _are_quoted("".join([*prose, text[at:]]))
-    meant = [each for each, is_quoted in zip(calls, quoted, strict=True) if each[2] and not is_quoted]
-    if shown := written - sum(tags for _, tags, _ in meant):
-        log_warning("%d <tool_call> in code or in a quotation: not carried out", shown)
+    meant = [call for call, is_quoted in zip(calls, quoted, strict=True) if call[2] and not is_quoted]
+    if not_meant := written - sum(tags for _, tags, _ in meant):
+        log_warning("%d <tool_call> in code or in a quotation: not carried out", not_meant)
     return (call for call, _, _ in meant)
 
 
@@ -124,20 +124,20 @@ def _are_quoted(prose: str) -> Iterator[bool]:
 
 def _quotations(prose: str) -> Iterator[tuple[int, int]]:
     """Yield where each quotation begins and ends; one that never ends is none. Single quotes end with a paragraph."""
-    known: dict[str, int] = {}  # where each kind ends next
+    next_ends: dict[str, int] = {}  # where each kind ends next
 
     def next_end(kind: str, closing: re.Pattern[str], start: int) -> int:
-        if known.get(kind, -1) < start:
-            found = closing.search(prose, start)
-            known[kind] = found.end() if found else len(prose) + 1
-        return known[kind]
+        if next_ends.get(kind, -1) < start:
+            close = closing.search(prose, start)
+            next_ends[kind] = close.end() if close else len(prose) + 1
+        return next_ends[kind]
 
     at = 0
-    while (found := _OPENING.search(prose, at)) is not None:
-        kind, at = f"<{found[1].lower()}" if found[1] else found[0], found.end()
+    while (opening := _OPENING.search(prose, at)) is not None:
+        kind, at = f"<{opening[1].lower()}" if opening[1] else opening[0], opening.end()
         end = next_end(kind, _CLOSING[kind], at)
         if end <= len(prose) and (kind != "'" or end <= next_end("paragraph", _PARAGRAPH_END, at)):
-            yield found.start(), end
+            yield opening.start(), end
             at = end
 
 
@@ -179,13 +179,13 @@ def _without_quoted_lines(text: str) -> str:
     outside, fence, is_quoted = [], "", False
     pieces = _LINE_END.split(text)
     for line, end in zip(pieces[::2], [*pieces[1::2], ""], strict=True):
-        found = _FENCE.match(line)
+        fence_line = _FENCE.match(line)
         if fence:
-            if found and found[1].startswith(fence) and not line.strip(f" \t\r>{fence[0]}"):
+            if fence_line and fence_line[1].startswith(fence) and not line.strip(f" \t\r>{fence[0]}"):
                 fence = ""
             continue
-        if found:
-            fence, is_quoted = found[1], False
+        if fence_line:
+            fence, is_quoted = fence_line[1], False
             continue
         is_quoted = bool(line.strip()) and (is_quoted or _QUOTED_LINE.match(line) is not None)
         outside += [end] if is_quoted else [line, end]

@@ -129,7 +129,7 @@ def freeze(value: Any) -> Any:
     """Return an immutable copy of plain data."""
     match value:
         case Mapping():
-            return MappingProxyType({name: freeze(each) for name, each in value.items()})
+            return MappingProxyType({name: freeze(inner) for name, inner in value.items()})
         case list() | tuple():
             return tuple(map(freeze, value))
         case _:

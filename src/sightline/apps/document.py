@@ -94,7 +94,9 @@ class Builder:
     def assemble(self, data: SourceData, lod: LodState, content: Content, history: tuple[Round, ...] | None) -> Context:
         """Return the context of this content with this history."""
         if history is not None:
-            history = tuple(Round(self.clean(each.action), self.clean(each.result), each.timestamp) for each in history)
+            history = tuple(
+                Round(self.clean(earlier.action), self.clean(earlier.result), earlier.timestamp) for earlier in history
+            )
         return Context(
             header=Header(data.app_id, data.session_id, Version(data.major, lod.minor, lod.patch), data.at),
             state=State(lod.lod, content.page.focus, content.page.custom),
@@ -122,8 +124,8 @@ class Builder:
 
     def _text(self, page: Page, lod: Lod) -> str:
         text = markdown(page, lambda element, name: grammar.marker(self._element_anchor(element, name), name))
-        markers = {each.id: grammar.marker(_window_anchor(each), each.id) for each in self._actions.values()}
-        offered = [f"- {each.label_in(self._locale)} {markers[each.id]}" for each in self._actions.values()]
+        markers = {action.id: grammar.marker(_window_anchor(action), action.id) for action in self._actions.values()}
+        offered = [f"- {action.label_in(self._locale)} {markers[action.id]}" for action in self._actions.values()]
         if lod is Lod.GIST and markers:
             offered = [" ".join(markers.values())]  # only the levels above say what each is for
         return valid_text("\n".join([text, "", *offered]) if offered else text)
@@ -131,7 +133,7 @@ class Builder:
     def _anchors(self, page: Page) -> dict[str, Anchor]:
         """Return the anchors, each key once. The first of two anchors with the same key is used."""
         elements = [element for element in walk(page.elements) if element.id]
-        pairs = [(each.id, _window_anchor(each)) for each in self._actions.values()]
+        pairs = [(action.id, _window_anchor(action)) for action in self._actions.values()]
         pairs += [
             (grammar.key(name, element.id), self._element_anchor(element, name))
             for element in elements
@@ -139,24 +141,24 @@ class Builder:
         ]
         # After all actions, because an action goes before a reference with the same key.
         pairs += [(element.id, Anchor(AnchorType.REFERENCE, ())) for element in elements]
-        found: dict[str, Anchor] = {}
+        anchors: dict[str, Anchor] = {}
         for key, anchor in pairs:
-            if key in found:
+            if key in anchors:
                 log_warning("%s", AnchorConflict(key))
             else:
-                found[key] = anchor
-        return found
+                anchors[key] = anchor
+        return anchors
 
     def _element_anchor(self, element: Element, name: str) -> Anchor:
         """Return the anchor of an action on an element, whose id is the first parameter."""
         action = self._actions.get(name)
-        params = tuple(each.name for each in action.parameters[1:] if each.required) if action else ()
+        params = tuple(parameter.name for parameter in action.parameters[1:] if parameter.required) if action else ()
         return Anchor(AnchorType.FORM if params else AnchorType.BUTTON, params, element.id)
 
 
 def _window_anchor(action: Action) -> Anchor:
     """Return the anchor of an action of the whole window."""
-    params = tuple(each.name for each in action.parameters)
+    params = tuple(parameter.name for parameter in action.parameters)
     return Anchor(AnchorType.FORM if params else AnchorType.BUTTON, params)
 
 
@@ -166,7 +168,7 @@ def _sort_keys(value: Any) -> Any:
         case dict():
             return {key: _sort_keys(value[key]) for key in sorted(value, key=lambda key: (str(key), str(type(key))))}
         case list():
-            return [_sort_keys(each) for each in value]
+            return [_sort_keys(inner) for inner in value]
         case _ if type(value) is tuple:
             return tuple(map(_sort_keys, value))
         case _:

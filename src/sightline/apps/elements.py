@@ -40,7 +40,7 @@ class Element(Struct, frozen=True, kw_only=True):
             if not isinstance(value := getattr(self, field), str):
                 raise InvalidSourceData(f"an element's {field} is text, not {value!r}; str() makes it one")
         for field in ("tags", "actions"):
-            if isinstance(value := getattr(self, field), str) or not all(isinstance(each, str) for each in value):
+            if isinstance(value := getattr(self, field), str) or not all(isinstance(text, str) for text in value):
                 raise InvalidSourceData(f"an element's {field} are several texts, such as ('a',), not {value!r}")
         if not _TAG.fullmatch(self.tag) or not all(map(_TAG.fullmatch, self.attributes)):
             raise InvalidSourceData(f"no XML name: {[self.tag, *self.attributes]!r}; letters, digits, '_', '-', '.'")
@@ -104,9 +104,9 @@ def _redact_value(value: Any, redact: Callable[[str], str]) -> Any:
         case str():
             return redact(value)
         case Mapping():
-            return {redact(str(name)): _redact_value(each, redact) for name, each in value.items()}
+            return {redact(str(name)): _redact_value(inner, redact) for name, inner in value.items()}
         case list() | tuple():
-            return [_redact_value(each, redact) for each in value]
+            return [_redact_value(inner, redact) for inner in value]
         case _:
             return value
 

@@ -69,8 +69,8 @@ class Host:
             UnknownApp: no installed app has this name.
             BadInput: what is no app, or one whose actions no model could be told about.
         """
-        for each in apps:
-            self.apps.add(registry.app(each) if isinstance(each, str) else each)
+        for app in apps:
+            self.apps.add(registry.app(app) if isinstance(app, str) else app)
         self._windows = {name: window for name, window in self._windows.items() if isinstance(window, AppWindow)}
 
     def tools(self, *, typed: bool = False) -> tuple[ToolDefinition, ...]:
@@ -110,10 +110,10 @@ class Host:
         if saved is not None and saved.app in self.apps:
             window = self._windows[window_id] = self._restore(window_id, saved)
             return window
-        found = self._elsewhere.get(window_id) if self._elsewhere is not None else None
-        if found is None and saved is not None:
+        other = self._elsewhere.get(window_id) if self._elsewhere is not None else None
+        if other is None and saved is not None:
             return UnavailableWindow(window_id, say("app gone", self.locale, name=saved.app), locale=self.locale)
-        return found
+        return other
 
     def live(self) -> Sequence[str]:
         """Return the ids of all open windows, also of those that this host did not open."""
@@ -121,8 +121,8 @@ class Host:
 
     def window(self, window_id: str) -> AppWindow | None:
         """Return an open window of a registered app; None for any other."""
-        found = self.get(window_id) if window_id in self._log.live() else None
-        return found if isinstance(found, AppWindow) else None
+        window = self.get(window_id) if window_id in self._log.live() else None
+        return window if isinstance(window, AppWindow) else None
 
     def all(self) -> list[AppWindow]:
         """Return the open windows of registered apps, in the order they were opened."""
@@ -192,22 +192,22 @@ class Host:
         """Show a window at this level from now on. Raises BadInput for one that is not open here."""
         window = self.window(window_id)
         if window is None:
-            open_ids = tuple(each.id for each in self.all())
+            open_ids = tuple(open_window.id for open_window in self.all())
             raise BadInput(f"no open window {window_id!r} of a registered app; open are: {open_ids}")
         window.own_lod, window.options = lod, replace(window.options, lod=lod)
         window.document.switch(lod)
         self._note_changed(window, window.logged_data, None)
 
     def shown(self, budget: int | None, size: window_budget.Size) -> dict[str, str]:
-        """Return what every open window shows now, by id, in all within so many tokens.
+        """Return what every open window shows now, by id, within `budget` tokens in all.
 
         Pinned windows are shown as they are and do not count. Without a budget none is lowered. A lowered window stays
         so until it is acted on, once `note` has written that to the log. `spared` has the tokens saved.
         """
         self.refresh()
         live = {window_id: window for window_id in self._log.live() if (window := self.get(window_id)) is not None}
-        shown, self.spared = window_budget.fit(live, budget, size, self.locale)
-        return shown
+        texts, self.spared = window_budget.fit(live, budget, size, self.locale)
+        return texts
 
     def refresh(self) -> None:
         """Let every open app take in what changed outside."""
@@ -253,8 +253,8 @@ class Host:
                 return self._close(window_id, str(params.get("summary") or ""))
             return self._no_window(window_id)
         try:
-            action, given = resolve_action(window, action_id, params, self.locale)
-            values = bind(action, given, self.locale)
+            action, arguments = resolve_action(window, action_id, params, self.locale)
+            values = bind(action, arguments, self.locale)
         except UnavailableAction as error:
             ways = error.ways
             if error.reason == "out of view":  # a higher level offers it: show that level from the next call on
@@ -343,8 +343,8 @@ class Host:
 
     def done(self, call_id: str) -> Outcome | None:
         """Return the outcome of a call that an earlier run has carried out; None if it did not."""
-        found = self._log.call_result(call_id)
-        return None if found is None else Outcome(found[0], found[1], "" if found[0] else "failed")
+        result = self._log.call_result(call_id)
+        return None if result is None else Outcome(result[0], result[1], "" if result[0] else "failed")
 
     def _no_window(self, window_id: str, app: str = "") -> Outcome:
         message = say("no window", self.locale, id=window_id)
@@ -352,8 +352,8 @@ class Host:
 
     def _reachable(self, app: str) -> tuple[str, ...]:
         """Return the windows that can be acted on, of one app or all; if there is none, how to open one."""
-        found = [window.id for window in self.all() if app in ("", window.app.name)]
-        return tuple(found or (f"create({name})" for name in ([app] if app else self.apps)))
+        window_ids = [window.id for window in self.all() if app in ("", window.app.name)]
+        return tuple(window_ids or (f"create({name})" for name in ([app] if app else self.apps)))
 
     # ------------------------------------------------------------------ the log
 

@@ -28,7 +28,7 @@ GROUP = "sightline.apps"
 
 def names() -> list[str]:
     """Return the name of every app there is: ours, then those of installed packages."""
-    return [*SHIPPED, *(name for name in sorted({each.name for each in installed()}) if name not in SHIPPED)]
+    return [*SHIPPED, *(name for name in sorted({offer.name for offer in installed()}) if name not in SHIPPED)]
 
 
 def installed() -> Iterator["EntryPoint"]:
@@ -49,19 +49,19 @@ def app(name: str) -> type[App]:
         module, _, kind = SHIPPED[name].partition(":")
         shipped: type[App] = getattr(import_module(f"sightline.apps.builtin.{module}"), kind)
         return shipped
-    offers = {each.value: each for each in installed() if each.name == name}
+    offers = {offer.value: offer for offer in installed() if offer.name == name}
     if not offers:
         raise UnknownApp(name, names(), registered=False)
     if len(offers) > 1:
         raise BadInput(f"several packages offer an app {name!r}: {', '.join(offers)}")
     [offer] = offers.values()
     try:
-        found = offer.load()
+        loaded = offer.load()
     except Exception as error:  # whatever another's package does when it is imported
         raise BadInput(f"app {name!r} ({offer.value}) cannot be loaded: {error!r}") from error
-    if not isinstance(found, type) or not issubclass(found, App) or found.name != name:
+    if not isinstance(loaded, type) or not issubclass(loaded, App) or loaded.name != name:
         raise BadInput(f"app {name!r} ({offer.value}) is no subclass of sightline.apps.App of that name")
-    return found
+    return loaded
 
 
 class Apps(dict[str, type[App]]):

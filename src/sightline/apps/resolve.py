@@ -21,15 +21,15 @@ class UnavailableAction(Refused):
 
 
 def resolve_action(
-    window: AppWindow, given: str, params: Mapping[str, Any], locale: str
+    window: AppWindow, action_id: str, params: Mapping[str, Any], locale: str
 ) -> tuple[Action, dict[str, Any]]:
     """Return the action and its arguments. For an anchor on an element, the first argument is the element's id.
 
     Raises:
         UnavailableAction: the window has no such action; says why, and which there are.
     """
-    registered, key, arguments = window.context().anchors, given, dict(params)
-    if (marker := anchors.read(given)) is not None:
+    registered, key, arguments = window.context().anchors, action_id, dict(params)
+    if (marker := anchors.read(action_id)) is not None:
         key = anchors.resolve(marker, registered) or marker.default_key
         arguments = {**marker.values, **arguments}
         if marker.kind == "ref":  # it only points, whatever it points at
@@ -64,4 +64,4 @@ def _not_registered(window: AppWindow, key: str, locale: str) -> UnavailableActi
 
 def _usages(window: AppWindow, name: str = "") -> tuple[str, ...]:
     """Return how the window's actions are called: those with a similar name if there are any, else all."""
-    return tuple(usage(window.actions[each]) for each in nearest(name, list(window.actions)))
+    return tuple(usage(window.actions[action_id]) for action_id in nearest(name, list(window.actions)))

@@ -18,7 +18,7 @@ Size = Callable[[str, str], int]
 def fit(
     windows: Mapping[str, Window], budget: int | None, size: Size, locale: str
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """Return what windows show within so many tokens, and the tokens that each lowered or hidden one saves.
+    """Return what windows show within `budget` tokens, and the tokens that each lowered or hidden one saves.
 
     Pinned ones are shown in full and beyond that. Without a budget there is no limit.
     """
@@ -26,25 +26,31 @@ def fit(
     for window in ours:
         # Undo the levels of a preview with a smaller budget: only a level in the log is permanent.
         window.document.switch(window.own_lod if budget is None else window.logged[1])
-    texts = shown = _render(windows)
+    texts = fitted = _render(windows)
     pinned = {window.id for window in ours if window.options.pinned}
-    over = sum(size(each, text) for each, text in texts.items() if each not in pinned) - (budget or 0)
+    over = sum(size(window_id, text) for window_id, text in texts.items() if window_id not in pinned) - (budget or 0)
     if budget is not None and over > 0:
         lower(ours, over, size)
         texts = _render(windows)
-        free = {each: text for each, text in texts.items() if each not in pinned}
+        free = {window_id: text for window_id, text in texts.items() if window_id not in pinned}
         importance = {window.id: _importance(window) for window in ours}
-        order = sorted(free, key=lambda each: importance.get(each, (False, 0)))  # windows of others go first
+        order = sorted(free, key=lambda window_id: importance.get(window_id, (False, 0)))  # windows of others go first
         fitting = hide(free, order, budget, size, locale)
-        shown = {each: fitting.get(each, text) for each, text in texts.items() if each in pinned or each in fitting}
+        fitted = {
+            window_id: fitting.get(window_id, text)
+            for window_id, text in texts.items()
+            if window_id in pinned or window_id in fitting
+        }
     # Each window of ours below its own level saves tokens, and so does each hidden one of these texts.
-    lowered = {each.id: valid_text(each.render_own_level()) for each in ours if each.document.lod < each.own_lod}
-    saved = {
-        window_id: size(window_id, text) - (size(window_id, shown[window_id]) if window_id in shown else 0)
-        for window_id, text in {**texts, **lowered}.items()
-        if shown.get(window_id) != text
+    lowered = {
+        window.id: valid_text(window.render_own_level()) for window in ours if window.document.lod < window.own_lod
     }
-    return shown, saved
+    saved = {
+        window_id: size(window_id, text) - (size(window_id, fitted[window_id]) if window_id in fitted else 0)
+        for window_id, text in {**texts, **lowered}.items()
+        if fitted.get(window_id) != text
+    }
+    return fitted, saved
 
 
 def _render(windows: Mapping[str, Window]) -> dict[str, str]:
@@ -56,11 +62,11 @@ def _importance(window: AppWindow) -> tuple[bool, int]:
 
 
 def lower(windows: Iterable[AppWindow], over: int, size: Size) -> None:
-    """Show windows at lower levels until so many tokens are saved, or no level is left.
+    """Show windows at lower levels until `over` tokens are saved, or no level is left.
 
     All go to SUMMARY before any goes to GIST; unimportant ones first, then those that changed longest ago.
     """
-    order = sorted((each for each in windows if not each.options.pinned), key=_importance)
+    order = sorted((window for window in windows if not window.options.pinned), key=_importance)
     for lod in (Lod.SUMMARY, Lod.GIST):
         for window in order:
             if over <= 0:
@@ -76,18 +82,18 @@ def hide(texts: Mapping[str, str], order: Iterable[str], budget: int, size: Size
 
     A window that is larger than the whole budget is hidden before all others, because it can never be shown.
     """
-    shown, hidden, needed = dict(texts), list[str](), 0
-    used = before = sum(size(window_id, text) for window_id, text in shown.items())
-    for window_id in sorted(order, key=lambda each: size(each, texts[each]) <= budget):
+    visible, hidden, needed = dict(texts), list[str](), 0
+    used = before = sum(size(window_id, text) for window_id, text in visible.items())
+    for window_id in sorted(order, key=lambda of_window: size(of_window, texts[of_window]) <= budget):
         if used <= budget:
             break
         hidden.append(window_id)
         needed += size(window_id, texts[window_id])
-        used -= size(window_id, shown.pop(window_id))
-        used -= size(hidden[0], shown.get(hidden[0], ""))
-        shown[hidden[0]] = _line(hidden, needed, locale)
-        used += size(hidden[0], shown[hidden[0]])
-    return shown if used < before else dict(texts)  # the line may be longer than the small window that it names
+        used -= size(window_id, visible.pop(window_id))
+        used -= size(hidden[0], visible.get(hidden[0], ""))
+        visible[hidden[0]] = _line(hidden, needed, locale)
+        used += size(hidden[0], visible[hidden[0]])
+    return visible if used < before else dict(texts)  # the line may be longer than the small window that it names
 
 
 def _line(hidden: list[str], needed: int, locale: str) -> str:

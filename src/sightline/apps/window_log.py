@@ -74,15 +74,15 @@ class WindowLog:
             saved = self.saved(window_id)
             now = saved.version if saved is not None else None
             if version is None or version != now:
-                raise VersionMismatch(*(dotted(each) if each is not None else "–" for each in (version, now)))
+                raise VersionMismatch(*(dotted(number) if number is not None else "–" for number in (version, now)))
 
     def saved(self, window_id: str) -> SavedWindow | None:
         """Return the window as the log has it; None for one that no host opened."""
         offset = self.newest_offset(window_id)
-        known = self._saved.get(window_id)
-        if known is None or known[0] != offset:
-            known = self._saved[window_id] = (offset, self._read(window_id, offset))
-        return known[1]
+        kept = self._saved.get(window_id)
+        if kept is None or kept[0] != offset:
+            kept = self._saved[window_id] = (offset, self._read(window_id, offset))
+        return kept[1]
 
     def call_result(self, call_id: str) -> tuple[bool, str] | None:
         """Return whether a call succeeded, and its message; None if the log does not have it."""
@@ -138,7 +138,7 @@ class WindowLog:
         last, rounds = None, []
         newest: dict[str, Any] = {}
         notes = map(self._decode, self._notes(window_id))
-        for note in takewhile(lambda each: each.changed or not each.closed, notes):
+        for note in takewhile(lambda earlier: earlier.changed or not earlier.closed, notes):
             last = note if last is None and note.app else last  # a note without an app has no options
             for name, value in (("state", note.state), ("version", note.version), ("lod", note.lod)):
                 if value is not None and value is not msgspec.UNSET:
@@ -167,7 +167,7 @@ def _after(live: list[str], notes: tuple[WindowNote, ...]) -> list[str]:
     """Return the open windows after these notes, in the order they were first opened."""
     for note in notes:
         if note.closed and not note.changed:
-            live = [each for each in live if each != note.id]
+            live = [window_id for window_id in live if window_id != note.id]
         elif not note.closed and not note.changed and note.id not in live:
             live = [*live, note.id]
     return live

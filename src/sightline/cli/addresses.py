@@ -30,10 +30,10 @@ def outer_address(host: str) -> str:
     """
     if not is_every(host):
         return in_address(host)
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as asked:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            asked.connect((_EVERY[host], 9))  # nothing is sent: the system only says from where it would be
-            return in_address(str(asked.getsockname()[0]))
+            probe.connect((_EVERY[host], 9))  # nothing is sent: the system only says from where it would be
+            return in_address(str(probe.getsockname()[0]))
         except OSError:
             return socket.gethostname()
 

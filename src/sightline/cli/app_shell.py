@@ -70,7 +70,7 @@ def parse_line(line: str) -> tuple[str, tuple[Word, ...]]:
     Backslash takes the next character as it is; in double quotes `\n` and `\t` are a line break and a tab; in single
     quotes everything is as it is. Raises BadLine.
     """
-    ends = [found.end() for found in re.finditer(r"\](?=\s|$)", line)] if line.lstrip().startswith("[") else []
+    ends = [bracket.end() for bracket in re.finditer(r"\](?=\s|$)", line)] if line.lstrip().startswith("[") else []
     for end in ends:
         if anchors.read(line[:end]) is not None:  # a marker, such as `[button:toggle-1]`
             return line[:end].strip(), tuple(_words(line, end))
@@ -79,14 +79,14 @@ def parse_line(line: str) -> tuple[str, tuple[Word, ...]]:
 
 
 def _words(line: str, at: int) -> Iterator[Word]:
-    for found in _WORD.finditer(line, at):
-        double, single, bare = found["double"], found["single"], found["bare"]
-        if found["quote"]:
-            raise BadLine(found["quote"], found.end())
+    for match in _WORD.finditer(line, at):
+        double, single, bare = match["double"], match["single"], match["bare"]
+        if match["quote"]:
+            raise BadLine(match["quote"], match.end())
         if double is not None:
-            yield Word(_ESCAPED.sub(lambda escaped: _ESCAPES.get(escaped[1], escaped[1]), double), found["name"] or "")
-        elif found[0].strip():  # not the blanks at the end
-            yield Word(_ESCAPED.sub(r"\1", bare) if single is None else single, found["name"] or "")
+            yield Word(_ESCAPED.sub(lambda escaped: _ESCAPES.get(escaped[1], escaped[1]), double), match["name"] or "")
+        elif match[0].strip():  # not the blanks at the end
+            yield Word(_ESCAPED.sub(r"\1", bare) if single is None else single, match["name"] or "")
 
 
 def arguments(parameters: Sequence[Parameter], words: Sequence[Word]) -> dict[str, str]:
@@ -96,7 +96,7 @@ def arguments(parameters: Sequence[Parameter], words: Sequence[Word]) -> dict[st
         BadInput: words for which there is no parameter.
     """
     named = {word.name: word.text for word in words if word.name}
-    free = [each.name for each in parameters if each.name not in named]
+    free = [parameter.name for parameter in parameters if parameter.name not in named]
     unnamed = [word.text for word in words if not word.name]
     if unnamed and not free:
         raise BadInput(" ".join(unnamed))
@@ -116,9 +116,9 @@ def load_app(name: str) -> type[App]:
     """
     if name.endswith(".py"):
         return _load_file(Path(name))
-    known = registry.names()
-    if name not in known:
-        likely = ", ".join(nearest(name, known))
+    names = registry.names()
+    if name not in names:
+        likely = ", ".join(nearest(name, names))
         raise BadInput(f"no app {name!r}; is it one of {likely}? `sightline apps` lists those there are")
     try:
         kind = registry.app(name)
@@ -142,9 +142,9 @@ def _load_file(path: Path) -> type[App]:
     except Exception as error:  # a file may raise anything when it is run
         raise BadInput(f"{path} cannot be loaded: {error!r}") from error
     own = [
-        each
-        for each in vars(module).values()
-        if isinstance(each, type) and issubclass(each, App) and each.name and each.__module__ == path.stem
+        member
+        for member in vars(module).values()
+        if isinstance(member, type) and issubclass(member, App) and member.name and member.__module__ == path.stem
     ]
     if not own:
         raise BadInput(f"{path} defines no app: a subclass of sightline.apps.App with a name")
@@ -161,7 +161,7 @@ def open_session(name: str, project: str, locale: str, form: str) -> Session:
     session = Session(
         MemoryStore(), settings=settings, folders=configured(Path(project)), apps=[load_app(name)], project=project
     )
-    for other in (each for each in registry.names() if each not in session.windows.apps):
+    for other in (app_name for app_name in registry.names() if app_name not in session.windows.apps):
         with suppress(SightlineError):  # `sightline apps` says why; this app works without that one
             session.windows.register(load_app(other))
     return session
@@ -221,12 +221,12 @@ class AppShell:
     def view(self) -> View | None:
         """Return what the window shows now, as it would be composed; None if no window is open."""
         session = self.session
-        shown = session.windows.shown(sys.maxsize, lambda _, text: session.count(text))
+        texts = session.windows.shown(sys.maxsize, lambda _, text: session.count(text))
         window = session.windows.window(self.window)
         if window is None:
             return None
         context = to_json(window.context())
-        text = msgspec.json.format(context, indent=2).decode() if self.form == "json" else shown[window.id]
+        text = msgspec.json.format(context, indent=2).decode() if self.form == "json" else texts[window.id]
         level, tokens = window.document.lod.name.lower(), session.count(text)
         return View(window.id, level, self.form, text, tokens, msgspec.json.decode(context))
 
@@ -254,7 +254,7 @@ class AppShell:
         outcome = self.session.windows.act(self.window, head, **params)
         if outcome.reason == "unknown action":  # what a model is told of it speaks of anchors
             outcome = replace(outcome, message=self.words("no action", id=self.window, name=head))
-        opened = [each for each in self._ids() if each not in before]
+        opened = [id_ for id_ in self._ids() if id_ not in before]
         note = self.words("has opened", ids=", ".join(opened), first=opened[0]) if opened else ""
         if self.window in self._ids():
             return Reply(outcome, acted=True, note=note)
@@ -265,10 +265,10 @@ class AppShell:
     def _open_parameters(self, head: str) -> list[Parameter] | None:
         """Return the parameters that an action, a button or a marker still needs; None if there is no such thing."""
         try:
-            action, given = resolve_action(self._window(), head, {}, self.words.language)
+            action, filled = resolve_action(self._window(), head, {}, self.words.language)
         except UnavailableAction:
             return None
-        return [each for each in action.parameters if not given.get(each.name)]
+        return [parameter for parameter in action.parameters if not filled.get(parameter.name)]
 
     def _window(self) -> AppWindow:
         window = self.session.windows.window(self.window)
@@ -298,12 +298,12 @@ class AppShell:
         return Reply(Outcome(True, window=self.window), moved=True)
 
     def _list(self, _: str) -> Reply:
-        listed = "\n".join(f"{'*' if each == self.window else ' '} {each}" for each in self._ids())
+        listed = "\n".join(f"{'*' if id_ == self.window else ' '} {id_}" for id_ in self._ids())
         return Reply(Outcome(True, listed, window=self.window))
 
-    def _go(self, given: str) -> Reply:
+    def _go(self, wanted: str) -> Reply:
         ids = self._ids()
-        matching = [given] if given in ids else [each for each in ids if given and each.startswith(given)]
+        matching = [wanted] if wanted in ids else [id_ for id_ in ids if wanted and id_.startswith(wanted)]
         if len(matching) != 1:
             return self._failure("choose", word="window", choices="|".join(matching or ids))
         self.window = matching[0]
@@ -315,7 +315,9 @@ class AppShell:
 
     def _help(self, _: str) -> Reply:
         words, locale = self.words, self.words.language
-        actions = [(f"{each.id} {each.params}", each.label_in(locale)) for each in self._window().actions.values()]
+        actions = [
+            (f"{action.id} {action.params}", action.label_in(locale)) for action in self._window().actions.values()
+        ]
         buttons = self._buttons()
         more = " …" if len(buttons) > _BUTTONS else ""
         own = [
@@ -338,8 +340,8 @@ class AppShell:
     def completions(self, before: str, word: str) -> list[str]:
         """Return completions of a word, after what stands before it in the line."""
         head = next(iter(before.split()), "")
-        found = [each for each in self._possible(head, word) if each.startswith(word)]
-        return [found[0] + " "] if len(found) == 1 and not found[0].endswith("=") else found
+        matching = [choice for choice in self._possible(head, word) if choice.startswith(word)]
+        return [matching[0] + " "] if len(matching) == 1 and not matching[0].endswith("=") else matching
 
     def _possible(self, head: str, word: str) -> list[str]:
         if not head:
@@ -349,5 +351,5 @@ class AppShell:
         if head in self.commands:
             return list(choices.get(head, ()))
         parameters = self._open_parameters(head) or []
-        named = [f"{each.name}={choice}" for each in parameters for choice in each.choices or ("",)]
-        return [*(choice for each in parameters[:1] for choice in each.choices), *named]
+        named = [f"{parameter.name}={choice}" for parameter in parameters for choice in parameter.choices or ("",)]
+        return [*(choice for parameter in parameters[:1] for choice in parameter.choices), *named]

@@ -44,13 +44,13 @@ def apps(ctx: click.Context, as_json: bool) -> None:
 
 def _describe(here: Place, name: str) -> dict[str, Any]:
     """Describe an app. One that cannot be loaded is listed with the reason, and does not hide the others."""
-    offers, locale = sorted({each.value for each in registry.installed() if each.name == name}), here.words.language
+    offers, locale = sorted({offer.value for offer in registry.installed() if offer.name == name}), here.words.language
     facts = {"name": name, "about": "", "from": "sightline" if name in registry.SHIPPED else ", ".join(offers)}
     try:
         kind = load_app(name)
         actions = [
-            {"id": each.id, "params": each.params, "label": each.label_in(locale), "schema": each.schema}
-            for each in actions_of(kind).values()
+            {"id": action.id, "params": action.params, "label": action.label_in(locale), "schema": action.schema}
+            for action in actions_of(kind).values()
         ]
         return facts | {"about": kind.describe(locale), "error": "", "actions": actions}
     except SightlineError as error:
@@ -59,13 +59,13 @@ def _describe(here: Place, name: str) -> dict[str, Any]:
 
 def print_apps(here: Place, names: Sequence[str]) -> None:
     """Print these apps, each with its actions."""
-    out, words, found = console(), here.words, [_describe(here, name) for name in names]
+    out, words, descriptions = console(), here.words, [_describe(here, name) for name in names]
     indent = max(map(len, names))
     titles = (words("action"), words("about"), words("parameters"))
-    for app in found:
+    for app in descriptions:
         about, style = first_words(app["error"] or app["about"]), "red" if app["error"] else ""
         print_text(out, about, style, lead=(app["name"].ljust(indent) + "  ", "bold default"))
-        rows = [(each["id"], first_words(each["label"]), each["params"]) for each in app["actions"]]
+        rows = [(action["id"], first_words(action["label"]), action["params"]) for action in app["actions"]]
         for number, line in enumerate(align([titles, *rows], indent + 2) if rows else ()):
             print_text(out, line, "" if number else "dim")
 
@@ -144,10 +144,10 @@ def _run_lines(shell: AppShell, lines: Sequence[str], as_json: bool) -> bool:
             break
     view = shell.view()
     if as_json:
-        shown = view or View("", "", "", "", 0, None)
+        last_view = view or View("", "", "", "", 0, None)
         print_json({
-            "window": shown.window, "outcomes": done, "context": shown.context, "text": shown.text,
-            "tokens": shown.tokens,
+            "window": last_view.window, "outcomes": done, "context": last_view.context, "text": last_view.text,
+            "tokens": last_view.tokens,
         })  # fmt: skip
     elif view is not None:
         _print_view(error_console(), shell, view)
@@ -233,8 +233,8 @@ def _completion(shell: AppShell) -> Iterator[None]:
         return
 
     def complete(word: str, number: int) -> str | None:
-        found = shell.completions(readline.get_line_buffer()[: readline.get_begidx()], word)
-        return found[number] if number < len(found) else None
+        completions = shell.completions(readline.get_line_buffer()[: readline.get_begidx()], word)
+        return completions[number] if number < len(completions) else None
 
     before, delimiters = readline.get_completer(), readline.get_completer_delims()
     readline.set_completer(complete)

@@ -31,26 +31,27 @@ def audit(tenant: str, action: str, most: int, before: int, as_json: bool) -> No
       sightline audit --json | jq -r '.audit[-1].number'     # then --before NUMBER shows what is older
     """
     here = place()
-    found = database_tenants(here).audit(tenant, action=action, before=before, most=most)
+    entries = database_tenants(here).audit(tenant, action=action, before=before, most=most)
     if as_json:
-        print_json({"audit": [each._asdict() for each in found]})
+        print_json({"audit": [entry._asdict() for entry in entries]})
         return
     words = here.words
-    if not found:
+    if not entries:
         print_text(console(), words("audit none"))
         return
     columns = (
         Column(words("audit number"), 7, right=True, spare=2), Column(words("audit at"), 16),
-        Column(words("tenant"), max(8, *(len(each.tenant) for each in found)), style="cyan"),
-        Column(words("audit by"), 10), Column(words("audit action"), max(14, *(len(each.action) for each in found))),
+        Column(words("tenant"), max(8, *(len(entry.tenant) for entry in entries)), style="cyan"),
+        Column(words("audit by"), 10),
+        Column(words("audit action"), max(14, *(len(entry.action) for entry in entries))),
         Column(words("audit subject")),
     )  # fmt: skip
     print_table(console(), columns, (
         (
-            str(each.number), local_time(each.at.timestamp()), printable(each.tenant), each.token, each.action,
-            printable(" ".join(filter(None, (each.subject, *_detail(each.detail))))),
+            str(entry.number), local_time(entry.at.timestamp()), printable(entry.tenant), entry.token, entry.action,
+            printable(" ".join(filter(None, (entry.subject, *_detail(entry.detail))))),
         )
-        for each in found
+        for entry in entries
     ))  # fmt: skip
 
 

@@ -22,7 +22,7 @@ def _here(ctx: click.Context) -> Place:
 
 
 def _items(names: Iterable[str], begun: str) -> list[CompletionItem]:
-    return [CompletionItem(each) for each in names if each.startswith(begun)][:MOST_COMPLETED]
+    return [CompletionItem(name) for name in names if name.startswith(begun)][:MOST_COMPLETED]
 
 
 def complete_sessions(ctx: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -35,8 +35,8 @@ def complete_sessions(ctx: click.Context, _: click.Parameter, begun: str) -> lis
 
 def complete_files_and_sessions(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Return the ids of sessions that begin so; where none does, the shell offers files."""
-    found = complete_sessions(ctx, param, begun) if begun else []
-    return found or [CompletionItem(begun, type="file")]
+    sessions = complete_sessions(ctx, param, begun) if begun else []
+    return sessions or [CompletionItem(begun, type="file")]
 
 
 def complete_branches(ctx: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -59,12 +59,12 @@ def complete_trusted(ctx: click.Context, _: click.Parameter, begun: str) -> list
 
     folders: list[str] = []
     with suppress(SightlineError, OSError):
-        folders = sorted({each.folder for each in Trusted(_here(ctx).home).listing()})
-    found = _items(folders, begun)
-    if not found and begun:
+        folders = sorted({entry.folder for entry in Trusted(_here(ctx).home).listing()})
+    matching = _items(folders, begun)
+    if not matching and begun:
         with suppress(OSError, RuntimeError):  # no home
-            found = _items(folders, str(Path(begun).expanduser().resolve()))
-    return found
+            matching = _items(folders, str(Path(begun).expanduser().resolve()))
+    return matching
 
 
 session_argument = click.argument("session_id", metavar="[SESSION]", required=False, shell_complete=complete_sessions)

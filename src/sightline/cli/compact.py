@@ -83,7 +83,7 @@ class CompactOptions(NamedTuple):
 @click.option("--full", is_flag=True, help="Show the whole summary, and everything that is hidden.")
 @branch_option
 @with_json
-def compact(report: bool, as_json: bool, **options: Any) -> None:
+def compact(report: bool, as_json: bool, **arguments: Any) -> None:
     """Replace a session's oldest messages by a summary, from the next call on.
 
     The newest fifth of the messages that are shown is not summarised. The user's constraints and tasks stay visible
@@ -100,48 +100,48 @@ def compact(report: bool, as_json: bool, **options: Any) -> None:
       sightline compact V1StGXR8 --with 'python summarise.py' --seconds 60
       sightline compact --report
     """
-    here, given = place(), CompactOptions(**options)
+    here, options = place(), CompactOptions(**arguments)
     if report:
-        if given.dry_run or given.command:
+        if options.dry_run or options.command:
             raise click.UsageError("--report shows what was done: it goes without --dry-run and --with")
-        _list_compactions(here, given, as_json)
+        _list_compactions(here, options, as_json)
         return
-    program = Program(given.command) if given.command is not None else None
-    done = (_try if given.dry_run else _compact)(here, given, program, quiet=as_json)
+    program = Program(options.command) if options.command is not None else None
+    done = (_try if options.dry_run else _compact)(here, options, program, quiet=as_json)
     if as_json:
-        print_json(_facts(done, given))
+        print_json(_facts(done, options))
         return
     if not done.result.success:
-        _warn(here.words, done, given)
+        _warn(here.words, done, options)
     out = console()
-    print_report(out, here.words, done, tried=given.dry_run, full=given.full)
+    print_report(out, here.words, done, tried=options.dry_run, full=options.full)
     out.print()
-    print_text(out, here.words("after dry run" if given.dry_run else "after compact"), "dim")
+    print_text(out, here.words("after dry run" if options.dry_run else "after compact"), "dim")
 
 
-def _list_compactions(here: Place, given: CompactOptions, as_json: bool) -> None:
-    with here.session(given.session_id, given.branch) as session:
-        found, losses = list(session.summaries), session.summaries.losses()
+def _list_compactions(here: Place, options: CompactOptions, as_json: bool) -> None:
+    with here.session(options.session_id, options.branch) as session:
+        compactions, losses = list(session.summaries), session.summaries.losses()
     if as_json:
         facts = [
             {
-                "boundary": each.boundary,
-                "timestamp": each.timestamp,
-                "state": each.state,
-                "trigger": each.trigger,
-                "by": "rule" if each.by_rule else "model",
-                "pre_tokens": each.pre_tokens,
-                "post_tokens": each.post_tokens,
-                "covered": {"first": each.first, "last": each.last, "messages": each.messages},
-                "summaries": each.summaries,
-                "files": each.files,
-                "loss": loss_facts(losses[each.boundary]) if each.boundary in losses else None,
+                "boundary": compaction.boundary,
+                "timestamp": compaction.timestamp,
+                "state": compaction.state,
+                "trigger": compaction.trigger,
+                "by": "rule" if compaction.by_rule else "model",
+                "pre_tokens": compaction.pre_tokens,
+                "post_tokens": compaction.post_tokens,
+                "covered": {"first": compaction.first, "last": compaction.last, "messages": compaction.messages},
+                "summaries": compaction.summaries,
+                "files": compaction.files,
+                "loss": loss_facts(losses[compaction.boundary]) if compaction.boundary in losses else None,
             }
-            for each in found
+            for compaction in compactions
         ]
         print_json({"session": session.id, "branch": branch_label(session.branch), "compactions": facts})
-    elif found:
-        print_compactions(console(), here.words, found, losses, full=given.full)
+    elif compactions:
+        print_compactions(console(), here.words, compactions, losses, full=options.full)
     else:
         console().print(here.words("never compacted", id=session.id), soft_wrap=True)
 
@@ -149,18 +149,18 @@ def _list_compactions(here: Place, given: CompactOptions, as_json: bool) -> None
 # ---------------------------------------------------------------------- compacting
 
 
-def _compact(here: Place, given: CompactOptions, program: Program | None, *, quiet: bool) -> Report:
+def _compact(here: Place, options: CompactOptions, program: Program | None, *, quiet: bool) -> Report:
     folders, text = _folders(here, program), here.words("compacting")
     if program is not None:
-        text = here.words("asking", command=first_words(program.command, 40), seconds=given.seconds)
+        text = here.words("asking", command=first_words(program.command, 40), seconds=options.seconds)
     with (
-        here.session(given.session_id, given.branch, folders) as session,
+        here.session(options.session_id, options.branch, folders) as session,
         progress(error_console(), text, hidden=quiet),
     ):
-        budget = known_budget(session, given.window, given.output)
+        budget = known_budget(session, options.window, options.output)
         try:
             with plain_errors(here.words, session):
-                result = session.summaries.compact(budget, model=program, seconds=given.seconds)
+                result = session.summaries.compact(budget, model=program, seconds=options.seconds)
         except Conflict as error:
             why = "was written to while its summary was made, so nothing was changed; do it again when the agent rests"
             raise BadInput(f"session {session.id!r} {why}") from error
@@ -170,11 +170,11 @@ def _compact(here: Place, given: CompactOptions, program: Program | None, *, qui
         return make_report(session, budget, result, program)
 
 
-def _try(here: Place, given: CompactOptions, program: Program | None, *, quiet: bool) -> Report:
+def _try(here: Place, options: CompactOptions, program: Program | None, *, quiet: bool) -> Report:
     """Compact a copy of the log by rule: exactly what would be covered, kept and hidden, and nothing is written."""
-    session_id, folders = here.find(given.session_id), _folders(here, program)
-    with _copy(here, session_id) as there, there.session(session_id, given.branch, folders) as session:
-        budget = known_budget(session, given.window, given.output)
+    session_id, folders = here.find(options.session_id), _folders(here, program)
+    with _copy(here, session_id) as there, there.session(session_id, options.branch, folders) as session:
+        budget = known_budget(session, options.window, options.output)
         with progress(error_console(), here.words("compacting"), hidden=quiet), plain_errors(here.words, session):
             job = session.summaries.preview(budget)
             report = make_report(session, budget, session.summaries.compact(budget), program)
@@ -203,21 +203,21 @@ def _copy(here: Place, session_id: str) -> Iterator[Place]:
         yield there
 
 
-def _warn(words: Phrases, report: Report, given: CompactOptions) -> None:
+def _warn(words: Phrases, report: Report, options: CompactOptions) -> None:
     screen = error_console()
     screen.print(words("no summary", error=printable(report.result.error)), style="yellow", soft_wrap=True)
     if report.stderr:
         screen.print(words("it said", words=first_words(report.stderr[-300:])), soft_wrap=True)
     again = f"sightline uncompact && sightline compact --with {shlex.quote(printable(report.command))}"
-    screen.print(words("try again", command=again, seconds=f"{given.seconds:g}"), soft_wrap=True)
+    screen.print(words("try again", command=again, seconds=f"{options.seconds:g}"), soft_wrap=True)
 
 
-def _facts(report: Report, given: CompactOptions) -> dict[str, Any]:
+def _facts(report: Report, options: CompactOptions) -> dict[str, Any]:
     result, covered = report.result, report.covered
     return {
         "session": report.session,
         "branch": report.branch,
-        "dry_run": given.dry_run,
+        "dry_run": options.dry_run,
         "window": report.budget.window,
         "output": report.budget.output,
         "limit": report.limit,
@@ -225,7 +225,7 @@ def _facts(report: Report, given: CompactOptions) -> dict[str, Any]:
         "error": result.error,
         "said": report.stderr,
         "by": "rule" if covered.by_rule else "command",
-        "boundary": None if given.dry_run else result.boundary,
+        "boundary": None if options.dry_run else result.boundary,
         "pre_tokens": result.pre_tokens,
         "post_tokens": result.post_tokens,
         "covered": {"first": covered.first, "last": covered.last, "messages": covered.messages},
@@ -233,7 +233,7 @@ def _facts(report: Report, given: CompactOptions) -> dict[str, Any]:
         "summary_tokens": report.summary_tokens,
         "request_tokens": report.request_tokens,
         "files": result.files,
-        "kept": [constraint_facts(each) for each in report.constraints],
+        "kept": [constraint_facts(constraint) for constraint in report.constraints],
         "loss": loss_facts(result.loss),
     }
 
@@ -295,7 +295,7 @@ def uncompact(
 def _to_undo(session: Session, item_id: str | None) -> CompactionInfo:
     """Return the compaction that is to be undone, or that covers this item. Raises BadInput."""
     words = place().words
-    in_effect = [each for each in session.summaries if each.state == "holds"]
+    in_effect = [summary for summary in session.summaries if summary.state == "holds"]
     if not in_effect:
         raise BadInput(words("nothing compacted", session=session.id))
     if item_id is None:
@@ -305,6 +305,6 @@ def _to_undo(session: Session, item_id: str | None) -> CompactionInfo:
     except UnknownItem as error:
         raise BadInput(words("no such item", item=item_id, session=session.id)) from error
     if covered is None:
-        runs = ", ".join(f"#{each.first}–#{each.last}" for each in in_effect)
+        runs = ", ".join(f"#{summary.first}–#{summary.last}" for summary in in_effect)
         raise BadInput(words("item not covered", item=item_id, runs=runs))
     return covered

@@ -58,14 +58,14 @@ def plain_errors(words: Phrases, session: Session) -> Iterator[None]:
             raise
         raise NotShorter(prompt.not_shorter(words.language)) from error
     except BadInput as error:
-        again = any(each.state == "holds" for each in session.summaries)
+        again = any(summary.state == "holds" for summary in session.summaries)
         raise BadInput(prompt.too_little(words.language) + (words("compact again") if again else "")) from error
 
 
 def make_report(session: Session, budget: Budget, result: Compacted, program: Program | None = None) -> Report:
     """Collect what people are told of a compaction that was just made."""
     after = session.preview(budget)
-    covered = next(each for each in session.summaries if each.boundary == result.boundary)
+    covered = next(summary for summary in session.summaries if summary.boundary == result.boundary)
     summary = summary_text(session, covered)
     return Report(
         session=session.id,
@@ -91,12 +91,12 @@ def _shown_constraints(session: Session, covered: CompactionInfo, after: Payload
     """Return the constraints in what a compaction covers that a payload shows word for word, each once."""
     ids = [item.id for item in session.items.table()]
     inside = set(ids[ids.index(covered.first) : ids.index(covered.last) + 1])
-    shown = "\n".join(plain_text(message.parts) for message in after.body)
-    found: dict[str, Constraint] = {}
-    for each in session.items.constraints():
-        if each.id in inside and each.text in shown:
-            found.setdefault(each.text, each)
-    return list(found.values())
+    sent_text = "\n".join(plain_text(message.parts) for message in after.body)
+    by_text: dict[str, Constraint] = {}
+    for constraint in session.items.constraints():
+        if constraint.id in inside and constraint.text in sent_text:
+            by_text.setdefault(constraint.text, constraint)
+    return list(by_text.values())
 
 
 # ---------------------------------------------------------------------- one that was just made
@@ -119,8 +119,8 @@ def print_report(
         print_text(out, change, "green")
     print_text(out, _said("covered", words, report.covered._asdict()))
     if report.request_tokens is not None:
-        asked = words("would ask", command=first_words(report.command), tokens=report.request_tokens)
-        out.print(asked, soft_wrap=True)
+        question = words("would ask", command=first_words(report.command), tokens=report.request_tokens)
+        out.print(question, soft_wrap=True)
     if report.command and result.files:
         out.print(words("files included", files=printable(", ".join(result.files))), soft_wrap=True)
     out.print()
@@ -143,31 +143,33 @@ def tokens_change(words: Phrases, pre: int, post: int, limit: int) -> str:
 def _print_summary(out: Console, words: Phrases, report: Report, *, full: bool) -> None:
     title = words("summary by rule" if report.covered.by_rule else "summary by command", tokens=report.summary_tokens)
     lines = list(Text(printable(report.summary).expandtabs(4)).wrap(out, max(out.width - 4, 8)))
-    shown = lines if full or len(lines) <= _LINES + 2 else lines[:_LINES]
-    more = words("more lines", count=len(lines) - len(shown)) if len(shown) < len(lines) else None
-    out.print(Panel(Group(*shown), title=title, title_align="left", subtitle=more, subtitle_align="left"))
+    visible = lines if full or len(lines) <= _LINES + 2 else lines[:_LINES]
+    more = words("more lines", count=len(lines) - len(visible)) if len(visible) < len(lines) else None
+    out.print(Panel(Group(*visible), title=title, title_align="left", subtitle=more, subtitle_align="left"))
 
 
-def constraint_facts(each: Constraint) -> dict[str, Any]:
+def constraint_facts(constraint: Constraint) -> dict[str, Any]:
     """Return a constraint as JSON. Only of one that a model found it says so."""
-    facts = each._asdict()
-    return facts if each.by_model else {key: facts[key] for key in ("id", "text", "revoked")}
+    facts = constraint._asdict()
+    return facts if constraint.by_model else {key: facts[key] for key in ("id", "text", "revoked")}
 
 
-def _print_constraints(out: Console, words: Phrases, found: list[Constraint], *, full: bool) -> None:
-    if not found:
+def _print_constraints(out: Console, words: Phrases, constraints: list[Constraint], *, full: bool) -> None:
+    if not constraints:
         print_text(out, words("nothing to keep"))
         return
-    print_text(out, words("kept words", count=len(found)))
+    print_text(out, words("kept words", count=len(constraints)))
     rows = Rows(out, [Column("", 7, right=True, style="cyan"), Column("")])
-    for each in found if full else found[:_LINES]:
-        text = mark_found(each.text, each.reading, words.language) if each.by_model else each.text
+    for constraint in constraints if full else constraints[:_LINES]:
+        text = (
+            mark_found(constraint.text, constraint.reading, words.language) if constraint.by_model else constraint.text
+        )
         if full:
-            print_text(out, printable(text), lead=(f"  #{each.id}  ", "cyan"))
+            print_text(out, printable(text), lead=(f"  #{constraint.id}  ", "cyan"))
         else:
-            rows.print("#" + each.id, first_words(text))
-    if not full and len(found) > _LINES:
-        out.print(words("more kept", count=len(found) - _LINES), style="dim", soft_wrap=True)
+            rows.print("#" + constraint.id, first_words(text))
+    if not full and len(constraints) > _LINES:
+        out.print(words("more kept", count=len(constraints) - _LINES), style="dim", soft_wrap=True)
 
 
 # ---------------------------------------------------------------------- those of a session
@@ -189,10 +191,10 @@ def loss_facts(loss: Loss) -> dict[str, Any]:
 
 
 def print_compactions(
-    out: Console, words: Phrases, found: list[CompactionInfo], losses: Mapping[int, Loss], *, full: bool
+    out: Console, words: Phrases, compactions: list[CompactionInfo], losses: Mapping[int, Loss], *, full: bool
 ) -> None:
     """Print each compaction: when it was made, what it covers, and what it hid."""
-    for number, info in enumerate(found):
+    for number, info in enumerate(compactions):
         if number:
             out.print()
         by, style = words("by rule" if info.by_rule else "by model"), "bold" if info.state == "holds" else "dim"
@@ -222,8 +224,8 @@ def print_loss(out: Console, words: Phrases, loss: Loss, *, full: bool = False) 
     print_text(out, words("lost"))
     rows = Rows(out, [Column(words("kind"), 12), Column(words("how many"), 8, right=True), Column(words("the first"))])
     rows.print_titles()
-    found = {kind: lost for kind, lost in loss.kinds().items() if lost.count}
-    for kind, lost in found.items():
+    hidden = {kind: lost for kind, lost in loss.kinds().items() if lost.count}
+    for kind, lost in hidden.items():
         style, named = "red" if kind in _GRAVE else "", [first_words(name) for name in lost.named]
         rows.print(words("lost " + kind), f"{lost.count:,}", "" if full else "  ".join(named), style=style)
         for name in named if full else ():

@@ -20,6 +20,6 @@ def completion(shell: str) -> None:
       eval "$(sightline completion zsh)"       # in ~/.zshrc
       sightline completion fish > ~/.config/fish/completions/sightline.fish
     """
-    found = get_completion_class(shell)
-    assert found is not None
-    click.echo(found(click.get_current_context().find_root().command, {}, "sightline", _VARIABLE).source())
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
+    click.echo(completion_class(click.get_current_context().find_root().command, {}, "sightline", _VARIABLE).source())

@@ -89,7 +89,7 @@ def print_context(out: Console, words: Phrases, session: Session, budget: Budget
     print_text(out, words("context tokens", tokens=facts.tokens, limit=facts.limit, free=facts.free) + factor)
     _print_kinds(out, words, facts)
     _print_remarks(out, words, session, facts)
-    _print_reductions(out, words, [each for each in facts.reductions if each.removed or each.off])
+    _print_reductions(out, words, [reduction for reduction in facts.reductions if reduction.removed or reduction.off])
     key = "items in order" if by == "order" else "items by size"
     out.print()
     print_text(out, words(key), "bold")
@@ -103,11 +103,11 @@ def _print_kinds(out: Console, words: Phrases, facts: Context) -> None:
         Column(words("kind"), 10), Column(words("items"), 6, right=True, spare=2),
         Column(words("tokens"), 9, right=True), Column("", _BAR, spare=1), Column("", 4, right=True), Column(""),
     ], least=0)  # fmt: skip
-    for kind, found in facts.kinds.items():
-        share = found["tokens"] / limit
+    for kind, counts in facts.kinds.items():
+        share = counts["tokens"] / limit
         drawn = Text(bar(share, _BAR, plain=plain), style="green")
-        items = f"{found['items']:,}" if found["items"] else ""  # what a provider adds to a request is no item
-        rows.print(words("kind " + kind), items, f"{found['tokens']:,}", drawn, f"{share:.0%}", "")
+        items = f"{counts['items']:,}" if counts["items"] else ""  # what a provider adds to a request is no item
+        rows.print(words("kind " + kind), items, f"{counts['tokens']:,}", drawn, f"{share:.0%}", "")
     messages, tokens = facts.left_out["messages"], facts.left_out["tokens"]
     if messages:
         drawn = Text(bar(tokens / limit, _BAR, plain=plain), style="dim")
@@ -119,12 +119,12 @@ def _print_remarks(out: Console, words: Phrases, session: Session, facts: Contex
     tokens, faults, sweep = facts.tokens, facts.faults, facts.next_sweep
     print_text(out, words("context levels", **facts.levels))
     if facts.state is not None:
-        known = msgspec.json.encode(facts.state).decode()
-        print_text(out, printable(words("state", state=known, count=facts.unread)))
+        state = msgspec.json.encode(facts.state).decode()
+        print_text(out, printable(words("state", state=state, count=facts.unread)))
     if facts.marker:
         print_text(out, printable(facts.marker), "dim")
-    for each in facts.summaries:
-        print_text(out, covered_sentence(words, msgspec.structs.asdict(each)))
+    for summary in facts.summaries:
+        print_text(out, covered_sentence(words, msgspec.structs.asdict(summary)))
     if faults["results"]:
         print_text(out, words("faults", count=faults["results"], tokens=faults["tokens"]))
     if facts.reason:
@@ -156,18 +156,18 @@ def _print_reductions(out: Console, words: Phrases, made: Sequence[ContextReduct
     )  # fmt: skip
     print_table(out, columns, (
         (
-            words("reduction " + each.kind), f"{len(each.removed):,}", f"{each.tokens:,}",
-            words("off") if each.off else "",
+            words("reduction " + reduction.kind), f"{len(reduction.removed):,}", f"{reduction.tokens:,}",
+            words("off") if reduction.off else "",
         )
-        for each in made
+        for reduction in made
     ), least=0)  # fmt: skip
 
 
 def _print_items(out: Console, words: Phrases, session: Session, facts: Context, *, every: bool) -> None:
     lines, infos = facts.lines, {item.id: item for item in session.items.table()}
-    shown = lines if every else lines[:_LARGEST]
-    runs = {id_: f"[#{each.first}–#{each.last}] " for each in facts.summaries for id_ in each.summaries}
-    reasons = [Column(words("why"), 14, spare=2)] if any(line.why for line in shown) else []
+    listed = lines if every else lines[:_LARGEST]
+    runs = {id_: f"[#{summary.first}–#{summary.last}] " for summary in facts.summaries for id_ in summary.summaries}
+    reasons = [Column(words("why"), 14, spare=2)] if any(line.why for line in listed) else []
     columns = (
         Column(words("item"), 10, right=True, style="cyan"), Column(words("kind"), 9), Column(words("level"), 8),
         Column(words("tokens"), 7, right=True), Column(words("of full"), 8, right=True, spare=1),
@@ -180,7 +180,7 @@ def _print_items(out: Console, words: Phrases, session: Session, facts: Context,
             *([words.reason(line.why)] if reasons else []),
             runs.get(line.id, "") + item_words(session, infos[line.id]),
         )
-        for line in shown
+        for line in listed
     ))  # fmt: skip
-    if len(shown) < len(lines):
-        print_text(out, words("more items", count=len(lines) - len(shown)), "dim")
+    if len(listed) < len(lines):
+        print_text(out, words("more items", count=len(lines) - len(listed)), "dim")

@@ -43,35 +43,35 @@ def doctor(upstreams: tuple[str, ...], port: int, offline: bool, as_json: bool) 
     words = Phrases(here.words.language, "doctor")
     upstreams = tuple(map(_address, upstreams))
     usual = () if upstreams else tuple(usual_upstreams(os.environ).values())
-    found = list(run_checks(here, Options(upstreams, usual, port, offline)))
-    broken = sum(check.state == "broken" for check in found)
+    checks = list(run_checks(here, Options(upstreams, usual, port, offline)))
+    broken = sum(check.state == "broken" for check in checks)
     if as_json:
-        print_json({"good": not broken, "checks": [_facts(check, words) for check in found]})
+        print_json({"good": not broken, "checks": [_facts(check, words) for check in checks]})
     else:
-        _print(console(), words, found, broken)
+        _print(console(), words, checks, broken)
     if broken:
         click.get_current_context().exit(1)
 
 
-def _address(given: str) -> str:
+def _address(upstream: str) -> str:
     """Return the address of an upstream, as it is given here or to `serve`: `openai=https://…`."""
-    name, is_named, address = given.partition("=")
-    return address if is_named and name in PROVIDERS else given
+    name, is_named, address = upstream.partition("=")
+    return address if is_named and name in PROVIDERS else upstream
 
 
 def _facts(check: Check, words: Phrases) -> dict[str, object]:
     advice = words(check.advice, **check.facts) if check.advice else ""
-    found = words(check.found, **check.facts)
-    return {"check": check.name, "state": check.state, "found": found, "what_to_do": advice}
+    finding = words(check.found, **check.facts)
+    return {"check": check.name, "state": check.state, "found": finding, "what_to_do": advice}
 
 
-def _print(out: Console, words: Phrases, found: Sequence[Check], broken: int) -> None:
+def _print(out: Console, words: Phrases, checks: Sequence[Check], broken: int) -> None:
     columns = (Column(words("state"), 6), Column(words("checked"), 14), Column(words("finding"), whole=True))
     rows: list[tuple[Text | str, ...]] = []
-    for check in found:
+    for check in checks:
         style = _STYLES[check.state]
-        found_text = words(check.found, **check.facts)
-        said = first_words(found_text, len(found_text))
+        finding = words(check.found, **check.facts)
+        said = first_words(finding, len(finding))
         rows.append((Text(words(check.state), style=style), words(f"check {check.name}"), said))
         if check.advice:
             advice = printable(words(check.advice, **check.facts))

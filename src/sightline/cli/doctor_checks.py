@@ -225,7 +225,7 @@ def _damage(session: Session, size: int) -> Iterator[str]:
         yield f"damaged {session.damaged}"
     if changed := len(session.repairs.changed):
         yield f"changed {changed}"
-    if size <= MOST_VERIFIED and (wrong := sum(not each.good for each in session.receipts.verify())):
+    if size <= MOST_VERIFIED and (wrong := sum(not payload.good for payload in session.receipts.verify())):
         yield f"payloads {wrong}"
 
 
@@ -261,17 +261,17 @@ def check_tokenizer() -> Iterator[Check]:
 def check_model(here: Place, *, offline: bool) -> Iterator[Check]:
     """Which model would be asked, whether its key is there and its context window known."""
     try:
-        found = asyncio.run(_first_model(here, offline))
+        candidate = asyncio.run(_first_model(here, offline))
     except (SightlineError, OSError) as error:
         yield Check("model", "broken", "model bad", "fix model", {"why": str(error)})
         return
     except ImportError as error:
         yield Check("model", "note", "model not tried", "install agent", {"why": str(error)})
         return
-    if found is None:
+    if candidate is None:
         yield Check("model", "note", "model none", "get model")
         return
-    endpoint = found.endpoint
+    endpoint = candidate.endpoint
     facts = {"name": endpoint.name, "window": endpoint.info.window, "variable": endpoint.key_env}
     if endpoint.keyless:
         yield Check("model", "broken", "model keyless", "set key", facts)
@@ -283,8 +283,8 @@ def check_model(here: Place, *, offline: bool) -> Iterator[Check]:
 
 async def _first_model(here: Place, offline: bool) -> Found | None:
     config = read_config(here.project, os.environ)
-    async for each in candidates(config, os.environ, here.home, _nothing_listens if offline else None):
-        return each
+    async for candidate in candidates(config, os.environ, here.home, _nothing_listens if offline else None):
+        return candidate
     return None
 
 

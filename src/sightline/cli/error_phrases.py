@@ -19,5 +19,5 @@ def translations() -> dict[str, dict[str, str]]:
 
 def error_text(error: Exception, language: str) -> str:
     """Return what an error says, in this language if it is known there."""
-    known = translations().get(type(error).__name__, {}) if isinstance(error, SightlineError) else {}
-    return known[language].format(**vars(error)) if language in known else str(error)
+    by_language = translations().get(type(error).__name__, {}) if isinstance(error, SightlineError) else {}
+    return by_language[language].format(**vars(error)) if language in by_language else str(error)

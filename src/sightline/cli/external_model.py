@@ -46,10 +46,10 @@ class Program:
             NoSummary: the program failed, or its answer says that it did.
             OSError: it could not be run.
         """
-        with TemporaryFile() as asked, TemporaryFile() as errors:
-            asked.write(msgspec.json.encode(request.openai()))
-            asked.seek(0)
-            answer, code = self._run(asked, errors)
+        with TemporaryFile() as question, TemporaryFile() as errors:
+            question.write(msgspec.json.encode(request.openai()))
+            question.seek(0)
+            answer, code = self._run(question, errors)
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - _STDERR))
             self.stderr = errors.read().decode("utf-8", "replace").strip()
         if len(answer) > _MOST:
@@ -58,13 +58,13 @@ class Program:
             raise NoSummary(f"the command ended with exit code {code}")
         return self._read(answer.decode("utf-8", "replace").strip())
 
-    def _run(self, asked: IO[bytes], errors: IO[bytes]) -> tuple[bytes, int]:
+    def _run(self, question: IO[bytes], errors: IO[bytes]) -> tuple[bytes, int]:
         with self._lock:
             if self._stopped:
                 raise NoSummary("the command was stopped before it began")
             # In its own session, so that its children can be ended with it and none of them waits for the terminal.
             self._process = process = subprocess.Popen(
-                self._args, stdin=asked, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+                self._args, stdin=question, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
             )
         assert process.stdout is not None
         with process.stdout:

@@ -110,19 +110,22 @@ def status(as_json: bool) -> None:
     files = [(scope, *_look(scope)) for scope in SCOPES]
     if as_json:
         facts = [
-            {"scope": scope, "file": str(file.path), **_facts(found, error)} for scope, file, found, error in files
+            {"scope": scope, "file": str(file.path), **_facts(installed, error)}
+            for scope, file, installed, error in files
         ]
         print_json({"settings": facts, "sessions": len(kept), "folder": str(folder), "errors": errors})
         return
     out = console()
-    for scope, file, found, error in files:
+    for scope, file, installed, error in files:
         state = f"{scope}: {printable(str(file.path))}"
         print_text(
-            out, f"{state}: {_state(words, found)}" if found else state, "bold" if found and found.commands else ""
+            out,
+            f"{state}: {_state(words, installed)}" if installed else state,
+            "bold" if installed and installed.commands else "",
         )
         if error:
             print_text(out, f"  {printable(error)}", "red")
-        for line in _remarks(words, scope, file, found) if found else ():
+        for line in _remarks(words, scope, file, installed) if installed else ():
             print_text(out, f"  {line}", "dim")
     print_text(out, words("sessions kept", count=len(kept), folder=printable(str(folder))))
     print_text(out, words("errors" if errors else "no errors"), "yellow" if errors else "")
@@ -143,8 +146,8 @@ def run_(event: str, before: str) -> None:
       sightline hook run status-line --before 'date +%H:%M' < facts.json
     """
     meta = click.get_current_context().meta
-    given = {"--root": meta.get(META + "root", ""), "--lang": meta.get(META + "lang", ""), "--before": before}
-    run(event, {name: value for name, value in given.items() if value})
+    options = {"--root": meta.get(META + "root", ""), "--lang": meta.get(META + "lang", ""), "--before": before}
+    run(event, {name: value for name, value in options.items() if value})
 
 
 def _open(scope: str) -> tuple[Place, SettingsFile, Phrases]:
@@ -172,25 +175,25 @@ def _look(scope: str) -> tuple[SettingsFile, Found | None, str]:
         return file, None, str(error)
 
 
-def _facts(found: Found | None, error: str) -> dict[str, Any]:
-    if found is None:
+def _facts(installed: Found | None, error: str) -> dict[str, Any]:
+    if installed is None:
         return {"error": error}
-    return {"commands": found.commands, "hooks_off": found.off, "unchanged": found.unchanged}
+    return {"commands": installed.commands, "hooks_off": installed.off, "unchanged": installed.unchanged}
 
 
-def _state(words: Phrases, found: Found) -> str:
+def _state(words: Phrases, installed: Found) -> str:
     return words(
-        "state on" if len(found.commands) == len(EVENTS) else "state partly" if found.commands else "state off"
+        "state on" if len(installed.commands) == len(EVENTS) else "state partly" if installed.commands else "state off"
     )
 
 
-def _remarks(words: Phrases, scope: str, file: SettingsFile, found: Found) -> list[str]:
+def _remarks(words: Phrases, scope: str, file: SettingsFile, installed: Found) -> list[str]:
     lines = []
-    if found.commands:
-        lines.append(words("as installed" if found.unchanged else "changed since"))
-        if found.off:
+    if installed.commands:
+        lines.append(words("as installed" if installed.unchanged else "changed since"))
+        if installed.off:
             lines.append(words("hooks off", file=printable(str(file.path))))
-    for command in found.commands.values():
+    for command in installed.commands.values():
         called = Path(next(iter(shlex.split(command)), ""))
         if called.is_absolute() and not called.exists():
             lines.append(words("program gone", program=printable(str(called)), scope=_scope(scope)))

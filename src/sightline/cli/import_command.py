@@ -72,12 +72,12 @@ def import_(
             refused.append((path, str(error)))
             failed = True
         if not as_json:
-            for each in done[before:]:
-                _print_imported(here.words, each)
-    want_indexes(here.stores, [each.session for each in done if each.state != "unchanged"])
+            for imported in done[before:]:
+                _print_imported(here.words, imported)
+    want_indexes(here.stores, [imported.session for imported in done if imported.state != "unchanged"])
     if as_json:
         print_json({
-            "imported": [each._asdict() for each in done],
+            "imported": [imported._asdict() for imported in done],
             "refused": [{"file": name, "error": error} for name, error in refused],
         })  # fmt: skip
     else:
@@ -113,8 +113,8 @@ def _import_path(
             refuse(name, error)
 
         tick = _Percent(advance) if folder is None else lambda _: None
-        for found in conversations(path, format, line=line, refuse=refused, tick=tick):
-            done.append(import_into(here.stores, found, here.project, settings=settings))
+        for conversation in conversations(path, format, line=line, refuse=refused, tick=tick):
+            done.append(import_into(here.stores, conversation, here.project, settings=settings))
             if folder is not None:
                 advance()
 
@@ -144,8 +144,8 @@ def _print_imported(words: Phrases, done: Imported) -> None:
 def _print_lines(words: Phrases, done: Sequence[Imported]) -> None:
     """Print what was made of the lines of each type, over all files; nothing if no line was new."""
     counted: Counter[tuple[str, Use]] = Counter()
-    for each in done:
-        counted.update({(kind, use): count for kind, uses in each.uses.items() for use, count in uses.items()})
+    for imported in done:
+        counted.update({(kind, use): count for kind, uses in imported.uses.items() for use, count in uses.items()})
     types: Counter[str] = Counter()
     by_use: Counter[Use] = Counter()
     for (kind, use), count in counted.items():
@@ -153,16 +153,16 @@ def _print_lines(words: Phrases, done: Sequence[Imported]) -> None:
         by_use[use] += count
     if not types:
         return
-    shown = [use for use in Use if by_use[use]]
+    listed = [use for use in Use if by_use[use]]
     longest = max(cell_len(text) for text in (words("all types"), *map(printable, types)))
     columns = [Column(words("line type"), min(longest, 32)), Column(words("lines"), 7, right=True)]
-    titles = {use: words(f"use {use}") for use in shown}
-    columns += [Column(titles[use], max(cell_len(titles[use]), len(f"{by_use[use]:,}")), right=True) for use in shown]
+    titles = {use: words(f"use {use}") for use in listed}
+    columns += [Column(titles[use], max(cell_len(titles[use]), len(f"{by_use[use]:,}")), right=True) for use in listed]
     rows = [
-        (printable(kind), f"{count:,}", *(f"{counted[kind, use]:,}" if counted[kind, use] else "" for use in shown))
+        (printable(kind), f"{count:,}", *(f"{counted[kind, use]:,}" if counted[kind, use] else "" for use in listed))
         for kind, count in types.most_common()
     ]
-    total = (words("all types"), f"{types.total():,}", *(f"{by_use[use]:,}" for use in shown))
+    total = (words("all types"), f"{types.total():,}", *(f"{by_use[use]:,}" for use in listed))
     click.echo()
     print_table(console(), columns, [*rows, total])
 

@@ -75,8 +75,8 @@ def inspect(
     sign_in = SignIn(token.text) if token.text else None
     config = replace(_config(here, host, files, token.hashed), sign_in=sign_in, samples=samples)
     if price is not None:
-        given = given_price(price, "")
-        config = replace(config, price_of=lambda _model: given)
+        fixed_price = given_price(price, "")
+        config = replace(config, price_of=lambda _model: fixed_price)
     chosen = port if port is not None else _free_port(host)
     model = _find_model(here, model_name)
     opens = not no_browser and _has_browser()
@@ -116,8 +116,8 @@ def _announce(here: Place, host: str, port: int, token: "Token", opens: bool, si
     """
     if not are_built():
         print_text(error_console(), here.words("inspect not built"), "yellow")
-    shown = token.shown and f"token={token.shown}"
-    print_text(error_console(), here.words("inspect at", address=page_address(host, port, shown)), "bold")
+    fragment = token.shown and f"token={token.shown}"
+    print_text(error_console(), here.words("inspect at", address=page_address(host, port, fragment)), "bold")
     if opens:
         webbrowser.open(page_address(host, port, f"code={sign_in.make_code()}" if sign_in is not None else ""))
 

@@ -47,12 +47,12 @@ def list_(as_json: bool) -> None:
     """
     here = place()
     config = read_config(here.project, os.environ)
-    found = asyncio.run(_find_all(config, here.home))
+    available = asyncio.run(_find_all(config, here.home))
     if as_json:
-        models = [_facts(each) for each in found]
+        models = [_facts(candidate) for candidate in available]
         print_json({"used": models[0] if models else None, "file": config.file, "models": models})
-    elif found:
-        _print(here, found)
+    elif available:
+        _print(here, available)
     else:
         print_text(console(), model_help(here.words))
 
@@ -84,7 +84,7 @@ def get(yes: bool, as_json: bool) -> None:
 
 
 async def _find_all(config: Config, home: Path) -> list[Found]:
-    return [found async for found in candidates(config, os.environ, home)]
+    return [candidate async for candidate in candidates(config, os.environ, home)]
 
 
 def model_help(words: Phrases) -> str:
@@ -94,9 +94,12 @@ def model_help(words: Phrases) -> str:
     return words("no model", first=first, size=MEGABYTES, variables=", ".join(variables), servers=", ".join(servers))
 
 
-def _print(here: Place, found: Sequence[Found]) -> None:
+def _print(here: Place, available: Sequence[Found]) -> None:
     out, words = console(), here.words
-    cells = [(_name(each.endpoint), f"{each.endpoint.info.window:,}", _why(here, each)) for each in found]
+    cells = [
+        (_name(candidate.endpoint), f"{candidate.endpoint.info.window:,}", _why(here, candidate))
+        for candidate in available
+    ]
     titles = (words("model"), words("window"), words("why"))
     widths = [max(len(row[at]) for row in (titles, *cells)) for at in range(2)]
     rows = Rows(
@@ -113,25 +116,25 @@ def _name(endpoint: Endpoint) -> str:
     return first_words(f"{endpoint.label}: {endpoint.name}" if has_label else endpoint.name, 60)
 
 
-def _why(here: Place, found: Found) -> str:
+def _why(here: Place, candidate: Found) -> str:
     """Say why a model is listed, whether its key is missing, and its address."""
-    endpoint = found.endpoint
-    where = Path(found.where).name if found.why in ("configured", "file") else found.where
+    endpoint = candidate.endpoint
+    where = Path(candidate.where).name if candidate.why in ("configured", "file") else candidate.where
     key = here.words("key missing", variable=endpoint.key_env) if endpoint.keyless else ""
-    at = "" if endpoint.address == found.where else f" ({endpoint.address})"
-    return first_words(here.words(f"model by {found.why}", where=where) + key + at)
+    at = "" if endpoint.address == candidate.where else f" ({endpoint.address})"
+    return first_words(here.words(f"model by {candidate.why}", where=where) + key + at)
 
 
-def _facts(found: Found) -> dict[str, Any]:
+def _facts(candidate: Found) -> dict[str, Any]:
     """Return what programs may know of a model. Of its key: the variable, and whether it is set."""
-    endpoint, facts = found.endpoint, found.endpoint.info
+    endpoint, facts = candidate.endpoint, candidate.endpoint.info
     return {
         "name": endpoint.name,
         "label": endpoint.label,
         "provider": endpoint.provider,
         "address": endpoint.address,
-        "why": found.why,
-        "where": found.where,
+        "why": candidate.why,
+        "where": candidate.where,
         "window": facts.window,
         "output": facts.output,
         "native": facts.native,

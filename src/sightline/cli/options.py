@@ -131,29 +131,29 @@ class Place(NamedTuple):
             return stores.where
         return self.words("of tenant", where=stores.where, tenant=stores.database.address.tenant)
 
-    def find(self, given: str | None) -> str:
-        """Return the id of the session whose id begins with `given`; without one, of the newest session.
+    def find(self, prefix: str | None) -> str:
+        """Return the id of the session whose id begins with `prefix`; without one, of the newest session.
 
         Raises:
             BadInput: no or several ids begin so.
         """
-        matching = self.stores.sessions()[:1] if given is None else self.matching(given)
+        matching = self.stores.sessions()[:1] if prefix is None else self.matching(prefix)
         if len(matching) == 1:
             return matching[0]
         if matching:
             first = ", ".join(matching[:_NAMED]) + (", …" if len(matching) > _NAMED else "")
-            raise BadInput(self.words("several sessions", given=given, count=len(matching), first=first))
-        if given:
+            raise BadInput(self.words("several sessions", given=prefix, count=len(matching), first=first))
+        if prefix:
             raise BadInput(
-                self.words("no such session", given=given, listing=list_command("" if self.store else self.project))
+                self.words("no such session", given=prefix, listing=list_command("" if self.store else self.project))
             )
         raise BadInput(self.words("project without sessions"))
 
-    def matching(self, given: str) -> list[str]:
-        """Return the id that `given` is, else those that begin with it."""
-        return [given] if _has(self.stores, given) else named_by(given, self.stores.sessions())
+    def matching(self, prefix: str) -> list[str]:
+        """Return the id that `prefix` is, else those that begin with it."""
+        return [prefix] if _has(self.stores, prefix) else named_by(prefix, self.stores.sessions())
 
-    def session(self, given: str | None = None, branch: str | None = None, folders: Folders = ()) -> Session:
+    def session(self, prefix: str | None = None, branch: str | None = None, folders: Folders = ()) -> Session:
         """Open the session that `find` finds, on the branch whose name begins with `branch`, to look at it.
 
         The caller closes it. `folders` are those whose files a summary may be made from.
@@ -161,7 +161,7 @@ class Place(NamedTuple):
         Raises:
             BadInput: no or several sessions or branches begin so.
         """
-        session_id, options = self.find(given), {**self.where, "folders": folders}
+        session_id, options = self.find(prefix), {**self.where, "folders": folders}
         session = Session.inspect(session_id, self.project, **options)
         if branch is None:
             return session
@@ -198,15 +198,15 @@ def _awaited(address: str) -> PlacedStores:
     return _database(address)
 
 
-def _has(stores: PlacedStores, given: str) -> bool:
+def _has(stores: PlacedStores, session_id: str) -> bool:
     with suppress(BadSessionId):
-        return stores.has(given)
+        return stores.has(session_id)
     return False
 
 
-def named_by(given: str, names: Sequence[str]) -> list[str]:
-    """Return the names that `given` may mean: the one that it is, else those that begin with it."""
-    return [given] if given in names else [name for name in names if given and name.startswith(given)]
+def named_by(prefix: str, names: Sequence[str]) -> list[str]:
+    """Return the names that `prefix` may mean: the one that it is, else those that begin with it."""
+    return [prefix] if prefix in names else [name for name in names if prefix and name.startswith(prefix)]
 
 
 def place() -> Place:

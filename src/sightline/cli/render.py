@@ -42,7 +42,7 @@ def print_json(value: Any) -> None:
     """Print one JSON object, indented, in UTF-8. On a terminal, characters that it would act on are escaped."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2)
     if sys.stdout.isatty():  # the same object, because such characters occur only in strings
-        text = screen_text.UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text.decode()).encode()
+        text = screen_text.UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text.decode()).encode()
     click.echo(text)
 
 
@@ -85,9 +85,9 @@ def progress(
     if total is None:
         spinner = columns.SpinnerColumn("line" if screen.options.ascii_only else "dots")
         shape = (spinner, label, columns.TimeElapsedColumn())
-    with columns.Progress(*shape, console=screen, transient=True, disable=hidden or not screen.is_terminal) as shown:
-        task = shown.add_task(text, total=total)
-        yield lambda: shown.advance(task)
+    with columns.Progress(*shape, console=screen, transient=True, disable=hidden or not screen.is_terminal) as display:
+        task = display.add_task(text, total=total)
+        yield lambda: display.advance(task)
 
 
 # ---------------------------------------------------------------------- line breaks
@@ -98,11 +98,11 @@ def wrap_text(text: str, width: int) -> str:
 
     A word that is longer than a line, such as a path, is left to the terminal to break, so that it is copied whole.
     """
-    return "\n".join(each for line in text.split("\n") for each in _lines(line, width))
+    return "\n".join(piece for line in text.split("\n") for piece in _lines(line, width))
 
 
 def _lines(line: str, width: int) -> list[str]:
-    columns = (cell_len(line[: found.end()]) for found in _COLUMN.finditer(line[:width]))
+    columns = (cell_len(line[: blanks.end()]) for blanks in _COLUMN.finditer(line[:width]))
     indent = " " * max((column for column in columns if column <= width // 2), default=0)
     done, current = [], ""
     for piece in _PIECES.findall(line):
@@ -120,9 +120,9 @@ def wrap_for(out: Console, text: str) -> str:
 
 def print_text(out: Console, text: str, style: str = "", *, lead: tuple[str, str] = ("", "")) -> None:
     """Print a text. `lead`: words before it, and their style. The caller has made both printable."""
-    shown = Text(wrap_for(out, lead[0] + text), style=style)
-    shown.stylize(lead[1], 0, len(lead[0].rstrip()))
-    out.print(shown, soft_wrap=True)
+    styled = Text(wrap_for(out, lead[0] + text), style=style)
+    styled.stylize(lead[1], 0, len(lead[0].rstrip()))
+    out.print(styled, soft_wrap=True)
 
 
 # ---------------------------------------------------------------------- tables
@@ -169,10 +169,10 @@ class Rows:
                 continue
             text = cell if isinstance(cell, Text) else Text(cell, style=column.style)
             width = column.width or self._last_width
-            shown = truncate(text.plain, width)
+            visible = truncate(text.plain, width)
             if column.whole:
-                shown, *below = self._pieces(text.plain, width)
-            fitted = Text(shown, style=text.style)
+                visible, *below = self._pieces(text.plain, width)
+            fitted = Text(visible, style=text.style)
             blanks = " " * (width - fitted.cell_len)
             line.append(" " * _GAP if line else "")
             line.append(blanks if column.right else "")

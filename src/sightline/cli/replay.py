@@ -100,7 +100,7 @@ _BAR = 10  # columns
 @click.option("--slow", is_flag=True, help="One call per second.")
 @click.option("--delay", type=Seconds(min=0), metavar="SECONDS", help="Wait this long after each call.")
 @with_json
-def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> None:
+def replay(list_samples: bool, keep: bool, as_json: bool, **arguments: Any) -> None:
     """Replay a recorded conversation and show the prompt that Sightline would have sent at each call.
 
     SESSION is a session of the project. FILE is whatever `sightline import` takes: a log of Claude Code or Codex,
@@ -119,48 +119,48 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> Non
       sightline replay V1StGXR8 --window 32000 --strategy sliding
       sightline replay ~/.claude/projects/-home-me-shop --line 1
     """
-    here, given = place(), ReplayOptions(**options)
+    here, options = place(), ReplayOptions(**arguments)
     if list_samples:
         _list_samples(here, as_json)
         return
-    choice = _choice(here, given)
-    source = read_source(here, given)._replace(choice=choice)
-    source = source._replace(profile=given.profile or source.recording.profile or Settings().profile)
-    source = source._replace(price=find_price(given, source))
+    choice = _choice(here, options)
+    source = read_source(here, options)._replace(choice=choice)
+    source = source._replace(profile=options.profile or source.recording.profile or Settings().profile)
+    source = source._replace(price=find_price(options, source))
     settings = Settings(profile=source.profile, strategy=choice.name, config=choice.config)
     with (
         Session.new(here.project, settings=settings, **here.where)
         if keep
         else Session(MemoryStore("replay"), settings=settings)
     ) as session:
-        steps = islice(replayed(session, source.recording, source.budget), given.until)
+        steps = islice(replayed(session, source.recording, source.budget), options.until)
         kept = session.id if keep else None
         if as_json:
             print_json(_facts(source, list(steps), kept))
         else:
-            _show(here.words, source, given, steps, kept)
+            _show(here.words, source, options, steps, kept)
 
 
-def _choice(here: Place, given: ReplayOptions) -> Choice:
+def _choice(here: Place, options: ReplayOptions) -> Choice:
     """Return the strategy to use: the project's and its configuration, unless the command line names another one.
 
     One that cannot be replayed is replaced by `focus`, and standard error says so. An economy means `focus` too, which
     is the only one that has any. Raises BadInput, and UsageError for the economy of another strategy.
     """
     choice = chosen(here.project)
-    if given.economy is not None:
-        if given.strategy not in (None, Focus.name):
-            raise click.UsageError(here.words("no economy", strategy=given.strategy))
+    if options.economy is not None:
+        if options.strategy not in (None, Focus.name):
+            raise click.UsageError(here.words("no economy", strategy=options.strategy))
         config = choice.config if choice.name == Focus.name else {}
-        return Choice(Focus.name, {**config, "economy": given.economy})
-    if given.strategy is None and choice.name not in _STRATEGIES:
+        return Choice(Focus.name, {**config, "economy": options.economy})
+    if options.strategy is None and choice.name not in _STRATEGIES:
         print_stderr(
             here.words(
                 "strategy not replayed", strategy=choice.name, file=choice.file, others=" and ".join(_STRATEGIES)
             ),
             "yellow",
         )
-    wanted = given.strategy or (choice.name if choice.name in _STRATEGIES else Focus.name)
+    wanted = options.strategy or (choice.name if choice.name in _STRATEGIES else Focus.name)
     return choice if choice.name == wanted else Choice(wanted, {})
 
 
@@ -169,13 +169,15 @@ def _money(paid: Paid, price: Price) -> float:
 
 
 def _list_samples(here: Place, as_json: bool) -> None:
-    found = [samples.load(name) for name in samples.names()]
+    loaded = [samples.load(name) for name in samples.names()]
     if as_json:
-        print_json({"samples": [{"name": each.name, "title": each.title, "about": each.about} for each in found]})
+        print_json(
+            {"samples": [{"name": sample.name, "title": sample.title, "about": sample.about} for sample in loaded]}
+        )
         return
     rows = Rows(console(), [Column(here.words("sample"), 14, style="cyan"), Column(here.words("title"))])
-    for each in found:
-        rows.print(each.name, each.title)
+    for sample in loaded:
+        rows.print(sample.name, sample.title)
 
 
 # ---------------------------------------------------------------------- for programs
@@ -223,17 +225,17 @@ def _facts(source: Replay, steps: list[Step], kept: str | None) -> dict[str, Any
 # ---------------------------------------------------------------------- for people
 
 
-def _show(words: Phrases, source: Replay, given: ReplayOptions, steps: Iterator[Step], kept: str | None) -> None:
+def _show(words: Phrases, source: Replay, options: ReplayOptions, steps: Iterator[Step], kept: str | None) -> None:
     out, totals = console(), Totals()
     _print_introduction(out, words, source)
     for remark in _remarks(words, source):
         print_text(out, printable(remark), "dim")
-    usual_pause = _SAMPLE_DELAY if given.sample is not None and out.is_terminal else 0.0
-    pause = given.delay if given.delay is not None else _SLOW if given.slow else usual_pause
+    usual_pause = _SAMPLE_DELAY if options.sample is not None and out.is_terminal else 0.0
+    pause = options.delay if options.delay is not None else _SLOW if options.slow else usual_pause
     rows = _rows(out, words, source.limit)
     rows.print_titles()
     total = call_count(source.recording)
-    with progress(out, words("replaying"), min(total, given.until or total), width=None) as advance:
+    with progress(out, words("replaying"), min(total, options.until or total), width=None) as advance:
         for step in steps:
             totals = totals.plus(step)
             _print_step(rows, words, step, totals, plain=out.options.ascii_only)
@@ -295,8 +297,8 @@ def _print_step(rows: Rows, words: Phrases, step: Step, totals: Totals, *, plain
 
 def _new_text(words: Phrases, came: tuple[NewInput, ...]) -> str:
     """Describe what is new since the last call: the user's words, then the tools, each with how often."""
-    texts = [f"{words('kind user')}: {first_words(each.text, 80)}" for each in came if each.role is Role.USER]
-    tools = [each.text or "?" for each in came if each.role is Role.TOOL]
+    texts = [f"{words('kind user')}: {first_words(entry.text, 80)}" for entry in came if entry.role is Role.USER]
+    tools = [entry.text or "?" for entry in came if entry.role is Role.TOOL]
     counted = [(name, len(list(same))) for name, same in groupby(tools)]
     return "  ".join(texts + [printable(name) + (f" ×{count}" if count > 1 else "") for name, count in counted])
 

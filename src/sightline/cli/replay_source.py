@@ -78,29 +78,29 @@ class Replay(NamedTuple):
         return min(self.allowed, completed(strategy(self.choice.name, self.choice.config)).most_tokens)
 
 
-def read_source(here: Place, given: ReplayOptions) -> Replay:
+def read_source(here: Place, options: ReplayOptions) -> Replay:
     """Read what the command line names. Raises UsageError, BadInput."""
-    if given.file is not None and given.sample is None:
-        found = _conversation(named_file(here, given.file), given)
-        recording = read_conversation(found)
+    if options.file is not None and options.sample is None:
+        conversation = _conversation(named_file(here, options.file), options)
+        recording = read_conversation(conversation)
         if not recording.messages:
-            check_speaks(found)
-        return Replay(found.name, recording, _budget(given, window_of(recording.model) or WINDOW, OUTPUT))
-    if given.file is None and given.sample is not None:
-        sample = samples.load(given.sample)
+            check_speaks(conversation)
+        return Replay(conversation.name, recording, _budget(options, window_of(recording.model) or WINDOW, OUTPUT))
+    if options.file is None and options.sample is not None:
+        sample = samples.load(options.sample)
         recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})
-        window, output = _SAMPLE_WINDOWS.get(given.sample, WINDOW), SAMPLE_OUTPUT
-        return Replay(given.sample, recording, _budget(given, window, output), sample)
+        window, output = _SAMPLE_WINDOWS.get(options.sample, WINDOW), SAMPLE_OUTPUT
+        return Replay(options.sample, recording, _budget(options, window, output), sample)
     raise click.UsageError(here.words("replay what"))
 
 
-def named_file(here: Place, given: str) -> str:
+def named_file(here: Place, name: str) -> str:
     """Return the file that is named, or else the log of the session that is. Raises BadInput if there is neither."""
-    if given == "-" or Path(given).exists():
-        return given
-    if not here.matching(given):
-        raise BadInput(here.words("no such file", file=given))
-    return str(_log_file(here, here.find(given)))
+    if name == "-" or Path(name).exists():
+        return name
+    if not here.matching(name):
+        raise BadInput(here.words("no such file", file=name))
+    return str(_log_file(here, here.find(name)))
 
 
 def _log_file(here: Place, session_id: str) -> Path:
@@ -112,44 +112,46 @@ def _log_file(here: Place, session_id: str) -> Path:
     return here.folder.existing(session_id)
 
 
-def _conversation(file: str, given: ReplayOptions) -> Conversation:
+def _conversation(file: str, options: ReplayOptions) -> Conversation:
     """Return the conversation that the command line names. Raises BadInput if there is none, or several."""
-    first = [*islice(conversations(file, given.format, line=given.line), _LISTED)]
+    first = [*islice(conversations(file, options.format, line=options.line), _LISTED)]
     if len(first) > 1:
-        names = "".join(f"\n  --line {number}  {found.name}" for number, found in enumerate(first, start=1))
+        names = "".join(
+            f"\n  --line {number}  {conversation.name}" for number, conversation in enumerate(first, start=1)
+        )
         raise BadInput(f"{file} holds several conversations; choose one with --line:{names}\n  …")
     return first[0]
 
 
-def find_price(given: ReplayOptions, source: Replay) -> Price | None:
+def find_price(options: ReplayOptions, source: Replay) -> Price | None:
     """Return the prices that the command line says, or those of the model that answered. Raises UsageError."""
-    return price_of(source.recording.model) if given.price is None else given_price(given.price, source.profile)
+    return price_of(source.recording.model) if options.price is None else given_price(options.price, source.profile)
 
 
-def given_price(given: str, profile: str) -> Price:
+def given_price(text: str, profile: str) -> Price:
     """Return the prices that --price says: three numbers, or those of a model. Raises UsageError."""
-    if (known := price_of(given)) is not None:
-        return known
+    if (listed := price_of(text)) is not None:
+        return listed
     try:
-        fresh, output, cached = map(_amount, given.split("/"))
+        fresh, output, cached = map(_amount, text.split("/"))
     except ValueError:
         models = ", ".join(PRICES)
         raise click.UsageError(
-            f"--price {given}: three numbers from 0 on, such as 2/10/0.2 (input, output, cached), or one of {models}"
+            f"--price {text}: three numbers from 0 on, such as 2/10/0.2 (input, output, cached), or one of {models}"
         ) from None
     return Price(fresh, cached, fresh * PROFILES[profile or Settings().profile].prices.write, output)
 
 
-def _amount(given: str) -> float:
+def _amount(text: str) -> float:
     """Read what a million tokens cost. Raises ValueError if nothing can cost that."""
-    amount = float(given)
+    amount = float(text)
     if not (isfinite(amount) and amount >= 0):
-        raise ValueError(given)
+        raise ValueError(text)
     return amount
 
 
-def _budget(given: ReplayOptions, window: int, output: int) -> Budget:
+def _budget(options: ReplayOptions, window: int, output: int) -> Budget:
     return make_budget(
-        window if given.window is None else given.window,
-        default_output(given.window or window, output) if given.output is None else given.output,
+        window if options.window is None else options.window,
+        default_output(options.window or window, output) if options.output is None else options.output,
     )

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from functools import partial
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,7 +61,7 @@ def _nothing(here: Place, paths: tuple[str, ...], made: Report) -> str:
 
 def refused_lines(refused: Sequence[Refused], locale: str) -> Iterator[str]:
     """Yield why each of the first files could not be read, then how many others there are."""
-    yield from (f"{each.name}: {each.why}" for each in refused[:_NAMED])
+    yield from (f"{refusal.name}: {refusal.why}" for refusal in refused[:_NAMED])
     if len(refused) > _NAMED:
         yield say("more", locale, count=len(refused) - _NAMED)
 
@@ -90,11 +91,11 @@ def read_report(here: Place, paths: tuple[str, ...], options: dict[str, Any], *,
     with progress(error_console(), here.words("reporting"), len(chosen), hidden=hidden) as advance:
         read = [*_read_all(chosen, reading, options["jobs"] or _jobs(chosen), advance)]
     sessions: list[SessionReport] = []
-    for found in (each for several in read for each in several):
-        if isinstance(found, Refused):
-            refused.append(found)
+    for result in chain.from_iterable(read):
+        if isinstance(result, Refused):
+            refused.append(result)
         else:
-            sessions.append(found)
+            sessions.append(result)
     made = report_over(sessions, refused)
     if not sessions:
         raise BadInput(_nothing(here, paths, made))
@@ -151,7 +152,7 @@ def _read_all(
             waiting = [pool.submit(_read, file, reading) for file in files]
             for _ in as_completed(waiting):
                 advance()
-            yield from (each.result() for each in waiting)
+            yield from (future.result() for future in waiting)
         except BrokenExecutor:
             raise BadInput("a process that read files was killed, perhaps for want of memory; try --jobs 1") from None
         finally:
@@ -167,15 +168,16 @@ def _read(file: str, reading: _Reading) -> list[SessionReport | Refused]:
     """Return the reports on the sessions of a file; in the place of one that cannot be read, why."""
     made: list[SessionReport | Refused] = []
     try:
-        for found in conversations(file):
-            prices = price_of if reading.price is None else partial(_price, reading.price, found.profile)
+        for conversation in conversations(file):
+            prices = price_of if reading.price is None else partial(_price, reading.price, conversation.profile)
             made.append(report_of(
-                found, profile=reading.profile, window=reading.window, price_of=prices, economies=reading.economies
+                conversation, profile=reading.profile, window=reading.window, price_of=prices,
+                economies=reading.economies,
             ))  # fmt: skip
     except (SightlineError, OSError) as error:
         made.append(Refused(file, str(error)))
     return made
 
 
-def _price(given: str, profile: str, model: str) -> Price:  # noqa: ARG001 - one price for all of them
-    return given_price(given, profile)
+def _price(price: str, profile: str, model: str) -> Price:  # noqa: ARG001 - one price for all of them
+    return given_price(price, profile)

@@ -54,10 +54,10 @@ def _title(out: Console, text: str) -> None:
 
 def _print_advice(out: Console, made: Report, locale: str) -> None:
     _title(out, say("advice", locale))
-    for number, each in enumerate(made.advice, start=1):
-        saving, found, action = map(printable, told(each, locale))
+    for number, advice in enumerate(made.advice, start=1):
+        saving, finding, action = map(printable, told(advice, locale))
         print_text(out, saving, "green", lead=(f"{number}. ", "bold"))
-        print_text(out, f"   {found}")
+        print_text(out, f"   {finding}")
         print_text(out, f"   {action}", "dim")
     print_text(out, say("advice overlap" if made.advice else "advice none", locale), "dim")
 
@@ -83,12 +83,12 @@ def _print_spent(out: Console, made: Report, locale: str) -> None:
 
 def _print_shares(out: Console, made: Report, locale: str) -> None:
     total, share = share_base(made)
-    kinds = [Share(say(f"kind {each.name}", locale), each.items, each.tokens, each.sent) for each in made.kinds]
+    kinds = [Share(say(f"kind {kind.name}", locale), kind.items, kind.tokens, kind.sent) for kind in made.kinds]
     for key, shares in (("by kind", kinds), ("by tool", made.tools), ("by file", made.files)):
         if not shares:
             continue
         _title(out, say(key, locale))
-        most = max(each.sent for each in shares) or 1
+        most = max(share.sent for share in shares) or 1
         columns = [
             Column(""), Column(say("items", locale), 7, right=True, spare=2),
             Column(say("sent", locale), 14, right=True),
@@ -97,10 +97,10 @@ def _print_shares(out: Console, made: Report, locale: str) -> None:
         ]  # fmt: skip
         print_table(out, columns, (
             (
-                _end(printable(each.name), out), f"{each.items:,}", f"{each.sent:,}", f"{each.sent / total:.1%}",
-                Text(bar(each.sent / most, _BAR, plain=out.options.ascii_only), style="green"),
+                _end(printable(share.name), out), f"{share.items:,}", f"{share.sent:,}", f"{share.sent / total:.1%}",
+                Text(bar(share.sent / most, _BAR, plain=out.options.ascii_only), style="green"),
             )
-            for each in shares[:_ROWS]
+            for share in shares[:_ROWS]
         ))  # fmt: skip
         _print_more(out, len(shares), locale)
     print_text(out, say("sent means", locale), "dim")
@@ -129,8 +129,8 @@ def _print_caching(out: Console, made: Report, locale: str) -> None:
         Column(say("processed again", locale), 15, right=True), Column(say("cost", locale), 7, right=True),
     ]  # fmt: skip
     print_table(out, columns, (
-        (say(f"cause {cause}", locale), f"{found.items:,}", f"{found.tokens:,}", f"{cost[cause] / whole:.1%}")
-        for cause, found in made.breaks.items()
+        (say(f"cause {cause}", locale), f"{lost.items:,}", f"{lost.tokens:,}", f"{cost[cause] / whole:.1%}")
+        for cause, lost in made.breaks.items()
     ))  # fmt: skip
 
 
@@ -146,10 +146,10 @@ def _print_again(out: Console, made: Report, locale: str) -> None:
     ]  # fmt: skip
     print_table(out, columns, (
         (
-            _end(printable(each.file), out), f"{each.reads:,}", f"{each.again:,}", f"{each.after_compaction:,}",
-            f"{each.tokens + each.after_tokens:,}", f"{each.cost + each.after_cost:,.0f}",
+            _end(printable(reread.file), out), f"{reread.reads:,}", f"{reread.again:,}", f"{reread.after_compaction:,}",
+            f"{reread.tokens + reread.after_tokens:,}", f"{reread.cost + reread.after_cost:,.0f}",
         )
-        for each in made.again[:_ROWS]
+        for reread in made.again[:_ROWS]
     ))  # fmt: skip
     _print_more(out, len(made.again), locale)
 
@@ -173,7 +173,7 @@ def _print_forecasts(out: Console, made: Report, locale: str) -> None:
 
 def _print_sessions(out: Console, made: Report, locale: str) -> None:
     _title(out, say("by session", locale))
-    shown = sorted(made.sessions, key=lambda session: -session.spent.cost)[:_ROWS]
+    costliest = sorted(made.sessions, key=lambda session: -session.spent.cost)[:_ROWS]
     columns = [
         Column(say("session", locale)), Column(say("day", locale), 10, spare=2),
         Column(say("calls", locale), 6, right=True), Column(say("input", locale), 13, right=True),
@@ -181,16 +181,16 @@ def _print_sessions(out: Console, made: Report, locale: str) -> None:
     ]  # fmt: skip
     print_table(out, columns, (
         (
-            _end(printable(short_name(each.name)), out), day(each.begin) if each.begin else "", f"{each.calls:,}",
-            f"{each.spent.input:,}", cached_share(each), f"{each.spent.cost:,.0f}",
+            _end(printable(short_name(session.name)), out), day(session.begin) if session.begin else "",
+            f"{session.calls:,}", f"{session.spent.input:,}", cached_share(session), f"{session.spent.cost:,.0f}",
         )
-        for each in shown
+        for session in costliest
     ))  # fmt: skip
     _print_more(out, len(made.sessions), locale)
 
 
 def report_facts(made: Report, locale: str) -> dict[str, Any]:
     """Return every figure of a report, and the words of its advice and of its forecasts."""
-    words = [{"kind": each.kind, **told(each, locale)._asdict()} for each in made.advice]
+    words = [{"kind": advice.kind, **told(advice, locale)._asdict()} for advice in made.advice]
     figures = {name: getattr(made, name) for name in made.__struct_fields__}
     return {**figures, "words": words, "forecast_words": [*forecast_notes(made, locale)] if made.forecasts else []}

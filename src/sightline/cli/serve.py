@@ -127,7 +127,7 @@ def serve(
     log_as_json()
     work = make_work(here, jobs, find_summarizer(here, summary_model))
     config = replace(config, stores=here.awaited_database, work=work, summaries=summary_model is not None)
-    if port and (own := [each for each in config.upstreams.values() if _is_here(each, port)]):
+    if port and (own := [address for address in config.upstreams.values() if _is_here(address, port)]):
         raise BadInput(here.words("serve own upstream", address=own[0]))
     if port and not sockets and not is_free(host, port):
         raise BadInput(here.words("serve port taken", port=port))
@@ -142,9 +142,11 @@ def serve(
         if is_every(host):
             print_text(out, here.words("serve everywhere", host=host, port=bound), "dim")
         print_text(out, here.words("serve how", address=agents), "dim")
-        shown = "TOKEN" if tenants else token.shown
+        token_text = "TOKEN" if tenants else token.shown
         print_text(
-            out, here.words("serve inspector", address=page_address(host, bound, shown and f"token={shown}")), "dim"
+            out,
+            here.words("serve inspector", address=page_address(host, bound, token_text and f"token={token_text}")),
+            "dim",
         )
         if tenants:
             print_text(out, here.words("serve tenants"), "dim")
@@ -195,15 +197,15 @@ def _config(
     from sightline.server.access_token import is_loopback
     from sightline.server.config import Config, usual_upstreams
 
-    known = usual_upstreams(os.environ)
-    for each in upstreams:
-        name, is_named, address = each.partition("=")
-        if not is_named or name not in known or not address.startswith(("http://", "https://")):
-            raise BadInput(here.words("serve upstream", given=each))
-        known[name] = address
+    addresses = usual_upstreams(os.environ)
+    for upstream in upstreams:
+        name, is_named, address = upstream.partition("=")
+        if not is_named or name not in addresses or not address.startswith(("http://", "https://")):
+            raise BadInput(here.words("serve upstream", given=upstream))
+        addresses[name] = address
     root = Path(here.root) if here.root else None
     return Config(
-        folder=Path(here.project).resolve(), root=root, upstreams=known, window=window,
+        folder=Path(here.project).resolve(), root=root, upstreams=addresses, window=window,
         economy=economy or _chosen_economy(here), host=host, token_hash=token_hash,
         everywhere=is_loopback(host) and not here.store,
     )  # fmt: skip
@@ -322,13 +324,16 @@ def _run_child(command: Sequence[str], variables: dict[str, str]) -> int:
         child = subprocess.Popen(command, env=variables)
     except OSError as error:
         raise BadInput(f"{command[0]}: {error.strerror}") from error
-    before = {each: signal.signal(each, lambda number, _frame: child.send_signal(number)) for each in passed}
+    before = {
+        signal_number: signal.signal(signal_number, lambda number, _frame: child.send_signal(number))
+        for signal_number in passed
+    }
     before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         status = child.wait()
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for signal_number, handler in before.items():
+            signal.signal(signal_number, handler)
     return 128 - status if status < 0 else status
 
 

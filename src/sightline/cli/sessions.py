@@ -78,9 +78,9 @@ def list_sessions(every: bool, as_json: bool) -> None:
 def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
     """Print the sessions of a project, newest first."""
     ids = here.stores.sessions()
-    shown = ids if every else ids[:_NEWEST]
+    listed = ids if every else ids[:_NEWEST]
     if as_json:
-        print_json({"sessions": [_describe(here, id_) for id_ in shown], "total": len(ids)})
+        print_json({"sessions": [_describe(here, id_) for id_ in listed], "total": len(ids)})
         return
     out, words = console(), here.words
     if not ids:
@@ -89,20 +89,20 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
             out.print(words("sessions elsewhere"), soft_wrap=True)
         return
     columns = (
-        Column(words("session"), max(9, *map(len, shown)), style="cyan"),  # whole: people paste them
+        Column(words("session"), max(9, *map(len, listed)), style="cyan"),  # whole: people paste them
         Column(words("written"), 16, spare=1),
         Column(words("entries"), 8, right=True), Column(words("branches"), 8, right=True, spare=3),
         Column(words("size"), 7, right=True, spare=2), Column(words("begins")),
     )  # fmt: skip
     print_table(out, columns, (
         (
-            found["id"], local_time(found["written"]), f"{found['entries']:,}", str(found["branches"]),
-            human_size(found["size"]), Text(found["error"], style="red") if found["error"] else found["words"],
+            facts["id"], local_time(facts["written"]), f"{facts['entries']:,}", str(facts["branches"]),
+            human_size(facts["size"]), Text(facts["error"], style="red") if facts["error"] else facts["words"],
         )
-        for found in (_describe(here, id_) for id_ in shown)
+        for facts in (_describe(here, id_) for id_ in listed)
     ), least=_LEAST)  # fmt: skip
-    if len(shown) < len(ids):
-        out.print(words("more sessions", count=len(ids) - len(shown)), style="dim")
+    if len(listed) < len(ids):
+        out.print(words("more sessions", count=len(ids) - len(listed)), style="dim")
 
 
 def _are_elsewhere(here: Place) -> bool:
@@ -130,11 +130,11 @@ def _opening(session: Session) -> str:
 
     What another agent's harness wrote in the place of the user is neither.
     """
-    asked = [item for item in session.items.table() if item.kind is Kind.USER]
-    for item in asked:
+    user_items = [item for item in session.items.table() if item.kind is Kind.USER]
+    for item in user_items:
         if not item.by_program and (said := _own_words(session, item.id)):
             return said
-    typed = (command_words(session.items.text(item.id)) for item in asked[:_COMMANDS])
+    typed = (command_words(session.items.text(item.id)) for item in user_items[:_COMMANDS])
     return next(filter(None, typed), "")
 
 
@@ -176,11 +176,11 @@ def show(
             _show_item(session, item_id, as_json)
             return
         items = session.items.table()
-        shown = items if last is None else items[-last:]
+        listed = items if last is None else items[-last:]
         if as_json:
-            print_json(_facts(session, shown))
+            print_json(_facts(session, listed))
         else:
-            _show_items(here, session, shown)
+            _show_items(here, session, listed)
 
 
 def item_words(session: Session, item: ItemInfo) -> str:
@@ -360,15 +360,15 @@ def delete(session_id: str, yes: bool, as_json: bool) -> None:
       sightline sessions delete V1StGXR8 --yes
     """
     here = place()
-    found = here.find(session_id)
+    full_id = here.find(session_id)
     if not yes:
         if as_json or not sys.stdin.isatty():
             raise click.UsageError(here.words("nobody to ask"))
-        if not click.confirm(here.words("really delete", id=found)):
+        if not click.confirm(here.words("really delete", id=full_id)):
             click.get_current_context().exit(1)
     try:
-        here.stores.delete(found)
+        here.stores.delete(full_id)
     except Locked as error:
         holder = error.holder or here.words("another process")
-        raise BadInput(here.words("not deleted", id=found, holder=holder)) from error
-    print_result(here.words("deleted", id=found), {"deleted": found}, as_json=as_json)
+        raise BadInput(here.words("not deleted", id=full_id, holder=holder)) from error
+    print_result(here.words("deleted", id=full_id), {"deleted": full_id}, as_json=as_json)

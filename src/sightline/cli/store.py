@@ -68,8 +68,8 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
     theirs.sessions()  # a database that cannot be reached says so once, not for each session
     told = _Told(here, as_json)
     ids = list(wanted) or ours.sessions()
-    sessions = [_copy_session(told, ours, theirs, each) for each in reversed(ids)]  # the newest is the newest there too
-    want_indexes(theirs, [str(each["id"]) for each in sessions if each["state"] in ("copied", "grown")])
+    sessions = [_copy_session(told, ours, theirs, id_) for id_ in reversed(ids)]  # the newest is the newest there too
+    want_indexes(theirs, [str(copy["id"]) for copy in sessions if copy["state"] in ("copied", "grown")])
     code = _copy_code(here, told, ours, theirs, wanted)
     if as_json:
         print_json({"from": ours.where, "to": theirs.where, "sessions": sessions, "code": code})
@@ -78,7 +78,7 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
         print_text(console(), here.words("store done", **counts, source=ours.where, target=theirs.where), "dim")
     else:
         print_text(console(), here.words("store nothing", where=here.described(ours)))
-    if any(each["error"] for each in (*sessions, *code)):
+    if any(copy["error"] for copy in (*sessions, *code)):
         click.get_current_context().exit(1)
 
 
@@ -156,7 +156,7 @@ def migrate(as_json: bool) -> None:
     print_result(here.words("store migrated", **facts), facts, as_json=as_json)
 
 
-def _stores(here: Place, given: str, *, is_target: bool = False) -> PlacedStores:
+def _stores(here: Place, where: str, *, is_target: bool = False) -> PlacedStores:
     """The sessions of a database, of a project, or of a folder with logs. An empty folder gets logs.
 
     Raises:
@@ -164,20 +164,20 @@ def _stores(here: Place, given: str, *, is_target: bool = False) -> PlacedStores
     """
     from sightline.log.stores.session_folder import Folder
 
-    if is_address(given):
-        return here._replace(store=given).stores
-    if "://" in given:
+    if is_address(where):
+        return here._replace(store=where).stores
+    if "://" in where:
         raise BadInput(here.words("store bad address"))
-    folder = Path(given)
+    folder = Path(where)
     if folder.is_file():
-        raise BadInput(here.words("store is file", file=given))
+        raise BadInput(here.words("store is file", file=where))
     if not folder.exists():
         return Folder.at(folder)
-    own = here._replace(project=given, store="").folder
+    own = here._replace(project=where, store="").folder
     is_project = bool(own.sessions()) or _has_code(own.path)
     if _has_code(folder) or any(map(_is_log, folder.glob("*.jsonl"))):
         if is_project:
-            raise BadInput(here.words("store ambiguous", folder=given, sessions=own.path))
+            raise BadInput(here.words("store ambiguous", folder=where, sessions=own.path))
         return Folder.at(folder)
     if is_target and not is_project and all(map(_is_begun, folder.iterdir())):
         return Folder.at(folder)

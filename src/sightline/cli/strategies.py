@@ -44,18 +44,18 @@ def strategies(as_json: bool) -> None:
 
 def _print(here: Place) -> None:
     out, every = console(), {name: list(_fields(name)) for name in names()}
-    fields = [field for found in every.values() for field in found]
+    fields = [field for own_fields in every.values() for field in own_fields]
     indent = max(map(len, every))
     titles = [here.words(key) for key in ("key", "type", "default", "about")]
     widths = [max(map(cell_len, [title, *values])) for title, *values in zip(titles, *fields, strict=True)]
     columns = [Column("", indent), *map(Column, titles[:3], widths, (False,) * 3, (0, 2, 1))]
     columns.append(Column(titles[3], whole=True))
     rows = Rows(out, columns, least=40)
-    for name, found in every.items():
+    for name, own_fields in every.items():
         out.print(Text.assemble((name.ljust(indent), "bold"), "  ", _about(here, name)))
-        if found:
+        if own_fields:
             rows.print_titles()
-        for field in found:
+        for field in own_fields:
             rows.print("", *field)
 
 
@@ -90,6 +90,6 @@ def _facts(here: Place, name: str) -> dict[str, Any]:
         "name": name,
         "ids": [plugin_id for plugin_id, named in IDS.items() if named == name],
         "about": _about(here, name),
-        "from": "sightline" if name in STRATEGIES else next(each.value for each in installed() if each.name == name),
+        "from": "sightline" if name in STRATEGIES else next(offer.value for offer in installed() if offer.name == name),
         "config": _schema(name),
     }

@@ -36,9 +36,9 @@ class Size(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, int):
             return value
-        if not (found := _SIZE.fullmatch(str(value).strip())):
+        if not (match := _SIZE.fullmatch(str(value).strip())):
             self.fail(place().words("tenant size", value=value), param, ctx)
-        return round(float(found[1]) * _UNITS[found[2].lower()])
+        return round(float(match[1]) * _UNITS[match[2].lower()])
 
 
 def database_tenants(here: Place) -> Tenants:
@@ -115,25 +115,25 @@ def list_tenants(as_json: bool) -> None:
     """
     here = place()
     tenants = database_tenants(here)
-    found = [(each, tenants.bytes_used(each.name)) for each in tenants.list()]
+    usages = [(tenant, tenants.bytes_used(tenant.name)) for tenant in tenants.list()]
     if as_json:
-        print_json({"tenants": [_facts(*each) for each in found]})
+        print_json({"tenants": [_facts(*usage) for usage in usages]})
         return
     words, none = here.words, here.words("tenant no limit")
     columns = (
-        Column(words("tenant"), max(8, *(len(each.name) for each, _ in found)) if found else 8, style="cyan"),
+        Column(words("tenant"), max(8, *(len(tenant.name) for tenant, _ in usages)) if usages else 8, style="cyan"),
         Column(words("tenant created at"), 16, spare=1), Column(words("tenant used"), 8, right=True),
         Column(words("tenant max bytes"), 8, right=True), Column(words("tenant requests"), 12, right=True),
         Column(words("tenant keep"), 9, right=True), Column(""),
     )  # fmt: skip
     print_table(console(), columns, (
         (
-            each.name, local_time(each.created.timestamp()), human_size(used),
-            human_size(each.limits.most_bytes) if each.limits.most_bytes else none,
-            f"{each.limits.requests_per_minute:,}" if each.limits.requests_per_minute else none,
-            f"{each.keep_days:,}" if each.keep_days else none, words("tenant ended") if each.ended else "",
+            tenant.name, local_time(tenant.created.timestamp()), human_size(used),
+            human_size(tenant.limits.most_bytes) if tenant.limits.most_bytes else none,
+            f"{tenant.limits.requests_per_minute:,}" if tenant.limits.requests_per_minute else none,
+            f"{tenant.keep_days:,}" if tenant.keep_days else none, words("tenant ended") if tenant.ended else "",
         )
-        for each, used in found
+        for tenant, used in usages
     ))  # fmt: skip
 
 
@@ -210,23 +210,23 @@ def prune(name: str | None, as_json: bool) -> None:
     """
     here = place()
     tenants = database_tenants(here)
-    names = [name] if name else [each.name for each in tenants.list()]
-    pruned = {each: tenants.prune(each) for each in names}
+    names = [name] if name else [tenant.name for tenant in tenants.list()]
+    pruned = {tenant_name: tenants.prune(tenant_name) for tenant_name in names}
     lines = 0 if name else tenants.prune_audit(AUDIT_DAYS)
     if as_json:
         print_json({"sessions": pruned, "audit": lines})
         return
     out = console()
-    for each, count in pruned.items():
-        print_text(out, here.words("tenant pruned", name=each, count=count))
+    for tenant_name, count in pruned.items():
+        print_text(out, here.words("tenant pruned", name=tenant_name, count=count))
     if lines:
         print_text(out, here.words("audit pruned", count=lines, days=AUDIT_DAYS))
 
 
-def _facts(found: Tenant, used: int | None = None) -> dict[str, Any]:
+def _facts(tenant: Tenant, used: int | None = None) -> dict[str, Any]:
     facts = {
-        "name": found.name, "created": found.created, "ended": found.ended,
-        "requests_per_minute": found.limits.requests_per_minute, "max_bytes": found.limits.most_bytes,
-        "keep_days": found.keep_days,
+        "name": tenant.name, "created": tenant.created, "ended": tenant.ended,
+        "requests_per_minute": tenant.limits.requests_per_minute, "max_bytes": tenant.limits.most_bytes,
+        "keep_days": tenant.keep_days,
     }  # fmt: skip
     return facts if used is None else facts | {"bytes_used": used}

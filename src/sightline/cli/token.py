@@ -77,32 +77,33 @@ def list_tokens(tenant: str | None, as_json: bool) -> None:
     tenants, words = database_tenants(here), here.words
     if tenant:
         tenants.get(tenant)  # says so if there is none
-    found = tenants.list_tokens(tenant or "")
+    tokens = tenants.list_tokens(tenant or "")
     if as_json:
-        print_json({"tokens": [_facts(each) for each in found]})
+        print_json({"tokens": [_facts(token) for token in tokens]})
         return
-    if not found:
+    if not tokens:
         print_result(words("token none"), {}, as_json=False)
         return
     columns = (
         Column(words("token"), 10, style="cyan"),
-        Column(words("tenant"), max(8, *(len(each.tenant) for each in found))),
+        Column(words("tenant"), max(8, *(len(token.tenant) for token in tokens))),
         Column(words("token used"), 16), Column(words("token until"), 24), Column(words("token name")),
     )  # fmt: skip
     print_table(console(), columns, (
         (
-            each.id, each.tenant, local_time(each.used.timestamp()) if each.used else words("token never"),
-            words("token revoked at", at=local_time(each.revoked.timestamp())) if each.revoked
-            else local_time(each.expires.timestamp()) if each.expires else words("token always"), printable(each.name),
+            token.id, token.tenant, local_time(token.used.timestamp()) if token.used else words("token never"),
+            words("token revoked at", at=local_time(token.revoked.timestamp())) if token.revoked
+            else local_time(token.expires.timestamp()) if token.expires else words("token always"),
+            printable(token.name),
         )
-        for each in found
+        for token in tokens
     ))  # fmt: skip
 
 
 @token.command(short_help="Have a token no longer work.")
-@click.argument("given", metavar="TOKEN")
+@click.argument("text", metavar="TOKEN")
 @with_json
-def revoke(given: str, as_json: bool) -> None:
+def revoke(text: str, as_json: bool) -> None:
     """Have a token no longer work. TOKEN is its id, as lists show it, or the token itself.
 
     Every server of the database notices within seconds. It cannot be taken back: create another one.
@@ -113,9 +114,9 @@ def revoke(given: str, as_json: bool) -> None:
       sightline token list acme --json | jq -r '.tokens[].id' | xargs -n 1 sightline token revoke
     """
     here = place()
-    revoked = database_tenants(here).revoke_token(token_id(given))
+    revoked = database_tenants(here).revoke_token(token_id(text))
     print_result(here.words("token revoked", id=revoked.id, tenant=revoked.tenant), _facts(revoked), as_json=as_json)
 
 
-def _facts(found: Token) -> dict[str, object]:
-    return found._asdict()
+def _facts(token: Token) -> dict[str, object]:
+    return token._asdict()

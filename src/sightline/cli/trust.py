@@ -52,28 +52,28 @@ def _withdraw(here: Place, folder: str, as_json: bool) -> None:
 def _print_list(here: Place, as_json: bool) -> None:
     from sightline.agent.trust import Trusted
 
-    words, out, found = here.words, console(), Trusted(here.home).listing()
+    words, out, entries = here.words, console(), Trusted(here.home).listing()
     if as_json:
         print_json({
             "trusted": [
                 {
-                    "folder": each.folder, "since": each.since // 1000 or None, "file": each.file or None,
-                    "reaches": [reach.line() for reach in each.reaches],
-                    "instructions": None if each.file else each.reads_texts,
+                    "folder": entry.folder, "since": entry.since // 1000 or None, "file": entry.file or None,
+                    "reaches": [reach.line() for reach in entry.reaches],
+                    "instructions": None if entry.file else entry.reads_texts,
                 }
-                for each in found
+                for entry in entries
             ]
         })  # fmt: skip
         return
-    if not found:
+    if not entries:
         print_text(out, words("trust none"))
         return
-    for folder, about in groupby(found, key=lambda each: each.folder):
+    for folder, about in groupby(entries, key=lambda entry: entry.folder):
         print_text(out, printable(folder), "bold")
-        for each in about:
-            since = local_time(each.since / 1000) if each.since else words("trust since unknown")
-            key = "trust file" if each.file else "trust texts read" if each.reads_texts else "trust texts unread"
-            print_text(out, f"  {since}  {words(key, file=printable(each.file))}")
-            for reach in each.reaches:
+        for entry in about:
+            since = local_time(entry.since / 1000) if entry.since else words("trust since unknown")
+            key = "trust file" if entry.file else "trust texts read" if entry.reads_texts else "trust texts unread"
+            print_text(out, f"  {since}  {words(key, file=printable(entry.file))}")
+            for reach in entry.reaches:
                 print_text(out, f"    {printable(reach.line(words.language))}")
     print_text(out, words("trust how to withdraw"), "dim")

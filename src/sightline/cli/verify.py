@@ -97,10 +97,10 @@ def _verify(here: Place, session_id: str, out: Console | None) -> dict[str, Any]
 def _print_causes(here: Place, facts: Mapping[str, Any], out: Console) -> None:
     """Print what is wrong with the log itself, which explains what differs."""
     gaps = [f"#{before} … #{after}" for before, after in facts["missing"]]
-    for key, found in (("damaged lines", facts["damaged"]), ("changed lines", facts["changed"]), ("missing", gaps)):
-        if found:
-            named = ", ".join(map(str, found[:_NAMED]))
-            more = here.words("more places", count=len(found) - _NAMED) if len(found) > _NAMED else ""
+    for key, places in (("damaged lines", facts["damaged"]), ("changed lines", facts["changed"]), ("missing", gaps)):
+        if places:
+            named = ", ".join(map(str, places[:_NAMED]))
+            more = here.words("more places", count=len(places) - _NAMED) if len(places) > _NAMED else ""
             text = here.words(key, session=facts["session"], lines=named + more)
             out.print(text, style="red", soft_wrap=True, markup=False)
 

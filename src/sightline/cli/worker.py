@@ -170,7 +170,7 @@ def want_indexes(stores: PlacedStores, sessions: Sequence[str]) -> None:
     from sightline.server.work import Job
 
     tenant = stores.database.address.tenant
-    put_jobs(stores.database, [Job(INDEX, each, tenant) for each in sessions])
+    put_jobs(stores.database, [Job(INDEX, session_id, tenant) for session_id in sessions])
 
 
 @contextmanager

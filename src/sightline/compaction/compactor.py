@@ -1,16 +1,17 @@
-"""One session's compactions: what to cover, the model's summary of it, writing it down, and undoing it."""
+"""One session's compactions: what to cover, the model's summary of it, writing it down, and undoing it.
+
+`digest_units` makes a summary without a model, `oldest_part` the payload for a model that sees only what it summarises.
+"""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sightline import wire
-from sightline.compaction.digest_units import digest_units
 from sightline.compaction.loss import Loss, loss, outputs, readable_text
-from sightline.compaction.oldest_part import oldest_part
 from sightline.compaction.prompt import (
     NOTICE_CHARS,
     ask_model,
@@ -23,6 +24,7 @@ from sightline.compaction.prompt import (
     summary_in,
 )
 from sightline.compaction.unit_range import UnitRange
+from sightline.compose.render import ComposeInputs, layout, render
 from sightline.compose.turn import Composer
 from sightline.errors import BadInput, NothingCompacted, NotShorter, PinnedOverflow
 from sightline.files import mentions as files
@@ -31,8 +33,11 @@ from sightline.log import entries
 from sightline.log.annotations import CompactNote, UncompactNote
 from sightline.log.columns import BY_RULE, NOTICE, Compaction
 from sightline.log.journal import Journal, laid_down, retry_on_conflict
+from sightline.log.levels import Reader
 from sightline.plan.plan import Plan
-from sightline.plan.view import Budget, messages_of, oldest
+from sightline.plan.strategies.focus import Focus
+from sightline.plan.strategies.sliding import begins_turn
+from sightline.plan.view import Budget, Notices, View, messages_of, oldest
 from sightline.shorten.sample import encodable
 from sightline.values.items import Kind, Message, Role, Text, plain_text
 from sightline.values.phrases import say
@@ -54,9 +59,10 @@ _SUMMARY = 0.25  # of the token limit: a longer summary is no summary
 _LEAST_TOKENS, _LONG_TOKENS = 12, 2000  # so short an answer to so long a conversation is a refusal, not a summary
 _COMMAND = "command: compact"  # why the next call is a sweep
 _ATTEMPTS = 3  # to write while others write, before one more that may raise
+_PART = 0.8  # of the token limit, for the part that a model sees by itself; the rest is for the request and the answer
 _ANSWER_TOKENS = 4000  # of the context window, left free for the model's answer
 _FAILURES = 3  # in a row; after these, most background summaries are not tried
-_EVERY = 10  # of so many wanted then, one is tried
+_EVERY = 10  # of those wanted then, one in so many is tried
 _TOO_LITTLE = (
     "there is too little conversation to compact: go on, and try again later; to have the last compaction made again, "
     "undo it first with session.summaries.undo()"
@@ -126,19 +132,19 @@ class Compactor:
         if "summaries" not in self._journal.settings.reductions:
             raise BadInput(_OFF)
         reader, seen = self._journal.reader, self._composer.preview(budget)
-        before, found = seen, cover or oldest(self._composer.view(budget), seen.plan, RETAINED, least=1)
-        if found is None:
+        before, units = seen, cover or oldest(self._composer.view(budget), seen.plan, RETAINED, least=1)
+        if units is None:
             raise BadInput(_TOO_LITTLE)
-        first, last = found
+        first, last = units
         named = []
         if cover is not None and self._composer.summarises_apart:
             seen, last = oldest_part(reader, self._composer.view(budget), before, first, last)
         else:
             named = [file.path for file in files.important_files(seen.body)]
-        shown = files.read_files(named, self._journal.where.cwd, folders=self._folders)
+        texts = files.read_files(named, self._journal.where.cwd, folders=self._folders)
         count, free_tokens = reader.counter.count, before.plan.limit - seen.tokens - _ANSWER_TOKENS
         programs = [plain_text(message.parts) for message in seen.body if self._is_by_program(message)]
-        text, paths = instruction(shown, max_tokens=free_tokens, count=count, locale=reader.locale, programs=programs)
+        text, paths = instruction(texts, max_tokens=free_tokens, count=count, locale=reader.locale, programs=programs)
         tokens = seen.tokens + count(text) + reader.profile.message_tokens
         request = replace(seen, tail=(Message(Role.USER, (Text(text),)),), tokens=tokens)
         covered = self._range(first, last)
@@ -163,7 +169,7 @@ class Compactor:
 
     def superseded(self, job: Job) -> bool:
         """Return whether another compaction covers the job's units by now."""
-        return any(each.first <= job.first and job.last <= each.last for each in self._in_force())
+        return any(other.first <= job.first and job.last <= other.last for other in self._in_force())
 
     def _in_force(self) -> list[Compaction]:
         return self._journal.timeline.compacted(self._journal.path)
@@ -224,8 +230,8 @@ class Compactor:
     def _without(self, budget: Budget, covered: UnitRange, limit: int | None = None) -> Plan:
         """Return the plan of the next payload without these units and without a summary of them, in this limit."""
         view, hidden = self._composer.view(budget, _COMMAND), Compaction(0, 0, 0, 0, covered.first, covered.last)
-        in_force = [*(each for each in view.compactions if not hidden.covers(each)), hidden]
-        back = [unit for unit in view.back if not hidden.first <= unit <= hidden.last]
+        in_force = [*(compaction for compaction in view.compactions if not hidden.covers(compaction)), hidden]
+        back = [unit for unit in view.back if unit not in hidden]
         view = replace(view, compactions=in_force, back=back, limit=view.limit if limit is None else limit)
         return self._composer.decide(view)[1]
 
@@ -280,8 +286,8 @@ class Compactor:
 
     def _retaining_more(self, job: Job) -> Job:
         """Return the job with a few messages fewer to cover, unless nearly all would be retained then."""
-        found = oldest(self._composer.view(job.budget), job.before.plan, RETAINED_IN_NEED)
-        first, last = found or (job.first, job.last)
+        units = oldest(self._composer.view(job.budget), job.before.plan, RETAINED_IN_NEED)
+        first, last = units or (job.first, job.last)
         freed = self._freed(self._composer.preview(job.budget), job.budget, self._range(first, last))
         return job._replace(first=first, last=last, replaced=freed)
 
@@ -360,17 +366,17 @@ class Compactor:
         # What it covers is fixed and still there, so it is written after what others wrote.
         rows = retry_on_conflict(lambda: journal.append(drafts), refresh, attempts=_ATTEMPTS + 1)
         unit = timeline.unit[rows[1][0]]
-        return next(each.seq for each in timeline.compactions if unit in each.summaries)
+        return next(compaction.seq for compaction in timeline.compactions if unit in compaction.summaries)
 
     def _loss(self, before: Payload, after: Payload) -> Loss:
         """Return what is no longer shown, constraints among it that the user set anywhere on this branch."""
         rows = [*self._journal.reader.constraint_rows(self._journal.path)][::-1]
-        shown = "\n".join(map(readable_text, (*after.system, *after.body, *after.tail)))
+        shown_text = "\n".join(map(readable_text, (*after.system, *after.body, *after.tail)))
         text, said = self._journal.reader.text, [message for message in before.body if self._is_said(message)]
         originals = (text(row) for unit in before.plan for row in before.plan.timeline.rows_of(unit))
-        laid = [each for each in laid_down(self._journal) if each.found and not each.revoked][::-1]
-        found = {each.sentence: each.marked(each.sentence, self._journal.reader.locale) for each in laid}
-        return loss(map(readable_text, before.body), map(text, rows), shown, originals, outputs(said), found)
+        by_model = [laid for laid in laid_down(self._journal) if laid.found and not laid.revoked][::-1]
+        marked = {laid.sentence: laid.marked(laid.sentence, self._journal.reader.locale) for laid in by_model}
+        return loss(map(readable_text, before.body), map(text, rows), shown_text, originals, outputs(said), marked)
 
     def _is_said(self, message: Message) -> bool:
         """Whether a message shows what somebody said, or a tool, and not what we made of it."""
@@ -383,7 +389,7 @@ class Compactor:
     def check_covered(self, row: int) -> None:
         """Raises NothingCompacted for an item that no summary covers."""
         unit = self._journal.timeline.unit[row]
-        if not any(each.first <= unit <= each.last for each in self._in_force()):
+        if not any(unit in compaction for compaction in self._in_force()):
             raise NothingCompacted
 
     def undo(self) -> None:
@@ -391,3 +397,72 @@ class Compactor:
         if not (in_force := self._in_force()):
             raise NothingCompacted
         self._journal.annotate((entries.UNCOMPACT, UncompactNote(in_force[-1].seq)))
+
+
+def digest_units(
+    journal: Journal, covered: UnitRange, units: Sequence[int], summaries: Sequence[int], most: int
+) -> str:
+    """Return a digest of some covered units, in at most this many tokens and half of theirs; "" if no line fits.
+
+    It continues the summaries of earlier units.
+    """
+    from sightline.shorten.digest import as_notes, digest  # takes 7 ms, and few sessions are compacted
+
+    timeline, reader = journal.timeline, journal.reader
+    rows = [timeline.unit_row[unit] for unit in summaries]
+    before = "\n\n".join(
+        reader.text(row) if timeline.state[row] & BY_RULE else as_notes(reader.text(row))
+        for row in rows
+        if not timeline.state[row] & NOTICE
+    )
+    items = [reader.item(row) for unit in units for row in timeline.rows_of(unit)]
+    full = sum(timeline.unit_full[unit] for unit in (*units, *summaries))
+    ends, then, count = not _asks_later(journal, covered), covered.next_speaker(), reader.counter.count
+    tokens = min(most, full // 2)
+    return digest(items, tokens=tokens, count=count, locale=reader.locale, before=before, ends=ends, then=then)
+
+
+def _asks_later(journal: Journal, covered: UnitRange) -> bool:
+    """Whether the user asks for something after these units, so that nothing in them is the current request."""
+    from sightline.shorten.digest.speech import is_request
+
+    timeline, reader = journal.timeline, journal.reader
+    later = (row for row in range(len(timeline) - 1, -1, -1) if timeline.unit[row] > covered.last)
+    said = (row for row in timeline.rows_on(journal.path, later) if timeline.kind[row] == Kind.USER)
+    return any(not timeline.is_by_program(row) and is_request(reader.text(row)) for row in said)
+
+
+def oldest_part(reader: Reader, view: View, around: Payload, first: int, last: int) -> tuple[Payload, int]:
+    """Show the units from first to last, and summaries that cover some of them, behind the head of another payload.
+
+    Return the payload, and the last unit that it shows.
+
+    A model must have seen what its summary covers. So units that the conversation's own payloads leave out are shown
+    too, large items are shortened, and if all that does not fit, the part ends with an earlier turn.
+    """
+    for end in _possible_ends(view, first, last):
+        inside = [compaction for compaction in view.compactions if first <= compaction.first and compaction.last <= end]
+        part = replace(  # the conversation as if it had only these units
+            view, budget=replace(view.budget, trigger=_PART, target=_PART), last=None,
+            new=_units(view, first, end), compactions=inside, pinned=frozenset(), asked=-1, wanted={}, back=(),
+            command="passage", notices=Notices(),
+        )  # fmt: skip
+        plan = Focus().plan(part)
+        if set(plan).issuperset(part.candidates()):
+            break
+    rendered = render(reader, plan, layout("stable"), ComposeInputs())
+    return replace(around, body=rendered.body, tail=(), breakpoints=(), plan=plan, tokens=plan.tokens), end
+
+
+def _possible_ends(view: View, first: int, last: int) -> Iterator[int]:
+    """Yield the wished end, then the ends of earlier turns, the latest first."""
+    yield last
+    units = [
+        unit for unit in _units(view, first, last) if not any(unit in compaction for compaction in view.compactions)
+    ]
+    starts = [at for at, unit in enumerate(units) if at and begins_turn(view.timeline, unit)]
+    yield from (units[at - 1] for at in reversed(starts))
+
+
+def _units(view: View, first: int, last: int) -> list[int]:
+    return UnitRange(view.timeline, view.path, first, last).units()

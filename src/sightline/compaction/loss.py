@@ -56,17 +56,17 @@ def loss(
     after: str,
     originals: Iterable[str] | None = None,
     outputs: Iterable[str] | None = None,
-    found: Mapping[str, str] = MappingProxyType({}),
+    by_model: Mapping[str, str] = MappingProxyType({}),
 ) -> Loss:
     """Return what the texts `before` showed and `after`, everything that is shown now, does not.
 
     Constraints are those in `user_messages`, shown or not; one counts if any text before contained it and no later
     message revokes it. `originals` are the items that were shown, in full: a number that is in none of them is ours.
-    `outputs` are the texts before that may report an error. Without them, all may. `found`: constraints that a model
+    `outputs` are the texts before that may report an error. Without them, all may. `by_model`: constraints that a model
     found and that hold, each with its mark.
     """
     texts, said = list(before), list(user_messages)
-    shown = "\n".join(texts)
+    shown_before = "\n".join(texts)
     from sightline.shorten import rules  # a compaction needs them
 
     names = dict.fromkeys(name for text in texts for name in identifiers(text, limit=100_000))
@@ -75,12 +75,12 @@ def loss(
     others = names.keys() - {*paths, *numbers}
     lines = (line for text in (texts if outputs is None else outputs) for line in text.split("\n"))
     errors = (line.strip()[:200] for line in lines if _ERROR.search(line) and not _STATEMENT.match(line))
-    own = shown if originals is None else "\n".join(originals)
-    laid_down = [each for laid in rules.revoked(said) for each, revoked in laid.items() if not revoked]
-    hidden = [each for each in (*laid_down, *found) if each in shown and not _shortened(each, after)]
-    constraints = _missing(hidden, after)
+    own = shown_before if originals is None else "\n".join(originals)
+    laid_down = [sentence for laid in rules.revoked(said) for sentence, revoked in laid.items() if not revoked]
+    laid_before = [sentence for sentence in (*laid_down, *by_model) if sentence in shown_before]
+    constraints = _missing([sentence for sentence in laid_before if not _shortened(sentence, after)], after)
     return Loss(
-        constraints=Lost(constraints.count, tuple(found.get(each, each) for each in constraints.named)),
+        constraints=Lost(constraints.count, tuple(by_model.get(sentence, sentence) for sentence in constraints.named)),
         paths=_missing(paths, after),
         identifiers=_missing([name for name in names if name in others], after),
         numbers=_missing([number for number in numbers if stands_alone(number, own)], after),
@@ -126,10 +126,10 @@ def outputs(messages: Iterable[Message]) -> Iterator[str]:
 def _shows_code(call: Call | None) -> bool:
     if call is None:
         return False
-    shown = effect_of(call).result
+    purpose = effect_of(call).result
     from sightline.shorten.source import names_code
 
-    return shown is Purpose.SEARCH or (shown in _SHOWS_CODE and names_code(subject_of(call)))
+    return purpose is Purpose.SEARCH or (purpose in _SHOWS_CODE and names_code(subject_of(call)))
 
 
 def _leaves(value: Any) -> Iterator[str]:

@@ -66,7 +66,7 @@ def instruction(
         named = [f"- {plain_name(said)}" for said in programs[-_MOST_PROGRAMS:]]
         text = "\n".join([text, "", _say("programs", locale), *(["- …"] if programs[_MOST_PROGRAMS:] else []), *named])
     max_tokens -= count(text) + count(_say("files", locale))
-    shown: dict[str, str] = {}
+    sections: dict[str, str] = {}
     for path, content in files.items():
         if max_tokens < _LEAST_TOKENS:
             break
@@ -74,9 +74,9 @@ def instruction(
         if needed > max_tokens:  # half of what would fit, because a text's tokens are not spread evenly
             text_shown = content[: len(content) * max_tokens // (2 * needed)]
             name = _say("beginning", locale, path=path, lines=text_shown.count("\n") + 1)
-        shown[path] = f"### {name}\n{fenced(text_shown)}"
-        max_tokens -= count(shown[path]) + 1
-    return "\n\n".join([text, _say("files", locale), *shown.values()] if shown else [text]), list(shown)
+        sections[path] = f"### {name}\n{fenced(text_shown)}"
+        max_tokens -= count(sections[path]) + 1
+    return "\n\n".join([text, _say("files", locale), *sections.values()] if sections else [text]), list(sections)
 
 
 def fenced(text: str) -> str:
@@ -148,8 +148,8 @@ def _is_foreign(summary: str, conversation: Iterable[str]) -> bool:
     if len(strange) * 2 <= len(letters):
         return False
     used = {letter for text in conversation for letter in text if not letter.isascii()}
-    known = {_script(letter) for letter in used if letter.isalpha()}
-    return sum(_script(letter) not in known for letter in strange) * 2 > len(letters)
+    scripts = {_script(letter) for letter in used if letter.isalpha()}
+    return sum(_script(letter) not in scripts for letter in strange) * 2 > len(letters)
 
 
 def _script(letter: str) -> str:

@@ -74,46 +74,46 @@ class Reminder(Struct):
 
     def in_force(self) -> list[str]:
         """Return what the user laid down and did not revoke, the newest first, each once."""
-        lifted, found = Lifted(lambda message: message - 1), dict[str, None]()
-        for each in reversed(self.laid_down):
-            if not lifted.takes(each.text, each.message):
-                found[each.text] = None
-        return list(found)
+        lifted, sentences = Lifted(lambda message: message - 1), dict[str, None]()
+        for constraint in reversed(self.laid_down):
+            if not lifted.takes(constraint.text, constraint.message):
+                sentences[constraint.text] = None
+        return list(sentences)
 
-    def text(self, *, tokens: int, count: Callable[[str], int], shown: str = "", locale: str = "") -> str:
-        """Return what `shown` does not say, in at most `tokens` tokens; "" if it says everything.
+    def text(self, *, tokens: int, count: Callable[[str], int], visible: str = "", locale: str = "") -> str:
+        """Return what the `visible` text does not say, in at most `tokens` tokens; "" if it says everything.
 
         What the user laid down comes first, word for word if that fits, else in short. Of too many, the newest are
         given. Pure: the same arguments give the same text.
         """
         locale, costs = locale or self.locale, Costs(count)
         pieces: list[str] = []
-        for lines in self._parts(tokens, costs, shown, locale):
+        for lines in self._parts(tokens, costs, visible, locale):
             piece = "\n".join(lines)
             if lines and costs.count("\n\n".join([*pieces, piece])) <= tokens:
                 pieces.append(piece)
         return "\n\n".join(pieces)
 
-    def _parts(self, tokens: int, costs: Costs, shown: str, locale: str) -> Iterator[list[str]]:
-        first, current = ("" if stands_alone(each, shown) else each for each in (self.first, self.current))
+    def _parts(self, tokens: int, costs: Costs, visible: str, locale: str) -> Iterator[list[str]]:
+        first, current = ("" if stands_alone(request, visible) else request for request in (self.first, self.current))
         task = task_lines(first, current, int(tokens * _TASK), costs, locale).lines if first or current else []
         budget, todo = int(tokens * _OPEN), list[str]()
         for line in open_lines(self.todos.todos() or ()):
             cost = costs(bullet(line))
-            if cost <= budget and not stands_alone(line.removeprefix("[ ] "), shown):
+            if cost <= budget and not stands_alone(line.removeprefix("[ ] "), visible):
                 todo.append(bullet(line))
                 budget -= cost
         requests, undone = ([heading(name, locale), *lines] for name, lines in (("task", task), ("open", todo)))
         left = tokens - sum(map(costs, (*requests, *undone)))
-        hidden = [each for each in self.in_force() if not is_readable(each, shown)]
+        hidden = [sentence for sentence in self.in_force() if not is_readable(sentence, visible)]
         yield _constraint_lines(hidden, left, costs, locale)
         yield requests if task else []
         yield undone if todo else []
 
 
-def is_readable(constraint: str, shown: str) -> bool:
+def is_readable(constraint: str, visible: str) -> bool:
     """Whether a text says a constraint: word for word, or in a short form with every number, name and negation."""
-    return stands_alone(constraint, shown) or stands_alone(short_form(constraint), shown)
+    return stands_alone(constraint, visible) or stands_alone(short_form(constraint), visible)
 
 
 def _constraint_lines(hidden: list[str], tokens: int, costs: Costs, locale: str) -> list[str]:
@@ -121,12 +121,12 @@ def _constraint_lines(hidden: list[str], tokens: int, costs: Costs, locale: str)
     if not hidden:
         return []
     head = say("binding", locale)
-    whole = [bullet(each) for each in hidden]
+    whole = [bullet(sentence) for sentence in hidden]
     if costs(head) + sum(map(costs, whole)) <= tokens:
         return [head, *reversed(whole)]
     left, lines = tokens - costs(head) - costs(_say("older", locale, count=len(hidden))), list[str]()
-    for each in hidden:
-        line = bullet(short_form(each))
+    for sentence in hidden:
+        line = bullet(short_form(sentence))
         if costs(line) > left:
             break
         left -= costs(line)

@@ -34,14 +34,16 @@ class UnitRange(NamedTuple):
     def compactions(self) -> list[Compaction]:
         """Return the compactions in force inside the range. A compaction of the whole range replaces them."""
         return [
-            each for each in self.timeline.compacted(self.path) if self.first <= each.first and each.last <= self.last
+            compaction
+            for compaction in self.timeline.compacted(self.path)
+            if self.first <= compaction.first and compaction.last <= self.last
         ]
 
     def summaries(self) -> list[int]:
         """Return the units with the summaries of these compactions."""
-        return [unit for each in self.compactions() for unit in each.summaries]
+        return [unit for compaction in self.compactions() for unit in compaction.summaries]
 
     def not_summarised(self) -> list[int]:
         """Return the units that no summary covers yet."""
         inside = self.compactions()
-        return [unit for unit in self.units() if not any(each.first <= unit <= each.last for each in inside)]
+        return [unit for unit in self.units() if not any(unit in compaction for compaction in inside)]

@@ -1,4 +1,7 @@
-"""Gathers what a plan needs to know: what is new, pinned, wanted, summarised, fetched again, always sent."""
+"""Gathers what a plan needs to know: what is new, pinned, wanted, summarised, fetched again, always sent.
+
+Also what the open windows show (`LiveWindows`), and how much may be recalled for a message and added to a plan.
+"""
 
 from bisect import bisect_right
 from collections import Counter
@@ -25,7 +28,6 @@ _BESIDE = 2_500  # of them beside what else a payload shows; more take its place
 _RUNNING = 800  # tokens: so much in a running conversation, if the budget's share is less
 _DEEPER = 0.75  # of its target: how much deeper a sweep may go for what is recalled, which matters more than old talk
 _RECENT_UNITS = 60  # what was recalled within these units is not recalled again
-
 _NEEDED = 2  # times what must be shown: a strategy's own window is never smaller than that
 _TASK_UNITS, _TASK_MESSAGES = 8, 3  # the newest units and messages of the user: they say what is being worked on
 _TASK_CHARS = 6000  # of each item
@@ -59,10 +61,10 @@ def free_room(journal: Journal, last: ReceiptNote | None, budget: Budget | None)
 
 
 def window_rows(
-    journal: Journal, shown: Iterable[str], where: str, rows: int, offset: int = 1 << 62
+    journal: Journal, windows: Iterable[str], where: str, rows: int, offset: int = 1 << 62
 ) -> tuple[int, ...]:
     """Return the rows at which windows are shown: for "place" all their references, else the last one of each."""
-    own = [journal.timeline.references(window, journal.path, rows, offset) for window in shown]
+    own = [journal.timeline.references(window, journal.path, rows, offset) for window in windows]
     if where == "place":
         return tuple(sorted(row for references in own for row in references))
     return tuple(references[-1] for references in own if references)
@@ -82,15 +84,15 @@ def read_compactions(
     if not timeline.compactions:
         return [], [], ""
     active = timeline.compacted(path)
-    found = [
-        each
-        for each in timeline.compactions
-        if path.knows(each) and any(path.knows(note) and note.offset > offset for note in each.undone)
+    undone = [
+        compaction
+        for compaction in timeline.compactions
+        if path.knows(compaction) and any(path.knows(note) and note.offset > offset for note in compaction.undone)
     ]
-    rows = [(timeline.unit_row[each.first], timeline.unit_row[each.last] + 1) for each in found]
+    rows = [(timeline.unit_row[compaction.first], timeline.unit_row[compaction.last] + 1) for compaction in undone]
     units = sorted({unit for first, end in rows for unit in said_units(timeline, path, first, end)})
-    back = [unit for unit in units if not any(each.first <= unit <= each.last for each in active)]
-    if any(each.offset > offset and (each.manual or not offset) for each in active):
+    back = [unit for unit in units if not any(unit in compaction for compaction in active)]
+    if any(compaction.offset > offset and (compaction.manual or not offset) for compaction in active):
         return active, back, "command: compact"
     return active, back, "command: uncompact" if back else ""
 
@@ -103,7 +105,7 @@ def hidden_units(journal: Journal, sent: Plan, compactions: Sequence[Compaction]
     return [
         unit
         for unit in complete_units(journal.timeline, journal.path)
-        if unit not in sent and not any(each.first <= unit <= each.last for each in compactions)
+        if unit not in sent and not any(unit in compaction for compaction in compactions)
     ]
 
 
@@ -153,7 +155,7 @@ def wanted_units(timeline: Timeline, path: Path, wanted: Mapping[int, Lod]) -> l
         unit
         for unit, mark in marks
         if mark.what == "pin"
-        or not any(each.first <= unit <= each.last and each.offset > mark.offset for each in active)
+        or not any(unit in compaction and compaction.offset > mark.offset for compaction in active)
     ]
 
 
@@ -175,31 +177,31 @@ def find_faults(journal: Journal, new: Sequence[int], sent: Plan | None) -> froz
     timeline, path = journal.timeline, journal.path
     if sent is None:
         return frozenset()
-    found = []
+    faults = []
     for row in [row for unit in new for row in timeline.rows_of(unit) if timeline.same[row] >= 0]:
         before = timeline.same[row]  # the previous result about the same subject on this path; -1 if there is none
         while before >= 0 and not path.holds(timeline.branch[before], before):
             before = timeline.same[before]
         seen = timeline.unit[before] in sent and sent.lod(before) is Lod.FULL
         if 0 <= before < sent.rows and not seen and _repeats(journal.reader.text(row), journal.reader.text(before)):
-            found.append(row)
-    return frozenset(found)
+            faults.append(row)
+    return frozenset(faults)
 
 
 def _repeats(text: str, before: str) -> bool:
     """Return whether most lines of a text are lines of the earlier one."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    known = {line.strip() for line in before.split("\n")}
-    return bool(lines) and sum(line in known for line in lines) >= _REPEATED * len(lines)
+    lines_before = {line.strip() for line in before.split("\n")}
+    return bool(lines) and sum(line in lines_before for line in lines) >= _REPEATED * len(lines)
 
 
 def last_searched_question(timeline: Timeline, path: Path, last: ReceiptNote | None) -> int:
     """Return the unit of the newest user message that was followed by a payload or a recall; -1 if there is none."""
-    known = bisect_right(timeline.seq, last.seq) if last is not None else 0
-    for row in range(len(timeline) - 1, known - 1, -1):
+    rows_sent = bisect_right(timeline.seq, last.seq) if last is not None else 0
+    for row in range(len(timeline) - 1, rows_sent - 1, -1):
         if timeline.kind[row] == Kind.RECALL and path.holds(timeline.branch[row], row):
             return timeline.led_message(path, row)
-    return timeline.last_user(path, known)
+    return timeline.last_user(path, rows_sent)
 
 
 def part_cutter(journal: Journal) -> Callable[[int, int], bool]:
@@ -218,8 +220,8 @@ def _task_words(journal: Journal) -> Iterator[str]:
     """Yield the words of the task, the user's last messages and the newest units, each once for each of these items."""
     timeline, path = journal.timeline, journal.path
     units = said_units(timeline, path)
-    asked = [unit for unit in units if timeline.is_users_own(timeline.unit_row[unit])]
-    for unit in sorted({*asked[:1], *asked[-_TASK_MESSAGES:], *units[-_TASK_UNITS:]}):
+    questions = [unit for unit in units if timeline.is_users_own(timeline.unit_row[unit])]
+    for unit in sorted({*questions[:1], *questions[-_TASK_MESSAGES:], *units[-_TASK_UNITS:]}):
         for row in timeline.rows_of(unit):
             yield from words_in(journal.reader.text(row)[:_TASK_CHARS])
 
@@ -248,13 +250,13 @@ class LiveWindows:
             references = len(self._journal.timeline.references(window, self._journal.path)) if in_place else 1
             return (self._sizes[text] + framing) * references
 
-        shown = self._host.shown(tokens, size)
-        return {window: text for window, text in before.items() if shown.get(window) == text} | shown
+        texts = self._host.shown(tokens, size)
+        return {window: text for window, text in before.items() if texts.get(window) == text} | texts
 
     def tokens(self, text: str) -> int:
         """Return the tokens of what a window shows."""
-        known = self._sizes.get(text)
-        return self._journal.reader.counter.count(text) if known is None else known
+        tokens = self._sizes.get(text)
+        return self._journal.reader.counter.count(text) if tokens is None else tokens
 
 
 def free_tokens(view: View, plan: Plan) -> int:

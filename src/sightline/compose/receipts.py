@@ -1,4 +1,7 @@
-"""Receipts: what was decided and sent, written to the log and read back."""
+"""Receipts: what was decided and sent, written to the log and read back.
+
+Also what follows from them: how the model counts tokens (`Calibration`), and how much of a payload it had before.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
@@ -211,11 +214,11 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
     timeline = journal.timeline
     newest: ReceiptNote | None = None
     lods: dict[str, int] = {}
-    whole, known = PlanNote(), 0  # before the first sweep everything is in
+    whole, swept_at = PlanNote(), 0  # before the first sweep everything is in
     for note in notes:
         newest = newest or note
         if note.plan is not None:
-            whole, known = note.plan, note.seq
+            whole, swept_at = note.plan, note.seq
             break
         lods = note.lods | lods
     if newest is None:
@@ -223,7 +226,7 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
     units = [  # without later summaries, because only sweeps add summaries
         unit
         for unit in shown_units(journal, whole, newest.seq)
-        if timeline.unit_kind(unit) is not Kind.SUMMARY or timeline.seq[timeline.unit_row[unit]] <= known
+        if timeline.unit_kind(unit) is not Kind.SUMMARY or timeline.seq[timeline.unit_row[unit]] <= swept_at
     ]
     by_row = {row: Lod(lod) for id_, lod in (whole.lods | lods).items() if (row := timeline.row(id_)) is not None}
     left_out = None

@@ -21,6 +21,9 @@ from sightline.wire.payload import Payload, PrefixList
 _encode = msgspec.json.encode
 T = TypeVar("T")
 
+_ASSISTANT, _CALL, _RECALL = Kind.ASSISTANT, Kind.CALL, Kind.RECALL  # looked up once: a class does it slowly
+_ROLES = {Kind.SYSTEM: Role.SYSTEM, Kind.USER: Role.USER, Kind.SUMMARY: Role.USER, Kind.RECALL: Role.USER}
+
 
 class Layout(Struct, frozen=True):
     """The order of a payload's sections. Only `stable` keeps the prompt prefix from call to call.
@@ -41,7 +44,6 @@ class Layout(Struct, frozen=True):
     constraints: str = "history"
 
 
-_ASSISTANT, _CALL, _RECALL = Kind.ASSISTANT, Kind.CALL, Kind.RECALL  # looked up once: a class does it slowly
 _DOCUMENT = ("history", "system", "dynamic", "user")  # BA-Agent's
 LAYOUTS = {
     layout.name: layout
@@ -185,9 +187,6 @@ def unit_messages(
         yield Message(Role.TOOL, reader.parts(row, plan.lod(row), tools), timeline.id(row))
 
 
-_ROLES = {Kind.SYSTEM: Role.SYSTEM, Kind.USER: Role.USER, Kind.SUMMARY: Role.USER, Kind.RECALL: Role.USER}
-
-
 def _assistant_parts(
     reader: Reader, plan: Plan, first: int, calls: Sequence[int], tools: Collection[str]
 ) -> tuple[Part, ...]:
@@ -218,7 +217,10 @@ def _same_units(reader: Reader, plan: Plan, before: Plan) -> int:
     """
     if plan.extends(before):
         return _whole_messages(plan, len(before))
-    notices = [(each.marker, each.preface, each.left_out and each.left_out.first) for each in (plan, before)]
+    notices = [
+        (shown_plan.marker, shown_plan.preface, shown_plan.left_out and shown_plan.left_out.first)
+        for shown_plan in (plan, before)
+    ]
     if notices[0] != notices[1] or reader.timeline.compactions:
         return 0
     unit = reader.timeline.unit
@@ -229,7 +231,7 @@ def _same_units(reader: Reader, plan: Plan, before: Plan) -> int:
         differ = (at for at, (mine, theirs) in enumerate(zip(one, other, strict=False)) if mine != theirs)
         same = next(differ, min(same, len(other)))
     marked = plan.left_out is None or not plan.marker or bisect_right(one, plan.left_out.first) < same
-    return min(_whole_messages(each, same) for each in (plan, before)) if marked else 0
+    return min(_whole_messages(shown_plan, same) for shown_plan in (plan, before)) if marked else 0
 
 
 def _whole_messages(plan: Plan, count: int) -> int:
@@ -297,7 +299,7 @@ def _in_order(
     windows = dict(zip(places, inputs.window_rows, strict=False))
     marked, prefaced = not plan.marker, not plan.preface
     # A summary stands at the place of the first unit that it covers.
-    stands = {unit: each.first for each in reader.timeline.compactions for unit in each.summaries}
+    stands = {unit: compaction.first for compaction in reader.timeline.compactions for unit in compaction.summaries}
     units, tools = list(plan), offered(inputs.tools)
     turn = _open_turn(reader, plan) if layout.constraints == "question" else None
     if places or stands:

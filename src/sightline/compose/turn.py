@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from sightline.apps.host import Host
 from sightline.compose import inputs, receipts
-from sightline.compose import inputs as recall_room
 from sightline.compose.inputs import LiveWindows
 from sightline.compose.receipts import Calibration
 from sightline.compose.render import ComposeInputs, layout, render
@@ -127,9 +126,9 @@ class Composer:
 
     def _gather_inputs(self, budget: Budget) -> ComposeInputs:
         """Ask the windows what they show, log what changed there, and collect what the payload has besides the plan."""
-        shown = self._window_texts(budget)
+        window_texts = self._window_texts(budget)
         self._host.note()
-        return self._inputs(shown, budget)
+        return self._inputs(window_texts, budget)
 
     def _window_texts(self, budget: Budget) -> dict[str, str]:
         limit = self._calibration.factor.limit(budget, self.journal.reader.profile)
@@ -137,15 +136,15 @@ class Composer:
         before = self.payload.shown_windows if self.payload is not None else {}
         return self._windows.texts(tokens, self._layout.windows == "place", before)
 
-    def _inputs(self, shown: Mapping[str, str], budget: Budget) -> ComposeInputs:
+    def _inputs(self, window_texts: Mapping[str, str], budget: Budget) -> ComposeInputs:
         journal = self.journal
         return ComposeInputs(
             system=tuple(journal.timeline.head_rows(journal.path)),
             tools=journal.tools.definitions,
-            windows=shown,
-            window_rows=inputs.window_rows(journal, shown, self._layout.windows, len(journal.timeline)),
+            windows=window_texts,
+            window_rows=inputs.window_rows(journal, window_texts, self._layout.windows, len(journal.timeline)),
             breakpoints=(0, *self._body_ends),
-            spared=self._host.spared if shown else {},
+            spared=self._host.spared if window_texts else {},
             output=budget.output,
         )
 
@@ -190,8 +189,8 @@ class Composer:
         since = (timeline, journal.path, self._planned_rows)
         new = inputs.units_to_weigh(*since, pinned) if all_again else complete_units(*since)
         last = self.payload.plan if self.payload is not None and not all_again else None
-        asked = [unit for unit in new if timeline.is_users_own(timeline.unit_row[unit])]
-        self._question = asked[-1] if asked else self._question
+        questions = [unit for unit in new if timeline.is_users_own(timeline.unit_row[unit])]
+        self._question = questions[-1] if questions else self._question
         sent = self._sent_offset if self.payload is not None else 0
         compactions, back, command = inputs.read_compactions(journal, sent, self._reductions)
         if last is not None and self._sent_settings.reductions != self._reductions:
@@ -273,23 +272,23 @@ class Composer:
     def _recall_in_share(self, view: View, plan: Plan, gathered: ComposeInputs) -> Plan:
         """Add passages that the message speaks of and that are not shown. A sweep makes room for them and stays."""
         journal, swept, usual = self.journal, bool(plan.reason), plan
-        known = recall_room.sources_shown(journal, plan)
-        find = partial(self._recall.note_for_question, self._question_text(), known=known)
-        search = partial(find, asked=False, running=view.last is not None)
-        note = search(recall_room.recall_tokens(view, plan), reduced(plan))
+        visible = inputs.sources_shown(journal, plan)
+        find = partial(self._recall.note_for_question, self._question_text(), visible=visible)
+        search = partial(find, must_answer=False, running=view.last is not None)
+        note = search(inputs.recall_tokens(view, plan), reduced(plan))
         leads = view.last is None or self._question not in view.last
         if note is not None and swept and view.trims:
             needed = journal.reader.measure(journal.drafts.recall(note, leads=leads))[0]
-            if (more := recall_room.missing_tokens(view, plan, needed)) > 0:
-                plan = self._ask_strategy(replace(view, budget=recall_room.deeper_budget(view, more)))
-            if needed > recall_room.free_tokens(view, plan):  # the sweep could not go so deep
-                note = search(recall_room.recall_tokens(view, plan, deeper=False), reduced(plan))
+            if (more := inputs.missing_tokens(view, plan, needed)) > 0:
+                plan = self._ask_strategy(replace(view, budget=inputs.deeper_budget(view, more)))
+            if needed > inputs.free_tokens(view, plan):  # the sweep could not go so deep
+                note = search(inputs.recall_tokens(view, plan, deeper=False), reduced(plan))
         if not self._append_recall(note, leads=leads):  # nothing fits after all, so no room is made for it
             return plan if plan is usual else self._ask_strategy(view)
         view = self._view(view.budget, gathered)
         recalled = journal.timeline.unit[journal.timeline.last_row(journal.path)]
         if swept and plan.tokens + view.full_tokens([recalled]) <= view.limit:
-            return recall_room.with_recalled(view, plan)
+            return inputs.with_recalled(view, plan)
         return self._ask_strategy(view)
 
     def _recall_for_question(self, view: View, gathered: ComposeInputs) -> Plan:
@@ -307,11 +306,11 @@ class Composer:
             new=inputs.units_to_weigh(timeline, path, len(timeline), view.pinned),
         )
         plan = strategy("focus", {"keep": 1}).plan(allowed(narrow))
-        tokens = view.limit - plan.tokens - recall_room.FRAMING_TOKENS
+        tokens = view.limit - plan.tokens - inputs.FRAMING_TOKENS
         note = self._recall.note_for_question(self._question_text(), tokens, reduced(plan))
         if not self._append_recall(note, leads=True):  # this payload begins anew, whatever was sent
             return self._ask_strategy(view)
-        return recall_room.with_recalled(self._view(view.budget, gathered), plan)
+        return inputs.with_recalled(self._view(view.budget, gathered), plan)
 
     def _question_text(self) -> str:
         return self.journal.reader.text(self.journal.timeline.unit_row[self._question])

@@ -45,10 +45,10 @@ def verify(journal: Journal) -> Iterator[Verified]:
 
 
 def _render_again(journal: Journal, note: ReceiptNote, offset: int, before: Payload | None) -> Payload | None:
-    shown = journal.blobs.read(note.windows)
-    if shown.keys() != note.windows.keys():
+    window_texts = journal.blobs.read(note.windows)
+    if window_texts.keys() != note.windows.keys():
         return None
-    settings, sent = receipts.as_sent(journal, note, offset, shown)
+    settings, sent = receipts.as_sent(journal, note, offset, window_texts)
     timeline, rows = journal.timeline, bisect_right(journal.timeline.seq, note.seq)
     last = before.plan if before else None
     new = [] if last is None else said_units(timeline, journal.path, last.rows, rows)

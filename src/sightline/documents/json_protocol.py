@@ -93,12 +93,12 @@ def as_text(payload: Payload, locale: str, *, form: bool = True, stores: bool = 
     ways = {tool.name for tool in payload.tools} & ({READER, EXPAND} if stores else {EXPAND})
     system, body = payload.system, [_message_as_text(message, names, ways, locale) for message in payload.body]
     if form:
-        asked = prompt(locale)
-        if not any(_says(asked, message) for message in (*system, *body)):
-            system = (*system, Message(Role.SYSTEM, (Text(asked),)))
+        instructions = prompt(locale)
+        if not any(_says(instructions, message) for message in (*system, *body)):
+            system = (*system, Message(Role.SYSTEM, (Text(instructions),)))
         full = (Text(prompt(locale, payload.tools)),)
-        system = tuple(replace(each, parts=full) if _says(asked, each) else each for each in system)
-        body = [replace(each, parts=full) if _says(asked, each) else each for each in body]
+        system = tuple(replace(message, parts=full) if _says(instructions, message) else message for message in system)
+        body = [replace(message, parts=full) if _says(instructions, message) else message for message in body]
     return replace(payload, system=system, tools=(), body=body)
 
 
@@ -144,7 +144,7 @@ def _without_code(message: Message, ways: Set[str], locale: str) -> Message:
 
 def _without_long_code(block: CodeBlock, item: str, ways: Set[str], locale: str) -> CodeBlock:
     ids = ({READER: block.code_id} if is_code_id(block.code_id) else {}) | {EXPAND: item}
-    tools = [_say(tool, locale, id=shown) for tool, shown in ids.items() if tool in ways]
+    tools = [_say(tool, locale, id=id_) for tool, id_ in ids.items() if tool in ways]
     if len(block.code) <= SHORT_CODE or not tools:
         return block
     joined = _say("or", locale).join(tools)

@@ -83,12 +83,12 @@ def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> 
     is itself the report. `tools`: the names of the tools there are. No text makes it raise.
     """
     why = ""
-    for found, whole in objects(text):
-        is_response = "action" in found or "task_analysis" in found
-        if not is_response or not isinstance(found.get("action") or {}, dict):
+    for answer, whole in objects(text):
+        is_response = "action" in answer or "task_analysis" in answer
+        if not is_response or not isinstance(answer.get("action") or {}, dict):
             continue
         try:
-            read = _read(found, tools, locale)
+            read = _read(answer, tools, locale)
         except RecursionError as error:
             why = why or str(error)
             continue
@@ -105,20 +105,20 @@ def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> 
 _say = Phrases(texts("structured_response"))
 
 
-def _without_nulls(found: dict[str, Any]) -> dict[str, Any]:
+def _without_nulls(answer: dict[str, Any]) -> dict[str, Any]:
     """Return the object without nulls, because a model writes null for what it leaves out."""
-    action = found.get("action")
+    action = answer.get("action")
     if isinstance(action, dict):
-        found = found | {"action": {key: value for key, value in action.items() if value is not None}}
-    return {key: value for key, value in found.items() if value is not None}
+        answer = answer | {"action": {key: value for key, value in action.items() if value is not None}}
+    return {key: value for key, value in answer.items() if value is not None}
 
 
-def _read(found: dict[str, Any], tools: Sequence[str] | None, locale: str) -> Parsed:
+def _read(answer: dict[str, Any], tools: Sequence[str] | None, locale: str) -> Parsed:
     """Read an object as a response, part by part."""
-    found = _without_nulls(found)
-    action: dict[str, Any] = found.pop("action", {})
+    answer = _without_nulls(answer)
+    action: dict[str, Any] = answer.pop("action", {})
     unread: list[str] = []
-    fields = _fields(StructuredResponse, found, "", unread)
+    fields = _fields(StructuredResponse, answer, "", unread)
     response = StructuredResponse(**fields, action=Action(**_fields(Action, action, "action.", unread)))
     problems = list(_problems(response.action, tools, locale))
     if "action.type" in unread:
@@ -130,23 +130,23 @@ def _read(found: dict[str, Any], tools: Sequence[str] | None, locale: str) -> Pa
     return Parsed(response, tuple(problems), tuple(warnings))
 
 
-def _fields(kind: type[msgspec.Struct], found: dict[str, Any], where: str, unread: list[str]) -> dict[str, Any]:
+def _fields(kind: type[msgspec.Struct], values: dict[str, Any], where: str, unread: list[str]) -> dict[str, Any]:
     """Return the fields that can be read; the names of those that cannot go to `unread`.
 
     Of a list everything is returned that can be read. Content that is neither text nor calls is shown as JSON.
     """
     fields: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
-        name, value = field.name, found.get(field.name)
+        name, value = field.name, values.get(field.name)
         if value is None:
             continue
         if (read := _convert(value, field.type)) is not None:
             fields[name] = read
             continue
-        several = [_convert(each, _ITEMS[name]) for each in value] if name in _ITEMS and isinstance(value, list) else []
-        if kept := tuple(each for each in several if each is not None):
+        items = [_convert(item, _ITEMS[name]) for item in value] if name in _ITEMS and isinstance(value, list) else []
+        if kept := tuple(item for item in items if item is not None):
             fields[name] = kept
-            unread += [f"{where}{name}[{at}]" for at, each in enumerate(several) if each is None]
+            unread += [f"{where}{name}[{at}]" for at, item in enumerate(items) if item is None]
         elif name == "content":
             fields[name] = json.dumps(value, ensure_ascii=False)
         else:
@@ -231,7 +231,7 @@ def _call_schema(tool: ToolDefinition, shared: dict[str, Any]) -> dict[str, Any]
     written = json.dumps(tool.schema or {"type": "object"})
     arguments = json.loads(_REFERENCE.sub(lambda _: f"#/$defs/{tool.name}.", written))
     for key in ("$defs", "definitions"):
-        shared.update((f"{tool.name}.{name}", each) for name, each in arguments.pop(key, {}).items())
+        shared.update((f"{tool.name}.{name}", definition) for name, definition in arguments.pop(key, {}).items())
     return _object({"tool_name": {"const": tool.name}, "arguments": arguments})
 
 

@@ -94,7 +94,7 @@ def configured(project: Path) -> Folders:
     allowed = AllowedFolders(root, tuple(map(Path, resolve_folders(project, folders))))
     if allowed.contain(root):
         return resolve_folders(project, PROJECT)
-    return ResolvedFolders(str(each) for each in allowed.folders if each.is_relative_to(root))
+    return ResolvedFolders(str(folder) for folder in allowed.folders if folder.is_relative_to(root))
 
 
 def allowed_folders(project: Path, folders: Folders = PROJECT) -> AllowedFolders:

@@ -72,13 +72,13 @@ class JsonText:
 
     def written(self, *path: Step) -> str:
         """Return how the value at a path is written."""
-        found = self._find(path)
-        return self.text[found.start : found.end]
+        value = self._find(path)
+        return self.text[value.start : value.end]
 
     def write(self, path: Sequence[Step], written: str) -> "JsonText":
         """Write the text of another value in the place of one that is there."""
-        found = self._find(path)
-        return JsonText(self.text[: found.start] + written + self.text[found.end :])
+        replaced = self._find(path)
+        return JsonText(self.text[: replaced.start] + written + self.text[replaced.end :])
 
     def replace(self, path: Sequence[Step], value: Any) -> "JsonText":
         """Write another value in the place of one that is there."""
@@ -121,10 +121,10 @@ class JsonText:
     # ------------------------------------------------------------------ where things stand
 
     def _find(self, path: Sequence[Step]) -> Value:
-        found = self._root
+        value = self._root
         for step in path:
-            found = found.items[self._index(found, step)].value
-        return found
+            value = value.items[self._index(value, step)].value
+        return value
 
     def _index(self, outer: Value, step: Step) -> int:
         """Return which item this is. Of a key that is there twice the last one counts, as for all who read JSON."""
@@ -181,9 +181,9 @@ class JsonText:
         return self.text[first.value.start - 1].isspace()
 
     def _gap(self, outer: Value) -> str:
-        found = _GAP.match(self.text, outer.start)
-        assert found is not None, "an object or a list"
-        return found[1]
+        gap = _GAP.match(self.text, outer.start)
+        assert gap is not None, "an object or a list"
+        return gap[1]
 
     def _indent_at(self, place: int) -> str:
         line = self.text[self.text.rfind("\n", 0, place) + 1 : place]

@@ -48,7 +48,7 @@ def important_files(
     Every path in a text or in the arguments of a call is a mention. A call of one of the `writing` tools marks the file
     as modified. `./a.py` and `a.py` are one file.
     """
-    found: dict[str, FileReference] = {}
+    files: dict[str, FileReference] = {}
     for index, message in enumerate(messages):
         mentioned = [(path, False) for path in paths_in(plain_text(message.parts))]
         for call in message.parts:
@@ -57,9 +57,9 @@ def important_files(
                 mentioned += [(path, modified) for path in _argument_paths(call.input, commands=not modified)]
         for path, modified in mentioned:
             key = "/".join(part for part in _SEPARATOR.split(path) if part != ".")
-            known = found.get(key, FileReference(path, 0, index, False))
-            found[key] = FileReference(known.path, known.mentions + 1, index, known.was_modified or modified)
-    return sorted(found.values(), key=lambda file: (not file.was_modified, -file.mentions, -file.last_mentioned))[:most]
+            so_far = files.get(key, FileReference(path, 0, index, False))
+            files[key] = FileReference(so_far.path, so_far.mentions + 1, index, so_far.was_modified or modified)
+    return sorted(files.values(), key=lambda file: (not file.was_modified, -file.mentions, -file.last_mentioned))[:most]
 
 
 def paths_in(text: str) -> list[str]:
@@ -68,15 +68,15 @@ def paths_in(text: str) -> list[str]:
     A path is absolute, or has a folder or a known file ending. It may be in quotes, in backticks or inside Chinese
     text. URLs, installed packages, images and archives are not reported.
     """
-    found: list[str] = []
+    paths: list[str] = []
     for match in _IN_TEXT.finditer(text[:MOST_CHARACTERS]):
         if match["code"] is not None:
-            found += _quoted_paths(match["code"], spaces=False)
+            paths += _quoted_paths(match["code"], spaces=False)
         elif match["quoted"] is not None:
-            found += _quoted_paths(match["quoted"][1:-1], spaces=True)
+            paths += _quoted_paths(match["quoted"][1:-1], spaces=True)
         elif match["run"] is not None:
-            found += _run_paths(match)
-    return found
+            paths += _run_paths(match)
+    return paths
 
 
 # ---------------------------------------------------------------------- arguments
@@ -100,11 +100,11 @@ def _argument_paths(value: Any, key: str = "", depth: int = 0, *, commands: bool
     if depth > _DEEPEST:
         return
     if isinstance(value, dict):
-        for name, each in value.items():
-            yield from _argument_paths(each, str(name), depth + 1, commands=commands)
+        for name, inner in value.items():
+            yield from _argument_paths(inner, str(name), depth + 1, commands=commands)
     elif isinstance(value, list):
-        for each in value:
-            yield from _argument_paths(each, key, depth + 1, commands=commands)
+        for inner in value:
+            yield from _argument_paths(inner, key, depth + 1, commands=commands)
     elif isinstance(value, str):
         if key in _FILE_KEYS | _PATH_KEYS:
             path = value.strip()
@@ -161,8 +161,8 @@ def _run_paths(match: re.Match[str]) -> Iterator[str]:
     run = run.rstrip(".-+@~")
     if _HAS_CJK.search(run):  # names may be Chinese, or Chinese text may touch a name
         names = [match.group().strip(".-+~").lstrip("@") for match in _PLAIN_RUN.finditer(run)]
-        if found := list(filter(_is_file, names)):
-            yield from found
+        if paths := list(filter(_is_file, names)):
+            yield from paths
             return
     run = run.removeprefix("@")
     if _is_file(run):

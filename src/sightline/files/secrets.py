@@ -160,7 +160,7 @@ _TOKENS: tuple[tuple[tuple[bytes, ...], bytes], ...] = (
     ((b"hvs.",), _B + rb"hvs\.[A-Za-z0-9_-]{90,300}"),
 )  # fmt: skip
 _EXAMPLE = pattern(rb"(?i)example|sample|placeholder|dummy|fake|test|your|redact|change|x{4}|0{4}|12345|abcd|\.\.\.")
-_FEWEST = 8  # different characters in what somebody drew by lot
+_FEWEST = 8  # different characters that a random token has at least
 _COMPILED: dict[bytes, "re.Pattern[bytes]"] = {}
 
 
@@ -172,7 +172,7 @@ def has_secret(data: bytes) -> bool:
     if b"\0" in data:
         data = data.replace(b"\0", b"")  # UTF-16
     for needed, shape in _TOKENS:
-        if any(each in data for each in needed):
+        if any(part in data for part in needed):
             rule = _COMPILED.setdefault(shape, re.compile(shape))
             if any(map(_is_drawn, rule.finditer(data))):
                 return True
@@ -192,6 +192,6 @@ def has_secret_inside(file: BinaryIO, go_on: Callable[[], object]) -> bool:
 
 
 def _is_drawn(match: "re.Match[bytes]") -> bool:
-    """Whether this was drawn by lot, and is no example that somebody wrote."""
+    """Whether this looks random, and is no example that somebody wrote."""
     drawn = match[0][-40:]
     return not _EXAMPLE.search(drawn) and len(set(drawn)) >= _FEWEST

@@ -82,10 +82,10 @@ class TextFile(NamedTuple):
     def stamp(self) -> Stamp | None:
         """The stamp of the file, equal as long as nobody writes it; None if it cannot be reached."""
         try:
-            found = self.place().lstat()
+            status = self.place().lstat()
         except (Refused, OSError):
             return None
-        return Stamp(found.st_mtime_ns, found.st_size, found.st_ino)
+        return Stamp(status.st_mtime_ns, status.st_size, status.st_ino)
 
     def read(self) -> str:
         """The text, with its own line ends."""
@@ -136,8 +136,8 @@ class TextFile(NamedTuple):
         raise self._refused("it is no UTF-8 text", "不是 UTF-8 文本")
 
     def _refused(self, en: str, zh: str) -> Refused:
-        shown = self.path.encode("utf-8", "replace").decode()
-        return Refused(self.says(f"{shown}: {en}", f"{shown}：{zh}"))
+        name = self.path.encode("utf-8", "replace").decode()
+        return Refused(self.says(f"{name}: {en}", f"{name}：{zh}"))
 
 
 def _swap(folder: int, name: str, data: bytes) -> None:
@@ -212,13 +212,13 @@ class Span(NamedTuple):
 
 def spans(lines: list[str], part: str, most: int = 2) -> list[Span]:
     """Find a part in the text, whichever line ends the two have. At most `most` places of each spelling."""
-    text, found = "".join(lines), list[Span]()
+    text, places = "".join(lines), list[Span]()
     for wanted in dict.fromkeys((part, part.replace("\r\n", "\n"), part.replace("\r\n", "\n").replace("\n", "\r\n"))):
         start = text.find(wanted) if wanted else -1
-        while start >= 0 and len(found) < most:
-            found.append(Span(start, start + len(wanted)))
+        while start >= 0 and len(places) < most:
+            places.append(Span(start, start + len(wanted)))
             start = text.find(wanted, start + 1)  # overlapping ones too
-    return sorted(set(found))
+    return sorted(set(places))
 
 
 def exchanged(lines: list[str], span: Span, new: str) -> str:
@@ -255,7 +255,7 @@ def _same(these: list[str], those: list[str]) -> int:
 def kept(steps: list[Step]) -> list[Step]:
     """The last of these steps, at most `STEPS` and `KEPT` bytes."""
     steps = steps[-STEPS:]
-    while sum(len(each.old.encode()) for each in steps) > KEPT:
+    while sum(len(step.old.encode()) for step in steps) > KEPT:
         steps = steps[1:]
     return steps
 

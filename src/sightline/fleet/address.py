@@ -39,9 +39,9 @@ class Address(NamedTuple):
         return f"{self.place}?{urlencode(ours)}" if ours else self.place
 
 
-def is_address(given: str) -> bool:
+def is_address(text: str) -> bool:
     """Whether this is the address of a PostgreSQL database."""
-    return given.startswith(SCHEMES)
+    return text.startswith(SCHEMES)
 
 
 def read_address(url: str) -> Address:

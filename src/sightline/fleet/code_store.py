@@ -59,9 +59,9 @@ class DatabaseCodeStore(CodeStore):
     def versions(self, code_id: str) -> Codes:
         """Return all versions of a code, the first one first. Raises BadCodeId, UnknownCode."""
         check_code_id(code_id)
-        if not (found := self._versions(code_id)):
+        if not (versions := self._versions(code_id)):
             raise self._unknown(code_id)
-        return found
+        return versions
 
     def list(self, session_id: str | None = None) -> Codes:
         """Return every code, or those of which a session stored any version, in the order they were first stored."""
@@ -84,8 +84,8 @@ class DatabaseCodeStore(CodeStore):
     def put(self, code_id: str, make: MakeSaved, data: bytes) -> tuple[Saved | None, Saved]:
         """Save the next version that `make` makes of the one before, and return both. Raises Unwritable."""
         while True:
-            known = self._versions(code_id)
-            before = known[-1] if known else None
+            versions = self._versions(code_id)
+            before = versions[-1] if versions else None
             [(last,)] = self._read(_LAST)
             saved = make(before, before.number if before else last + 1)
             facts = msgspec.msgpack.encode(saved)

@@ -321,8 +321,8 @@ class Database:
     def _check_tenant(self, connection: "Connection[Any]") -> None:
         """Raise UnknownTenant if the address names a tenant that is not there. The tenants of a server come later."""
         name = self.address.tenant
-        known = self.sql("SELECT FROM {s}.tenant WHERE tenant = %s AND ended IS NULL")
-        if not self._is_view and not connection.execute(known, (name,)).fetchall():
+        statement = self.sql("SELECT FROM {s}.tenant WHERE tenant = %s AND ended IS NULL")
+        if not self._is_view and not connection.execute(statement, (name,)).fetchall():
             raise UnknownTenant(name)
 
     def _enter(self, connection: "Connection[Any]") -> None:
@@ -397,8 +397,8 @@ class Pool:
 
     def note_lost(self) -> None:
         """Remember that the database is away now."""
-        now, known = time.monotonic(), self._lost
-        self._lost = known[0] if known is not None and now - known[1] < _FRESH else now, now
+        now, lost = time.monotonic(), self._lost
+        self._lost = lost[0] if lost is not None and now - lost[1] < _FRESH else now, now
 
     def note_found(self) -> None:
         """Remember that the database is there."""
@@ -406,8 +406,8 @@ class Pool:
 
     def end_of_patience(self, seconds: float) -> float:
         """Until when it is waited for. That begins when the database was lost, so that not everybody waits for it."""
-        now, known = time.monotonic(), self._lost
-        return now + seconds if known is None or now - known[1] >= _FRESH else known[0] + seconds
+        now, lost = time.monotonic(), self._lost
+        return now + seconds if lost is None or now - lost[1] >= _FRESH else lost[0] + seconds
 
 
 def is_away(conninfo: str, error: "psycopg.Error") -> bool:

@@ -113,7 +113,7 @@ class EventRelay:
         """Have nothing more to do with a hub."""
         hub.on_publish = hub.on_follow = None
         with self._wake:
-            for channel in [channel for channel, known in self._hubs.items() if known is hub]:
+            for channel in [channel for channel, other in self._hubs.items() if other is hub]:
                 del self._hubs[channel]
 
     def _put(self, channel: str, event: Event) -> None:
@@ -124,7 +124,7 @@ class EventRelay:
             if len(self._waiting) >= _MOST_WAITING:
                 lost = {told.channel for told in self._waiting} | {channel}
                 self._waiting.clear()
-                self._waiting.extend(_Told(each, Event("reset")) for each in lost)
+                self._waiting.extend(_Told(lost_channel, Event("reset")) for lost_channel in lost)
             else:
                 self._waiting.append(_Told(channel, event))
             self._wake.notify_all()
@@ -134,12 +134,13 @@ class EventRelay:
     def _send(self) -> None:
         sql = b"SELECT pg_notify(channel, payload) FROM unnest(%s::text[], %s::text[]) AS told (channel, payload)"
         while told := self._next():
+            channels = [message.channel for message in told]
             try:
-                self._database.run(sql, ([each.channel for each in told], [self._encoded(each.event) for each in told]))
+                self._database.run(sql, (channels, [self._encoded(message.event) for message in told]))
             except (Lost, Failed, StoreError) as error:
                 _log.warning("events of this server are not told to others: %s", error)
                 with self._wake:
-                    self._waiting.extendleft(_Told(each, Event("reset")) for each in {each.channel for each in told})
+                    self._waiting.extendleft(_Told(channel, Event("reset")) for channel in {*channels})
                     self._wake.wait_for(lambda: self._stopped, _PAUSE)
 
     def _next(self) -> list[_Told]:

@@ -176,16 +176,16 @@ class PostgresStore:
     def _begin(self) -> None:
         """Make the session's row, if this handle has none yet. Without lines it is not listed."""
         while self._key is None:  # again, if another process has just made it: this statement did not see that
-            found = [key for (key,) in self._change(BEGIN, begin_values(self._database, self.session_id))]
-            if None in found:
+            keys = [key for (key,) in self._change(BEGIN, begin_values(self._database, self.session_id))]
+            if None in keys:
                 raise Unwritable(self._where, tenant_deleted(self._tenant))
-            self._key = found[0] if found else None
+            self._key = keys[0] if keys else None
 
     def _find(self) -> int | None:
         """The key of the session; None if nothing was written to it yet."""
         if self._key is None:
-            found = self._read(FIND, find_values(self._database, self.session_id))
-            self._key = found[0][0] if found else None
+            keys = self._read(FIND, find_values(self._database, self.session_id))
+            self._key = keys[0][0] if keys else None
         return self._key
 
     def _read_tips(self) -> None:
@@ -195,13 +195,13 @@ class PostgresStore:
 
     def _read_row(self) -> bool:
         """Read the session's row into `tips`. False: it is there no longer."""
-        found = self._read(_TIPS, (self._tenant, self._key))
-        for lines, data in found:
+        rows = self._read(_TIPS, (self._tenant, self._key))
+        for lines, data in rows:
             if (tips := fitting_tips(lines, data)) is not None:
                 self.tips = tips
             else:
                 self._mend(lines)
-        return bool(found)
+        return bool(rows)
 
     def _mend(self, lines: int) -> None:
         """Make what the session's row says of its lines again, if it still has so many. `tips` are of it then."""
@@ -221,8 +221,8 @@ class PostgresStore:
         if not spans or self._find() is None:
             return [b""] * len(spans)
         seqs = sorted({span.offset + 1 for span in spans})
-        found: dict[int, bytes] = dict(self._read(_READ, (self._tenant, self._key, seqs)))
-        return [found.get(span.offset + 1, b"") for span in spans]
+        lines: dict[int, bytes] = dict(self._read(_READ, (self._tenant, self._key, seqs)))
+        return [lines.get(span.offset + 1, b"") for span in spans]
 
     def scan(self, start: int = 0) -> Iterator[Line]:
         """As promised. A line that was taken out of the database comes as an empty one, so that it is reported."""
@@ -267,8 +267,8 @@ class PostgresStore:
         return {digest: _text(data) for digest, data in self._read(_TEXTS, (self._tenant, self._key, wanted))}
 
     def all_texts(self) -> Iterable[tuple[str, str]]:
-        found = self._read(_ALL_TEXTS, (self._tenant, self._key)) if self._find() is not None else []
-        return [(digest, _text(data)) for digest, data in found]
+        rows = self._read(_ALL_TEXTS, (self._tenant, self._key)) if self._find() is not None else []
+        return [(digest, _text(data)) for digest, data in rows]
 
     def keep_texts(self, texts: Mapping[str, str]) -> None:
         if not texts:
@@ -346,8 +346,8 @@ class PostgresStores:
 
     def written(self, prefix: str = "") -> list[Written]:
         """The sessions whose ids begin so, the one written to last first. Raises StoreError."""
-        found = self.database.read(self.database.sql(_LISTED), (self._tenant, prefix))
-        return [Written(name, size, when.timestamp()) for name, size, when in found]
+        rows = self.database.read(self.database.sql(_LISTED), (self._tenant, prefix))
+        return [Written(name, size, when.timestamp()) for name, size, when in rows]
 
     def has(self, session_id: str, *, wait: bool = True) -> bool:
         """Whether something was written to a session of this id. Without `wait` a lost database is not waited for.
@@ -364,8 +364,8 @@ class PostgresStores:
 
     def containing(self, session_ids: Sequence[str], text: bytes) -> str:
         """The first of these sessions whose log has these bytes; empty: none has. The database looks at the lines."""
-        found = self.database.read(self.database.sql(_CONTAINING), (list(session_ids), self._tenant, text))
-        return found[0][0] if found else ""
+        rows = self.database.read(self.database.sql(_CONTAINING), (list(session_ids), self._tenant, text))
+        return rows[0][0] if rows else ""
 
     def create(self, session_id: str) -> PostgresStore:
         if self.has(session_id):

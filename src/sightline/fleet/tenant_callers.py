@@ -128,27 +128,27 @@ class TenantCallers:
         }
         self.limits = TenantLimits(tenants)
 
-    async def check(self, scope: "Scope", shown: Sequence[str]) -> Refusal | None:
+    async def check(self, scope: "Scope", texts: Sequence[str]) -> Refusal | None:
         """See `Callers`. Who it is is noted in the scope as `SignedIn`."""
         if scope["path"] in OWN_PATHS:
-            return None if self._operator.knows(shown) else _OPERATORS
-        tokens = {each for each in shown if len(each) <= _LONGEST and each.startswith(_BEGINNING)}
+            return None if self._operator.knows(texts) else _OPERATORS
+        tokens = {text for text in texts if len(text) <= _LONGEST and text.startswith(_BEGINNING)}
         if len(tokens) > _MOST_SHOWN:
             return _SEVERAL
         try:
-            found = [
+            signed_in = [
                 SignedIn(caller, hashed)
                 for hashed in map(token_hash, tokens)
                 if (caller := await self.find(hashed)) is not None
             ]
-            if not found:
-                return _UNKNOWN if shown else _NO_TOKEN
-            if len({each.caller.tenant for each in found}) > 1:
+            if not signed_in:
+                return _UNKNOWN if texts else _NO_TOKEN
+            if len({signed.caller.tenant for signed in signed_in}) > 1:
                 return _SEVERAL
-            scope[CALLER] = found[0]
-            if (refusal := _check_named(scope, found[0].caller)) is not None:
+            scope[CALLER] = signed_in[0]
+            if (refusal := _check_named(scope, signed_in[0].caller)) is not None:
                 return refusal
-            return await self.limits.check(found[0].caller, scope["method"], scope["path"], _declared(scope))
+            return await self.limits.check(signed_in[0].caller, scope["method"], scope["path"], _declared(scope))
         except _TooMany:
             return _BUSY
         except StoreError as error:
@@ -157,17 +157,17 @@ class TenantCallers:
 
     async def find(self, hashed: bytes) -> Caller | None:
         """Return who has the token of this hash; None: nobody, or not any more. Raises StoreError."""
-        known = self._known.get(hashed)
-        if known is not None and known.until > self._clock():
-            return known.caller
-        if (asked := self._asked.get(hashed)) is None:
-            was_good = known is not None and known.caller is not None
+        remembered = self._known.get(hashed)
+        if remembered is not None and remembered.until > self._clock():
+            return remembered.caller
+        if (lookup := self._asked.get(hashed)) is None:
+            was_good = remembered is not None and remembered.caller is not None
             if not was_good and len(self._asked) >= _MOST_WAITING:
                 raise _TooMany
-            asked = asyncio.ensure_future(self._ask(hashed, was_good))
-            self._asked[hashed] = asked
-            asked.add_done_callback(lambda done: self._answered(hashed, done))
-        return await asyncio.shield(asked)  # others wait for the same answer
+            lookup = asyncio.ensure_future(self._ask(hashed, was_good))
+            self._asked[hashed] = lookup
+            lookup.add_done_callback(lambda done: self._answered(hashed, done))
+        return await asyncio.shield(lookup)  # others wait for the same answer
 
     async def is_revoked(self, signed_in: SignedIn) -> bool:
         """Whether a token is good no longer. If the database cannot be asked, that is not known, and so False."""
@@ -178,8 +178,8 @@ class TenantCallers:
 
     def close(self) -> None:
         """End the threads."""
-        for each in self._threads.values():
-            each.shutdown(wait=False, cancel_futures=True)
+        for pool in self._threads.values():
+            pool.shutdown(wait=False, cancel_futures=True)
         self.limits.close()
 
     async def _ask(self, hashed: bytes, was_good: bool) -> Caller | None:

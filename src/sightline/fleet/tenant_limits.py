@@ -132,5 +132,5 @@ class TenantLimits:
             facts = {"kind": action, "session": subject, "reason": str(error)}
             logger.error("not in the audit trail", extra=facts)
 
-    async def _run(self, work: Callable[..., T], *given: object) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *given))
+    async def _run(self, work: Callable[..., T], *arguments: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *arguments))

@@ -181,9 +181,9 @@ class _TenantServer:
     def _delete_old_folders(self) -> None:
         """Delete what is left on this machine of tenants that were deleted."""
         with suppress(OSError, StoreError):
-            found = {Path(each.path) for each in os.scandir(self._folder)}
-            known = {self._folder_of(each.name, each.created) for each in self.tenants.list()}
-            for folder in found - known:
+            folders = {Path(entry.path) for entry in os.scandir(self._folder)}
+            used = {self._folder_of(tenant.name, tenant.created) for tenant in self.tenants.list()}
+            for folder in folders - used:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _count_open(self) -> int:

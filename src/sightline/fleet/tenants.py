@@ -108,9 +108,9 @@ def token_hash(text: str) -> bytes:
     return sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-def token_id(given: str) -> str:
+def token_id(text: str) -> str:
     """The id of a token: of its text, or as it is."""
-    return given.removeprefix(_PREFIX).partition("_")[0]
+    return text.removeprefix(_PREFIX).partition("_")[0]
 
 
 class Tenants:
@@ -224,10 +224,10 @@ class Tenants:
 
         What interrupted deletions left goes too: of sessions, and all of a tenant that is being deleted.
         """
-        known = {tenant.name: tenant for tenant in self.list()}
-        if name not in known:
+        tenants = {tenant.name: tenant for tenant in self.list()}
+        if name not in tenants:
             raise errors.UnknownTenant(name)
-        database, (*_, days, ended) = self._database.for_tenant(name), known[name]
+        database, (*_, days, ended) = self._database.for_tenant(name), tenants[name]
         if ended:
             return self._remove_all(database).sessions
         if not days:
@@ -301,8 +301,8 @@ class Tenants:
         They are counted anew if nobody, in any process, counted them `within` so many seconds.
         """
         database = self._database.for_tenant(tenant)
-        if within and (found := self._ask(database, statements.COUNTED, (tenant, within))):
-            return int(found[0][0])
+        if within and (rows := self._ask(database, statements.COUNTED, (tenant, within))):
+            return int(rows[0][0])
         [(count,)] = self._ask(database, statements.COUNT, {"tenant": tenant})
         return int(count)
 
@@ -387,8 +387,8 @@ def _tenant(row: Sequence[Any]) -> Tenant:
 def _noted(tenant: str, token: str, action: str, subject: str, detail: Mapping[str, Any]) -> tuple[Any, ...]:
     from psycopg.types.json import Jsonb
 
-    shown = {key: _plain(value) if isinstance(value, str) else value for key, value in detail.items()}
-    return tenant, token, action, _plain(subject), Jsonb(shown)
+    plain_detail = {key: _plain(value) if isinstance(value, str) else value for key, value in detail.items()}
+    return tenant, token, action, _plain(subject), Jsonb(plain_detail)
 
 
 def _plain(text: str) -> str:

@@ -130,12 +130,12 @@ class FleetWork:
             self.ready.set()
             try:
                 done, _ = await asyncio.wait([*parts, stopped], return_when=asyncio.FIRST_COMPLETED)
-                for each in done:
-                    each.result()
+                for task in done:
+                    task.result()
             finally:
                 self.ready.clear()
-                for each in (*parts, stopped):
-                    each.cancel()
+                for task in (*parts, stopped):
+                    task.cancel()
                 await asyncio.gather(*parts, stopped, return_exceptions=True)
 
     async def _run_worker(self, app: "App") -> None:
@@ -166,8 +166,8 @@ class FleetWork:
         """Have jobs done again whose workers are no longer there, and count those that wait."""
         while True:
             await self._redo(app)
-            found = await app.job_manager.list_queues_async()
-            self._in_queue = sum(each["todo"] for each in found)
+            queues = await app.job_manager.list_queues_async()
+            self._in_queue = sum(queue["todo"] for queue in queues)
             await asyncio.sleep(self._heartbeat)
 
     async def _redo(self, app: "App") -> None:
@@ -286,9 +286,9 @@ def _manager_of(connector: Any) -> Any:
     from procrastinate.manager import JobManager
 
     class Manager(JobManager):
-        async def retry_job(self, job: Any, *given: Any, **options: Any) -> None:
+        async def retry_job(self, job: Any, *arguments: Any, **options: Any) -> None:
             try:
-                await super().retry_job(job, *given, **options)
+                await super().retry_job(job, *arguments, **options)
             except UniqueViolation:
                 await self.finish_job(job, Status.FAILED, delete_job=True)
 

@@ -64,7 +64,7 @@ def _migrate(connection: "Connection[Any]", schema: str, migrations: dict[str, s
     newest = max(migrations) if migrations else _files()[-1].stem
     if _last_done(connection, schema) == newest:
         return
-    known = library_migrations() if migrations is None else migrations
+    statements = library_migrations() if migrations is None else migrations
     with connection.transaction():
         connection.execute("SET LOCAL statement_timeout = 0")  # a migration of many rows takes as long as it takes
         connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"sightline.work.{schema}",))
@@ -78,8 +78,8 @@ def _migrate(connection: "Connection[Any]", schema: str, migrations: dict[str, s
             connection.execute("CREATE TABLE work_migration (name text PRIMARY KEY)")
             connection.execute(SchemaManager.get_schema().encode())
             connection.execute("INSERT INTO work_migration VALUES (%s)", (newest,))
-        for name in [name for name in known if done and name > done]:
-            connection.execute(known[name].encode())
+        for name in [name for name in statements if done and name > done]:
+            connection.execute(statements[name].encode())
             connection.execute("INSERT INTO work_migration VALUES (%s)", (name,))
 
 

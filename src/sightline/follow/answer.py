@@ -77,11 +77,11 @@ def _event(value: Json, *, named: bool = True) -> bytes:
     return name + b"data: " + encode_piece(value) + b"\n\n"
 
 
-def show_error(shown: Filter, wire: str, body: bytes) -> bytes:
+def show_error(answer: Filter, wire: str, body: bytes) -> bytes:
     """Return the end of a stream whose next call failed with this body of an error."""
-    shown.begin_next(frozenset())
+    answer.begin_next(frozenset())
     raw = error_event(wire, body)
-    return shown.show(_value(raw), raw) + shown.end()
+    return answer.show(_value(raw), raw) + answer.end()
 
 
 def error_event(wire: str, body: bytes) -> bytes:
@@ -90,8 +90,9 @@ def error_event(wire: str, body: bytes) -> bytes:
         told = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         told = None
-    found = told.get("error") if isinstance(told, dict) else None
-    error = found if isinstance(found, dict) else {"type": "api_error", "message": body.decode("utf-8", "replace")}
+    error = told.get("error") if isinstance(told, dict) else None
+    if not isinstance(error, dict):
+        error = {"type": "api_error", "message": body.decode("utf-8", "replace")}
     match wire:
         case "anthropic":
             return _event({"type": "error", "error": error})
@@ -218,7 +219,7 @@ class ChatFilter:
             return b""
         delta = choice.get("delta")
         if not self._first and isinstance(delta, dict) and "role" in delta:  # it is told once; clients add texts up
-            delta = {key: found for key, found in delta.items() if key != "role"}
+            delta = {key: value for key, value in delta.items() if key != "role"}
             if not any(delta.values()):
                 return b""
             choice = choice | {"delta": delta}
@@ -226,14 +227,14 @@ class ChatFilter:
         calls = delta.get("tool_calls") if isinstance(delta, dict) else None
         if not isinstance(delta, dict) or not isinstance(calls, list):
             return raw if self._first else self._renamed(value)
-        shown = [each for call in calls if (each := self._call(call)) is not None]
-        if shown == calls and self._first:
+        visible = [part for call in calls if (part := self._call(call)) is not None]
+        if visible == calls and self._first:
             return raw
-        rest = {key: found for key, found in delta.items() if key not in ("tool_calls", "role") and found is not None}
-        if not shown and not rest:
+        rest = {key: field for key, field in delta.items() if key not in ("tool_calls", "role") and field is not None}
+        if not visible and not rest:
             return b""
-        delta = {key: found for key, found in delta.items() if key != "tool_calls"} | (
-            {"tool_calls": shown} if shown else {}
+        delta = {key: field for key, field in delta.items() if key != "tool_calls"} | (
+            {"tool_calls": visible} if visible else {}
         )
         return self._renamed(value | {"choices": [choice | {"delta": delta}]})
 
@@ -270,8 +271,8 @@ class ChatFilter:
         if choice is None:
             return self._renamed(value)
         delta = choice.get("delta") or {}
-        calls = [each for call in delta.get("tool_calls") or () if (each := self._call(call)) is not None]
-        delta = {key: found for key, found in delta.items() if key != "tool_calls"} | (
+        calls = [part for call in delta.get("tool_calls") or () if (part := self._call(call)) is not None]
+        delta = {key: field for key, field in delta.items() if key != "tool_calls"} | (
             {"tool_calls": calls} if calls else {}
         )
         reason = "stop" if is_wrong else choice["finish_reason"]

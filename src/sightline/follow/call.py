@@ -255,10 +255,10 @@ class Exchange:
                 call.begin_stream()
                 try:
                     for chunk in response.iter_bytes():
-                        if shown := call.feed(chunk):
-                            yield shown
-                    if shown := call.rest():
-                        yield shown
+                        if visible := call.feed(chunk):
+                            yield visible
+                    if visible := call.rest():
+                        yield visible
                 finally:  # also if the program goes away, or the connection breaks
                     try:
                         response.close()
@@ -332,10 +332,10 @@ class AsyncExchange:
                 call.begin_stream()
                 try:
                     async for chunk in response.aiter_bytes():
-                        if shown := call.feed(chunk):
-                            yield shown
-                    if shown := call.rest():
-                        yield shown
+                        if visible := call.feed(chunk):
+                            yield visible
+                    if visible := call.rest():
+                        yield visible
                 finally:
                     await finish(self._end(response))
                 response = await self.next()

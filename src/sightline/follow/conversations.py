@@ -86,8 +86,8 @@ class Conversations:
         """
         self._sessions = sessions.session if isinstance(sessions, AsyncSession) else sessions
         self._settings, self._most_open, self._wire, self._program = settings, most_open, wire, program
-        known = isinstance(sessions, Session | AsyncSession | str | Path) or callable(sessions)
-        if not known and missing(sessions, Stores):
+        is_source = isinstance(sessions, Session | AsyncSession | str | Path) or callable(sessions)
+        if not is_source and missing(sessions, Stores):
             raise BadInput(
                 "sessions are a project's folder, Stores, a function that opens a session by its id, or one Session; "
                 f"not {sessions!r}"
@@ -130,8 +130,8 @@ class Conversations:
                 entry.users -= 1
                 entry.held = entry.history.held if entry.history is not None else 0
                 oldest = self._take_oldest()
-            for each in oldest:  # not inside the lock, because closing takes a while
-                self._close(each)
+            for oldest_entry in oldest:  # not inside the lock, because closing takes a while
+                self._close(oldest_entry)
 
     def session_of(self, name: str) -> Session:
         """Return the session of a conversation, on the branch of the messages that it had last."""
@@ -178,7 +178,7 @@ class Conversations:
         With an owner, only those that it has used and that no other owner, alive and not closed, has used too.
         """
         with self._lock:
-            taken = [each for each in self._entries.items() if owner is None or _is_left(each[1], owner)]
+            taken = [(name, entry) for name, entry in self._entries.items() if owner is None or _is_left(entry, owner)]
             for _, entry in taken:
                 entry.users += 1  # so that no other thread closes it meanwhile
         for name, entry in taken:
@@ -260,33 +260,32 @@ class ConversationNames:
         self._begun_again: OrderedDict[str, str] = OrderedDict()  # name by its opening → conversation that has it
         self._finds = [Lock() for _ in range(_LOCKS)]  # by session of an agent
 
-    def find(self, asked: ModelRequest) -> ModelRequest:
+    def find(self, request: ModelRequest) -> ModelRequest:
         """Return a request with the name of the session that has its conversation. It may read other logs.
 
         It is another than the request says where the provider has the earlier part, or where the agent has replaced
         the history by a summary: then its list begins with another message.
         """
-        if kept := asked.kept_upstream:
+        if kept := request.kept_upstream:
             if kept not in self._replied:
-                _note(
-                    self._replied, kept, self._find_replied(kept) or name_of(asked.format, asked.session, kept.encode())
-                )
-            return asked._replace(name=self._replied[kept], pieces=None)
-        with self._finds[hash(asked.stem) % _LOCKS]:
-            if asked.name not in self._begun_again and asked.session and not self._stores.has(asked.name):
-                _note(self._begun_again, asked.name, self._find_summarized(asked) or asked.name)
-        return self.with_name(asked)
+                name = self._find_replied(kept) or name_of(request.format, request.session, kept.encode())
+                _note(self._replied, kept, name)
+            return request._replace(name=self._replied[kept], pieces=None)
+        with self._finds[hash(request.stem) % _LOCKS]:
+            if request.name not in self._begun_again and request.session and not self._stores.has(request.name):
+                _note(self._begun_again, request.name, self._find_summarized(request) or request.name)
+        return self.with_name(request)
 
-    def with_name(self, asked: ModelRequest) -> ModelRequest:
+    def with_name(self, request: ModelRequest) -> ModelRequest:
         """Return a request with the name of the session that has its conversation, as far as that is known at once."""
-        return asked._replace(name=self._begun_again.get(asked.name, asked.name))
+        return request._replace(name=self._begun_again.get(request.name, request.name))
 
-    def name_at_once(self, asked: ModelRequest) -> str:
+    def name_at_once(self, request: ModelRequest) -> str:
         """Return the name of the session that has a request's conversation; empty: other logs may have to be read."""
-        if asked.kept_upstream:
-            return self._replied.get(asked.kept_upstream, "")
-        is_sure = asked.most_tokens is not None or not asked.session or asked.name in self._begun_again
-        return self.with_name(asked).name if is_sure else ""
+        if request.kept_upstream:
+            return self._replied.get(request.kept_upstream, "")
+        is_sure = request.most_tokens is not None or not request.session or request.name in self._begun_again
+        return self.with_name(request).name if is_sure else ""
 
     def _logs(self, stem: str, most: int) -> list[Written]:
         """Return the sessions whose names begin like this, those that were written to last."""
@@ -302,19 +301,19 @@ class ConversationNames:
                 logs.append(log.session_id)
         return self._stores.containing(logs, quoted)
 
-    def _find_summarized(self, asked: ModelRequest) -> str:
+    def _find_summarized(self, request: ModelRequest) -> str:
         """Return the conversation whose agent goes on from a summary with this request; empty: there is none.
 
         It belongs to the same session of the agent, and has the same system prompt. It has this opening already, or
         its last reply is the summary.
         """
-        others = [log.session_id for log in self._logs(asked.stem, _MOST_OTHERS)]
-        said, system = asked.opening_text, asked.system_text()
+        others = [log.session_id for log in self._logs(request.stem, _MOST_OTHERS)]
+        said, system = request.opening_text, request.system_text()
         for name in others:
-            with self._conversations[asked.format.provider].use(name) as history, suppress(BadInput):
-                if history.knows(asked.listed[asked.first : asked.opening]):
+            with self._conversations[request.format.provider].use(name) as history, suppress(BadInput):
+                if history.knows(request.listed[request.first : request.opening]):
                     return name
-                is_like = asked.tools and is_alike(history.session.items.system(), system)
+                is_like = request.tools and is_alike(history.session.items.system(), system)
                 if is_like and _has_summary(said, history.last_reply()):
                     history.begin_again(say("summary follows", history.session.settings.locale), _ANY)
                     return name
@@ -326,11 +325,11 @@ class ConversationNames:
             _note(self._replied, reply_id, name)
 
 
-def _note(known: OrderedDict[str, str], key: str, value: str) -> None:
+def _note(notes: OrderedDict[str, str], key: str, value: str) -> None:
     """Note something, and forget the oldest if there is too much."""
-    known[key] = value
-    while len(known) > _MOST_NOTED:
-        known.popitem(last=False)
+    notes[key] = value
+    while len(notes) > _MOST_NOTED:
+        notes.popitem(last=False)
 
 
 def is_alike(one: str, other: str) -> bool:

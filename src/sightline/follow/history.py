@@ -88,8 +88,8 @@ class History:
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing is appended then.
         """
-        given = list(messages)
-        return retry_on_conflict(lambda: self._follow(given, in_place, replies, usage), self.refresh, _ATTEMPTS)
+        listed = list(messages)
+        return retry_on_conflict(lambda: self._follow(listed, in_place, replies, usage), self.refresh, _ATTEMPTS)
 
     @property
     def place(self) -> ListPlace:
@@ -107,31 +107,31 @@ class History:
         """Whether the branch of a list ends with it: no longer list was given, no reply to it is there or expected."""
         if self._ends.get(place.branch) != place.chain:
             return False  # else there may still be a reply, of a process that was killed before it could say so
-        item = next((each.item for each in self._places.get(place.chain, ()) if each.branch == place.branch), "")
+        item = next((logged.item for logged in self._places.get(place.chain, ()) if logged.branch == place.branch), "")
         return not item or not self.session_at(place).items.is_answered(item)
 
     @locked
     def branch_off(self, place: ListPlace) -> ListPlace:
         """Begin a branch after a list, for another reply to it. Return where it is there."""
-        known = [each for each in self._places.get(place.chain, ()) if each.item]
-        if not known:
+        places = [logged for logged in self._places.get(place.chain, ()) if logged.item]
+        if not places:
             return place
-        found = next((each for each in known if each.branch == place.branch), known[-1])
-        self._open(found.branch)
-        self._switch(self.session.fork(found.item))
+        start = next((logged for logged in places if logged.branch == place.branch), places[-1])
+        self._open(start.branch)
+        self._switch(self.session.fork(start.item))
         self._ends[self.session.branch] = place.chain
         return ListPlace(self.session.branch, place.chain)
 
     @locked
-    def expect(self, place: ListPlace, shown: Sequence[Part], item: str, reply_id: str = "") -> None:
+    def expect(self, place: ListPlace, parts: Sequence[Part], item: str, reply_id: str = "") -> None:
         """Say what the reply to a list looks like to the other program, and the last item of it in the log.
 
         When the list comes back with a reply that says this, it is known: its text may differ in blanks, and what is
         neither text nor call may be missing. `reply_id`: by which `go_on` finds it.
         """
-        if not any(isinstance(part, Call | Text | Blob) for part in shown):
+        if not any(isinstance(part, Call | Text | Blob) for part in parts):
             return
-        key = reply_key(place.chain, shown)
+        key = reply_key(place.chain, parts)
         session = self.session_at(place)
         reply = (key.hex(), item, reply_id) if reply_id else (key.hex(), item)
         note = HistoryNote(reply=reply, program=self._program)
@@ -159,13 +159,13 @@ class History:
         read = self._read(messages, 0)
         place = self._reply_ids.setdefault(reply_id, self.end) if reply_id else self.end
         sent = link(messages, read, self._bases.get(place.chain, place.chain))[-1].chain
-        if (waiting := next((each for each, end in self._ends.items() if end == sent), None)) is not None:
+        if (waiting := next((branch for branch, end in self._ends.items() if end == sent), None)) is not None:
             self._open(waiting)
             return ListPlace(waiting, sent)
         self._open(place.branch)
-        known = self._replies.get(place.chain)
-        if self._end_of(place.branch) != place.chain and (known or place.chain == START):  # others went on from there
-            self._switch(self.session.fork(known.item if known else 0))
+        reply = self._replies.get(place.chain)
+        if self._end_of(place.branch) != place.chain and (reply or place.chain == START):  # others went on from there
+            self._switch(self.session.fork(reply.item if reply else 0))
         linked = link(messages, read, place.chain)
         self._append(linked, read, in_place, is_reply=False, base=place.chain)
         self._bases[linked[-1].chain] = place.chain
@@ -174,8 +174,8 @@ class History:
     @locked
     def last_reply(self) -> str:
         """Return the text of the reply that the list was given last ends with; empty: it was not answered."""
-        known = self._replies.get(self._ends.get(self.session.branch, START))
-        return self.session.items.text(known.item) if known and self._has(known) else ""
+        reply = self._replies.get(self._ends.get(self.session.branch, START))
+        return self.session.items.text(reply.item) if reply and self._has(reply) else ""
 
     @locked
     def knows(self, messages: Sequence[Any]) -> bool:
@@ -221,10 +221,10 @@ class History:
         """Say that a list has all that the branch has, because it was made from it: nothing of it is appended again."""
         seen = link(messages, self._read(messages, 0), START)
         if seen and self._end_of(self.session.branch) != seen[-1].chain:
-            note = HistoryNote([(each.chain.hex(), 0) for each in seen])
+            note = HistoryNote([(message.chain.hex(), 0) for message in seen])
             retry_on_conflict(lambda: self.session.extend([], note=note), self.session.refresh)
-            for each in seen:
-                self._put(each.chain, "", self.session.branch)
+            for message in seen:
+                self._put(message.chain, "", self.session.branch)
 
     @locked
     def close(self, *, with_first: bool = True) -> None:
@@ -242,13 +242,14 @@ class History:
         same = self._count_same(messages)
         read = self._read(messages, same)
         seen = [*self._seen[:same], *link(messages[same:], read, self._seen[same - 1].chain if same else START)]
-        known = same
-        while known < len(seen):
-            count = 1 if seen[known].chain in self._places else self._count_replied(seen, known, read[known - same :])
+        logged = same
+        while logged < len(seen):
+            has = seen[logged].chain in self._places
+            count = 1 if has else self._count_replied(seen, logged, read[logged - same :])
             if not count:
                 break
-            known += count
-        start = self._go_to(seen, known, lambda: possible_ends(seen, read, same))
+            logged += count
+        start = self._go_to(seen, logged, lambda: possible_ends(seen, read, same))
         if start < len(seen):
             again = self._read(messages, start, same) if start < same else []
             new, is_reply = [*again, *read[max(0, start - same) :]], start == len(seen) - replies
@@ -265,16 +266,16 @@ class History:
         key = reply_key(chain, [part for own in run for one in own for part in one.parts])
         if not run or (place := self._replies.get(key)) is None:
             return 0
-        for each in seen[first : first + len(run)]:
-            self._places.setdefault(each.chain, []).append(place)
+        for message in seen[first : first + len(run)]:
+            self._places.setdefault(message.chain, []).append(place)
         if self._ends.get(place.branch) == key:
             self._ends[place.branch] = seen[first + len(run) - 1].chain
         return len(run)
 
     def _count_same(self, messages: Sequence[Any]) -> int:
         """Count the first messages that are as they were given last. A message that changed in place is another."""
-        for at, (seen, given) in enumerate(zip(self._seen, messages, strict=False)):
-            if given is not seen.copy and view_of(given) != seen.copy:
+        for at, (seen, message) in enumerate(zip(self._seen, messages, strict=False)):
+            if message is not seen.copy and view_of(message) != seen.copy:
                 return at
         return min(len(self._seen), len(messages))
 
@@ -283,23 +284,23 @@ class History:
             return [accept.read_with(self._read_values, values_of(message)) for message in messages[first:end]]
         except BadInput:
             accept.read_with(self._read_values, [value for message in messages for value in values_of(message)])
-            raise  # unless that has: it says which one is bad
+            raise  # unless reading all of them has raised: that error names the bad index
 
     def _read_values(self, values: Sequence[Any]) -> list[Message]:
-        is_read = all(isinstance(each, Message) for each in values)
+        is_read = all(isinstance(value, Message) for value in values)
         return list(values) if is_read else read_messages(values, self._wire)
 
     def _remember(self, messages: list[Any], seen: list[Seen], first: int) -> None:
         """Note what was given, from the first message on that is new or has another place."""
         while self._at and next(reversed(self._at.values())) >= first:  # they are in the order of the list
             self._at.popitem()
-        for at, each in enumerate(seen[first:], first):
-            for place in self._places.get(each.chain, ()):
+        for at, message in enumerate(seen[first:], first):
+            for place in self._places.get(message.chain, ()):
                 if self._has(place):
                     self._at.pop(place.item, None)
                     self._at[place.item] = at
-        kept = self.held if first == len(self._seen) else sum(held_bytes(each) for each in seen[:first])
-        self.held = kept + sum(held_bytes(each) for each in seen[first:])
+        kept = self.held if first == len(self._seen) else sum(held_bytes(message) for message in seen[:first])
+        self.held = kept + sum(held_bytes(message) for message in seen[first:])
         self._given, self._seen = messages, seen
 
     # ------------------------------------------------------------------ the log
@@ -312,16 +313,16 @@ class History:
         is_reply: bool,
         base: bytes | None = None,
     ) -> None:
-        links = [(each.chain.hex(), len(own)) for each, own in zip(seen, read, strict=True)]
+        links = [(message.chain.hex(), len(own)) for message, own in zip(seen, read, strict=True)]
         note = HistoryNote(links, base=None if base is None else base.hex(), program=self._program)
         neutral = [message for own in read for message in own]
         ids = self.session.extend(neutral, in_place=in_place, is_reply=is_reply, note=note)
         if is_reply:
             self.session.flush()  # as `Session.reply` does: a reply was paid for
         count = 0
-        for each, own in zip(seen, read, strict=True):
+        for message, own in zip(seen, read, strict=True):
             count += len(own)
-            self._put(each.chain, ids[count - 1] if count else "", self.session.branch)
+            self._put(message.chain, ids[count - 1] if count else "", self.session.branch)
 
     def _put(self, chain: bytes, item: str, branch: str) -> None:
         self._places.setdefault(chain, []).append(Place(item, branch))
@@ -361,40 +362,40 @@ class History:
 
     # ------------------------------------------------------------------ branches
 
-    def _go_to(self, seen: Sequence[Seen], known: int, ends: Callable[[], dict[bytes, int]]) -> int:
+    def _go_to(self, seen: Sequence[Seen], logged: int, ends: Callable[[], dict[bytes, int]]) -> int:
         """Go to a branch that has the beginning of this list and nothing of it after that. Return how many it has.
 
         The log may have more of the list elsewhere, if another run has said the same: `ends` are those that this one
         may go on from.
         """
-        chain = seen[known - 1].chain if known else START
+        chain = seen[logged - 1].chain if logged else START
         branches = [self.session.branch, *self._ends]
-        found = {chain: known} if any(self._end_of(each) == chain for each in branches) else ends()
-        if going_on := [each for each in branches if self._end_of(each) in found]:
-            branch = max(going_on, key=lambda each: found[self._end_of(each)])
+        possible = {chain: logged} if any(self._end_of(name) == chain for name in branches) else ends()
+        if going_on := [name for name in branches if self._end_of(name) in possible]:
+            branch = max(going_on, key=lambda name: possible[self._end_of(name)])
             self._open(branch)
-            return found[self._end_of(branch)]
-        known = self._count_shared(seen, known)
-        if known:
-            self._switch(self.session.fork(self._places[seen[known - 1].chain][-1].item))
+            return possible[self._end_of(branch)]
+        logged = self._count_shared(seen, logged)
+        if logged:
+            self._switch(self.session.fork(self._places[seen[logged - 1].chain][-1].item))
         else:
             mine = {place.item for places in self._places.values() for place in places}
             self._switch(self.session.fork(item_before(self.session.items, mine)))
-        self._ends[self.session.branch] = seen[known - 1].chain if known else START
-        return known
+        self._ends[self.session.branch] = seen[logged - 1].chain if logged else START
+        return logged
 
-    def _count_shared(self, seen: Sequence[Seen], known: int) -> int:
+    def _count_shared(self, seen: Sequence[Seen], shared: int) -> int:
         """Return how many of the first messages a branch can share, and open the branch that it begins on."""
-        while known := count_shared(seen, known):
-            place = self._places[seen[known - 1].chain][-1]
+        while shared := count_shared(seen, shared):
+            place = self._places[seen[shared - 1].chain][-1]
             if not place.item:  # a message without any content
-                known -= 1
+                shared -= 1
                 continue
             self._open(place.branch)
-            if (answered := count_answered(self.session.items, seen, known, place.item)) == known:
+            if (answered := count_answered(self.session.items, seen, shared, place.item)) == shared:
                 break
-            known = answered
-        return known
+            shared = answered
+        return shared
 
     def _end_of(self, branch: str) -> bytes:
         """Return the digest of the list that a branch has. One that another program began has that of its beginning."""
@@ -412,13 +413,13 @@ class History:
 
     def _open(self, branch: str) -> None:
         if branch != self.session.branch:
-            known = self._first if branch == self._first.branch else self._others.pop(branch, None)
-            self._switch(known or self.session.on_branch(branch))
+            other = self._first if branch == self._first.branch else self._others.pop(branch, None)
+            self._switch(other or self.session.on_branch(branch))
 
     def _switch(self, session: Session) -> None:
         """Go to another session. A few others stay open, because several lists may grow at once."""
         self.session = session
         if session is not self._first:
             self._others[session.branch] = session
-        for branch in [each for each in self._others if each != session.branch][: -_MOST_OPEN or None]:
+        for branch in [name for name in self._others if name != session.branch][: -_MOST_OPEN or None]:
             self._others.pop(branch).close()

@@ -42,13 +42,13 @@ class Seen(NamedTuple):
 def link(messages: Sequence[Any], read: Sequence[list[Message]], chain: bytes) -> list[Seen]:
     """Return what is remembered of messages that follow a list with this digest. `read`: each as neutral messages."""
     linked = []
-    for given, neutral in zip(messages, read, strict=True):
+    for original, neutral in zip(messages, read, strict=True):
         digest = digest_of(neutral)
         chain = blake2b(chain + digest, digest_size=16).digest()
         parts = [part for message in neutral for part in message.parts]
         calls = frozenset(part.id for part in parts if isinstance(part, Call))
         results = frozenset(part.id for part in parts if isinstance(part, Result))
-        copy = given if isinstance(given, bytes | Message) else common.plain(view_of(given), "message")
+        copy = original if isinstance(original, bytes | Message) else common.plain(view_of(original), "message")
         linked.append(Seen(copy, chain, digest, len(neutral), calls, results))
     return linked
 
@@ -143,18 +143,18 @@ def count_answered(items: Iterable[Item], seen: Sequence[Seen], count: int, last
     has these messages, `last` is the item of the last one.
     """
     waits: dict[str, int] = {}  # call without a result among these messages → its message
-    for at, each in enumerate(seen[:count]):
-        for call in each.results:
+    for at, message in enumerate(seen[:count]):
+        for call in message.results:
             waits.pop(call, None)
-        waits.update(dict.fromkeys(each.calls, at))
+        waits.update(dict.fromkeys(message.calls, at))
     if not waits:
         return count
-    asked: set[str] = set()
+    open_calls: set[str] = set()
     late: set[str] = set()
     is_after = False
     for item in items:
-        answered = {part.id for part in item.parts if isinstance(part, Result)} & asked
-        asked = (asked - answered) | {part.id for part in item.parts if isinstance(part, Call)}
+        answered = {part.id for part in item.parts if isinstance(part, Result)} & open_calls
+        open_calls = (open_calls - answered) | {part.id for part in item.parts if isinstance(part, Call)}
         if is_after:
             late |= answered
         is_after = is_after or item.id == last

@@ -130,8 +130,8 @@ class ModelRequest(NamedTuple):
         if self.previous_reply:
             return self.previous_reply
         conversation = self.fields.get("conversation")
-        found = conversation.get("id") if isinstance(conversation, dict) else conversation
-        return found if isinstance(found, str) else ""
+        conversation_id = conversation.get("id") if isinstance(conversation, dict) else conversation
+        return conversation_id if isinstance(conversation_id, str) else ""
 
     @property
     def stem(self) -> str:
@@ -216,7 +216,7 @@ def _decode(format: Format, body: bytes) -> tuple[list[bytes], Json]:  # noqa: A
     messages = fields.pop(format.messages, None)
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]
-    if not isinstance(messages, list) or not messages or not all(isinstance(each, dict) for each in messages):
+    if not isinstance(messages, list) or not messages or not all(isinstance(message, dict) for message in messages):
         raise BadInput(f"{format.messages!r} is no list of messages")
     return [msgspec.json.encode(message) for message in messages], fields
 
@@ -261,7 +261,7 @@ def _find_opening(format: Format, listed: Sequence[bytes]) -> tuple[int, int]:  
     first = 0
     if format.wire != "anthropic":
         # One message is left at least: it is what the request is about, and all that tells it from others.
-        first = next((at for at, each in enumerate(listed) if not is_head(each)), len(listed) - 1)
+        first = next((at for at, message in enumerate(listed) if not is_head(message)), len(listed) - 1)
     opening = first
     while opening < len(listed) and not is_answer(listed[opening]):
         opening += 1

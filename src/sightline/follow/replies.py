@@ -33,7 +33,7 @@ def add_output(value: Json, more: int) -> Json:
 
 def own_calls(wire: str, reply: Json, own: Collection[str]) -> tuple[int, int]:
     """Count the calls of our tools in a reply, and the other calls."""
-    names = [_call_name(each) for each in _pieces(wire, reply)]
+    names = [_call_name(piece) for piece in _pieces(wire, reply)]
     ours = sum(name in own for name in names if name is not None)
     return ours, sum(name is not None for name in names) - ours
 
@@ -42,23 +42,23 @@ def merged(wire: str, replies: list[Json], own: Collection[str]) -> Json:
     """Return the one reply that a client sees of several: the last, with what the others say before it."""
     if len(replies) == 1 and not own_calls(wire, replies[0], own)[0]:
         return replies[0]
-    last, shown = (
+    last, visible = (
         replies[-1],
-        [each for reply in replies for each in _pieces(wire, reply) if _call_name(each) not in {*own}],
+        [piece for reply in replies for piece in _pieces(wire, reply) if _call_name(piece) not in {*own}],
     )
-    calls = any(_call_name(each) is not None for each in shown)
+    calls = any(_call_name(piece) is not None for piece in visible)
     last = add_output(last, sum(map(count_output, replies[:-1])))
     if wire == "anthropic":
         reason = last.get("stop_reason")
-        return last | {"content": shown, "stop_reason": "end_turn" if reason == "tool_use" and not calls else reason}
+        return last | {"content": visible, "stop_reason": "end_turn" if reason == "tool_use" and not calls else reason}
     if wire == "responses":
-        return last | {"output": shown}
+        return last | {"output": visible}
     choice = (last.get("choices") or [{}])[0]
-    texts = [_chat_message(reply).get("content") for reply in replies]
-    text = "".join(each for each in texts if isinstance(each, str)) or None
-    message = {key: found for key, found in _chat_message(last).items() if key != "tool_calls"} | {"content": text}
+    contents = [_chat_message(reply).get("content") for reply in replies]
+    text = "".join(content for content in contents if isinstance(content, str)) or None
+    message = {key: value for key, value in _chat_message(last).items() if key != "tool_calls"} | {"content": text}
     reason = "stop" if choice.get("finish_reason") == "tool_calls" and not calls else choice.get("finish_reason")
-    tools = {"tool_calls": shown} if shown else {}
+    tools = {"tool_calls": visible} if visible else {}
     return last | {"choices": [choice | {"message": message | tools, "finish_reason": reason}]}
 
 
@@ -66,12 +66,12 @@ def _pieces(wire: str, reply: Json) -> list[Json]:
     """Return the blocks, items or, in chat completions, the calls of a reply."""
     match wire:
         case "anthropic":
-            found = reply.get("content")
+            pieces = reply.get("content")
         case "responses":
-            found = reply.get("output")
+            pieces = reply.get("output")
         case _:
-            found = _chat_message(reply).get("tool_calls")
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+            pieces = _chat_message(reply).get("tool_calls")
+    return [piece for piece in pieces if isinstance(piece, dict)] if isinstance(pieces, list) else []
 
 
 def _chat_message(reply: Json) -> Json:

@@ -154,61 +154,61 @@ class Turns:
     def closed(self, name: str) -> Iterator[bool]:
         """Have a conversation closed while the block runs. Gives False, and closes nothing, if it is used now."""
         with ExitStack() as stack:
-            yield all(stack.enter_context(each.closed(name)) for each in self._conversations.values())
+            yield all(stack.enter_context(conversations.closed(name)) for conversations in self._conversations.values())
 
-    def passes(self, asked: ModelRequest) -> bool:
+    def passes(self, request: ModelRequest) -> bool:
         """Whether a request certainly fits and is forwarded unchanged, so that it can be logged afterwards.
 
         It is quick enough for an event loop, unless `asks_database`. Where the window is the model's own, an estimate
         is enough: what is too long is refused, made shorter and sent again.
         """
-        if asked.kept_upstream:
+        if request.kept_upstream:
             return True
-        most = asked.most_tokens
+        most = request.most_tokens
         if most is None:
-            if self._has(asked.name) or (asked.session and asked.stem in self._shortened):
+            if self._has(request.name) or (request.session and request.stem in self._shortened):
                 return False  # it may have been shortened before, or go on from a summary of one that was
-            if self._settings.window is not None and has_media(asked.body):  # more tokens than their address has bytes
-                return False
-            most = len(asked.body)
-        if (budget := self._budget(asked, None)) is None:
+            if self._settings.window is not None and has_media(request.body):
+                return False  # media may have more tokens than their address has bytes
+            most = len(request.body)
+        if (budget := self._budget(request, None)) is None:
             return True
-        room = self._room(budget, asked.format.provider)
-        is_own = self._settings.window is None and asked.most_tokens is None
-        return most <= room or (is_own and _estimate(asked.body) <= _SURE_SHARE * room)
+        room = self._room(budget, request.format.provider)
+        is_own = self._settings.window is None and request.most_tokens is None
+        return most <= room or (is_own and _estimate(request.body) <= _SURE_SHARE * room)
 
     def _has(self, name: str) -> bool:
         """Whether a conversation is kept, as far as the store says so at once: the agent does not wait for it."""
-        if any(name in each for each in self._conversations.values()):
+        if any(name in conversations for conversations in self._conversations.values()):
             return True
         try:
             return self._stores.has(name, wait=False)
         except StoreError:
             return False
 
-    def prepare(self, asked: ModelRequest, *, passed: bool = False) -> Prepared:
+    def prepare(self, request: ModelRequest, *, passed: bool = False) -> Prepared:
         """Log what is new in a request, and return what is sent. `passed`: it was sent as it came already.
 
         Raises:
             SessionNotFound, Unwritable: its log was deleted by another program; `closed` lets it begin anew.
             SightlineError: it cannot be read or does not fit; then it is passed on as it is.
         """
-        with self._conversations[asked.format.provider].use(asked.name) as history:
-            return retry_on_conflict(lambda: self._prepare(history, asked, passed), history.refresh, _ATTEMPTS)
+        with self._conversations[request.format.provider].use(request.name) as history:
+            return retry_on_conflict(lambda: self._prepare(history, request, passed), history.refresh, _ATTEMPTS)
 
-    def _prepare(self, history: History, asked: ModelRequest, passed: bool) -> Prepared:
-        name, size, begins = asked.name, history.session.size, not history.session.size
-        if asked.kept_upstream:
-            place = history.go_on(asked.previous_reply, asked.messages, in_place=True)
+    def _prepare(self, history: History, request: ModelRequest, passed: bool) -> Prepared:
+        name, size, begins = request.name, history.session.size, not history.session.size
+        if request.kept_upstream:
+            place = history.go_on(request.previous_reply, request.messages, in_place=True)
         else:
-            history.follow(asked.messages, in_place=True)
+            history.follow(request.messages, in_place=True)
             place = history.place
         # The same request is being answered, or was by a server that was killed: this one gets its own answer.
         if (name, place) in self._taken or not history.is_last(place):
             place = history.branch_off(place)
         session, number = history.session, next(self._numbers)
-        budget, is_composed = self._budget(asked, session), session.receipt is not None
-        self._set_head(session, asked, recall=is_composed and not passed)
+        budget, is_composed = self._budget(request, session), session.receipt is not None
+        self._set_head(session, request, recall=is_composed and not passed)
         tokens = session.items.tokens(after := history.after)
         fits = budget is None or tokens <= self._room(budget, session.settings.profile)
         if passed or (not is_composed and fits):
@@ -216,25 +216,25 @@ class Turns:
                 raise SessionNotFound(name, self._stores.where)
             self._want_index(name, budget, session, tokens)
             return Prepared(
-                name, place, asked.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after
+                name, place, request.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after
             )
         before = Prepared(name, place, b"", RECALL_NAMES, tokens, 0, number=number, begins=begins, after=after)
-        return self._compose(session, before, asked, budget or _ANY)
+        return self._compose(session, before, request, budget or _ANY)
 
-    def refused(self, asked: ModelRequest, before: Prepared, told: str, counted: int) -> Prepared:
+    def refused(self, request: ModelRequest, before: Prepared, told: str, counted: int) -> Prepared:
         """Compose again after the provider refused a request as too long. Raises SightlineError."""
-        with self._conversations[asked.format.provider].use(before.name) as history:
+        with self._conversations[request.format.provider].use(before.name) as history:
             session, before = self._take(history, before, keeps=False)
             if before.composed:
                 session.overflowed(counted or None)
             else:
-                self._windows[asked.model] = _told_window(told, counted or before.sent)
-            budget = self._budget(asked, session) or _ANY
-            again = self._compose(session, before, asked, budget)
+                self._windows[request.model] = _told_window(told, counted or before.sent)
+            budget = self._budget(request, session) or _ANY
+            again = self._compose(session, before, request, budget)
             expected = again.sent * counted // max(before.sent, 1)  # by the provider's count
             if not before.composed and expected > budget.window - budget.output:
                 session.overflowed(expected)
-                again = self._compose(session, before, asked, budget)
+                again = self._compose(session, before, request, budget)
             return again
 
     def reply(
@@ -266,19 +266,19 @@ class Turns:
             session = history.session_at(prepared.place)
             return session.reply(reply, extra_tokens=extra, stopped=stopped), prepared
 
-    def next_round(self, asked: ModelRequest, prepared: Prepared, *, last: bool) -> Prepared:
+    def next_round(self, request: ModelRequest, prepared: Prepared, *, last: bool) -> Prepared:
         """Compose the request with the answers to the calls of our tools. `last`: the model gets no further call."""
-        with self._conversations[asked.format.provider].use(prepared.name) as history:
+        with self._conversations[request.format.provider].use(prepared.name) as history:
             session = history.session_at(prepared.place)
-            budget = self._budget(asked, session) or _ANY
-            if last and asked.forces_call:  # it must be one of the client's tools
-                return self._compose(session, prepared, asked, budget, recall=False)
+            budget = self._budget(request, session) or _ANY
+            if last and request.forces_call:  # it must be one of the client's tools
+                return self._compose(session, prepared, request, budget, recall=False)
             if last:
-                none: Any = {"type": "none"} if asked.format.wire == "anthropic" else "none"
-                asked = asked._replace(fields=asked.fields | {"tool_choice": none})
-            return self._compose(session, prepared, asked, budget)
+                none: Any = {"type": "none"} if request.format.wire == "anthropic" else "none"
+                request = request._replace(fields=request.fields | {"tool_choice": none})
+            return self._compose(session, prepared, request, budget)
 
-    def expect(self, format: Format, prepared: Prepared, shown: Json, item: str) -> None:  # noqa: A002
+    def expect(self, format: Format, prepared: Prepared, client_reply: Json, item: str) -> None:  # noqa: A002
         """Note what the client got, so that it is known when it comes back. The request is done by this.
 
         `item`: the last one of the answer; empty: nothing was logged.
@@ -287,8 +287,8 @@ class Turns:
             if self._taken.get((prepared.name, prepared.place)) == prepared.number:
                 del self._taken[prepared.name, prepared.place]
             if item:
-                reply_id = str(shown.get("id") or "") if format.wire == "responses" else ""
-                history.expect(prepared.place, read_reply(shown).parts, item, reply_id)
+                reply_id = str(client_reply.get("id") or "") if format.wire == "responses" else ""
+                history.expect(prepared.place, read_reply(client_reply).parts, item, reply_id)
                 self.names.note_reply(reply_id, prepared.name)
                 if self._settings.summaries and history.session.summaries.wanted:
                     self._want(SUMMARY, prepared.name)
@@ -313,27 +313,27 @@ class Turns:
             self._taken[prepared.name, prepared.place] = prepared.number
         return history.session_at(prepared.place), prepared
 
-    def _set_head(self, session: Session, asked: ModelRequest, *, recall: bool) -> None:
+    def _set_head(self, session: Session, request: ModelRequest, *, recall: bool) -> None:
         """Tell the session the system prompt and the tools of a request, if they are others than those of before."""
-        recall = recall and self._settings.recall and asked.takes_tools
-        head = _Head(asked.fields.get(asked.format.system), asked.head, asked.tools, recall)
+        recall = recall and self._settings.recall and request.takes_tools
+        head = _Head(request.fields.get(request.format.system), request.head, request.tools, recall)
         if self._told.get(session) == head:
             return
-        if system := asked.system_text():
+        if system := request.system_text():
             session.system(system, replace=True)
-        session.tools(asked.tools, recall=head.recall)
+        session.tools(request.tools, recall=head.recall)
         self._told[session] = head
 
-    def _budget(self, asked: ModelRequest, session: Session | None) -> Budget | None:
+    def _budget(self, request: ModelRequest, session: Session | None) -> Budget | None:
         """Return the budget of a request; None if nobody knows the model's context window.
 
         One that a refusal has told is known as long as the server runs. After that it is the last one of the session.
         """
         if (window := self._settings.window) is not None:
-            return Budget(window, min(asked.output or _ANSWER, window // _ANSWER_SHARE))
-        known = self._windows.get(asked.model) or window_of(asked.model)
-        if known:
-            return Budget(known, min(asked.output or _ANSWER, known // 2))
+            return Budget(window, min(request.output or _ANSWER, window // _ANSWER_SHARE))
+        known_window = self._windows.get(request.model) or window_of(request.model)
+        if known_window:
+            return Budget(known_window, min(request.output or _ANSWER, known_window // 2))
         return session.budget if session is not None else None
 
     def _room(self, budget: Budget, profile_name: str) -> float:
@@ -346,15 +346,15 @@ class Turns:
         return format.wire == "responses" or (format.wire == "openai" and _OPENAI in self._settings.upstreams["openai"])
 
     def _compose(
-        self, session: Session, before: Prepared, asked: ModelRequest, budget: Budget, *, recall: bool = True
+        self, session: Session, before: Prepared, request: ModelRequest, budget: Budget, *, recall: bool = True
     ) -> Prepared:
-        self._set_head(session, asked, recall=recall)
-        self._shortened.add(asked.stem)
+        self._set_head(session, request, recall=recall)
+        self._shortened.add(request.stem)
         if (is_first := session.receipt is None) and self._indexed.pop(before.name, 0):
             session.items.adopt_index()
         payload = session.compose(budget)
         own = RECALL_NAMES & {tool.name for tool in payload.tools if tool in RECALL_TOOLS}
-        body = _body(asked, payload, own, before.name if self._takes_key(asked.format) else "")
+        body = _body(request, payload, own, before.name if self._takes_key(request.format) else "")
         offered = session.items.tokens(before.after)
         swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < offered else "")
         again, changed = (receipt.faults, receipt.changed) if (receipt := session.receipt) else ([], None)
@@ -383,20 +383,20 @@ def _open(follow: FollowSettings, name: str, provider: str) -> Session:
     return session
 
 
-def _body(asked: ModelRequest, payload: Payload, own: frozenset[str], cache_key: str) -> bytes:
+def _body(request: ModelRequest, payload: Payload, own: frozenset[str], cache_key: str) -> bytes:
     """Return the agent's request with other messages, and with our tools after its own. All else stays."""
-    wire = asked.format.wire
-    fields: Json = dict(asked.fields)
-    marked = sum(map(_count_markers, (fields.get(asked.format.system), asked.tools, [fields])))
+    wire = request.format.wire
+    fields: Json = dict(request.fields)
+    marked = sum(map(_count_markers, (fields.get(request.format.system), request.tools, [fields])))
     messages = payload.messages_json(wire, breakpoints=4 - marked)
-    if asked.head:
-        head = b"[" + b",".join(asked.head)
+    if request.head:
+        head = b"[" + b",".join(request.head)
         messages = head + b"," + messages[1:] if len(messages) > 2 else head + b"]"
-    fields[asked.format.messages] = msgspec.Raw(messages)
+    fields[request.format.messages] = msgspec.Raw(messages)
     if own:
         offered = [tool for tool in RECALL_TOOLS if tool.name in own]
         written = registry.wire(wire).write_head((), offered, first=None, cached=False, output=0)
-        fields["tools"] = [*asked.tools, *written.arguments["tools"]]
+        fields["tools"] = [*request.tools, *written.arguments["tools"]]
     if cache_key:
         fields.setdefault("prompt_cache_key", cache_key)
     return msgspec.json.encode(fields)
@@ -410,8 +410,8 @@ def _count_markers(value: Any) -> int:
 
 def _told_window(told: str, counted: int) -> int:
     """Return the context window that an error names; else the largest number in it below what was counted."""
-    named = next((found for pattern in _LIMITS if (found := pattern.search(told))), None)
+    named = next((limit_text for pattern in _LIMITS if (limit_text := pattern.search(told))), None)
     if named is not None and (limit := int(named[1].replace(",", ""))) >= 1000:
         return limit
-    numbers = [int(found.replace(",", "")) for found in _NUMBER.findall(told)]
+    numbers = [int(digits.replace(",", "")) for digits in _NUMBER.findall(told)]
     return max((number for number in numbers if 1000 <= number < counted), default=max(1000, counted * 9 // 10))

@@ -233,7 +233,7 @@ def _is_injected(value: dict[str, Any]) -> bool:
 
 def _attached(value: dict[str, Any], attachment: dict[str, Any]) -> Iterator[Turn]:
     """Yield what the model saw of an attachment, as far as the log says it. A queued message is the user's own."""
-    shown = value.get("rendered") or attachment.get("rendered") or attachment.get("renderedInHumanTurn")
+    text_seen = value.get("rendered") or attachment.get("rendered") or attachment.get("renderedInHumanTurn")
     match attachment:
         case {"type": "queued_command", "prompt": str() | list() as prompt} if prompt:
             own = attachment.get("commandMode") in (None, "prompt") and not value.get("isMeta")
@@ -241,12 +241,12 @@ def _attached(value: dict[str, Any], attachment: dict[str, Any]) -> Iterator[Tur
                 for message in anthropic.read([{"role": "user", "content": run}]):
                     yield _turn(value, message, by_program=by_harness or not own)
             return
-        case {"type": "file", "content": {"file": {"content": str(text)}}} if not shown:
-            shown = f"{attachment.get('displayPath') or attachment.get('filename') or ''}\n{text}"
-        case {"type": "hook_additional_context", "content": str() | list() as content} if not shown:
-            shown = content if isinstance(content, str) else "\n".join(map(str, content))
-    if isinstance(shown, str) and shown.strip():
-        yield _turn(value, Message(Role.USER, (Text(shown),)), by_program=True)
+        case {"type": "file", "content": {"file": {"content": str(text)}}} if not text_seen:
+            text_seen = f"{attachment.get('displayPath') or attachment.get('filename') or ''}\n{text}"
+        case {"type": "hook_additional_context", "content": str() | list() as content} if not text_seen:
+            text_seen = content if isinstance(content, str) else "\n".join(map(str, content))
+    if isinstance(text_seen, str) and text_seen.strip():
+        yield _turn(value, Message(Role.USER, (Text(text_seen),)), by_program=True)
 
 
 def _turn(value: dict[str, Any], message: Message, number: int = 1, *, by_program: bool = False) -> Turn:

@@ -100,7 +100,7 @@ class Tree:
             if node.keeps and at not in chain and self._at.get(node.logical) in chain:
                 chain.add(at)  # what it kept is linked to the messages after it directly
                 chain.update(
-                    each for each, later in enumerate(self._nodes) if later.summarises and later.parent == node.uuid
+                    place for place, later in enumerate(self._nodes) if later.summarises and later.parent == node.uuid
                 )
         return chain
 
@@ -126,8 +126,8 @@ class Tree:
         wanted = node.logical or node.parent
         if wanted is None:
             return None
-        if (found := self._at.get(wanted)) is not None:
-            return found
+        if (before := self._at.get(wanted)) is not None:
+            return before
         return next((at for at in range(index - 1, -1, -1) if self._nodes[at].main and self._nodes[at].speaks), None)
 
     def _stitched(self, chain: set[int]) -> set[int]:

@@ -107,8 +107,8 @@ def _use_of(value: Any) -> Use:
         case "response_item", item if item not in _KEPT_ITEMS:
             return Use.UNKNOWN
         case _:
-            known = kind in TYPES or kind in _KEPT_ITEMS or (isinstance(value, dict) and "record_type" in value)
-            return Use.METADATA if known else Use.UNKNOWN
+            is_metadata = kind in TYPES or kind in _KEPT_ITEMS or (isinstance(value, dict) and "record_type" in value)
+            return Use.METADATA if is_metadata else Use.UNKNOWN
 
 
 def _time(value: Any) -> str:
@@ -164,8 +164,8 @@ class _Assembly:
         match kind if is_active else "", payload:
             case "session_meta", _ if line.number == self._outline.first_meta:
                 self._cwd, self._branch = _text(payload.get("cwd")), _text((payload.get("git") or {}).get("branch"))
-                given = payload.get("base_instructions") or payload.get("instructions")
-                text = given.get("text") if isinstance(given, dict) else given
+                instructions = payload.get("base_instructions") or payload.get("instructions")
+                text = instructions.get("text") if isinstance(instructions, dict) else instructions
                 turns = self._turns(Message(Role.SYSTEM, (Text(text),)), line, time) if text else ()
                 yield Step((line._replace(use=Use.MESSAGE if text else use),), tuple(turns))
                 return
@@ -185,7 +185,7 @@ class _Assembly:
                 yield Step((line._replace(use=Use.MESSAGE if said else Use.UNKNOWN),), said)
                 return
             case "response_item", {"type": str(item)} if item in _ITEMS:
-                answered = any(each.get("type") in _OUTPUTS for _, each in self._items)
+                answered = any(block.get("type") in _OUTPUTS for _, block in self._items)
                 if item not in _OUTPUTS and (answered or self._usage is not None):
                     yield from self.end()
                 self._items.append((len(self._lines), payload))
@@ -211,12 +211,12 @@ class _Assembly:
     def _messages(self) -> list[Message]:
         """Return the messages of the items so far. One that is of no known form is left out, and its line says so."""
         try:
-            return openai_responses.read([each for _, item in self._items for each in _usual(item)])
+            return openai_responses.read([block for _, item in self._items for block in _usual(item)])
         except BadInput:
             for place, item in self._items:
                 if not _read([*_usual(item)]):
                     self._lines[place] = self._lines[place]._replace(use=Use.UNKNOWN)
-            return _read([each for _, item in self._items for each in _usual(item)])
+            return _read([block for _, item in self._items for block in _usual(item)])
 
     def _said(self, payload: Json, line: Line, time: str) -> Iterator[Turn]:
         number = 0

@@ -118,13 +118,13 @@ class Conversation(Protocol):
 def summed(usages: Iterator[Usage]) -> Usage | None:
     """Return the sum of several; None if there are none."""
     total: Usage | None = None
-    for each in usages:
+    for usage in usages:
         total = total or Usage(0, 0)
         total = Usage(
-            total.input_tokens + each.input_tokens,
-            total.output_tokens + each.output_tokens,
-            total.cached_tokens + each.cached_tokens,
-            total.written_tokens + each.written_tokens,
+            total.input_tokens + usage.input_tokens,
+            total.output_tokens + usage.output_tokens,
+            total.cached_tokens + usage.cached_tokens,
+            total.written_tokens + usage.written_tokens,
         )
     return total
 
@@ -136,5 +136,5 @@ def check_speaks(conversation: Conversation) -> None:
         if step.turns:
             return
         types.update(line.type for line in step.lines)
-    found = ", ".join(f"{kind} ×{count}" for kind, count in types.most_common(8)) or "nothing"
-    raise BadInput(f"{conversation.name} holds no messages; found lines of type: {found}")
+    types_read = ", ".join(f"{kind} ×{count}" for kind, count in types.most_common(8)) or "nothing"
+    raise BadInput(f"{conversation.name} holds no messages; found lines of type: {types_read}")

@@ -48,14 +48,14 @@ def conversations(
         raise BadInput(f"unknown format {format!r}; choose one of {', '.join((AUTO, *names))}")
     wire = "" if format == AUTO else format
     if isinstance(path, Source):
-        found = _in_file(path, wire)
+        in_path = _in_file(path, wire)
     elif str(path) != "-" and Path(path).is_dir():
-        found = _in_folder(Path(path), wire, refuse, tick)
+        in_path = _in_folder(Path(path), wire, refuse, tick)
     else:
-        found = _in_file(Source(path, tick=tick), wire)
+        in_path = _in_file(Source(path, tick=tick), wire)
     if line is None:
-        yield from found
-    elif (chosen := next(islice(found, line - 1, None), None)) is not None:
+        yield from in_path
+    elif (chosen := next(islice(in_path, line - 1, None), None)) is not None:
         yield chosen
     else:
         raise BadInput(f"{_name(path)} holds no conversation number {line}")
@@ -71,9 +71,9 @@ def _in_folder(
     some = False
     for file in files_in(folder):
         try:
-            for found in _in_file(Source(file, tick=tick), wire):
+            for conversation in _in_file(Source(file, tick=tick), wire):
                 some = True
-                yield found
+                yield conversation
         except BadInput as error:
             if refuse is None:
                 continue
@@ -84,9 +84,9 @@ def _in_folder(
 
 def _in_file(source: Source, wire: str) -> Iterator[Conversation]:
     mark = source.mark()
-    for found in _read_file(source, wire):
-        found.modified, found.mark = source.modified, mark
-        yield found
+    for conversation in _read_file(source, wire):
+        conversation.modified, conversation.mark = source.modified, mark
+        yield conversation
 
 
 def _read_file(source: Source, wire: str) -> Iterator[Conversation]:
@@ -127,12 +127,12 @@ def _in_document(source: Source, first: Line, wire: str) -> Iterator[Conversatio
     try:
         value = decode_mended(source.whole(), Any)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        shown = first.data[:60].decode("utf-8", "replace")
-        raise BadInput(f"line {first.number} is no JSON: {shown!r}; what can be read: {ACCEPTED}") from None
-    if isinstance(value, list) and value and all(isinstance(each, list) or _holds_messages(each) for each in value):
-        yield from (_in_line(each, f"{source.name}, conversation {at}", wire) for at, each in enumerate(value, start=1))
-    elif (found := MessageList.of(value, source.name, wire)) is not None:
-        yield found
+        beginning = first.data[:60].decode("utf-8", "replace")
+        raise BadInput(f"line {first.number} is no JSON: {beginning!r}; what can be read: {ACCEPTED}") from None
+    if isinstance(value, list) and value and all(isinstance(part, list) or _holds_messages(part) for part in value):
+        yield from (_in_line(part, f"{source.name}, conversation {at}", wire) for at, part in enumerate(value, start=1))
+    elif (conversation := MessageList.of(value, source.name, wire)) is not None:
+        yield conversation
     else:
         raise BadInput(f"this is not a conversation: {describe(value)}; what can be read: {ACCEPTED}")
 
@@ -143,7 +143,7 @@ def _in_lines(source: Source, wire: str) -> Iterator[Conversation]:
 
 
 def _in_line(value: Any, name: str, wire: str) -> Conversation:
-    found = MessageList.of(value, name, wire, in_line=True)
-    if found is None:
+    conversation = MessageList.of(value, name, wire, in_line=True)
+    if conversation is None:
         raise BadInput(f"{name}: found {describe(value)}; what can be read: {ACCEPTED}")
-    return found
+    return conversation

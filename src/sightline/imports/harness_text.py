@@ -58,8 +58,8 @@ def _split_at_reminders(text: str) -> list[str]:
     """The text before the first reminder, that reminder, the text after it, the next reminder, and so on."""
     last = {name: text.rfind(f"</{name}>") for name in _INSERTED}  # so that one that is not closed is not looked for
     pieces, at = list[str](), 0
-    for found in _OPENING.finditer(text):
-        name, start = found[1], found.start()
+    for opening in _OPENING.finditer(text):
+        name, start = opening[1], opening.start()
         if at <= start < last[name]:
             end = text.index(f"</{name}>", start) + len(f"</{name}>")
             pieces += (text[at:start], text[start:end])

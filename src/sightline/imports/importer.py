@@ -64,22 +64,22 @@ def import_into(
     Raises:
         BadInput: it holds no messages, a message cannot be read, or lines that were imported have changed since.
     """
-    key, known = _known(stores, conversation)
+    key, imported = _known(stores, conversation)
     kind, name, usage = conversation.kind, conversation.name, conversation.usage
-    if known is not None and known.complete:
-        return Imported(key, kind, name, "unchanged", known.lines, 0, 0, {}, {}, usage)
-    if known is None:
+    if imported is not None and imported.complete:
+        return Imported(key, kind, name, "unchanged", imported.lines, 0, 0, {}, {}, usage)
+    if imported is None:
         check_speaks(conversation)
         journal = begin_journal(stores, project, key, settings or _settings(project, conversation), options)
     else:
         journal = resume_with(stores, project, key, options, lambda made: made)
-    before = _written(stores, key) if known is not None else 0.0  # later, if somebody went on with the session here
+    before = _written(stores, key) if imported is not None else 0.0  # later, if somebody went on with the session here
     with closing(journal):
-        writer = _Writer(journal, conversation, known, check)
+        writer = _Writer(journal, conversation, imported, check)
         writer.write()
         # Before the journal is closed, because what it keeps beside the log then belongs to this time of the log.
         _date(stores, key, max(writer.newest or conversation.modified, before))
-    state, types = "new" if known is None else "grown", dict(writer.types.most_common())
+    state, types = "new" if imported is None else "grown", dict(writer.types.most_common())
     uses = {kind: dict(writer.uses[kind]) for kind in types}
     return Imported(key, kind, name, state, writer.lines, sum(types.values()), writer.messages, types, uses, usage)
 
@@ -124,8 +124,8 @@ def _known(stores: Stores, conversation: Conversation) -> tuple[str, _Known | No
             return key, None
         if not notes:
             raise BadInput(f"session {key!r} exists and was not imported; `sightline sessions delete {key}` deletes it")
-        if (known := _compared(conversation, notes)) is not None:
-            return key, known
+        if (imported := _compared(conversation, notes)) is not None:
+            return key, imported
         if conversation.kind != "messages":
             raise BadInput(
                 f"{conversation.name} is not the file that was imported as session {key!r}: lines have changed since. "
@@ -140,12 +140,12 @@ def _compared(conversation: Conversation, notes: Sequence[ImportNote]) -> _Known
     digest, count, line = blake2b(digest_size=16), 0, 0
     done, done_count, done_line = digest.copy(), 0, 0
     torn = b""
-    for each in conversation.lines():
-        if each.is_torn:
-            torn = each.data
+    for source_line in conversation.lines():
+        if source_line.is_torn:
+            torn = source_line.data
             break
-        digest.update(each.data + b"\n")
-        count, line = count + 1, each.number
+        digest.update(source_line.data + b"\n")
+        count, line = count + 1, source_line.number
         if line in marks:
             if marks[line] != digest.hexdigest():
                 return None
@@ -161,12 +161,12 @@ class _Writer:
     """Writes what is new of one conversation to a journal, a batch at a time."""
 
     def __init__(
-        self, journal: Journal, conversation: Conversation, known: _Known | None, check: Callable[[], None]
+        self, journal: Journal, conversation: Conversation, imported: _Known | None, check: Callable[[], None]
     ) -> None:
         self._journal, self._conversation, self._check = journal, conversation, check
-        self._done = known.line if known is not None else 0
-        self._digest = known.digest if known is not None else blake2b(digest_size=16)
-        self.lines = known.lines if known is not None else 0
+        self._done = imported.line if imported is not None else 0
+        self._digest = imported.digest if imported is not None else blake2b(digest_size=16)
+        self.lines = imported.lines if imported is not None else 0
         self._torn = b""
         self.messages = self._size = self._last = 0
         self.types: Counter[str] = Counter()  # of the lines that were new
@@ -233,12 +233,12 @@ class _Writer:
                 yield note_of(line, made if self._conversation.is_active(line.number) else ())
 
     def _progress(self, *, is_last: bool) -> ImportNote:
-        found, mark = self._conversation, self._conversation.mark
+        source, mark = self._conversation, self._conversation.mark
         if mark is not None and not is_last:
             mark = replace(mark, size=0)  # if it ends here, the rest is still new
-        name, lines = Path(found.name).name, max(self._last, self._done)
+        name, lines = Path(source.name).name, max(self._last, self._done)
         digest = self._digest.hexdigest()
-        return ImportNote(found.kind, name, lines, digest, found.envelope, found.is_list, self._torn, mark)
+        return ImportNote(source.kind, name, lines, digest, source.envelope, source.is_list, self._torn, mark)
 
     def _entries(self, turns: list[Turn]) -> list[Entry]:
         drafts, _ = self._journal.drafted([accept.check_message(turn.message) for turn in turns])
@@ -258,11 +258,14 @@ class _Writer:
             flags=draft.flags | (LABELLED if labelled else 0),
         )
 
-    def _compaction(self, found: Compaction) -> list[Entry]:
-        metadata = CompactMetadata(found.trigger, found.pre_tokens, found.post_tokens)
+    def _compaction(self, compaction: Compaction) -> list[Entry]:
+        metadata = CompactMetadata(compaction.trigger, compaction.pre_tokens, compaction.post_tokens)
         drafts = self._journal.drafts
-        made = [drafts.boundary(self._covered(found.kept_from), metadata), drafts.summary(found.summary, metadata)]
-        return [replace(each, timestamp=_time(found.timestamp) or each.timestamp) for each in made]
+        made = [
+            drafts.boundary(self._covered(compaction.kept_from), metadata),
+            drafts.summary(compaction.summary, metadata),
+        ]
+        return [replace(draft, timestamp=_time(compaction.timestamp) or draft.timestamp) for draft in made]
 
     def _covered(self, kept_from: str) -> CompactNote:
         """Return what a compaction covers: everything before it, or before the first message that it left alone."""
@@ -293,7 +296,7 @@ class _Writer:
             return self._done
         stay = [(line, row) for line, row in rows if line < gone]
         journal = self._journal
-        waiting = [call for each in journal.open_calls() if (call := journal.waiting(each.id)) is not None]
+        waiting = [call for open_call in journal.open_calls() if (call := journal.waiting(open_call.id)) is not None]
         if waiting:
             text = Text(say("interrupted", journal.settings.locale))
             results = (Result(call.id, (text,), "interrupted", call.name) for call in waiting)
@@ -308,15 +311,15 @@ class _Writer:
     def _lines_with_entries(self) -> dict[int, tuple[str, ...]]:
         """Return the lines that made entries, on any branch, with the uuids of these."""
         notes = (line.data for line in self._journal.store.scan() if b'"subtype":"source"' in line.data)
-        found = (entries.decode_data(entries.decode(data), SourceNote) for data in notes)
-        return {note.line: note.of for note in found if note.of}
+        source_notes = (entries.decode_data(entries.decode(data), SourceNote) for data in notes)
+        return {note.line: note.of for note in source_notes if note.of}
 
     def _last_rows(self, made: dict[int, tuple[str, ...]]) -> list[tuple[int, int]]:
         """Return those of the lines that the current branch shows, each with the last row that it made."""
         journal, timeline = self._journal, self._journal.timeline
         at = {self._uuid(row): row for row in timeline.rows_on(journal.path, range(len(timeline)))}
         rows = ((line, [at[uuid] for uuid in uuids if uuid in at]) for line, uuids in made.items())
-        return sorted((line, max(found)) for line, found in rows if found)
+        return sorted((line, max(line_rows)) for line, line_rows in rows if line_rows)
 
 
 def _seconds(text: str) -> float:

@@ -30,8 +30,8 @@ class LogPart(Source):
             while stop > start:
                 at = max(start, stop - _BLOCK)
                 file.seek(at)
-                if (found := file.read(stop - at).rfind(b"\n")) >= 0:
-                    self.end = at + found + 1
+                if (newline := file.read(stop - at).rfind(b"\n")) >= 0:
+                    self.end = at + newline + 1
                     break
                 stop = at
         if most is not None and self.is_cut and self.end == start:

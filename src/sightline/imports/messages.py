@@ -70,7 +70,7 @@ class MessageList:
         key = next((str(value[key]) for key in _NAMES if isinstance(value, dict) and value.get(key)), "")
         if in_line or key:
             key = _digest([key.encode() or msgspec.json.encode(value)])
-        encoded = [Line(number, msgspec.json.encode(each)) for number, each in enumerate(messages, start=1)]
+        encoded = [Line(number, msgspec.json.encode(message)) for number, message in enumerate(messages, start=1)]
         return cls(name, lambda: iter(encoded), format=format, envelope=envelope, key=key)
 
     @property
@@ -134,7 +134,7 @@ class MessageList:
         try:
             read = wire.read_messages([value for _, value in run], self._format)
         except BadInput as error:
-            place = lambda found: self._place(lines[int(found[1])].number)  # noqa: E731 - used once
+            place = lambda match: self._place(lines[int(match[1])].number)  # noqa: E731 - used once
             raise BadInput(_PLACE.sub(place, str(error))) from error
         return Step(tuple(lines), tuple(self._turns(read, lines[0].number, run[0][1])))
 
@@ -162,8 +162,8 @@ def _is_message(value: Any, format: str) -> bool:  # noqa: A002
         case {"type": str(kind)}:
             return bool(format) or langchain.recognises(value) or _ITEMS.fullmatch(kind) is not None
         case dict():
-            others = (each for each in (*registry.known(), *registry.offered()) if not registry.is_ours(each))
-            return bool(format) or any(each.recognises(value) for each in others)
+            others = (adapter for adapter in (*registry.known(), *registry.offered()) if not registry.is_ours(adapter))
+            return bool(format) or any(adapter.recognises(value) for adapter in others)
         case _:
             return False
 

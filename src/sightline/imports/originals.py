@@ -143,11 +143,11 @@ def _lines(store: Store) -> Iterator[bytes]:
     is_new, torn = False, SourceNote(0)
     for line in store.scan():
         try:
-            found = msgspec.json.decode(line.data)
+            fields = msgspec.json.decode(line.data)
         except entries.UNREADABLE:
             continue
-        if found.get("subtype") == entries.SOURCE:
-            note = convert(found["data"], SourceNote)
+        if fields.get("subtype") == entries.SOURCE:
+            note = convert(fields["data"], SourceNote)
             is_new = True
             if torn.raw and torn.line != note.line:
                 yield torn.raw
@@ -156,9 +156,9 @@ def _lines(store: Store) -> Iterator[bytes]:
                 yield note.raw
             elif not note.raw:
                 yield msgspec.json.encode(_unpacked(note.value, [texts.get(uuid, []) for uuid in note.of]))
-        elif texts_in(found):
+        elif texts_in(fields):
             if is_new:
                 texts, is_new = {}, False
-            texts[found["uuid"]] = texts_in(found)
+            texts[fields["uuid"]] = texts_in(fields)
     if torn.raw:
         yield torn.raw

@@ -58,12 +58,12 @@ class SightlineLog:
     @cached_property
     def profile(self) -> str:
         """The profile that the log was written with last."""
-        found = ""
+        name = ""
         for line in self._source.lines():
             if b'"subtype":"settings"' in line.data and (entry := _entry(line)) is not None:
                 with suppress(BadInput):  # settings of another form: the line is kept
-                    found = log.decode_data(entry, Settings).profile
-        return found if found in PROFILES else ""
+                    name = log.decode_data(entry, Settings).profile
+        return name if name in PROFILES else ""
 
     @cached_property
     def _shown(self) -> tuple[frozenset[int], tuple[Any, ...], str]:
@@ -86,9 +86,9 @@ class SightlineLog:
         names = [branch.name for branch in timeline.branches]
         path = timeline.path(names.index(self.branch) if self.branch in names else timeline.current)
         rows = range(len(timeline))
-        shown = {timeline.offset[row] for row in rows if path.holds(timeline.branch[row], row)}
+        lines = {timeline.offset[row] for row in rows if path.holds(timeline.branch[row], row)}
         tools = timeline.placed(timeline.tools, path)
-        return frozenset(shown), tuple(_tools(notes[tools.offset])) if tools is not None else (), session_id
+        return frozenset(lines), tuple(_tools(notes[tools.offset])) if tools is not None else (), session_id
 
     @property
     def tools(self) -> tuple[Any, ...]:
@@ -117,9 +117,10 @@ class SightlineLog:
         for line in self._source.lines():
             if line.number > after:
                 entry = _entry(line)
-                found = summaries.read(entry, is_active=self.is_active(line.number)) if summaries and entry else None
-                if found is not None:
-                    yield Step((line._replace(type="summary", use=Use.SUMMARY),), (), found)
+                is_active = self.is_active(line.number)
+                compaction = summaries.read(entry, is_active=is_active) if summaries and entry else None
+                if compaction is not None:
+                    yield Step((line._replace(type="summary", use=Use.SUMMARY),), (), compaction)
                     continue
                 if entry is not None and entry.subtype == log.RECEIPT:
                     receipt = _receipt(entry)
@@ -131,12 +132,12 @@ class SightlineLog:
                     self.joined |= {entry.uuid} if is_joined else set()
                     is_swept = is_joined = False
                     answers += 1
-                elif entry is not None and log.kind_of(entry) is Kind.RECALL and self.is_active(line.number):
+                elif entry is not None and log.kind_of(entry) is Kind.RECALL and is_active:
                     self.recalled.append((said, sum(log.full_tokens(entry.tokens))))
                 kind = "unreadable" if entry is None else entry.subtype or entry.type
-                turns = tuple(_turns(entry)) if entry is not None and self.is_active(line.number) else ()
+                turns = tuple(_turns(entry)) if entry is not None and is_active else ()
                 said = turns[-1].uuid if turns else said
-                use = Use.MESSAGE if turns else _use_of(entry, is_active=self.is_active(line.number))
+                use = Use.MESSAGE if turns else _use_of(entry, is_active=is_active)
                 yield Step((line._replace(type=kind, use=use),), turns)
 
 
@@ -183,8 +184,8 @@ class _Summaries:
             self._covered, self._boundary = log.decode_data(entry, CompactNote), entry.uuid
             self._holds = entry.seq not in self._undone
         elif entry.subtype == log.RECEIPT and (receipt := _receipt(entry)):
-            known = self._plan
-            self._plan = receipt.plan or msgspec.structs.replace(known, lods=known.lods | receipt.lods)
+            last_plan = self._plan
+            self._plan = receipt.plan or msgspec.structs.replace(last_plan, lods=last_plan.lods | receipt.lods)
         kind = log.kind_of(entry)
         if is_active and kind in _ROLES:
             self._uuids.append(entry.uuid)

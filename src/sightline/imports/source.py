@@ -163,32 +163,32 @@ Folders = dict[str, tuple[int, list[str], list[str]]]
 """What was found in folders, by path: when each was changed, its files, and the folders in it."""
 
 
-def files_in(folder: Path, known: Folders | None = None) -> Iterator[Path]:
+def files_in(folder: Path, listed: Folders | None = None) -> Iterator[Path]:
     """Yield the files of a folder and of those in it that may hold conversations, by name.
 
-    Links are not followed: they may lead to any place. With `known` a folder that has not changed is not read again.
+    Links are not followed: they may lead to any place. With `listed` a folder that has not changed is not read again.
     """
     waiting = [str(folder)]
     while waiting:
         where = waiting.pop()
         try:
-            files, folders = _listed(where, {} if known is None else known)
+            files, folders = _listed(where, {} if listed is None else listed)
         except OSError:  # deleted since, or not to be read
             continue
         yield from (Path(where, name) for name in files)
         waiting += (os.path.join(where, name) for name in reversed(folders))  # noqa: PTH118 - many, and only texts
 
 
-def _listed(folder: str, known: Folders) -> tuple[list[str], list[str]]:
+def _listed(folder: str, listed: Folders) -> tuple[list[str], list[str]]:
     changed = os.stat(folder).st_mtime_ns  # noqa: PTH116
-    if (found := known.get(folder)) is not None and found[0] == changed:
-        return found[1], found[2]
+    if (listing := listed.get(folder)) is not None and listing[0] == changed:
+        return listing[1], listing[2]
     with os.scandir(folder) as entries:
-        every = [each for each in entries if not each.is_symlink()]
-    files = sorted(each.name for each in every if _may_hold(each.name) and each.is_file(follow_symlinks=False))
-    folders = sorted(each.name for each in every if each.is_dir(follow_symlinks=False))
+        every = [entry for entry in entries if not entry.is_symlink()]
+    files = sorted(entry.name for entry in every if _may_hold(entry.name) and entry.is_file(follow_symlinks=False))
+    folders = sorted(entry.name for entry in every if entry.is_dir(follow_symlinks=False))
     if time.time_ns() - changed > _SETTLED:
-        known[folder] = (changed, files, folders)
+        listed[folder] = (changed, files, folders)
     return files, folders
 
 

@@ -75,15 +75,15 @@ def load(store: Store) -> Index | None:
 
 def adopt_sizes(store: Store, timeline: Timeline) -> None:
     """Take over what the cache has measured of a timeline's items, if another process has kept one since."""
-    if (known := load(store)) is None:
+    if (cached := load(store)) is None:
         return
-    rows = range(min(len(timeline), len(known.columns["seq"])))
-    for mine, theirs in ((timeline.gist, known.columns["gist"]), (timeline.summary, known.columns["summary"])):
+    rows = range(min(len(timeline), len(cached.columns["seq"])))
+    for mine, theirs in ((timeline.gist, cached.columns["gist"]), (timeline.summary, cached.columns["summary"])):
         for row in rows:
             if mine[row] == UNMADE:
                 mine[row] = theirs[row]
     for row in rows:
-        timeline.state[row] |= known.columns["state"][row] & (SEARCHED | CONSTRAINT)
+        timeline.state[row] |= cached.columns["state"][row] & (SEARCHED | CONSTRAINT)
 
 
 def discard(store: Store) -> None:

@@ -1,6 +1,7 @@
 """Columns over a log: one row per item, so that items are found without reading the log again.
 
-Texts are not here. They are read from the log, by offset, when they are shown. `fold` adds the rows.
+Texts are not here. They are read from the log, by offset, when they are shown. `fold` adds the rows. With the columns
+comes what applies to runs of rows: branches and their paths, marks, annotations by place, and compactions.
 """
 
 from array import array
@@ -19,16 +20,19 @@ from sightline.values.escape import plain_name, without_hidden
 from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
 from sightline.values.pattern import pattern
 
+Column: TypeAlias = "array[int]"
+
 NONE = -1  # no row, no unit, no such level
+UNMADE = -2  # tokens of a level that nobody has needed yet
+UNKNOWN = -1  # of a unit whose levels nobody has needed yet
 UNBOUNDED = 1 << 62  # beyond every row and every offset
+
 FIRST = "main"  # what people call the first branch, which has no name in the log
 LONGEST_NAME = 40  # characters: a name stands in a column
 _NAME = pattern(rf"[^\W\d_][\w./-]{{0,{LONGEST_NAME - 1}}}")
 
 _KINDS = {int(kind): kind for kind in Kind}  # looking one up is quicker than making it
 _USER, _ASSISTANT, _CALL = int(Kind.USER), int(Kind.ASSISTANT), int(Kind.CALL)
-UNMADE = -2  # tokens of a level that nobody has needed yet
-UNKNOWN = -1  # of a unit whose levels nobody has needed yet
 
 # State bits of a row.
 HEAD = 1  # a system item that was written before the first call
@@ -48,30 +52,6 @@ SEARCHED = 8192  # an item that was searched for constraints,
 CONSTRAINT = 16384  # and is a user message that has some
 TITLED = 32768  # a message of the program whose first text begins with a label of the engine
 CHANGED = 65536  # its line is not as it was written: the checksum fails
-
-
-Column: TypeAlias = "array[int]"
-
-
-def is_branch_name(name: object) -> bool:
-    """Whether a branch may have this name: plain text on one line that cannot be taken for the id of an item."""
-    return isinstance(name, str) and _NAME.fullmatch(name) is not None and without_hidden(name) == name
-
-
-def check_branch_name(name: str, taken: Container[str]) -> None:
-    """Raise BadInput if no branch may have this name, or one of the log has it."""
-    if not is_branch_name(name):
-        raise BadInput(
-            f"{name!r} cannot name a branch: a name begins with a letter and has at most {LONGEST_NAME} letters, "
-            "digits, - _ . and /"
-        )
-    if name == FIRST or name in taken:
-        raise BadInput(f"there is a branch {name!r} already: choose another name, or resume the session on it")
-
-
-def branch_label(name: str) -> str:
-    """Return a branch's name for people, as plain text: the first branch has none in the log."""
-    return plain_name(without_hidden(name)) or FIRST
 
 
 class Branch(Struct):
@@ -142,6 +122,10 @@ class Compaction(Struct):
     def covers(self, other: "Compaction") -> bool:
         """Whether every unit that the other covers is covered by this one."""
         return self.first <= other.first and other.last <= self.last
+
+    def __contains__(self, unit: int) -> bool:
+        """Whether it covers this unit."""
+        return self.first <= unit <= self.last
 
 
 class State(Struct):
@@ -281,10 +265,10 @@ class Timeline(State, eq=False):
         """Tokens of an item at a level, or at the next richer level that it has."""
         if lod == FULL:
             return self.full[row]
-        found = self.short_size(row, lod)
-        if found == NONE and lod == GIST:
-            found = self.short_size(row, SUMMARY)
-        return self.full[row] if found == NONE else found
+        tokens = self.short_size(row, lod)
+        if tokens == NONE and lod == GIST:
+            tokens = self.short_size(row, SUMMARY)
+        return self.full[row] if tokens == NONE else tokens
 
     def level(self, row: int, lod: Lod) -> Lod:
         """The level at which an item is shown if this one is asked for: this one, or the next richer that it has."""
@@ -296,8 +280,8 @@ class Timeline(State, eq=False):
         """Tokens of an item at GIST or SUMMARY, which is made now if nobody has needed it yet; -1: it has none."""
         column = self.gist if lod == GIST else self.summary
         if column[row] == UNMADE:
-            for each, tokens in self.make_levels(row, lod).items():
-                (self.gist if each == GIST else self.summary)[row] = tokens
+            for level, tokens in self.make_levels(row, lod).items():
+                (self.gist if level == GIST else self.summary)[row] = tokens
         return column[row]
 
     def least_size(self, unit: int) -> int:
@@ -315,13 +299,13 @@ class Timeline(State, eq=False):
 
     def last_use(self, row: int, path: Path) -> int:
         """The last result on a path about a subject of this row; the row itself if there is none."""
-        found = row
+        latest = row
         for subject in self.subjects_at(row):
             last = self.subject_row[subject]
-            while last > found and not path.holds(self.branch[last], last):
+            while last > latest and not path.holds(self.branch[last], last):
                 last = self._same_before(last, subject)
-            found = max(found, last)
-        return found
+            latest = max(latest, last)
+        return latest
 
     def _more_at(self, row: int) -> range:
         """The places of the further subjects of a call, or of the call of a result."""
@@ -389,7 +373,7 @@ class Timeline(State, eq=False):
         while row < end and kind[row] == _CALL and units[row] == unit:
             row += 1
         results = self.partner[first + 1 : row]
-        return [*range(first, row), *([each for each in results if each != NONE] if NONE in results else results)]
+        return [*range(first, row), *([result for result in results if result != NONE] if NONE in results else results)]
 
     def calls_of(self, row: int) -> range:
         """The rows of the calls that the message of this row makes: they follow it."""
@@ -448,8 +432,8 @@ class Timeline(State, eq=False):
         return self._last_unit(path, recall, is_user)
 
     def _last_unit(self, path: Path, rows: int, among: Callable[[int], bool]) -> int:
-        found = (row for row in range(rows - 1, -1, -1) if among(row) and path.holds(self.branch[row], row))
-        return self.unit[row] if (row := next(found, NONE)) != NONE else NONE
+        rows_back = (row for row in range(rows - 1, -1, -1) if among(row) and path.holds(self.branch[row], row))
+        return self.unit[row] if (row := next(rows_back, NONE)) != NONE else NONE
 
     def is_users_own(self, row: int) -> bool:
         """Whether a row is the user's own words: no note of the program, and no result in the place of a message.
@@ -512,13 +496,34 @@ class Timeline(State, eq=False):
 
         Compactions that cover a row which is not on the path `within` do not count.
         """
-        found: list[Compaction] = []  # the newest first, because it nearly always covers all before it
-        for each in reversed(self.compactions):
-            if not each.summaries or not path.knows(each) or any(map(path.knows, each.undone)):
+        in_force: list[Compaction] = []  # the newest first, because it nearly always covers all before it
+        for compaction in reversed(self.compactions):
+            if not compaction.summaries or not path.knows(compaction) or any(map(path.knows, compaction.undone)):
                 continue
-            last = self.unit_row[each.last]
+            last = self.unit_row[compaction.last]
             if within is not None and not within.holds(self.branch[last], last):
                 continue
-            if not any(other.covers(each) for other in found):
-                found = [*(other for other in found if not each.covers(other)), each]
-        return found[::-1]
+            if not any(other.covers(compaction) for other in in_force):
+                in_force = [*(other for other in in_force if not compaction.covers(other)), compaction]
+        return in_force[::-1]
+
+
+def is_branch_name(name: object) -> bool:
+    """Whether a branch may have this name: plain text on one line that cannot be taken for the id of an item."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None and without_hidden(name) == name
+
+
+def check_branch_name(name: str, taken: Container[str]) -> None:
+    """Raise BadInput if no branch may have this name, or one of the log has it."""
+    if not is_branch_name(name):
+        raise BadInput(
+            f"{name!r} cannot name a branch: a name begins with a letter and has at most {LONGEST_NAME} letters, "
+            "digits, - _ . and /"
+        )
+    if name == FIRST or name in taken:
+        raise BadInput(f"there is a branch {name!r} already: choose another name, or resume the session on it")
+
+
+def branch_label(name: str) -> str:
+    """Return a branch's name for people, as plain text: the first branch has none in the log."""
+    return plain_name(without_hidden(name)) or FIRST

@@ -101,25 +101,25 @@ class Drafts:
             if message.role is not Role.TOOL:
                 drafts.append(self.message(message, flags=system_flags if message.role is Role.SYSTEM else 0))
                 own: dict[str, deque[int]] = {}
-                for each in (part for part in message.parts if isinstance(part, Call)):
-                    own.setdefault(each.id, deque()).append(number := number + 1)
-                    pending[number] = PendingCall.of(each)
+                for call in (part for part in message.parts if isinstance(part, Call)):
+                    own.setdefault(call.id, deque()).append(number := number + 1)
+                    pending[number] = PendingCall.of(call)
                 for call_id, numbers in own.items():
                     by_id.setdefault(call_id, []).append(numbers)
                 continue
             result = message.parts[0]
             assert isinstance(result, Result)
-            call = pending.pop(_take(by_id, result.id), None)
-            if call is None and result.id not in answered:
-                call = waiting(result.id)
+            answered_call = pending.pop(_take(by_id, result.id), None)
+            if answered_call is None and result.id not in answered:
+                answered_call = waiting(result.id)
                 answered.add(result.id)
-            if call is None:
+            if answered_call is None:
                 label = Text(say("orphan", locale, name=plain_name(result.name or result.id)))
                 orphan = Message(Role.USER, (label, *result.parts), when=message.when)
                 drafts.append(self.message(orphan, flags=LABELLED | TITLED))
             else:
-                flags = WHOLE if call.name in pages else 0
-                drafts.append(self.result(result, call, flags=flags, when=message.when))
+                flags = WHOLE if answered_call.name in pages else 0
+                drafts.append(self.result(result, answered_call, flags=flags, when=message.when))
         return drafts, list(pending.values())
 
     def message(self, message: Message, *, flags: int = 0, receipt: int = 0) -> Entry:

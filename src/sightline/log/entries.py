@@ -171,8 +171,8 @@ def _checksum(written: memoryview) -> bytes:
 
 def is_intact(line: bytes) -> bool:
     """Whether a line has the checksum that it was written with, or none, as lines of other tools and older logs."""
-    found = _CHECKSUM.search(line, max(0, len(line) - _LONGEST_CHECKSUM))
-    return found is None or found[0].rstrip() == _checksum(memoryview(line)[: found.start()])
+    checksum = _CHECKSUM.search(line, max(0, len(line) - _LONGEST_CHECKSUM))
+    return checksum is None or checksum[0].rstrip() == _checksum(memoryview(line)[: checksum.start()])
 
 
 def decode(line: bytes) -> Entry:

@@ -1,7 +1,10 @@
-"""Adds the entries of a log to a timeline, one by one. All its columns follow from the entries alone."""
+"""Adds the entries of a log to a timeline, one by one. All its columns follow from the entries alone.
+
+What calls are about has numbers in the columns (`SubjectNumbers`): a file has one, however its path is written.
+"""
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -44,7 +47,6 @@ from sightline.log.columns import (
 )
 from sightline.log.entries import Entry, full_tokens
 from sightline.log.stores import Line, Span
-from sightline.log.subjects import SubjectNumbers
 from sightline.shorten import Effect
 from sightline.values.items import Call, Kind, Lod
 from sightline.values.logger import log_warning
@@ -54,6 +56,7 @@ CHANGED_LINE = "has changed since it was written, and is used as it is now"
 
 _WINDOW, _SUMMARY = Kind.WINDOW, Kind.SUMMARY  # looked up once: a class does it slowly
 _MOST_SEQ, _MOST_TOKENS = 1 << 62, 1 << 31  # what the columns can store
+_DEEPEST = 12  # parts of a relative path that is known again in an absolute one
 _FOUND_OUT = HEAD | FAILED | ORPHAN | FAULT | FILE_READ | SEARCHED | CONSTRAINT  # never written: a session finds it out
 
 
@@ -64,7 +67,7 @@ class GrowingTimeline(Timeline, kw_only=True):
     effect_of: Callable[[Call], Effect]  # what a call does, and what it is about: paths, a command, a URL
     is_file_read: Callable[[str, str], bool] = lambda _id, _tool: False  # of a call, by its id and tool
     forget: Callable[[int], object] = lambda _row: None  # what was made of a row: the log has it now
-    _numbers: SubjectNumbers | None = None  # made when first needed
+    _numbers: "SubjectNumbers | None" = None  # made when first needed
 
     def fold(self, entry: Entry, span: Span) -> range:
         """Add one entry, in log order. Returns the rows it made. Raises BadInput for an annotation of another form."""
@@ -260,7 +263,7 @@ class GrowingTimeline(Timeline, kw_only=True):
             case entries.STATE:
                 row = self.row(str(entries.decode_data(entry, StateNote).read))
                 at = (branch, self._end(branch)) if row is None else (self.branch[row], row + 1)
-                self.states.append(Placed(*span, *at, max([at[1], *(each.most for each in self.states[-1:])])))
+                self.states.append(Placed(*span, *at, max([at[1], *(state.most for state in self.states[-1:])])))
             case entries.TOOLS:
                 entries.decode_data(entry, ToolsNote)
                 self.tools.append(Placed(*span, branch, self._end(branch)))
@@ -292,7 +295,7 @@ class GrowingTimeline(Timeline, kw_only=True):
     def _add_summary(self, entry: Entry, span: Span, branch: int) -> None:
         """Add a summary to the compaction before it. One without a compaction covers everything before it."""
         unit, row = len(self.unit_row) - 1, len(self.seq) - 1
-        own = [each for each in self.compactions if each.branch == branch]
+        own = [compaction for compaction in self.compactions if compaction.branch == branch]
         if not own or self._has_other_rows(own[-1], row):
             own = [Compaction(entry.seq, span.offset, branch, row, 0, unit - 1)]
             self.compactions += own
@@ -301,7 +304,7 @@ class GrowingTimeline(Timeline, kw_only=True):
 
     def _note_tokens(self, entry: Entry, branch: int) -> None:
         """Note how large the payload after a compaction is. This is known when its summary has been written."""
-        own = [each for each in self.compactions if each.branch == branch]
+        own = [compaction for compaction in self.compactions if compaction.branch == branch]
         if own and entry.compact_metadata is not None:
             own[-1].post_tokens = entry.compact_metadata.post_tokens
 
@@ -309,7 +312,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         """Whether the branch has rows between a compaction and this row that are not its summaries."""
         since = range(compaction.at, row)
         return any(
-            self.branch[each] == compaction.branch and self.unit[each] not in compaction.summaries for each in since
+            self.branch[other] == compaction.branch and self.unit[other] not in compaction.summaries for other in since
         )
 
     def _uncompact(self, note: UncompactNote, span: Span, branch: int) -> None:
@@ -392,11 +395,67 @@ def fold_entry(timeline: GrowingTimeline, entry: Entry, span: Span, session_id: 
         return range(0)
 
 
-def _report(found: list[int], span: Span, session_id: str, what: str) -> None:
-    found.append(span.offset)
-    warn(session_id, span, what)
-
-
 def warn(session_id: str, span: Span, what: str) -> None:
     """Tell whoever runs this of a line."""
     log_warning("%s: the line at %d %s", session_id, span.offset, what)
+
+
+def _report(offsets: list[int], span: Span, session_id: str, what: str) -> None:
+    offsets.append(span.offset)
+    warn(session_id, span, what)
+
+
+class SubjectNumbers:
+    """The numbers of subjects. They follow from the subjects and spellings that are known, not from their order.
+
+    A relative path and an absolute one that ends with it are the same file. If several absolute ones do, it is the one
+    with the lowest number.
+    """
+
+    def __init__(self, subjects: list[str], spellings: dict[str, int]) -> None:
+        """Both are extended: the subjects by number, and other spellings of them."""
+        self._subjects, self._spellings = subjects, spellings
+        self._numbers = {subject: number for number, subject in enumerate(subjects)} | spellings
+        self._ends: dict[str, int] = {}  # how absolute paths end → the lowest of their numbers
+        self._absolute: set[int] = set()  # numbers that have an absolute path
+        for subject, number in self._numbers.items():
+            self._note_path(subject, number)
+
+    def number(self, subject: str) -> int:
+        """The number of a subject, a new one if it is not known; -1 for an empty one."""
+        if not subject:
+            return NONE
+        if (number := self._numbers.get(subject)) is not None:
+            return number
+        if (same := self._same_file(subject)) is not None:
+            self._spellings[subject] = number = same
+        else:
+            number = len(self._subjects)
+            self._subjects.append(subject)
+        self._numbers[subject] = number
+        self._note_path(subject, number)
+        return number
+
+    def _same_file(self, subject: str) -> int | None:
+        """The number of the file that this path is another spelling of."""
+        if not subject.startswith("/"):
+            return self._ends.get(subject)
+        for end in _ends(subject):
+            number = self._numbers.get(end)
+            if number is not None and number not in self._absolute:
+                return number
+        return None
+
+    def _note_path(self, subject: str, number: int) -> None:
+        if subject.startswith("/"):
+            self._absolute.add(number)
+            for end in _ends(subject):
+                self._ends[end] = min(number, self._ends.get(end, number))
+
+
+def _ends(path: str) -> Iterator[str]:
+    """Yield the relative paths that an absolute one ends with, the longest first; none of a text that is no path."""
+    if " " in path or "\n" in path:
+        return
+    parts = path.strip("/").rsplit("/", _DEEPEST)[-_DEEPEST:]
+    yield from ("/".join(parts[at:]) for at in range(len(parts)))

@@ -1,4 +1,4 @@
-"""The log of one session, open for reading and writing on one branch."""
+"""The log of one session, open for reading and writing on one branch; and the constraints that its user laid down."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -77,10 +77,10 @@ class Journal:
         """
         self.store, self._clock, self._ids, self.where = store, clock, ids, where
         self._closed = False
-        known = self._read_store()
+        cached = self._read_store()
         self.blobs = Blobs(store)
         self.drafts = Drafts(store.session_id, clock, ids, where)
-        first = self._first_settings(known)
+        first = self._first_settings(cached)
         self.settings = _check_format(first or settings or Settings())
         token_counter = token_counter or counter(self.settings.encoding)
         self.reader = Reader(store, token_counter, profile(self.settings.profile), self.settings.locale)
@@ -93,10 +93,10 @@ class Journal:
         self._tools: tuple[Span | None, ToolsNote] = (None, NO_TOOLS)
         self._stated: tuple[Span | None, Settings | None] = (None, None)  # where the log has the settings, and these
         self._pending: list[Entry] = []  # written with the first append, so that a session nobody uses leaves no file
-        if known is not None:
-            self.timeline.restore(known.columns, known.state)
-            self._folded = self._cached = known.tips.size
-            self._cache_size, self._last = known.size, known.last
+        if cached is not None:
+            self.timeline.restore(cached.columns, cached.state)
+            self._folded = self._cached = cached.tips.size
+            self._cache_size, self._last = cached.size, cached.last
         self.catch_up()
         self.branch = self.timeline.current
         self.path = self.timeline.path(self.branch)
@@ -107,9 +107,9 @@ class Journal:
 
     def _read_store(self) -> "column_cache.Index | None":
         """Have the store read its log, and return the column cache if it fits."""
-        known = column_cache.load(self.store)
-        self.store.refresh(known.tips if known else None)
-        return known if known is not None and known.tips.size <= self.store.tips.size else None
+        cached = column_cache.load(self.store)
+        self.store.refresh(cached.tips if cached else None)
+        return cached if cached is not None and cached.tips.size <= self.store.tips.size else None
 
     def reopened(self) -> "Journal":
         """Open another journal over the same log, with a handle of its own."""
@@ -124,9 +124,9 @@ class Journal:
 
     # ------------------------------------------------------------------ settings, state and tools
 
-    def _first_settings(self, known: "column_cache.Index | None") -> Settings | None:
+    def _first_settings(self, cached: "column_cache.Index | None") -> Settings | None:
         """The settings that the log was begun with, because its tokens were counted with them; None in a new log."""
-        spans = [Span(note.offset, note.length) for note in known.state.settings[:1]] if known else []
+        spans = [Span(note.offset, note.length) for note in cached.state.settings[:1]] if cached else []
         line = self.store.read_many(spans)[0] if spans else next((line.data for line in self.store.scan()), b"")
         try:
             entry = log.decode(line)
@@ -207,10 +207,10 @@ class Journal:
 
     def refresh(self) -> bool:
         """Fold what other writers have appended. Return whether there was something."""
-        known = self._folded
+        before = self._folded
         self.store.refresh()
         self.catch_up()
-        return self._folded != known
+        return self._folded != before
 
     def catch_up(self) -> None:
         """Fold every entry that the store knows of and that is not folded yet, whoever wrote it."""
@@ -316,7 +316,7 @@ class Journal:
         if name == FIRST and name not in names:
             name = ""
         if name not in names:
-            raise BadInput(f"no branch {name!r}; there are {', '.join(repr(known or FIRST) for known in names)}")
+            raise BadInput(f"no branch {name!r}; there are {', '.join(repr(branch or FIRST) for branch in names)}")
         self.branch = names.index(name)
         self.path = self.timeline.path(self.branch)
         self.follow_settings()
@@ -331,14 +331,14 @@ class Journal:
         waiting = timeline.rows_on(self.path, timeline.open_calls)
         if pending := [timeline.open_calls[call] for call in waiting if call <= row]:
             raise OpenCalls(pending)
-        given, uuid = name, self.reader.entry(row).uuid if row != NONE else ""
-        name = self._ids() if given is None else given
+        wanted_name, uuid = name, self.reader.entry(row).uuid if row != NONE else ""
+        name = self._ids() if wanted_name is None else wanted_name
         left = (self.branch_name_of(row), timeline.seq[row]) if row != NONE else ("", 0)
         note = HeadNote(name, *left, uuid)
 
         def make(seq: int) -> list[Entry]:
-            if given is not None:  # under the store's lock, because two writers may want the same name
-                check_branch_name(given, self.store.tips.ends)
+            if wanted_name is not None:  # under the store's lock, because two writers may want the same name
+                check_branch_name(wanted_name, self.store.tips.ends)
             return [replace(self.drafts.annotation(log.HEAD_MOVED, note), parent_uuid=uuid or None, seq=seq)]
 
         self.store.append(make, branch=name, expected_head=None)
@@ -355,9 +355,9 @@ class Journal:
         try:
             journal.switch(name)
             if keep_summaries:
-                for each in self.timeline.compacted(self.path, within=journal.path):
-                    if not journal.path.knows(each):
-                        journal.append(self._drafts_of(each))
+                for compaction in self.timeline.compacted(self.path, within=journal.path):
+                    if not journal.path.knows(compaction):
+                        journal.append(self._drafts_of(compaction))
         except BaseException:
             journal.close(writes=False)
             raise
@@ -417,16 +417,6 @@ class Journal:
             store.close()
 
 
-def _check_format(settings: Settings) -> Settings:
-    """The settings themselves. Raises StoreError if their log is newer than this version can write."""
-    if settings.format > Settings.__struct_defaults__[0]:
-        raise StoreError(
-            f"this log has format {settings.format}, newer than this version of Sightline can write; "
-            "nothing was changed: install the newest version to open it"
-        )
-    return settings
-
-
 def retry_on_conflict(write: Callable[[], T], refresh: Callable[[], object], attempts: int = 2) -> T:
     """Call `write`. After a Conflict call `refresh` and then `write` again, at most `attempts` times in all.
 
@@ -460,7 +450,7 @@ def laid_down(journal: Journal) -> Iterator[LaidDown]:
 
     Of a message, those that the rules find come before those that only a model found.
     """
-    from sightline.shorten.rules.revocations import Lifted  # a sweep needs it
+    from sightline.shorten.rules.revocations import Lifted  # only a sweep needs it: a plain turn does not load it
 
     timeline, path = journal.timeline, journal.path
 
@@ -472,6 +462,16 @@ def laid_down(journal: Journal) -> Iterator[LaidDown]:
     for row in journal.reader.constraint_rows(path):
         for sentence in reversed(journal.reader.constraints(row)):
             yield LaidDown(row, sentence, lifted.takes(sentence, row))
-        for found in reversed(journal.reader.found(row)):
+        for by_model in reversed(journal.reader.found(row)):
             # What a model chose or wrote never revokes anything. Its reading says more clearly what is revoked.
-            yield LaidDown(row, found.quote, lifted.is_lifted(found.reading or found.quote, row), found)
+            yield LaidDown(row, by_model.quote, lifted.is_lifted(by_model.reading or by_model.quote, row), by_model)
+
+
+def _check_format(settings: Settings) -> Settings:
+    """The settings themselves. Raises StoreError if their log is newer than this version can write."""
+    if settings.format > Settings.__struct_defaults__[0]:
+        raise StoreError(
+            f"this log has format {settings.format}, newer than this version of Sightline can write; "
+            "nothing was changed: install the newest version to open it"
+        )
+    return settings

@@ -1,4 +1,7 @@
-"""How an item looks at a level of detail, and how many tokens it has there."""
+"""How an item looks at a level of detail, and how many tokens it has there.
+
+What only a sweep needs of `shorten` is imported inside functions, so that a plain turn does not load it.
+"""
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -8,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from sightline.log import entries
 from sightline.log.annotations import RenditionNote
-from sightline.log.changes import is_described
 from sightline.log.columns import LABELLED, NONE, ORPHAN, TITLED, UNKNOWN, UNMADE
 from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
@@ -67,24 +70,35 @@ class Reader(EntryReader):
         self._cuts: dict[int, Shorter] = {}  # the same of rows whose summary was made to measure
 
     def _is_described(self, entry: Entry, rows: range) -> bool:
-        return is_described(self, entry, rows)
+        """Whether the columns still describe a line that was changed after it was folded. An annotation has no rows.
 
-    # ------------------------------------------------------------------ sizes
+        They do if it has the same items, none of them is larger than it was, and each result still answers its call.
+        Then a payload that was planned with them keeps its budget and its pairs. Reads the line again, and those of its
+        calls and results.
+        """
+        timeline, state = self.timeline, [self.timeline.state[row] for row in rows]
+        items = entries.items_of(entry)
+        kinds = [_kind(item, bits) for item, bits in zip(items, state, strict=False)]
+        if not rows or len(items) != len(rows) or kinds != [timeline.kind[row] for row in rows]:
+            return False
+        flags = state[0] & (LABELLED | TITLED) | entry.flags & ~(LABELLED | TITLED)
+        sizes = self.measure(replace(entry, seq=timeline.seq[rows[0]], flags=flags))
+        is_small = all(size <= timeline.full[row] for row, size in zip(rows, sizes, strict=True))
+        return is_small and all(_is_paired(self, row) and _are_levels_small(self, row) for row in rows)
 
     def constraint_tokens(self, row: int) -> int:
         """The tokens of the constraints in a user message. Counted once."""
         if (tokens := self._constraint_tokens.get(row)) is None:
             tokens = self._constraint_tokens[row] = sum(map(self.counter.count, self.constraints(row)))
-        return tokens + sum(
-            self.counter.count(mark_found(each.quote, each.reading, self.locale)) for each in self.found(row)
-        )
+        marked = [mark_found(by_model.quote, by_model.reading, self.locale) for by_model in self.found(row)]
+        return tokens + sum(map(self.counter.count, marked))
 
     def measure(self, entry: Entry) -> list[int]:
         """The tokens of each item of an entry in full."""
         if entry.type == "system" and entry.subtype == "recall":
             # A payload whose tools have no `expand` shows it without handles, and indents its lines instead.
-            shown = [self.recalled_parts(entry, self.locale, handles=handles) for handles in (True, False)]
-            return [max(map(self.full_tokens, shown))]
+            versions = [self.recalled_parts(entry, self.locale, handles=handles) for handles in (True, False)]
+            return [max(map(self.full_tokens, versions))]
         items, is_orphan = self.items(entry), entry.tool_result is not None and bool(entry.flags & LABELLED)
         if is_orphan:
             items = [orphan(items[0], self.locale)]
@@ -102,7 +116,7 @@ class Reader(EntryReader):
         if self.logged(row, lod) is not None:
             return {lod: self._short_tokens(item, self.rendition(row, lod))}
         if self._is_small(item, full):
-            return {each: NONE for each in (SUMMARY, GIST) if self.logged(row, each) is None}
+            return {level: NONE for level in (SUMMARY, GIST) if self.logged(row, level) is None}
         shorter = self._shorten_row(row)
         summary, gist = self._short_tokens(item, shorter.summary), self._short_tokens(item, shorter.gist)
         if summary >= full:
@@ -110,11 +124,11 @@ class Reader(EntryReader):
         if gist >= (full if summary == NONE else summary):
             gist = NONE
         made = {SUMMARY: summary, GIST: gist}
-        return {each: tokens for each, tokens in made.items() if self.logged(row, each) is None}
+        return {level: tokens for level, tokens in made.items() if self.logged(row, level) is None}
 
     def _is_small(self, item: Item, full: int) -> bool:
         """Whether an item has no lower levels because it is a short text, or a call with few arguments as they came."""
-        from sightline.shorten.levels import SMALLEST, SMALLEST_USER  # a sweep needs it
+        from sightline.shorten.levels import SMALLEST, SMALLEST_USER
 
         call = item.parts[0] if item.kind is Kind.CALL else None
         tokens = full if isinstance(call, Call) and call.raw is not None else _text_tokens(item, full)
@@ -127,7 +141,7 @@ class Reader(EntryReader):
         """
         if not self.has_cached(row):
             near = range(max(row - _AHEAD, 0), min(row + _AHEAD, len(self.timeline)))
-            if len(unmade := [each for each in near if self.timeline.gist[each] == UNMADE]) > _AHEAD:
+            if len(unmade := [neighbour for neighbour in near if self.timeline.gist[neighbour] == UNMADE]) > _AHEAD:
                 self.prefetch(unmade)
 
     def _short_tokens(self, item: Item, text: str | None) -> int:
@@ -181,7 +195,7 @@ class Reader(EntryReader):
         return shorter
 
     def _shorten(self, row: int, room: int = 0, words: Mapping[str, float] = {}) -> "Shorter":
-        from sightline.shorten.levels import shorten  # a sweep needs it
+        from sightline.shorten.levels import shorten
 
         item = self.item(row)
         if item.kind in (Kind.USER, Kind.SUMMARY):
@@ -310,3 +324,27 @@ def _shortened_parts(item: Item, text: str) -> tuple[Part, ...]:
             return (Result(original.id, (Text(text),), original.error, original.name),)
         case _:
             return (Text(text),)
+
+
+def _kind(item: Item, state: int) -> Kind:
+    return Kind.USER if state & ORPHAN and item.kind is Kind.RESULT else item.kind
+
+
+def _is_paired(reader: Reader, row: int) -> bool:
+    """Whether a call and its result name each other, or a pending call is still the one that is waited for."""
+    timeline, partner = reader.timeline, reader.timeline.partner[row]
+    if partner == NONE:
+        return row not in timeline.open_calls or _call_id(reader.item(row)) == timeline.open_calls[row]
+    return _call_id(reader.item(row)) == _call_id(reader.item(partner))
+
+
+def _call_id(item: Item) -> str:
+    part = item.parts[0] if item.parts else None
+    return part.id if isinstance(part, Call | Result) else ""
+
+
+def _are_levels_small(reader: Reader, row: int) -> bool:
+    """Whether no level that was counted is larger now, or missing."""
+    sizes = {Lod.GIST: reader.timeline.gist[row], Lod.SUMMARY: reader.timeline.summary[row]}
+    now = {lod: reader.timeline.make_levels(row, lod).get(lod, NONE) for lod, size in sizes.items() if size >= 0}
+    return all(0 <= size <= sizes[lod] for lod, size in now.items())

@@ -31,7 +31,7 @@ class Mentions:
         if self._rows != len(timeline):
             self._rows, self._names, self._earlier = len(timeline), {}, self._names
         recent = timeline.rows_on(path, range(max(0, len(timeline) - _RECENT), len(timeline)))
-        found: dict[int, int] = {}
+        mentioned_in: dict[int, int] = {}
         last: dict[str, int] = {}  # identifier → the row of the last entry that names it
         ordered = sorted({row - sub[row] for row in (*wanted, *recent)})
         for at, row in enumerate(ordered):
@@ -42,9 +42,9 @@ class Mentions:
                 if name in last:
                     before.add(last[name])
                 last[name] = row
-            for each in before if len(before) <= _MOST else sorted(before)[-_MOST:]:
-                found[each] = row
-        return {row: found[row - sub[row]] for row in wanted if row - sub[row] in found}
+            for earlier in before if len(before) <= _MOST else sorted(before)[-_MOST:]:
+                mentioned_in[earlier] = row
+        return {row: mentioned_in[row - sub[row]] for row in wanted if row - sub[row] in mentioned_in}
 
     def _read_ahead(self, rows: list[int]) -> None:
         """Read the entries of those that were not read yet at once: each alone would be a round trip to a database."""

@@ -188,8 +188,8 @@ class EntryReader:
     def _items_at(self, row: int) -> list[Item]:
         """The items of the entry of a row. Those of many calls stay, because results are read between the calls."""
         offset, length = self.timeline.offset[row], self.timeline.length[row]
-        if (known := self._calls.get(offset)) is not None:
-            return known[1]
+        if (cached := self._calls.get(offset)) is not None:
+            return cached[1]
         items = self.items(self.entry(row))
         if len(items) > _MANY_CALLS and length < len(items) * _LARGEST_CACHED:
             self._calls[offset] = (length, items)
@@ -214,8 +214,8 @@ class EntryReader:
 
     def lines(self, row: int) -> list[str]:
         """The text of a row as lines of at most `WRAP` characters. Ranges and pages count these lines."""
-        known, lines = self._last_lines  # read once, as in `entry_at`
-        if known != row:
+        split_row, lines = self._last_lines  # read once, as in `entry_at`
+        if split_row != row:
             text = self.text(row)
             lines = text.split("\n")
             if max(map(len, lines)) > WRAP:
@@ -238,22 +238,22 @@ class EntryReader:
 
     def constraints(self, row: int) -> tuple[str, ...]:
         """The sentences of a user message that lay something down."""
-        if (found := self._constraints.get(row)) is None:
+        if (sentences := self._constraints.get(row)) is None:
             from sightline.shorten import rules  # a sweep needs them
 
-            found = tuple(rules.constraints(self.text(row)))
-            if found:
-                self._constraints[row] = found
-        return found
+            sentences = tuple(rules.constraints(self.text(row)))
+            if sentences:
+                self._constraints[row] = sentences
+        return sentences
 
     def found(self, row: int) -> tuple[FoundQuote, ...]:
         """What a model found that a user message lays down, and the rules do not. It is a part of the message."""
-        known = self.timeline.found.get(row, ())
-        if not known or not self.timeline.is_users_own(row):
+        quotes = self.timeline.found.get(row, ())
+        if not quotes or not self.timeline.is_users_own(row):
             return ()
         text, ruled = self.text(row), self.constraints(row)
         return tuple(
-            each for each in known if each.quote in text and not any(each.quote in sentence for sentence in ruled)
+            quote for quote in quotes if quote.quote in text and not any(quote.quote in sentence for sentence in ruled)
         )
 
     def constraint_rows(self, path: Path) -> Iterator[int]:

@@ -37,16 +37,16 @@ class Repeats:
         that is newer about any of them. A line counts as often as it occurs, but not more
         than `_MOST_OFTEN` times.
         """
-        shown = {row: self._shown_at(row) for row in sorted(rows, reverse=True)}  # newest first
-        times = Counter(key for keys in shown.values() for key in keys)
-        compared = {row: keys for row, keys in shown.items() if any(times[key] > 1 for key in keys)}
+        subjects = {row: self._shown_at(row) for row in sorted(rows, reverse=True)}  # newest first
+        times = Counter(key for keys in subjects.values() for key in keys)
+        compared = {row: keys for row, keys in subjects.items() if any(times[key] > 1 for key in keys)}
         self._lines = {row: self._line_hashes(row) for row in compared}
         superseded: set[int] = set()
         newer: dict[_Key, set[int]] = defaultdict(set)  # the lines that newer rows show of each
         for row, keys in compared.items():
             lines = self._lines[row]
-            known = newer[keys[0]] if len(keys) == 1 else set[int]().union(*(newer[key] for key in keys))
-            if lines and len(lines & known) >= _NEARLY_ALL * len(lines):
+            shown_since = newer[keys[0]] if len(keys) == 1 else set[int]().union(*(newer[key] for key in keys))
+            if lines and len(lines & shown_since) >= _NEARLY_ALL * len(lines):
                 superseded.add(row)
             else:  # what is superseded itself is no longer shown, so its lines do not count
                 for key in keys:
@@ -69,15 +69,15 @@ class Repeats:
 
     def _line_hashes(self, row: int) -> frozenset[int]:
         """The lines of a row as hashes. If a line occurs several times, its hashes differ, so that each counts."""
-        if (known := self._lines.get(row)) is not None:
-            return known
+        if (hashes := self._lines.get(row)) is not None:
+            return hashes
         whole = [line for line in map(str.strip, self._text(row).splitlines()) if line]
         bare = [_NUMBER.sub("", line, count=1).strip() for line in whole]
         # If hardly any differ without them, the numbers are no places of lines but what the lines say.
         lines = bare if 2 * len(set(bare)) > len(set(whole)) else whole
         long = [line for line in lines if len(line) >= _SHORTEST]
-        shown = long if 2 * len(long) > len(lines) else lines
-        counts = Counter([crc32(line.encode(errors="replace")) for line in shown])
+        compared = long if 2 * len(long) > len(lines) else lines
+        counts = Counter([crc32(line.encode(errors="replace")) for line in compared])
         often = [(line, min(count, _MOST_OFTEN)) for line, count in counts.items()]
         return frozenset(line | nth << _HASH_BITS for line, count in often for nth in range(count))
 
@@ -86,5 +86,5 @@ class Repeats:
         if self._timeline.kind[row] != _CALL:
             return self._reader.text(row)
         part = self._reader.item(row).parts[0]
-        given = part.input if isinstance(part, Call) and isinstance(part.input, dict) else {}
-        return "\n".join(value for value in given.values() if isinstance(value, str))
+        inputs = part.input if isinstance(part, Call) and isinstance(part.input, dict) else {}
+        return "\n".join(value for value in inputs.values() if isinstance(value, str))

@@ -12,8 +12,8 @@ def calls_by_id(chat: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     Never raises, whatever the message holds.
     """
     calls = chat.get("tool_calls") if chat.get("role") == "assistant" else None
-    found = [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
-    return {call["id"]: call for call in found if isinstance(call.get("id"), str)}
+    mappings = [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    return {call["id"]: call for call in mappings if isinstance(call.get("id"), str)}
 
 
 def exchanges(chats: Sequence[Mapping[str, Any]]) -> list[list[int]]:

@@ -1,4 +1,7 @@
-"""The texts that the engine adds to a payload: index lines for what is left out, and constraints that are not shown."""
+"""The texts that the engine adds to a payload: index lines for what is left out, and constraints that are not shown.
+
+What only a sweep needs of `shorten` is imported inside functions, so that a plain turn does not load it.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -100,7 +103,7 @@ class EngineNotices(Notices):
         return text, reader.counter.count(text) + reader.profile.message_tokens
 
     def marker(
-        self, left_out: LeftOut, shown: Collection[int] = (), index_limit: int = 0, preface: str = ""
+        self, left_out: LeftOut, units_shown: Collection[int] = (), index_limit: int = 0, preface: str = ""
     ) -> tuple[str, int]:
         timeline = self._journal.timeline
         line = say(
@@ -112,24 +115,24 @@ class EngineNotices(Notices):
             last=timeline.id(timeline.unit_row[left_out.last]),
             how=self._how_to_see(),
         )
-        lines = self._index_lines(left_out, shown, index_limit, preface) if self._lists else []
+        lines = self._index_lines(left_out, units_shown, index_limit, preface) if self._lists else []
         return self._with_tokens("\n".join([line, *lines]))
 
     def _how_to_see(self) -> str:
         """How the model brings back what is left out, with the tools that it has."""
         tools = offered(self._journal.tools.definitions)
-        known = (("recall", "recall finds"), ("expand", "expand shows"))
-        ways = [say(key, self.locale) for name, key in known if name in tools]
+        tool_phrases = (("recall", "recall finds"), ("expand", "expand shows"))
+        ways = [say(key, self.locale) for name, key in tool_phrases if name in tools]
         before, between = ("：", "，") if self.locale == "zh" else (": ", ", ")
         return before + between.join(ways) if ways else ""
 
-    def _index_lines(self, left_out: LeftOut, shown: Collection[int], limit: int, preface: str) -> list[str]:
+    def _index_lines(self, left_out: LeftOut, units_shown: Collection[int], limit: int, preface: str) -> list[str]:
         """A line for each of the newest units that are left out, as many as fit in `limit` tokens, in seq order."""
         timeline, path = self._journal.timeline, self._journal.path
         lines: list[str] = []
         for unit in range(left_out.last, left_out.first - 1, -1):
             row = timeline.unit_row[unit]
-            if unit in shown or not path.holds(timeline.branch[row], row):
+            if unit in units_shown or not path.holds(timeline.branch[row], row):
                 continue
             line, tokens = self._index_line(unit, preface)
             limit -= tokens
@@ -157,8 +160,8 @@ class EngineNotices(Notices):
         reader = self._journal.reader
         if not reader.has_constraints(row) or not reader.constraints(row):
             return label + _on_one_line(reader.text(row))
-        holding = [each for each in reader.constraints(row) if not self._is_revoked(row, each)]
-        unseen = [each for each in holding if not _is_quoted(each, preface)]
+        holding = [sentence for sentence in reader.constraints(row) if not self._is_revoked(row, sentence)]
+        unseen = [sentence for sentence in holding if not _is_quoted(sentence, preface)]
         return label + _on_one_line(" ".join(unseen)) if unseen else label.rstrip(" :：")
 
     def _handle(self, row: int) -> str:
@@ -166,10 +169,10 @@ class EngineNotices(Notices):
 
     def _is_revoked(self, row: int, sentence: str) -> bool:
         """Whether a constraint was revoked. Only newer messages are searched for what revokes it."""
-        for each in self._searched:  # goes on where it stopped
-            if each.revoked:
-                self._revoked.add((each.row, each.sentence))
-            if each.row < row:
+        for constraint in self._searched:  # goes on where it stopped
+            if constraint.revoked:
+                self._revoked.add((constraint.row, constraint.sentence))
+            if constraint.row < row:
                 break
         return (row, sentence) in self._revoked
 
@@ -178,14 +181,14 @@ class EngineNotices(Notices):
         timeline = self._journal.timeline
         results = [timeline.partner[call] for call in calls]
         state = results + [timeline.gist_offset[result] for result in results if result >= 0]
-        known = self._lines.of_calls.get(row)
-        if known is None or known[0] != state:
+        made = self._lines.of_calls.get(row)
+        if made is None or made[0] != state:
             self._lines.make_room()
             told = "; ".join(map(self._describe_call, calls))
             told = "\\" + told if speaks_for_another(told) else told  # a tool that is named like a speaker
             line = f"{self._handle(row) or '-'} {told}"
-            known = self._lines.of_calls[row] = state, line, self._count(line) + 1
-        return known[1:]
+            made = self._lines.of_calls[row] = state, line, self._count(line) + 1
+        return made[1:]
 
     def _describe_call(self, row: int) -> str:
         timeline, reader = self._journal.timeline, self._journal.reader
@@ -194,10 +197,10 @@ class EngineNotices(Notices):
         words = [_on_one_line(call.name), _on_one_line(subject_of(call))]
         if (result := timeline.partner[row]) >= 0:
             has_gist = timeline.level(result, GIST) is GIST
-            shown = reader.rendition(result, GIST) if has_gist else reader.text(result)
-            from sightline.shorten import unusual_value  # a sweep needs it
+            result_text = reader.rendition(result, GIST) if has_gist else reader.text(result)
+            from sightline.shorten import unusual_value
 
-            words += ["→", self._handle(result), _on_one_line(unusual_value(shown))]
+            words += ["→", self._handle(result), _on_one_line(unusual_value(result_text))]
         return " ".join(filter(None, words))
 
     def preface(
@@ -220,26 +223,26 @@ class EngineNotices(Notices):
     def _hidden_constraints(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[LaidDown]:
         """The constraints that these units do not show, each once, the newest first."""
         timeline, reader = self._journal.timeline, self._journal.reader
-        shown = [row for unit in units if reader.has_constraints(row := timeline.unit_row[unit])]
-        whole = {row for row in shown if timeline.level(row, lods.get(row, FULL)) is FULL}
+        rows = [row for unit in units if reader.has_constraints(row := timeline.unit_row[unit])]
+        whole = {row for row in rows if timeline.level(row, lods.get(row, FULL)) is FULL}
         seen = {sentence for row in whole for sentence in reader.constraints(row)}
-        seen |= {found.quote for row in whole for found in reader.found(row)}
-        shortened = "\n".join(self._shown_text(row, lods) for row in shown if row not in whole)
+        seen |= {constraint.quote for row in whole for constraint in reader.found(row)}
+        shortened = "\n".join(self._shown_text(row, lods) for row in rows if row not in whole)
         digests, by_models = self._summaries(units, lods)
-        for each in copy(self._laid_down):
-            _, sentence, revoked, _ = each
+        for constraint in copy(self._laid_down):
+            _, sentence, revoked, _ = constraint
             if sentence in seen:
                 continue
             seen.add(sentence)
             if not shortened and not digests:
-                yield each
+                yield constraint
                 continue
             digested = say("revoked", self.locale, text=sentence) if revoked else sentence
             quoted = (bool(shortened) and stands_alone(sentence, shortened)) or (
                 bool(digests) and stands_alone(digested, digests) and not stands_alone(sentence, by_models)
             )
             if not quoted:
-                yield each
+                yield constraint
 
     def _summaries(self, units: Collection[int], lods: Mapping[int, Lod]) -> tuple[str, str]:
         """The text of the shown digests, which quote the user, and of all summaries by models, which may misquote.
@@ -247,8 +250,10 @@ class EngineNotices(Notices):
         A digest takes over the summary before it, so it may contain what a model wrote.
         """
         timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
-        known = [unit for each in timeline.compactions if path.knows(each) for unit in each.summaries]
-        rows = [(unit, timeline.unit_row[unit]) for unit in known]
+        summaries = [
+            unit for compaction in timeline.compactions if path.knows(compaction) for unit in compaction.summaries
+        ]
+        rows = [(unit, timeline.unit_row[unit]) for unit in summaries]
         digests = [row for unit, row in rows if unit in units and timeline.state[row] & BY_RULE]
         models = [row for _, row in rows if not timeline.state[row] & BY_RULE] if digests else []
         return "\n".join(self._shown_text(row, lods) for row in digests), "\n".join(map(reader.text, models))
@@ -266,8 +271,8 @@ class EngineNotices(Notices):
         quoted: list[Quoted] = []  # the newest first
         beyond: list[str] = []  # items whose constraints do not fit
         free = limit - self._count(say("binding short", self.locale))
-        for each in hidden:
-            line = self._quote(each)
+        for constraint in hidden:
+            line = self._quote(constraint)
             if line.revoked or line.short_tokens <= free:
                 quoted.append(line)
                 free -= 0 if line.revoked else line.short_tokens
@@ -282,14 +287,14 @@ class EngineNotices(Notices):
 
     def _quote(self, hidden: LaidDown) -> Quoted:
         """The lines for a constraint. Kept for the next sweep, which most likely hides the same ones."""
-        if (known := self._lines.of_constraints.get(hidden)) is None:
+        if (quoted := self._lines.of_constraints.get(hidden)) is None:
             self._lines.make_room()
-            known = self._lines.of_constraints[hidden] = self._make_quote(hidden)
-        return known
+            quoted = self._lines.of_constraints[hidden] = self._make_quote(hidden)
+        return quoted
 
     def _make_quote(self, hidden: LaidDown) -> Quoted:
         """The lines for a constraint. What a model found is marked in both."""
-        from sightline.shorten.rules.short_form import short_form  # a sweep needs it
+        from sightline.shorten.rules.short_form import short_form
 
         item_id, revoked = self._journal.timeline.id(hidden.row), hidden.revoked
         text = say("revoked", self.locale, text=hidden.sentence) if revoked else hidden.sentence

@@ -1,6 +1,7 @@
 """Plans: which units are shown, and each of their items at which level of detail.
 
-`Plan.extended` and `Plan.swept` check what must hold for every payload, so that no strategy can break it.
+`Plan.extended` and `Plan.swept` check what must hold for every payload, so that no strategy can break it. `allowed` is
+the view that a strategy gets, `check_plan` refuses a plan that was made for another view.
 """
 
 from array import array
@@ -117,11 +118,33 @@ class Plan:
         """Whether this plan begins with all that the other one shows, at the same levels."""
         return plan is not None and self._extended_key is plan._key
 
-    def reductions(self, spared: Mapping[str, int]) -> "tuple[Reduction, ...]":
-        """See `Payload.reductions`. `spared` is what lower levels of windows saved, in tokens by window."""
-        from sightline.plan.plan import reductions
+    def reductions(self, spared: Mapping[str, int]) -> tuple[Reduction, ...]:
+        """What a payload of this plan leaves out, compared with showing everything in full.
 
-        return reductions(self, spared)
+        `spared` is what lower levels of windows saved, in tokens by window. Everything in full, less what these four
+        saved, plus the preface, is what is shown. Looks at the whole conversation: call it only when somebody asks.
+        """
+        timeline = self.timeline
+        summarised = [
+            compaction
+            for compaction in timeline.compactions
+            if self.path.knows(compaction) and any(unit in self for unit in compaction.summaries)
+        ]
+        hidden = [unit for unit in complete_units(timeline, self.path, 0, self.rows) if unit not in self]
+        covered = [unit for unit in hidden if any(unit in compaction for compaction in summarised)]
+        trimmed = sorted({*hidden}.difference(covered))
+        summaries = [unit for unit in self if timeline.unit_kind(unit) is Kind.SUMMARY]
+        rows = [row for unit in self for row in timeline.rows_of(unit)]
+        shorter = [row for row in rows if self.lod(row) is not FULL]
+        saved = sum(timeline.full[row] - timeline.size(row, self.lod(row)) for row in shorter)
+        units_tokens = sum(row_tokens(timeline, self.profile, row, self.lod(row)) for row in rows)
+        marker_tokens = self.body - self.preface_tokens - units_tokens  # of the lines that replace what is left out
+        return (
+            Reduction("gists", tuple(map(timeline.id, shorter)), saved),
+            Reduction("windows", tuple(spared), sum(spared.values())),
+            Reduction("summaries", _items(self, covered), _tokens(self, covered) - _tokens(self, summaries)),
+            Reduction("trim", _items(self, trimmed), _tokens(self, trimmed) - marker_tokens),
+        )
 
     def gaps(self) -> list[tuple[int, int]]:
         """The units that are not shown, as runs (first, last)."""
@@ -186,28 +209,30 @@ class Plan:
                 be shown does.
         """
         _check_units(view, units)
-        shown = set(units)
-        _check_levels(view, shown, lods)
+        unit_set = set(units)
+        _check_levels(view, unit_set, lods)
         lods = {row: lod for row, lod in lods.items() if lod is FULL or view.timeline.level(row, lod) < FULL}
-        for unit in view.required() - shown:
+        for unit in view.required() - unit_set:
             item = view.timeline.id(view.timeline.unit_row[unit])
             because = "it is pinned, a system item or the question" if view.trims else "nothing may be left out"
             raise StrategyError(f"item #{item} must be in every plan: {because}")
-        units = [unit for unit in units if not _stands_alone(view, unit, shown)]
-        if len(units) < len(shown):
-            shown = set(units)
-            lods = {row: lod for row, lod in lods.items() if view.timeline.unit[row] in shown}
+        units = [unit for unit in units if not _stands_alone(view, unit, unit_set)]
+        if len(units) < len(unit_set):
+            unit_set = set(units)
+            lods = {row: lod for row, lod in lods.items() if view.timeline.unit[row] in unit_set}
         body = view.full_tokens(units) - view.saved(lods)
         line = view.notices.marker(left_out)[1] if left_out else 0
-        preface = view.notices.preface(shown, lods, encodable(says), view.body_limit - body - line)
+        preface = view.notices.preface(unit_set, lods, encodable(says), view.body_limit - body - line)
         body += preface[1]
         index, free = int(INDEX * view.body_limit), view.body_limit - body - MARKER
-        text, tokens = view.notices.marker(left_out, shown, min(index, free // 2), preface[0]) if left_out else ("", 0)
+        text, tokens = (
+            view.notices.marker(left_out, unit_set, min(index, free // 2), preface[0]) if left_out else ("", 0)
+        )
         if body + tokens > view.body_limit:  # what must be shown goes before our own line
             text, tokens = "", 0
         body += tokens
         if body > view.body_limit:
-            _raise_overflow(view, shown, view.fixed + body, preface[1] if says else 0)
+            _raise_overflow(view, unit_set, view.fixed + body, preface[1] if says else 0)
         if not isinstance(reason, str):
             raise StrategyError(f"the reason of a plan is a text, not {reason!r}")
         reason = encodable(reason)
@@ -240,70 +265,6 @@ class Plan:
         return "\n".join([heading, *filter(None, (self.preface, self.marker)), *map(str.rstrip, rows)])
 
 
-def _stands_alone(view: View, unit: int, shown: Collection[int]) -> bool:
-    """Whether a unit was recalled for a message that is not shown. It stays if a caller pinned it."""
-    timeline, row = view.timeline, view.timeline.unit_row[unit]
-    if not timeline.state[row] & LEADING or row in view.pinned:
-        return False
-    return timeline.led_message(view.path, row) not in shown
-
-
-def _check_units(view: View, units: Sequence[int]) -> None:
-    if any(type(unit) is not int for unit in units) or any(before >= after for before, after in pairwise(units)):
-        raise StrategyError("the units of a plan must be numbers in seq order, each once: take them from the view")
-    known = set(view.candidates())
-    for unit in units:
-        if unit not in known and not _is_on_path(view, unit):
-            raise StrategyError(f"there is no unit {unit} to show: view.candidates() lists the {len(known)} there are")
-
-
-def _is_on_path(view: View, unit: int) -> bool:
-    """Whether a unit is of the body of this branch, also if an earlier plan has left it out."""
-    timeline = view.timeline
-    if not 0 <= unit < len(timeline.unit_row):
-        return False
-    row = timeline.unit_row[unit]
-    return body_unit(timeline, unit) and view.path.holds(timeline.branch[row], row)
-
-
-def _check_levels(view: View, shown: Collection[int], lods: Mapping[int, Lod]) -> None:
-    timeline = view.timeline
-    for row, lod in lods.items():
-        if type(row) is not int or not 0 <= row < len(timeline) or timeline.unit[row] not in shown:
-            raise StrategyError(
-                f"a level is given for row {row!r}, which is of no unit that this plan shows or adds: levels are by "
-                "row, and view.timeline.rows_of(unit) gives the rows of a unit"
-            )
-        if type(lod) is not Lod:
-            raise StrategyError(f"the level of row {row} is {lod!r}: pass Lod.FULL, Lod.SUMMARY or Lod.GIST")
-        if lod is not FULL and view.never_reduced(row):
-            raise StrategyError(f"item #{timeline.id(row)} is pinned or a system item: it is shown in full")
-
-
-def _raise_overflow(view: View, shown: set[int], tokens: int, strategy_tokens: int) -> None:
-    """Raise PinnedOverflow with what is too large; StrategyError, if a plan shows units that it could leave out.
-
-    `strategy_tokens` is the size of the strategy's own text.
-    """
-    timeline, must = view.timeline, view.required()
-    if not strategy_tokens and shown - must and view.fixed + view.full_tokens(must) <= view.limit:
-        raise StrategyError(
-            f"a plan of {tokens} tokens is over the limit of {view.limit}: what must be shown fits, so show fewer of "
-            "the other units, or some of them at lower levels"
-        )
-    pinned = [f"what the strategy says ({strategy_tokens} tokens)"] if strategy_tokens else []
-    notes = [row for row in timeline.rows_on(view.path, timeline.systems) if not timeline.state[row] & HEAD]
-    pinned += [f"#{timeline.id(row)} ({timeline.full[row]} tokens)" for row in sorted({*view.pinned, *notes})]
-    if not view.trims:
-        rows = [row for unit in view.candidates() for row in timeline.rows_of(unit)]
-        largest = nsmallest(_NAMED, rows, key=lambda row: (-timeline.full[row], row))
-        pinned += ["all that was said, since trim is switched off"]
-        pinned += [f"of it #{timeline.id(row)} ({timeline.full[row]} tokens)" for row in largest]
-    if view.asked >= 0 and not pinned:
-        pinned = [f"the last user message, #{timeline.id(timeline.unit_row[view.asked])}"]
-    raise PinnedOverflow([f"system, tools and windows ({view.fixed} tokens)", *pinned], tokens - view.limit)
-
-
 def check_plan(plan: object, view: View, name: str) -> None:
     """Raise StrategyError unless the strategy of this name has made this plan from this view.
 
@@ -316,42 +277,6 @@ def check_plan(plan: object, view: View, name: str) -> None:
         raise StrategyError(f"strategy {name!r} returned a plan of another view; make a new one from each view")
     if plan.limit > view.limit:
         raise StrategyError(f"strategy {name!r} returned a plan for {plan.limit} tokens; {view.limit} are allowed")
-
-
-def reductions(plan: Plan, spared: Mapping[str, int]) -> tuple[Reduction, ...]:
-    """What a payload of this plan leaves out, compared with showing everything in full.
-
-    `spared` is what lower levels of windows saved, in tokens by window. Everything in full, less what these four saved,
-    plus the preface, is what is shown. Looks at the whole conversation, so call it only when somebody asks.
-    """
-    timeline, profile = plan.timeline, plan.profile
-    known = [each for each in timeline.compactions if plan.path.knows(each)]
-    summarised = [each for each in known if any(unit in plan for unit in each.summaries)]
-    hidden = [unit for unit in complete_units(timeline, plan.path, 0, plan.rows) if unit not in plan]
-    covered = [unit for unit in hidden if any(each.first <= unit <= each.last for each in summarised)]
-    trimmed = sorted({*hidden}.difference(covered))
-    summaries = [unit for unit in plan if timeline.unit_kind(unit) is Kind.SUMMARY]
-    shown = [row for unit in plan for row in timeline.rows_of(unit)]
-    shorter = [row for row in shown if plan.lod(row) is not Lod.FULL]
-    saved = sum(timeline.full[row] - timeline.size(row, plan.lod(row)) for row in shorter)
-    units_tokens = sum(row_tokens(timeline, profile, row, plan.lod(row)) for row in shown)
-    marker_tokens = plan.body - plan.preface_tokens - units_tokens  # of the lines that replace what is left out
-    return (
-        Reduction("gists", tuple(map(timeline.id, shorter)), saved),
-        Reduction("windows", tuple(spared), sum(spared.values())),
-        Reduction("summaries", _items(plan, covered), _tokens(plan, covered) - _tokens(plan, summaries)),
-        Reduction("trim", _items(plan, trimmed), _tokens(plan, trimmed) - marker_tokens),
-    )
-
-
-def _tokens(plan: Plan, units: Iterable[int]) -> int:
-    """Tokens of units in full, framing included."""
-    rows = [row for unit in units for row in plan.timeline.rows_of(unit)]
-    return sum(row_tokens(plan.timeline, plan.profile, row, Lod.FULL) for row in rows)
-
-
-def _items(plan: Plan, units: Iterable[int]) -> tuple[str, ...]:
-    return tuple(plan.timeline.id(row) for unit in units for row in plan.timeline.rows_of(unit))
 
 
 def allowed(view: View) -> View:
@@ -369,3 +294,79 @@ class _EmptyColumn:
 
     def __getitem__(self, row: int) -> int:
         return NONE
+
+
+def _stands_alone(view: View, unit: int, unit_set: Collection[int]) -> bool:
+    """Whether a unit was recalled for a message that is not shown. It stays if a caller pinned it."""
+    timeline, row = view.timeline, view.timeline.unit_row[unit]
+    if not timeline.state[row] & LEADING or row in view.pinned:
+        return False
+    return timeline.led_message(view.path, row) not in unit_set
+
+
+def _check_units(view: View, units: Sequence[int]) -> None:
+    if any(type(unit) is not int for unit in units) or any(before >= after for before, after in pairwise(units)):
+        raise StrategyError("the units of a plan must be numbers in seq order, each once: take them from the view")
+    candidates = set(view.candidates())
+    for unit in units:
+        if unit not in candidates and not _is_on_path(view, unit):
+            raise StrategyError(
+                f"there is no unit {unit} to show: view.candidates() lists the {len(candidates)} there are"
+            )
+
+
+def _is_on_path(view: View, unit: int) -> bool:
+    """Whether a unit is of the body of this branch, also if an earlier plan has left it out."""
+    timeline = view.timeline
+    if not 0 <= unit < len(timeline.unit_row):
+        return False
+    row = timeline.unit_row[unit]
+    return body_unit(timeline, unit) and view.path.holds(timeline.branch[row], row)
+
+
+def _check_levels(view: View, unit_set: Collection[int], lods: Mapping[int, Lod]) -> None:
+    timeline = view.timeline
+    for row, lod in lods.items():
+        if type(row) is not int or not 0 <= row < len(timeline) or timeline.unit[row] not in unit_set:
+            raise StrategyError(
+                f"a level is given for row {row!r}, which is of no unit that this plan shows or adds: levels are by "
+                "row, and view.timeline.rows_of(unit) gives the rows of a unit"
+            )
+        if type(lod) is not Lod:
+            raise StrategyError(f"the level of row {row} is {lod!r}: pass Lod.FULL, Lod.SUMMARY or Lod.GIST")
+        if lod is not FULL and view.never_reduced(row):
+            raise StrategyError(f"item #{timeline.id(row)} is pinned or a system item: it is shown in full")
+
+
+def _raise_overflow(view: View, unit_set: set[int], tokens: int, strategy_tokens: int) -> None:
+    """Raise PinnedOverflow with what is too large; StrategyError, if a plan shows units that it could leave out.
+
+    `strategy_tokens` is the size of the strategy's own text.
+    """
+    timeline, must = view.timeline, view.required()
+    if not strategy_tokens and unit_set - must and view.fixed + view.full_tokens(must) <= view.limit:
+        raise StrategyError(
+            f"a plan of {tokens} tokens is over the limit of {view.limit}: what must be shown fits, so show fewer of "
+            "the other units, or some of them at lower levels"
+        )
+    pinned = [f"what the strategy says ({strategy_tokens} tokens)"] if strategy_tokens else []
+    notes = [row for row in timeline.rows_on(view.path, timeline.systems) if not timeline.state[row] & HEAD]
+    pinned += [f"#{timeline.id(row)} ({timeline.full[row]} tokens)" for row in sorted({*view.pinned, *notes})]
+    if not view.trims:
+        rows = [row for unit in view.candidates() for row in timeline.rows_of(unit)]
+        largest = nsmallest(_NAMED, rows, key=lambda row: (-timeline.full[row], row))
+        pinned += ["all that was said, since trim is switched off"]
+        pinned += [f"of it #{timeline.id(row)} ({timeline.full[row]} tokens)" for row in largest]
+    if view.asked >= 0 and not pinned:
+        pinned = [f"the last user message, #{timeline.id(timeline.unit_row[view.asked])}"]
+    raise PinnedOverflow([f"system, tools and windows ({view.fixed} tokens)", *pinned], tokens - view.limit)
+
+
+def _tokens(plan: Plan, units: Iterable[int]) -> int:
+    """Tokens of units in full, framing included."""
+    rows = [row for unit in units for row in plan.timeline.rows_of(unit)]
+    return sum(row_tokens(plan.timeline, plan.profile, row, FULL) for row in rows)
+
+
+def _items(plan: Plan, units: Iterable[int]) -> tuple[str, ...]:
+    return tuple(plan.timeline.id(row) for unit in units for row in plan.timeline.rows_of(unit))

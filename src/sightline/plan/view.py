@@ -83,7 +83,7 @@ class Notices:
     def marker(
         self,
         left_out: LeftOut,  # noqa: ARG002 - there is no text by default
-        shown: Collection[int] = (),  # noqa: ARG002
+        units_shown: Collection[int] = (),  # noqa: ARG002
         index_limit: int = 0,  # noqa: ARG002
         preface: str = "",  # noqa: ARG002
     ) -> tuple[str, int]:
@@ -183,12 +183,12 @@ class View(Struct, frozen=True):
 
         Units that a compaction covers are not among them, except those in `must_show`.
         """
-        known = [*(self.last or ()), *self.new]
+        units = [*(self.last or ()), *self.new]
         if not self.back and not self.compactions and not self.timeline.compactions:
-            return known
+            return units
         summaries = {unit for compaction in self.compactions for unit in compaction.summaries}
-        kept = [unit for unit in known if not self.is_covered(unit)]
-        return sorted({*kept, *self.back, *summaries, *self.must_show.intersection(known)})
+        kept = [unit for unit in units if not self.is_covered(unit)]
+        return sorted({*kept, *self.back, *summaries, *self.must_show.intersection(units)})
 
     def is_covered(self, unit: int) -> bool:
         """Whether a summary covers this unit, or the unit is a summary itself."""
@@ -213,7 +213,7 @@ class View(Struct, frozen=True):
     @property
     def summary_waits(self) -> bool:
         """Whether there is a summary that the last plan does not show yet."""
-        return any(unit not in (self.last or ()) for each in self.compactions for unit in each.summaries)
+        return any(unit not in (self.last or ()) for compaction in self.compactions for unit in compaction.summaries)
 
     def never_reduced(self, row: int) -> bool:
         """Whether this item must be shown in full, because it is a system prompt or a caller pinned it."""
@@ -240,22 +240,22 @@ def oldest(view: View, units: Iterable[int], share: float, least: int = 2) -> tu
     fewer than `least` messages that no summary covers yet.
     """
     timeline = view.timeline
-    shown = [unit for unit in units if not view.is_covered(unit)]
-    sizes = [messages_of(timeline, unit) for unit in shown]
+    uncovered = [unit for unit in units if not view.is_covered(unit)]
+    sizes = [messages_of(timeline, unit) for unit in uncovered]
     pending = timeline.rows_on(view.path, timeline.open_calls)
     first_pending = min((timeline.unit[row] for row in pending), default=1 << 62)
     retained = ceil(sum(sizes) * share)
-    while sizes and (retained > 0 or shown[len(sizes) - 1] >= first_pending):
+    while sizes and (retained > 0 or uncovered[len(sizes) - 1] >= first_pending):
         retained -= sizes.pop()
     first = next(body_units(timeline, view.path), -1)
     if first >= 0 and sum(sizes) >= least:
-        last = shown[len(sizes) - 1]
-        end = min([*shown[len(sizes) : len(sizes) + 1], first_pending])
+        last = uncovered[len(sizes) - 1]
+        end = min([*uncovered[len(sizes) : len(sizes) + 1], first_pending])
         later = said_units(timeline, view.path, timeline.unit_row[last])
         return first, max((unit for unit in later if unit < end), default=last)
-    end = min([*shown[:1], first_pending])
+    end = min([*uncovered[:1], first_pending])
     hidden = [unit for unit in body_units(timeline, view.path) if unit < end and not view.is_covered(unit)]
-    hidden = [unit for unit in hidden if timeline.unit_kind(unit) is not Kind.SUMMARY] if shown else []
+    hidden = [unit for unit in hidden if timeline.unit_kind(unit) is not Kind.SUMMARY] if uncovered else []
     return (first, hidden[-1]) if sum(messages_of(timeline, unit) for unit in hidden) >= least else None
 
 

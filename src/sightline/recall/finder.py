@@ -1,4 +1,7 @@
-"""Finds the rows of one branch that match a query. Keeps the search index of its log up to date."""
+"""Finds the rows of one branch that match a query. Keeps the search index of its log up to date.
+
+`overview.question` is imported inside functions: compiling its patterns takes 30 ms, and most sessions ask it nothing.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain, zip_longest
@@ -9,9 +12,10 @@ from sightline.log.columns import WHOLE
 from sightline.log.journal import Journal
 from sightline.log.stores import Span
 from sightline.recall.overview import SHOWN_KINDS, SPEECH
-from sightline.recall.parts import question_parts
 from sightline.recall.search import TIME_MARK, Breadth, Hit, SearchIndex, SearchResult, SearchScope
+from sightline.recall.search.terms import query_terms
 from sightline.values.items import Kind
+from sightline.values.pattern import pattern
 
 _NEAR_BEST = 0.4  # of the best row's own match: rows that match less are noise
 _CALL = int(Kind.CALL)  # as a plain number, because a search compares hundreds
@@ -21,9 +25,19 @@ _ATTEMPTS = 5  # at a search while rows of the index get lost: the last one is a
 _READ_AHEAD = 256  # rows whose entries are read at once
 _TASK_CHARS = 400  # of a call, and of what was said with it, by which its result is found
 
+_LONGEST = 400  # characters of a message that is taken apart: a longer one tells something too
+_MOST = 3  # parts: each is one more search
+_LEAST_TERMS = 2  # of a part: what has fewer goes on with the part before it ("and when?")
+_ASKING = (
+    "what|when|where|who|whom|whose|which|why|how|did|does|do|is|are|was|were|has|have|had|can|could|will|would|should"
+)
+_ENDS = pattern(
+    rf"[?？!！。;；]+\s*|\.\s+|,?\s+(?:and|or|but|also)\s+(?:also\s+)?(?=(?:{_ASKING})\b)|[，,]?(?:还有|以及|另外|并且)[，,]?",
+    2,
+)
+
 RowFilter = Callable[[int], bool]
 T = TypeVar("T")
-
 
 _NARROW = Breadth(8, 16, 0.3)  # for the few pieces that a turn brings back
 _WIDE = Breadth(20, 32, 1.0)  # for a user message: what is said around a match may answer it
@@ -44,9 +58,9 @@ class Finder:
 
     def matches(self, query: str, limit: int, ignored: Collection[int] = ()) -> SearchResult:
         """Return the rows that match a query well by themselves, best first."""
-        found = self.rank(query, 2 * limit, ignored)
-        least = _NEAR_BEST * max((hit.share for hit in found.hits), default=1.0)
-        return SearchResult(found.terms, [hit for hit in found.hits if hit.share >= least][:limit])
+        ranked = self.rank(query, 2 * limit, ignored)
+        least = _NEAR_BEST * max((hit.share for hit in ranked.hits), default=1.0)
+        return SearchResult(ranked.terms, [hit for hit in ranked.hits if hit.share >= least][:limit])
 
     def rank(
         self,
@@ -85,18 +99,18 @@ class Finder:
         The scores of a part are raised so that its best row scores as much as the best of all.
         """
         parts = question_parts(query)
-        found = [self.rank(part, limit, ignored, wide=True, least_share=least_share) for part in parts or [query]]
-        if len(found) == 1:
-            return found[0]
-        best = [max((hit.score for hit in each.hits), default=0.0) for each in found]
+        ranked = [self.rank(part, limit, ignored, wide=True, least_share=least_share) for part in parts or [query]]
+        if len(ranked) == 1:
+            return ranked[0]
+        best = [max((hit.score for hit in result.hits), default=0.0) for result in ranked]
         raised = [
-            [hit._replace(score=hit.score - own + max(best)) for hit in each.hits]
-            for each, own in zip(found, best, strict=True)
+            [hit._replace(score=hit.score - own + max(best)) for hit in result.hits]
+            for result, own in zip(ranked, best, strict=True)
         ]
         by_turns = dict[int, Hit]()
         for hit in filter(None, chain.from_iterable(zip_longest(*raised))):
             by_turns[hit.row] = max(hit, by_turns.get(hit.row, hit))
-        terms = dict.fromkeys(term for each in zip_longest(*(each.terms for each in found)) for term in each if term)
+        terms = dict.fromkeys(term for row in zip_longest(*(result.terms for result in ranked)) for term in row if term)
         return SearchResult([*terms], [*by_turns.values()])
 
     def newest(self, among: RowFilter, ignored: Collection[int], kinds: Collection[Kind] = SPEECH) -> Iterator[int]:
@@ -149,7 +163,7 @@ class Finder:
 
     def speaks_of_anything(self, query: str) -> bool:
         """Return whether a message has a word to look for, or asks for everything. "OK, thanks" and "Go on" do not."""
-        from sightline.recall.overview.question import says_something, surely_asks  # takes 30 ms
+        from sightline.recall.overview.question import says_something, surely_asks
 
         return says_something(query) or surely_asks(query)
 
@@ -199,11 +213,11 @@ class Finder:
             heads[row] = text[:_TASK_CHARS]
             return f"{text}{TIME_MARK}{when}"
         task: list[str] = []
-        for each in (timeline.partner[row], timeline.unit_row[timeline.unit[row]]):
-            if each >= 0:
-                if each not in heads:
-                    heads[each] = reader.text(each)[:_TASK_CHARS]
-                task.append(f"\n{heads[each]}")
+        for source in (timeline.partner[row], timeline.unit_row[timeline.unit[row]]):
+            if source >= 0:
+                if source not in heads:
+                    heads[source] = reader.text(source)[:_TASK_CHARS]
+                task.append(f"\n{heads[source]}")
         return "".join([text, *task, TIME_MARK, when])  # joined once: it may be huge
 
     def _open_index(self) -> SearchIndex:
@@ -218,3 +232,20 @@ class Finder:
         if row < len(timeline):
             return line_hash(self._journal.store, Span(timeline.offset[row], timeline.length[row]))
         return None if self._journal.behind() else ""
+
+
+def question_parts(text: str) -> list[str]:
+    """Return the parts of a message that asks for two or three things; none if it asks for one.
+
+    Each part has words of its own to look for. A message that also tells something is not taken apart.
+    """
+    if len(text) > _LONGEST or not ("?" in text or "？" in text):
+        return []
+    parts = [part for part in _ENDS.split(text) if part and part.strip()]
+    is_apart = all(_content(part) >= _LEAST_TERMS for part in parts)
+    return parts if 1 < len(parts) <= _MOST and is_apart else []
+
+
+def _content(part: str) -> int:
+    """Return how many words a part has to look for. A pair of Chinese characters is one."""
+    return sum(len(term) > 1 for term in query_terms(part))

@@ -1,18 +1,21 @@
-"""What to bring back of a conversation: for the engine before a call, for callers, and for the model's own tools."""
+"""What to bring back of a conversation: for the engine before a call, for callers, and for the model's own tools.
+
+The search is imported inside functions, because nothing is searched while everything is shown.
+"""
 
 import re
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from itertools import takewhile
 from math import log2
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.journal import Journal
+from sightline.log.recall_frame import day_of, frame_recall, passage
 from sightline.plan.plan import Plan
 from sightline.plan.view import View
 from sightline.recall.overview import SHOWN_KINDS, SPEECH, is_work, overview
-from sightline.recall.pieces import LINE_TOKENS, Pieces
 from sightline.values.items import Call, File, Image, Kind, Lod, Text
 from sightline.values.pattern import pattern
 from sightline.values.phrases import say
@@ -23,6 +26,10 @@ if TYPE_CHECKING:
     from sightline.recall.search import Hit
 
 PAGE_TOKENS = 2000  # of one page that the model asks for
+_LINE_TOKENS = 10  # a piece is seldom smaller
+# Tokens of the best pieces, which stand next to the question: a small model reads what is near it best. In a room of
+# twice that all are near, and the order of the conversation needs fewer dates.
+_CLOSE = 1_000
 _MAX_HITS = 6  # items of one recall: more would be a search result, not an answer
 _MAX_ROWS = 400  # that a search for a user message looks at, however many tokens there are
 _CLEAR = 0.35  # of a message's weight in one row: with less, it does not speak of anything earlier
@@ -75,6 +82,89 @@ class Page(NamedTuple):
     note: RecallNote
 
 
+class Pieces:
+    """The pieces chosen so far, best first, and the tokens that are left for more."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        max_tokens: int,
+        *,
+        framed: bool,
+        visible: Container[Source] = (),
+        from_outside: bool = False,
+    ) -> None:
+        """`visible`: sources that the payload shows already; they are not added. `framed`: for a user message.
+
+        They have handles if the model can expand them, or if somebody `from_outside` reads them.
+        """
+        self._visible, self._framed = visible, framed
+        self._journal, self._reader = journal, journal.reader
+        self._today, self._max_tokens = journal.today, max_tokens
+        self._handles = from_outside or "expand" in offered(journal.tools.definitions)
+        self._sources: list[Source] = []  # best first
+        self._close = dict[str, bool]()  # by item: whether its pieces are among the best
+        self._days = {day_of(self._today)}  # those whose dates are shown, or need not be
+        self._texts: set[str] = set()  # of all pieces that were tried
+        self._exact = False  # whether `tokens_left` has been counted exactly since the last piece
+        self.tokens_left = max_tokens - self._tokens(RecallNote())
+
+    def add(self, sources: Iterable[Source], beside: str = "") -> bool:
+        """Add the sources that are new and fit, and return whether there are any. `beside`: an item they belong to."""
+        reader, count, before = self._reader, self._reader.counter.count, len(self._sources)
+        used = self._max_tokens - self.tokens_left
+        is_close = self._close.get(beside, used < _CLOSE or self._max_tokens <= 2 * _CLOSE)
+        for source in sources:
+            if source in self._visible or Source(source.item) in self._visible:
+                continue
+            words = "\n".join(reader.source_lines(source))  # repeated text is shown once
+            render = partial(passage, reader) if self._framed else reader.source_text
+            text = render(source, reader.locale, handles=self._handles)
+            tokens = count(text) + 1 + reader.full_tokens(reader.media(RecallNote((source,))))
+            when = reader.when(source, self._today)
+            if day_of(when) not in self._days:
+                tokens += count(f"[{when}]") + 1
+            if words not in self._texts and self.fits(tokens):
+                self._sources.append(source)
+                self._close.setdefault(source.item, is_close)
+                self._days.add(day_of(when))
+                self.tokens_left -= tokens
+                self._exact = False
+            self._texts.add(words)
+        return len(self._sources) > before
+
+    def fits(self, tokens: int = _LINE_TOKENS) -> bool:
+        """Return whether so many tokens are left.
+
+        Pieces counted one by one come to more than their joint text. So before the answer is no, that is counted.
+        """
+        if tokens > self.tokens_left and not self._exact and self._sources:
+            self.tokens_left, self._exact = self._max_tokens - self._tokens(self._in_order()), True
+        return tokens <= self.tokens_left
+
+    def note(self, query: str) -> RecallNote | None:
+        """Return the best pieces after the others, both in the order of the conversation; None if there are none."""
+        while self._sources:
+            note = self._in_order(query)
+            if self._tokens(note) <= self._max_tokens:
+                return note
+            self._sources.pop()  # too long after all: in this order one date may be shown several times
+        return None
+
+    def _in_order(self, query: str = "") -> RecallNote:
+        sources = tuple(sorted(self._sources, key=self._position))
+        return RecallNote(sources, query, by_day=True, bare=not self._handles)
+
+    def _tokens(self, note: RecallNote) -> int:
+        render = partial(frame_recall, self._reader) if self._framed else self._reader.recall_text
+        text = render(note, self._reader.locale, self._today, handles=self._handles)
+        return self._reader.counter.count(text) + self._reader.full_tokens(self._reader.media(note))
+
+    def _position(self, source: Source) -> tuple[bool, int, int]:
+        row = self._journal.timeline.row(source.item)
+        return (self._close[source.item], -1 if row is None else row, source.first)
+
+
 class Recall:
     """Finds earlier text of one journal's branch, as notes to write, as search results, or as pages of an item."""
 
@@ -83,7 +173,7 @@ class Recall:
 
     @cached_property
     def _finder(self) -> "Finder":
-        from sightline.recall.finder import Finder  # nothing is searched while everything is shown
+        from sightline.recall.finder import Finder
 
         return Finder(self._journal)
 
@@ -104,9 +194,9 @@ class Recall:
         `from_outside`: the query does not come from the conversation itself, whose last message may answer it then.
         """
         pieces = Pieces(self._journal, max_tokens, framed=False, from_outside=from_outside)
-        found = self._finder.matches(query, _MAX_HITS, () if from_outside else self._finder.asking_units())
-        for hit in found.hits:
-            pieces.add(self._sources(hit.row, found.terms, pieces.tokens_left))
+        matches = self._finder.matches(query, _MAX_HITS, () if from_outside else self._finder.asking_units())
+        for hit in matches.hits:
+            pieces.add(self._sources(hit.row, matches.terms, pieces.tokens_left))
         return pieces.note(query)
 
     def note_for_question(
@@ -114,40 +204,40 @@ class Recall:
         query: str,
         max_tokens: int,
         among: "RowFilter",
-        known: Container[Source] = (),
+        visible: Container[Source] = (),
         *,
-        asked: bool = True,
+        must_answer: bool = True,
         running: bool = False,
     ) -> RecallNote | None:
-        """Return what may answer a user message `among` these rows and is not `known`, as far as it fits and matters.
+        """Return what may answer a user message `among` these rows and is not `visible`, as far as it fits and matters.
 
-        `asked`: somebody wants an answer. Otherwise only a message that one row clearly matches brings anything back.
-        Where the conversation is not `running`, so does a request for which no row stands out: an overview.
+        `must_answer`: somebody wants an answer. Otherwise only a message that one row clearly matches brings anything
+        back. Where the conversation is not `running`, so does a request for which no row stands out: an overview.
         If the question asks for everything and names nothing ("what have we settled so far?"), return an overview: for
         work with tools a digest, for a conversation the values that were settled, quoted.
         """
-        if not asked and not self._finder.speaks_of_anything(query):
+        if not must_answer and not self._finder.speaks_of_anything(query):
             return None
-        pieces, asking = Pieces(self._journal, max_tokens, framed=True, known=known), self._finder.asking_units()
-        if self._finder.asks_for_everything(query, surely=not asked):
+        pieces, asking = Pieces(self._journal, max_tokens, framed=True, visible=visible), self._finder.asking_units()
+        if self._finder.asks_for_everything(query, surely=not must_answer):
             newest = list(self._finder.newest(lambda _: True, asking, SHOWN_KINDS))
             if digest := self._add_overview(newest, among, pieces):
                 return RecallNote((), query, digest)
             return pieces.note(query)
-        clear = 0.0 if asked else _CLEAR_FOR_QUESTION if _only_asks(query) else _CLEAR
-        found = self._finder.rank_parts(query, _MAX_ROWS, asking, clear)
+        clear = 0.0 if must_answer else _CLEAR_FOR_QUESTION if _only_asks(query) else _CLEAR
+        ranked = self._finder.rank_parts(query, _MAX_ROWS, asking, clear)
         kind = self._journal.timeline.kind
-        hits = [self._answer(hit) if kind[hit.row] == _CALL else hit for hit in found.hits]
+        hits = [self._answer(hit) if kind[hit.row] == _CALL else hit for hit in ranked.hits]
         hidden = [hit for hit in hits if among(hit.row) and not self._repeats(query, hit)]
         best = max(hits, key=lambda hit: hit.score, default=None)
-        if best and not asked and not among(best.row):
+        if best and not must_answer and not among(best.row):
             # The message speaks of what is shown, so what only stands near another match is not meant.
             hidden = [hit for hit in hidden if hit.exact or hit.share >= _CLEAR]
-        told = asked or (not running and (_only_asks(query) or self._finder.requests(query)))
+        told = must_answer or (not running and (_only_asks(query) or self._finder.requests(query)))
         rest = self._rest(query, asking) if told else []
         if any(hit.share >= clear for hit in hidden):
             keep = int(_OVERVIEW * pieces.tokens_left) if rest else 0
-            self._add_answers(hidden, found.terms, best.score if best else 0.0, pieces, keep)
+            self._add_answers(hidden, ranked.terms, best.score if best else 0.0, pieces, keep)
         if rest:
             self._add_overview(rest, among, pieces, {hit.row for hit in hits if hit.share >= _CLEAR})
         return pieces.note(query)
@@ -210,7 +300,7 @@ class Recall:
         Where only scraps of it fit, nothing is added. `beside`: the row to which it belongs.
         """
         timeline = self._journal.timeline
-        pieces.fits(timeline.full[row] + LINE_TOKENS)  # so that `tokens_left` is exact where this is a close call
+        pieces.fits(timeline.full[row] + _LINE_TOKENS)  # so that `tokens_left` is exact where this is a close call
         if pieces.tokens_left < min(timeline.full[row], _LEAST_TOKENS):
             return False
         whole = max(_WHOLE_TOKENS, pieces.tokens_left // 2) if timeline.kind[row] in SPEECH else _WHOLE_TOKENS
@@ -240,11 +330,11 @@ class Recall:
             return
         if (most := min(max_tokens, _WHOLE_TOKENS)) < 1:
             return
-        found = passages("\n".join(reader.lines(row)), terms, most, reader.counter.count)
-        if not found:  # it was found by its call, or by what is around it: its beginning is shown
+        ranges = passages("\n".join(reader.lines(row)), terms, most, reader.counter.count)
+        if not ranges:  # it was found by its call, or by what is around it: its beginning is shown
             beginning = list(enumerate(reader.lines(row)[:most], start=1))
-            found = [(1, len(self._lines_that_fit(beginning, most // 2)))]
-        for first, last in found:
+            ranges = [(1, len(self._lines_that_fit(beginning, most // 2)))]
+        for first, last in ranges:
             yield Source(item_id, first, last)
 
     # ------------------------------------------------------------------ search
@@ -252,10 +342,10 @@ class Recall:
     def search(self, query: str, limit: int = _MAX_HITS) -> list[Found]:
         """Return the best matching items, each with its passages. Writes nothing."""
         reader, results = self._journal.reader, []
-        found = self._finder.matches(query, limit)
-        reader.prefetch(hit.row for hit in found.hits)
-        for hit in found.hits:
-            sources = tuple(self._sources(hit.row, found.terms, PAGE_TOKENS))
+        matches = self._finder.matches(query, limit)
+        reader.prefetch(hit.row for hit in matches.hits)
+        for hit in matches.hits:
+            sources = tuple(self._sources(hit.row, matches.terms, PAGE_TOKENS))
             text = reader.recall_text(RecallNote(sources, query), reader.locale)
             results.append(Found(self._journal.timeline.id(hit.row), hit.score, text))
         return results
@@ -264,19 +354,23 @@ class Recall:
 
     def answer(self, call: Call, room: Room) -> tuple[Text | Image | File, ...]:
         """Answer a call of `expand` or `recall`. Mistakes of the model are answered with text, never raised."""
-        given = call.input if isinstance(call.input, dict) else {}
+        arguments = call.input if isinstance(call.input, dict) else {}
         reader = self._journal.reader
-        required = str(given.get("query" if call.name == "recall" else "id") or "")
+        required = str(arguments.get("query" if call.name == "recall" else "id") or "")
         if not required.strip():
             return (Text(say(f"{call.name} how", reader.locale)),)
         if call.name == "recall":
             note = self.note(required, room.page)
             handles = "expand" in offered(self._journal.tools.definitions)
-            found = reader.recall_text(note, reader.locale, handles=handles) if note else ""
-            return (Text(found or say("nothing found", reader.locale)),)
+            text = reader.recall_text(note, reader.locale, handles=handles) if note else ""
+            return (Text(text or say("nothing found", reader.locale)),)
         if (row := self._journal.row(required)) is None:
             return (Text(say("unknown item", reader.locale, id=required)),)
-        start, lines, grep = _positive(given.get("start")) or 1, _positive(given.get("lines")), given.get("grep")
+        start, lines, grep = (
+            _positive(arguments.get("start")) or 1,
+            _positive(arguments.get("lines")),
+            arguments.get("grep"),
+        )
         page = self.page(row, start, lines, str(grep) if grep else None, room)
         return (Text(page.text), *reader.media(page.note))
 
@@ -295,16 +389,16 @@ class Recall:
             needle = grep.casefold()
             numbered = [(number, f"{number}: {line}") for number, line in numbered if needle in line.casefold()]
         numbered = [pair for pair in numbered if pair[0] >= start][:lines]
-        if not (shown := numbered if fits else self._lines_that_fit(numbered, room.page - _LABEL_TOKENS)):
+        if not (page_lines := numbered if fits else self._lines_that_fit(numbered, room.page - _LABEL_TOKENS)):
             key = "no such line" if grep is None else "no match"
             return Page(say(key, locale, id=item_id, grep=grep, start=start, total=total), RecallNote(()))
-        first, last = shown[0][0], shown[-1][0]
+        first, last = page_lines[0][0], page_lines[-1][0]
         whole = first == 1 and last == total and grep is None
-        key = "page" if len(shown) < len(numbered) or (lines is not None and last < total) else "page end"
+        key = "page" if len(page_lines) < len(numbered) or (lines is not None and last < total) else "page end"
         label = say(key, locale, id=item_id, first=first, last=last, total=total, next=last + 1)
-        runs = [(0, 0)] if whole else merge_ranges((number, number) for number, _ in shown)
+        runs = [(0, 0)] if whole else merge_ranges((number, number) for number, _ in page_lines)
         note = RecallNote(tuple(Source(item_id, *run) for run in runs))
-        return Page("\n".join([label, *(line for _, line in shown)]), note)
+        return Page("\n".join([label, *(line for _, line in page_lines)]), note)
 
     def _lines_that_fit(self, lines: list[tuple[int, str]], max_tokens: int) -> list[tuple[int, str]]:
         """Return the first lines within so many tokens, but at least one."""
@@ -323,11 +417,11 @@ def shows_all(view: View, plan: Plan) -> bool:
 
 def reduced(plan: Plan) -> Callable[[int], bool]:
     """Return a function that says whether this plan shows a row below FULL, or not at all."""
-    kind, unit, units, lods, known = plan.timeline.kind, plan.timeline.unit, {*plan}, plan.lods, plan.rows
+    kind, unit, units, lods, rows = plan.timeline.kind, plan.timeline.unit, {*plan}, plan.lods, plan.rows
 
     def is_reduced(row: int) -> bool:
-        shown = kind[row] == _SYSTEM or (unit[row] in units and (row not in lods or plan.lod(row) is Lod.FULL))
-        return row < known and not shown
+        is_full = kind[row] == _SYSTEM or (unit[row] in units and (row not in lods or plan.lod(row) is Lod.FULL))
+        return row < rows and not is_full
 
     return is_reduced
 

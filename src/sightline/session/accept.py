@@ -77,17 +77,17 @@ def _read_back(message: Message) -> Message:
         ) from error
 
 
-def read_with(reader: Callable[[Any], T], given: Any) -> T:
+def read_with(reader: Callable[[Any], T], value: Any) -> T:
     """Return what a reader of `wire` makes of the input. Raises BadInput, also for input that is nested too deeply."""
     try:
-        return reader(given)
+        return reader(value)
     except RecursionError as error:
         raise BadInput("nested too deeply to be a message; hand in the text that it holds") from error
 
 
 def read_list(messages: Sequence[Any]) -> list[Message]:
     """Return a list of messages of any form as neutral ones. Raises BadInput."""
-    if isinstance(messages, list | tuple) and messages and all(isinstance(each, Message) for each in messages):
+    if isinstance(messages, list | tuple) and messages and all(isinstance(message, Message) for message in messages):
         return list(messages)
     return read_with(wire.read_messages, messages)
 
@@ -123,7 +123,7 @@ def read_output(output: Any) -> tuple[Part, ...]:
     if (
         isinstance(output, list | tuple)
         and output
-        and all(isinstance(each, Part) or wire.is_block(each) for each in output)
+        and all(isinstance(block, Part) or wire.is_block(block) for block in output)
     ):
         return read_content(output)
     try:

@@ -71,8 +71,8 @@ class _Collection(_Awaitable[Inner], Generic[Inner, Element]):
     async def __aiter__(self) -> AsyncIterator[Element]:
         elements: Iterable[Element] = await self._worker.run(lambda: iter(self._inner))  # type: ignore[call-overload]
         while batch := await self._worker.run(lambda: list(islice(elements, _AT_ONCE))):
-            for each in batch:
-                yield each
+            for element in batch:
+                yield element
 
 
 class AsyncItems(_Collection[Items, Item]):

@@ -81,7 +81,7 @@ class Calls:
         elif call_id in interrupted:
             draft = self._labelled(Text(self._say("late", name=plain_name(interrupted[call_id] or call_id))), *parts)
         else:
-            raise UnknownCall(call_id, [each.id for each in self._journal.open_calls()])
+            raise UnknownCall(call_id, [call.id for call in self._journal.open_calls()])
         item_id = self._append(draft)
         interrupted.pop(call_id, None)
         return item_id
@@ -205,7 +205,7 @@ class Calls:
 
     def _append_result(self, answered: Answered) -> None:
         if (call := self._journal.waiting(answered.call.id)) is None:
-            raise UnknownCall(answered.call.id, [each.id for each in self._journal.open_calls()])
+            raise UnknownCall(answered.call.id, [call.id for call in self._journal.open_calls()])
         self._append(self._journal.drafts.result(answered.result, call, flags=WHOLE))
 
     def _append_note(self, answered: Answered) -> None:

@@ -34,9 +34,9 @@ class CompactionInfo(NamedTuple):
 def list_compactions(journal: Journal) -> list[CompactionInfo]:
     """Return the compactions of the journal's branch, oldest first, also those undone or replaced."""
     timeline, path = journal.timeline, journal.path
-    known = [each for each in timeline.compactions if path.knows(each) and each.summaries]
-    in_effect = {each.seq for each in timeline.compacted(path)}
-    return [_describe(journal, each, each.seq in in_effect) for each in known]
+    logged = [compaction for compaction in timeline.compactions if path.knows(compaction) and compaction.summaries]
+    in_effect = {compaction.seq for compaction in timeline.compacted(path)}
+    return [_describe(journal, compaction, compaction.seq in in_effect) for compaction in logged]
 
 
 def _describe(journal: Journal, compaction: Compaction, holds: bool) -> CompactionInfo:
@@ -66,7 +66,7 @@ def _describe(journal: Journal, compaction: Compaction, holds: bool) -> Compacti
 
 def read_losses(journal: Journal) -> Iterator[tuple[int, Loss]]:
     """Yield the loss reports of the branch, each with the boundary of its compaction. Scans the whole log."""
-    boundaries = [each.seq for each in journal.timeline.compactions if journal.path.knows(each)]
+    boundaries = [compaction.seq for compaction in journal.timeline.compactions if journal.path.knows(compaction)]
     for line in journal.store.scan() if boundaries else ():
         if b'"loss"' not in line.data:  # because decoding every line of a long log is slow
             continue

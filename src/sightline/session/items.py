@@ -1,22 +1,28 @@
-"""The items of a session's branch: read them, search them, bring them back, say which are always shown."""
+"""The items of a session's branch: read them, search them, bring them back, say which are always shown.
+
+Also what the user laid down in them, and what a model finds there that the rules do not.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from threading import RLock
 from typing import NamedTuple
 
 from sightline.compose.turn import Composer
 from sightline.errors import BadInput, UnknownItem
 from sightline.log import column_cache, entries
-from sightline.log.annotations import PinNote
+from sightline.log.annotations import FoundQuote, LaidDownNote, PinNote
 from sightline.log.columns import CHANGED, HEAD, UNMADE
 from sightline.log.journal import Journal, laid_down
 from sightline.recall.recall import Found, Recall, Room
-from sightline.session import accept, found_constraints
+from sightline.session import accept
 from sightline.values.items import Call, Item, Kind, Lod, plain_text
 from sightline.values.lock import locked
 
 _READ_AHEAD = 256  # items whose entries are read at once
+_MOST_FOUND = 8  # constraints that a model finds in one message; the rest is refused
+_LONGEST, _SHORTEST = 400, 4  # characters of a quotation: more is no sentence, less says nothing
+_READING = 160  # characters of how a model reads it
 _ADDED = frozenset({Kind.RECALL, Kind.SUMMARY, Kind.WINDOW})  # by the engine
 
 
@@ -122,16 +128,19 @@ class Items:
     def constraints(self) -> list[Constraint]:
         """Return what the user laid down on this branch for the work, oldest first, and whether it was revoked."""
         timeline = self._journal.timeline
-        found = [
+        newest_first = [
             Constraint(timeline.id(row), sentence, off, *((True, by.reading) if by else ()))
             for row, sentence, off, by in laid_down(self._journal)
         ]
-        return found[::-1]
+        return newest_first[::-1]
 
     @locked
     def unexamined(self, most: int = 20) -> list[Item]:
         """Return the user's newest messages that no model has read for what they lay down, oldest first."""
-        return [self._journal.reader.item(row) for row in found_constraints.unexamined(self._journal, most)]
+        timeline, path = self._journal.timeline, self._journal.path
+        users = filter(timeline.is_users_own, timeline.rows_on(path, timeline.newest_of(Kind.USER)))
+        rows = [*islice(takewhile(lambda row: row not in timeline.found, users), most)]
+        return [self._journal.reader.item(row) for row in reversed(rows)]
 
     @locked
     def add_found(self, item_id: str | int, found: Iterable[tuple[str, str]]) -> list[Constraint]:
@@ -141,8 +150,17 @@ class Items:
         was accepted. It is quoted like any constraint, with a mark. The message counts as read, also if nothing was
         found. Raises BadInput if the item is not a message of the user's own.
         """
-        accepted = found_constraints.add(self._journal, self.row(item_id), found)
-        return [Constraint(str(item_id), each.quote, by_model=True, reading=each.reading) for each in accepted]
+        journal, row = self._journal, self.row(item_id)
+        if not journal.timeline.is_users_own(row):
+            raise BadInput(f"#{journal.timeline.id(row)} is not a message of the user's own")
+        text, quotes = journal.reader.text(row), dict[str, FoundQuote]()
+        for said, read in found:
+            quote, reading = said.strip(), " ".join(read.split())
+            if _SHORTEST <= len(quote) <= _LONGEST and quote in text:
+                quotes.setdefault(quote, FoundQuote(quote, reading if len(reading) <= _READING else ""))
+        accepted = [*quotes.values()][:_MOST_FOUND]
+        journal.annotate((entries.LAID_DOWN, LaidDownNote(journal.timeline.id(row), accepted)))
+        return [Constraint(str(item_id), words.quote, by_model=True, reading=words.reading) for words in accepted]
 
     @locked
     def expand(
@@ -181,10 +199,10 @@ class Items:
     def recall(self, query: str, *, tokens: int = 2000) -> list[Found]:
         """Find earlier passages that match, and bring the best ones back within this many tokens. Return all found."""
         query = accept.check_query(query)
-        found = self._recall.search(query)
+        passages = self._recall.search(query)
         if (note := self._recall.note(query, tokens)) is not None:
             self._journal.append([self._journal.drafts.recall(note)])
-        return found
+        return passages
 
     @locked
     def search(self, query: str, limit: int = 6) -> list[Found]:
@@ -215,7 +233,7 @@ class Items:
         """Whether a model has said something after this item, on this branch."""
         timeline, row = self._journal.timeline, self.row(item_id)
         later = timeline.rows_on(self._journal.path, range(row + 1, len(timeline)))
-        return any(timeline.kind[each] == Kind.ASSISTANT for each in later)
+        return any(timeline.kind[later_row] == Kind.ASSISTANT for later_row in later)
 
     @property
     @locked

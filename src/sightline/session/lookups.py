@@ -37,20 +37,20 @@ def read_annotations(store: Store, name: str, start: int = 0) -> Iterator[Annota
 def find_system(journal: Journal, text: str, *, replace: bool) -> int | None:
     """Return the row of a system prompt with this text that need not be added again; None if there is none."""
     timeline = journal.timeline
-    known = timeline.head_rows(journal.path)
+    rows = timeline.head_rows(journal.path)
     if not replace:
-        known = list(timeline.rows_on(journal.path, reversed(timeline.systems)))
-    elif len(known) > 1:  # all of them are replaced, also by a text that one of them has
-        known = []
-    return next((row for row in known if journal.reader.text(row) == text), None)
+        rows = list(timeline.rows_on(journal.path, reversed(timeline.systems)))
+    elif len(rows) > 1:  # all of them are replaced, also by a text that one of them has
+        rows = []
+    return next((row for row in rows if journal.reader.text(row) == text), None)
 
 
 def read_unread(journal: Journal) -> list[Item]:
     """Return the dialogue that the strategy's state does not account for. See `Session.unread`."""
     timeline = journal.timeline
     since = range(max(timeline.rows_read(journal.path), 0), len(timeline))
-    asked = {row for row in timeline.rows_on(journal.path, since) if begins_turn(timeline, timeline.unit[row])}
+    questions = {row for row in timeline.rows_on(journal.path, since) if begins_turn(timeline, timeline.unit[row])}
     said = (row for row in timeline.rows_on(journal.path, since) if timeline.kind[row] == Kind.ASSISTANT)
-    rows = sorted(asked.union(said)) if asked else []
-    answers = rows.index(min(asked)) if asked else 0
+    rows = sorted(questions.union(said)) if questions else []
+    answers = rows.index(min(questions)) if questions else 0
     return [journal.reader.item(row) for row in rows[max(answers - 1, 0) :]]

@@ -160,14 +160,14 @@ class _Closable:
             await closed
 
 
-def _no_stream(found: object, wanted: str) -> BadInput:
+def _no_stream(value: object, wanted: str) -> BadInput:
     """The error for what cannot be gone through, with what to do about it."""
-    if hasattr(found, "__await__"):
+    if hasattr(value, "__await__"):
         how = "await it first"
-    elif hasattr(found, "__enter__") or (wanted == "__aiter__" and hasattr(found, "__aenter__")):
+    elif hasattr(value, "__enter__") or (wanted == "__aiter__" and hasattr(value, "__aenter__")):
         how = "enter it first: `with … as stream`"
-    elif hasattr(found, "__aiter__") or hasattr(found, "__aenter__"):
+    elif hasattr(value, "__aiter__") or hasattr(value, "__aenter__"):
         how = "an async client's stream goes into an AsyncSession"
     else:
         how = "pass what `create(stream=True)` returns"
-    return BadInput(f"{type(found).__name__} is no stream; {how}")
+    return BadInput(f"{type(value).__name__} is no stream; {how}")

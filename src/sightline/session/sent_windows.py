@@ -17,5 +17,5 @@ class Snapshot(NamedTuple):
 
 def sent_windows(receipt: ReceiptNote | None, snapshots: Blobs) -> dict[str, Snapshot]:
     """Return the windows that this receipt names, by id, without those whose text is lost."""
-    shown = snapshots.read(receipt.windows) if receipt is not None else {}
-    return {window: Snapshot(text) for window, text in shown.items()}
+    texts = snapshots.read(receipt.windows) if receipt is not None else {}
+    return {window: Snapshot(text) for window, text in texts.items()}

@@ -1,6 +1,7 @@
 """The facade most users hold: append what happened, compose what the model sees.
 
 This file is longer than others because it is the whole surface of a session in one place. The work is done elsewhere.
+Compactions and streams are imported when they are used, because most sessions have none.
 """
 
 import threading
@@ -205,8 +206,8 @@ class Session:
     @classmethod
     def _over(cls, journal: Journal, project: str | Path, options: Mapping[str, Any]) -> "Session":
         try:
-            known = {name: options[name] for name in journal_file.SESSION_OPTIONS if name in options}
-            return cls(journal, project=project, **known)
+            session_options = {name: options[name] for name in journal_file.SESSION_OPTIONS if name in options}
+            return cls(journal, project=project, **session_options)
         except BaseException:
             journal.close(writes=False)
             raise

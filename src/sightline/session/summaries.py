@@ -27,16 +27,16 @@ class Summaries:
 
     def __iter__(self) -> Iterator[CompactionInfo]:
         with self._lock:
-            found = list_compactions(self._composer.journal)
-        return iter(found)
+            compactions = list_compactions(self._composer.journal)
+        return iter(compactions)
 
     @locked
     def covering(self, item_id: str | int) -> CompactionInfo | None:
         """Return the compaction that hides this item now; None if there is none. Raises UnknownItem."""
         journal, row = self._composer.journal, self._items.row(item_id)
         unit, in_effect = journal.timeline.unit[row], journal.timeline.compacted(journal.path)
-        boundaries = [each.seq for each in in_effect if each.first <= unit <= each.last]
-        return next((each for each in list_compactions(journal) if each.boundary in boundaries), None)
+        boundaries = [compaction.seq for compaction in in_effect if unit in compaction]
+        return next((compaction for compaction in list_compactions(journal) if compaction.boundary in boundaries), None)
 
     @locked
     def losses(self) -> dict[int, Loss]:
@@ -147,6 +147,6 @@ class Summaries:
         self._background.close()
 
     def _known_budget(self, budget: Budget | None) -> Budget:
-        if (known := budget or self._composer.budget) is None:
+        if (wanted := budget or self._composer.budget) is None:
             raise BadInput("nothing has been composed yet: say for which budget, as in compact(Budget(window=128_000))")
-        return accept.check_budget(known)
+        return accept.check_budget(wanted)

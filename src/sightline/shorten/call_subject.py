@@ -69,18 +69,18 @@ def effect_of(call: Call) -> Effect:
 
     Paths are normalised, and those of a command start with the folder that it runs in, if the call says which one.
     """
-    given = arguments_of(call)
-    if path := "" if _PATH_NAMES.isdisjoint(given) else _first_text(given, _PATHS):
-        purpose = _path_purpose(call.name, given)
+    arguments = arguments_of(call)
+    if path := "" if _PATH_NAMES.isdisjoint(arguments) else _first_text(arguments, _PATHS):
+        purpose = _path_purpose(call.name, arguments)
         return Effect(purpose, purpose, (plain_path(path[:LONGEST]),))
     for key in _PATCHES:
-        if key in given and is_patch(given[key]):
-            return Effect(Purpose.CHANGE, Purpose.CHANGE, _patched(given[key]))
-    if command := _first_text(given, _COMMANDS):
-        return _command_effect(command, given)
-    if text_of(given.get("plan")):
+        if key in arguments and is_patch(arguments[key]):
+            return Effect(Purpose.CHANGE, Purpose.CHANGE, _patched(arguments[key]))
+    if command := _first_text(arguments, _COMMANDS):
+        return _command_effect(command, arguments)
+    if text_of(arguments.get("plan")):
         return Effect(Purpose.WRITE, Purpose.WRITE, ("plan",))
-    purpose = _other_purpose(call.name, given)
+    purpose = _other_purpose(call.name, arguments)
     subject = subject_of(call)
     return Effect(purpose, purpose, (subject,) if subject else ())
 
@@ -90,41 +90,43 @@ def purpose_of(call: Call) -> Purpose:
     return effect_of(call).purpose
 
 
-def _path_purpose(tool: str, given: dict[str, Any]) -> Purpose:
-    if not _PART_TEXTS.isdisjoint(given):
+def _path_purpose(tool: str, arguments: dict[str, Any]) -> Purpose:
+    if not _PART_TEXTS.isdisjoint(arguments):
         return Purpose.CHANGE
-    if not _WHOLE_TEXTS.isdisjoint(given):
+    if not _WHOLE_TEXTS.isdisjoint(arguments):
         return Purpose.WRITE
-    if not _SEARCHES.isdisjoint(given) or _LISTING.search(tool):
+    if not _SEARCHES.isdisjoint(arguments) or _LISTING.search(tool):
         return Purpose.SEARCH
-    words = {*map(str.lower, _WORD.findall((text_of(given.get("command")) or tool)[:LONGEST]))}  # one tool may do all
+    words = {
+        *map(str.lower, _WORD.findall((text_of(arguments.get("command")) or tool)[:LONGEST]))
+    }  # one tool may do all
     return Purpose.WRITE if words & _WRITING else Purpose.CHANGE if words & _CHANGING else Purpose.READ
 
 
-def _other_purpose(tool: str, given: dict[str, Any]) -> Purpose:
+def _other_purpose(tool: str, arguments: dict[str, Any]) -> Purpose:
     if _SHELL.search(tool):
         return Purpose.COMMAND
     if _OTHER_AGENT.search(tool):
         return Purpose.REPORT
-    return Purpose.SEARCH if not _SEARCHES.isdisjoint(given) or _LISTING.search(tool) else Purpose.OTHER
+    return Purpose.SEARCH if not _SEARCHES.isdisjoint(arguments) or _LISTING.search(tool) else Purpose.OTHER
 
 
-def _command_effect(command: str, given: dict[str, Any]) -> Effect:
-    folder = _first_text(given, _FOLDERS) if len(given) > 1 else ""
-    found = command_effect(command, folder if shell.is_path(folder) else "")
-    result = Purpose.SHOW if found.shows else Purpose.COMMAND
-    if not found.writes and is_patch(command):  # `["apply_patch", PATCH]`
+def _command_effect(command: str, arguments: dict[str, Any]) -> Effect:
+    folder = _first_text(arguments, _FOLDERS) if len(arguments) > 1 else ""
+    effect = command_effect(command, folder if shell.is_path(folder) else "")
+    result = Purpose.SHOW if effect.shows else Purpose.COMMAND
+    if not effect.writes and is_patch(command):  # `["apply_patch", PATCH]`
         return Effect(Purpose.CHANGE, result, _patched(command))
-    purpose = {"": result, shell.WRITTEN: Purpose.WRITE, shell.CHANGED: Purpose.CHANGE}[found.writes]
-    if purpose is Purpose.COMMAND or not found.paths:
-        return Effect(purpose, result, (command[:LONGEST], *found.paths))
-    return Effect(purpose, result, found.paths)
+    purpose = {"": result, shell.WRITTEN: Purpose.WRITE, shell.CHANGED: Purpose.CHANGE}[effect.writes]
+    if purpose is Purpose.COMMAND or not effect.paths:
+        return Effect(purpose, result, (command[:LONGEST], *effect.paths))
+    return Effect(purpose, result, effect.paths)
 
 
-def _first_text(given: dict[str, Any], keys: tuple[str, ...]) -> str:
+def _first_text(arguments: dict[str, Any], keys: tuple[str, ...]) -> str:
     """Return the first of these arguments that is given and has a text; "" if none has."""
     for key in keys:
-        if key in given and (text := text_of(given[key])):
+        if key in arguments and (text := text_of(arguments[key])):
             return text
     return ""
 
@@ -141,19 +143,19 @@ def is_file_read(call_id: str, tool: str) -> bool:
 
 def subject_of(call: Call) -> str:
     """Return the path, command, URL, pattern or query in the arguments of a call; "" if there is none."""
-    given = arguments_of(call)
-    return next((text for key in KEYS if key in given and (text := text_of(given[key]))), "")[:LONGEST]
+    arguments = arguments_of(call)
+    return next((text for key in KEYS if key in arguments and (text := text_of(arguments[key]))), "")[:LONGEST]
 
 
 def arguments_of(call: Call) -> dict[str, Any]:
     """Return the arguments of a call by name. Text alone, as some tools take it, is the `input`."""
-    given = call.input if call.input is not None else call.raw
-    if isinstance(given, dict):
-        return given
-    if not isinstance(given, str):
+    raw = call.input if call.input is not None else call.raw
+    if isinstance(raw, dict):
+        return raw
+    if not isinstance(raw, str):
         return {}
-    found = _decoded(given) if given.startswith("{") else None
-    return found if isinstance(found, dict) else {"input": given}
+    decoded = _decoded(raw) if raw.startswith("{") else None
+    return decoded if isinstance(decoded, dict) else {"input": raw}
 
 
 def is_patch(value: Any) -> bool:

@@ -148,7 +148,7 @@ class _LineReader:
     def _expand(self, command: Command) -> None:
         """Replace the variables that the line itself has set. Set those of a loop, and of assignments."""
         if self._variables:
-            command.words = [each for word in command.words for each in self._values(word)][:_MOST_WORDS]
+            command.words = [value for word in command.words for value in self._values(word)][:_MOST_WORDS]
             command.outputs = [(redirect, self._values(path)[0]) for redirect, path in command.outputs]
         words = command.words
         if len(words) > 3 and words[0] == "for" and words[2] == "in":
@@ -206,8 +206,10 @@ def _program_words(words: list[str]) -> list[str]:
 
 def _inner_line(words: list[str]) -> str:
     """Return the line that a shell runs: of `bash -lc LINE` the line; "" if it runs something else."""
-    found = (line for option, line in pairwise(words) if option[:1] == "-" and option[1:2] != "-" and option[-1] == "c")
-    return next(found, "")
+    inner_lines = (
+        line for option, line in pairwise(words) if option[:1] == "-" and option[1:2] != "-" and option[-1] == "c"
+    )
+    return next(inner_lines, "")
 
 
 def _printed(program: str, words: list[str]) -> tuple[_Output, Sequence[str]]:

@@ -31,22 +31,22 @@ def dialogue_levels(sample: Sample, opening: Opening = NO_OPENING, longest: int 
     """
     rows, sentences = _sentences(sample)
     values = values_of_lines(sentences)
-    known = value_worths(values)
-    worths = _sentence_worths(sentences, values, known)
+    value_worth = value_worths(values)
+    worths = _sentence_worths(sentences, values, value_worth)
     density = [worth / (len(text) + EXTRA_CHARS) for worth, text in zip(worths, sentences, strict=True)]
     order = sorted(range(len(sentences)), key=density.__getitem__, reverse=True)
-    names = rank_values(known)
+    names = rank_values(value_worth)
 
     def level(order: Sequence[int], longest: int, share: float, opening: Opening) -> Excerpt:
         texts = [text if len(text) <= longest else cut_at_blank(text, longest) for text in sentences]
         seen = [
-            found if text is whole else [value for value in found if value in text]
-            for text, whole, found in zip(texts, sentences, values, strict=True)
+            own if text is whole else [value for value in own if value in text]
+            for text, whole, own in zip(texts, sentences, values, strict=True)
         ]
         later = [i for i in order if rows[i] >= opening.lines]
-        shown = [value for row, found in zip(rows, values, strict=True) if row < opening.lines for value in found]
-        render = partial(_render, texts, rows, known.first, opening)
-        return Excerpt(later, texts, seen, names, share, 1.5, render, shown, len(opening.text))
+        visible = [value for row, own in zip(rows, values, strict=True) if row < opening.lines for value in own]
+        render = partial(_render, texts, rows, value_worth.first, opening)
+        return Excerpt(later, texts, seen, names, share, 1.5, render, visible, len(opening.text))
 
     first = sorted(order, key=bool)  # a few words out of the middle do not say what a message is about
     gist = level(first, min(longest, GIST_SENTENCE), GIST_QUOTED, NO_OPENING)
@@ -103,10 +103,10 @@ def _sentences(sample: Sample) -> tuple[list[int], list[str]]:
     return rows, sentences
 
 
-def _sentence_worths(sentences: list[str], values: list[list[str]], known: ValueWorths) -> list[float]:
+def _sentence_worths(sentences: list[str], values: list[list[str]], value_worth: ValueWorths) -> list[float]:
     """Return what each sentence is worth, by its names and figures, its place, and whether it asks or states a rule."""
-    worths = [PLAIN + worth for worth in known.lines]
-    for i in rule_lines(sentences, values, known.first):
+    worths = [PLAIN + worth for worth in value_worth.lines]
+    for i in rule_lines(sentences, values, value_worth.first):
         worths[i] += RULE
     for i, text in enumerate(sentences):
         if text[-1] in _QUESTION_MARKS or text[-2:-1] in _QUESTION_MARKS:

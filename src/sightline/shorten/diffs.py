@@ -49,9 +49,9 @@ def _marks(lines: list[str]) -> dict[int, float]:
         elif in_hunk and line.startswith(("+", "-")) and not _opens_file(lines, i):
             marks[i] = CHANGED
         else:
-            found = _FILE.match(line)
-            in_hunk = in_hunk and not found and not line.startswith("--- ")
-            marks[i] = FILE if found else -1.0 if _NOISE.match(line) else 0.0
+            file_header = _FILE.match(line)
+            in_hunk = in_hunk and not file_header and not line.startswith("--- ")
+            marks[i] = FILE if file_header else -1.0 if _NOISE.match(line) else 0.0
     return marks
 
 
@@ -85,7 +85,7 @@ def _headers(lines: list[str], marks: dict[int, float], sections: dict[int, str]
         [j for j in range(i, end) if marks[j] == FILE and lines[j].startswith("+++ b")]
         for i, end in zip(headers, ends, strict=True)
     )
-    return [found[0] if found else i for i, found in zip(headers, named, strict=True)]
+    return [with_path[0] if with_path else i for i, with_path in zip(headers, named, strict=True)]
 
 
 def _changed_lines(lines: list[str], marks: dict[int, float]) -> list[int]:
@@ -103,4 +103,4 @@ def _changed_lines(lines: list[str], marks: dict[int, float]) -> list[int]:
             said = sum([any(map(str.isalnum, lines[i])) for i in run])
             runs.append((not is_first, size / max(1, said), run))
             is_first = False
-    return [i for *_, run in sorted(runs, key=lambda found: found[:2]) for i in run]
+    return [i for *_, run in sorted(runs, key=lambda ranked: ranked[:2]) for i in run]

@@ -108,13 +108,13 @@ def foreigners() -> tuple[Shortener, ...]:
 @cache
 def installed() -> tuple[Shortener, ...]:
     """The shorteners of installed packages, by name. They are loaded once, when the first text is shortened."""
-    found: list[Shortener] = []
+    shorteners: list[Shortener] = []
     for point in _offers():
         try:
-            found.append(_checked(point.load()()))
+            shorteners.append(_checked(point.load()()))
         except Exception as error:  # importing another package may raise anything
             warn_once(KIND, point.name, f"({point.value}) cannot be loaded:", error)
-    return tuple(found)
+    return tuple(shorteners)
 
 
 def _checked(made: Any) -> Shortener:
@@ -132,7 +132,9 @@ def foreign_key() -> int:
 
     Imports none of them.
     """
-    offers = [(name, type(each).__module__, type(each).__qualname__) for name, each in REGISTERED.items()]
+    offers = [
+        (name, type(shortener).__module__, type(shortener).__qualname__) for name, shortener in REGISTERED.items()
+    ]
     offers += [(point.name, point.value, point.dist.version if point.dist else "") for point in _offers()]
     return crc32(repr(offers).encode()) if offers else 0
 

@@ -29,52 +29,52 @@ _TABLES = {"csv": "CSV", "tsv": "TSV", "tab": "TSV", **dict.fromkeys(_EXCEL, "Ex
 _TEXTS = frozenset(("markdown", "yaml", "xml"))  # languages of documents, described by their size
 _PLAIN = frozenset(("txt", "text", ""))
 
-Known = Mapping[str, Any]  # what a file reader reported in addition to the content
+Reported = Mapping[str, Any]  # what a file reader reported in addition to the content
 
 
-def described(path: str, content: str, locale: str = "en", known: Known | None = None) -> str:
+def described(path: str, content: str, locale: str = "en", reported: Reported | None = None) -> str:
     """Return the details in the brackets of a file's gist: `python, 150 lines, functions: load, clean`.
 
-    `known` (lines, rows, columns, size, functions, classes, keys, language) takes precedence over what is counted. Pure
+    What is `reported` (lines, rows, columns, size, functions, classes, keys, language) wins over what is counted. Pure
     and total. Of a file of many megabytes only so much is read as takes a moment.
     """
-    known, wording = known or {}, phrases(locale)
+    reported, wording = reported or {}, phrases(locale)
     ending = _ending(path)
-    names = (known[key] for key in ("language", "type", "file_type") if isinstance(known.get(key), str))
-    reported = language(next(names, ""))
-    language_name = language_of_path(path) or (reported.name if reported else "")
-    if ending in _TABLES or (not language_name and str(known.get("type", "")).lower() in ("csv", "excel", "tsv")):
-        label = _TABLES.get(ending) or {"csv": "CSV", "excel": "Excel", "tsv": "TSV"}[str(known["type"]).lower()]
-        parts = [label, *_table_parts(content, known, wording)]
+    names = (reported[key] for key in ("language", "type", "file_type") if isinstance(reported.get(key), str))
+    named_language = language(next(names, ""))
+    language_name = language_of_path(path) or (named_language.name if named_language else "")
+    if ending in _TABLES or (not language_name and str(reported.get("type", "")).lower() in ("csv", "excel", "tsv")):
+        label = _TABLES.get(ending) or {"csv": "CSV", "excel": "Excel", "tsv": "TSV"}[str(reported["type"]).lower()]
+        parts = [label, *_table_parts(content, reported, wording)]
     elif language_name == "json":
-        parts = ["JSON", *_json_parts(content, known, wording)]
+        parts = ["JSON", *_json_parts(content, reported, wording)]
     elif language_name and language_name not in _TEXTS:
-        parts = [language_name, *_code_parts(content, language_name, known, wording)]
+        parts = [language_name, *_code_parts(content, language_name, reported, wording)]
     else:
-        parts = [language_name or (wording["text"] if ending in _PLAIN else ending), _size(content, known)]
+        parts = [language_name or (wording["text"] if ending in _PLAIN else ending), _size(content, reported)]
     return ", ".join(parts)
 
 
 def _ending(path: str) -> str:
     name = path.replace("\\", "/").rpartition("/")[2]
-    found = name.rpartition(".")[2].lower() if "." in name.strip(".") else ""
-    return found if found.isalnum() and found.isascii() and len(found) <= 10 else ""
+    ending = name.rpartition(".")[2].lower() if "." in name.strip(".") else ""
+    return ending if ending.isalnum() and ending.isascii() and len(ending) <= 10 else ""
 
 
 # ---------------------------------------------------------------------- code
 
 
-def _code_parts(content: str, language_name: str, known: Known, wording: Mapping[str, str]) -> list[str]:
-    lines = _known_number(known, "line_count", "lines", "total_lines")
+def _code_parts(content: str, language_name: str, reported: Reported, wording: Mapping[str, str]) -> list[str]:
+    lines = _reported_number(reported, "line_count", "lines", "total_lines")
     if lines is None:
         lines = content.count("\n") + (bool(content) and not content.endswith("\n"))
-    functions, classes = _known_names(known, "functions"), _known_names(known, "classes")
+    functions, classes = _reported_names(reported, "functions"), _reported_names(reported, "classes")
     if functions is None or classes is None:
         if has_line_numbers(content[:2000].split("\n")):  # many file readers put them before the lines
             content = "\n".join(map(strip_number, content.split("\n")))
-        found = outline(content, language_name)
-        functions = found.functions if functions is None else functions
-        classes = found.classes if classes is None else classes
+        defined = outline(content, language_name)
+        functions = defined.functions if functions is None else functions
+        classes = defined.classes if classes is None else classes
     names = [*_name_phrase("functions", functions, wording), *_name_phrase("classes", classes, wording)]
     return [_count_phrase("read lines", lines, wording), *names]
 
@@ -82,9 +82,9 @@ def _code_parts(content: str, language_name: str, known: Known, wording: Mapping
 # ---------------------------------------------------------------------- tables
 
 
-def _table_parts(content: str, known: Known, wording: Mapping[str, str]) -> list[str]:
-    columns = _known_names(known, "columns", "column_names")
-    rows = _known_number(known, "rows", "row_count", "total_rows")
+def _table_parts(content: str, reported: Reported, wording: Mapping[str, str]) -> list[str]:
+    columns = _reported_names(reported, "columns", "column_names")
+    rows = _reported_number(reported, "rows", "row_count", "total_rows")
     sign = separator(content)
     if columns is None:
         first: list[str] = next(_read_rows(content[:HEADER].removeprefix("\ufeff"), sign), [])
@@ -118,21 +118,21 @@ def _read_rows(content: str, separator: str) -> Iterator[list[str]]:
 # ---------------------------------------------------------------------- JSON, and the rest
 
 
-def _json_parts(content: str, known: Known, wording: Mapping[str, str]) -> list[str]:
-    value: Any = _known_names(known, "keys", "top_keys")
+def _json_parts(content: str, reported: Reported, wording: Mapping[str, str]) -> list[str]:
+    value: Any = _reported_names(reported, "keys", "top_keys")
     # The members of an object or a list stay unparsed.
     kind: Any = {"{": dict[str, msgspec.Raw], "[": list[msgspec.Raw]}.get(content[:4096].lstrip("\ufeff \t\r\n")[:1])
     if value is None and kind is not None and len(content) <= LARGEST_JSON:
         value = decode_json(encodable(content.lstrip("\ufeff")), kind)
     if isinstance(value, list):
-        return [_size(content, known), _count_phrase("array", len(value), wording)]
-    return [_size(content, known), *_name_phrase("keys", tuple(value or ()), wording)]
+        return [_size(content, reported), _count_phrase("array", len(value), wording)]
+    return [_size(content, reported), *_name_phrase("keys", tuple(value or ()), wording)]
 
 
-def _size(content: str, known: Known) -> str:
-    size = _known_number(known, "size", "size_bytes", "bytes")
-    if size is None and isinstance(known.get("size"), str) and known["size"].strip():
-        return _one_line(known["size"])
+def _size(content: str, reported: Reported) -> str:
+    size = _reported_number(reported, "size", "size_bytes", "bytes")
+    if size is None and isinstance(reported.get("size"), str) and reported["size"].strip():
+        return _one_line(reported["size"])
     return size_text(len(content.encode("utf-8", "replace")) if size is None else size)
 
 
@@ -143,23 +143,23 @@ def _count_phrase(what: str, n: int, wording: Mapping[str, str]) -> str:
     return wording[what if n != 1 else f"{what} one"].format(n=n)
 
 
-def _known_number(known: Known, *keys: str) -> int | None:
-    values = (known.get(key) for key in keys)
+def _reported_number(reported: Reported, *keys: str) -> int | None:
+    values = (reported.get(key) for key in keys)
     return next((value for value in values if type(value) is int and value >= 0), None)
 
 
-def _known_names(known: Known, *keys: str) -> tuple[str, ...] | None:
-    values = (known.get(key) for key in keys)
-    found = next((value for value in values if isinstance(value, list | tuple | dict)), None)
-    return None if found is None else tuple(name for name in found if isinstance(name, str))
+def _reported_names(reported: Reported, *keys: str) -> tuple[str, ...] | None:
+    values = (reported.get(key) for key in keys)
+    names = next((value for value in values if isinstance(value, list | tuple | dict)), None)
+    return None if names is None else tuple(name for name in names if isinstance(name, str))
 
 
 def _name_phrase(what: str, names: Sequence[str], wording: Mapping[str, str]) -> list[str]:
     """Return a phrase with the first names, and how many there are if there are more; none without a name."""
-    shown = ", ".join(map(_one_line, names[:NAMES]))
+    listed = ", ".join(map(_one_line, names[:NAMES]))
     if len(names) > NAMES:
-        shown = wording["more names"].format(names=shown, n=len(names), more=len(names) - NAMES)
-    return [wording[what].format(names=shown)] if names else []
+        listed = wording["more names"].format(names=listed, n=len(names), more=len(names) - NAMES)
+    return [wording[what].format(names=listed)] if names else []
 
 
 def _one_line(name: str) -> str:

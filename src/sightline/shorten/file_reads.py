@@ -39,8 +39,8 @@ class _Document(Struct):
 
 def parse_read(text: str, path: str = "") -> Read | None:
     """Return what a result says; `path` is the call's, for results that name no file. None if nothing names a file."""
-    found = _from_json(text) or _from_header(text) or Read(path, text)
-    return found if file_name(found.path) else None
+    read = _from_json(text) or _from_header(text) or Read(path, text)
+    return read if file_name(read.path) else None
 
 
 def read_gist(text: str, locale: str = "en", path: str = "") -> str | None:
@@ -70,13 +70,13 @@ def _from_json(text: str) -> Read | None:
     """Read a result that is an object with a path and a content, as in the BA-Agent document."""
     if len(text) > LARGEST or text[:64].lstrip()[:1] != "{":
         return None
-    found: _Document | None = decode_json(encodable(text), _Document)
-    if found is None or not isinstance(found.path, str) or not found.path.strip():
+    document: _Document | None = decode_json(encodable(text), _Document)
+    if document is None or not isinstance(document.path, str) or not document.path.strip():
         return None
-    content = "" if found.content is None else found.content
+    content = "" if document.content is None else document.content
     if not isinstance(content, str):
         content = msgspec.json.encode(content).decode()
-    return Read(found.path, content, known=found.metadata if isinstance(found.metadata, dict) else {})
+    return Read(document.path, content, known=document.metadata if isinstance(document.metadata, dict) else {})
 
 
 def _from_header(text: str) -> Read | None:

@@ -87,18 +87,18 @@ def texts_by_label(pieces: Iterable[Piece]) -> dict[str, list[str]]:
 
 def rows_by_label(pieces: Iterable[Piece], separator: str) -> list[str]:
     """Return a row for each label and the texts of its pieces, in the order of the original; labels alone share one."""
-    texts = {label: separator.join(filter(None, found)) for label, found in texts_by_label(pieces).items()}
+    texts = {label: separator.join(filter(None, group)) for label, group in texts_by_label(pieces).items()}
     rows = []
     for has_texts, group in groupby(texts.items(), key=lambda row: bool(row[1])):
-        found = [": ".join(filter(None, row)) for row in group]
-        rows += found if has_texts else [separator.join(found)]
+        labelled = [": ".join(filter(None, row)) for row in group]
+        rows += labelled if has_texts else [separator.join(labelled)]
     return rows
 
 
 def rank(pieces: Sequence[Piece], extra_tokens: float = VALUE) -> list[Piece]:
     """Return the pieces that have any worth, those with the most worth per token first."""
     density = [piece.worth / (len(piece.text) + extra_tokens * CHARS) for piece in pieces]
-    some = [i for i, found in enumerate(density) if found > 0]
+    some = [i for i, worth in enumerate(density) if worth > 0]
     return [pieces[i] for i in sorted(some, key=density.__getitem__, reverse=True)]
 
 
@@ -159,9 +159,9 @@ class Excerpt(NamedTuple):
             bisect_right(costs, limit.tokens * self.share) + 1, min(self.first, bisect_right(costs, limit.tokens))
         )
         share = self.order[:certain]
-        shown = {*self.shown, *chain.from_iterable([self.values[i] for i in share])}
-        shown.update(*[_names_in(value) for value in shown if "." in value or "/" in value])
-        names = [name for name in self.names if name not in shown]
+        visible = {*self.shown, *chain.from_iterable([self.values[i] for i in share])}
+        visible.update(*[_names_in(value) for value in visible if "." in value or "/" in value])
+        names = [name for name in self.names if name not in visible]
         return Offer(self.order, costs, names, [*accumulate([len(name) / per + VALUE for name in names])], self.first)
 
 
@@ -184,21 +184,21 @@ class Pieces(NamedTuple):
         Together these have 1.4 times the limit.
         """
         per, left = limit.chars_per_token, limit.tokens * OFFERED
-        shown = set[str]().union(*map(_names_in, self.shown))
+        visible = set[str]().union(*map(_names_in, self.shown))
         lines, line_costs = _select(self.lines[: self.first], limit.tokens * self.first_share, per, 1.0)
         if len(lines) == self.first:
             some, costs = _select(self.lines[self.first :], limit.tokens * self.share - sum(line_costs), per, 1.0)
             lines, line_costs = lines + some, line_costs + costs
-        shown.update(*map(_names_in, chain.from_iterable([piece.values for piece in lines])))
+        visible.update(*map(_names_in, chain.from_iterable([piece.values for piece in lines])))
         left -= sum(line_costs)
-        values, value_costs = _select(_with_new_values(self.values, shown), left, per, VALUE)
+        values, value_costs = _select(_with_new_values(self.values, visible), left, per, VALUE)
         left -= sum(value_costs)
         more, more_costs = _select(self.lines[len(lines) :], left, per, 1.0)
         costs = [*accumulate(line_costs + more_costs)]
         return Offer(lines + more, costs, values, [*accumulate(value_costs)], self.first, self.first_share)
 
 
-def _with_new_values(pieces: Iterable[Piece], shown: set[str]) -> Iterator[Piece]:
+def _with_new_values(pieces: Iterable[Piece], visible: set[str]) -> Iterator[Piece]:
     """Yield the pieces that show something that neither `shown` nor a piece before them shows.
 
     Those that differ only in digits from several before them come last.
@@ -206,14 +206,14 @@ def _with_new_values(pieces: Iterable[Piece], shown: set[str]) -> Iterator[Piece
     met: dict[tuple[str, str], int] = {}
     late = []
     for piece in pieces:
-        if piece.values and shown.issuperset(piece.values):
+        if piece.values and visible.issuperset(piece.values):
             continue
         trait = piece.label, _letters_of(piece.text)
         met[trait] = times = met.get(trait, 0) + 1
         if times > ALIKE:
             late.append(piece)
             continue
-        shown.update(*map(_names_in, piece.values))
+        visible.update(*map(_names_in, piece.values))
         yield piece
     yield from late
 

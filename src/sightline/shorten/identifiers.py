@@ -183,15 +183,15 @@ def identifiers(text: str, limit: int = 64) -> list[str]:
 
     Of a text beyond 256 KB the first and last 128 KB are read.
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for part in (text,) if len(text) <= 2 * SCAN else (text[:SCAN], text[-SCAN:]):
         lines = without_marks(part).split("\n")
         for start in range(0, len(lines), BLOCK):
             met = chain.from_iterable(values_of_lines(lines[start : start + BLOCK]))
-            found.update(dict.fromkeys(filter(_is_own, met)))
-            if len(found) >= limit:
-                return list(found)[:limit]
-    return list(found)
+            names.update(dict.fromkeys(filter(_is_own, met)))
+            if len(names) >= limit:
+                return list(names)[:limit]
+    return list(names)
 
 
 def words_in(text: str) -> set[str]:

@@ -68,7 +68,7 @@ def wrapped_text(value: Any, size: int) -> str | None:
     return "\n".join([*rest, longest])
 
 
-def json_levels(value: Any, opening: str = "", known: Sequence[str] = ()) -> Levels:
+def json_levels(value: Any, opening: str = "", visible: Sequence[str] = ()) -> Levels:
     """Choose rows for the summary, after the opening; for the gist unusual members, then new columns."""
     rows: list[_Statement] = []
     _rows(value, "", rows, 0)
@@ -86,7 +86,7 @@ def json_levels(value: Any, opening: str = "", known: Sequence[str] = ()) -> Lev
     ]
     lines = rank_by_label(rank(new, 1.0), 1.0)
     summary = Pieces(lines, columns, ROWS, render, values_in(opening), len(opening), bias=0.92)
-    return Levels(summary, gist_level(_odd_members(value), columns, known, separator=", ", bias=1.1))
+    return Levels(summary, gist_level(_odd_members(value), columns, visible, separator=", ", bias=1.1))
 
 
 def _odd_members(value: Any, depth: int = 0) -> list[Piece]:
@@ -114,21 +114,21 @@ def _columns(members: list[Any]) -> dict[str, list[str]]:
 
 def _scalars(value: dict[str, Any], before: str = "", depth: int = 0) -> dict[str, str]:
     """Return the scalars of an object, and of the objects in it, under the keys that lead to them."""
-    found: dict[str, str] = {}
+    scalars: dict[str, str] = {}
     for key, member in value.items():
         if isinstance(member, dict) and depth < NESTED:
-            found |= _scalars(member, f"{before}{key}.", depth + 1)
+            scalars |= _scalars(member, f"{before}{key}.", depth + 1)
         elif not isinstance(member, (dict, list)):
-            found[before + key] = scalar(member)
-    return found
+            scalars[before + key] = scalar(member)
+    return scalars
 
 
 def _as_pieces(statements: list[_Statement]) -> list[Piece]:
     """Return the statements as pieces, with the worth of their values."""
     values = values_of_lines([statement.text for statement in statements])
     return [
-        Piece(i, statement.key + statement.text, statement.worth + worth, found, statement.label)
-        for i, (statement, found, worth) in enumerate(zip(statements, values, value_worths(values).lines, strict=True))
+        Piece(i, statement.key + statement.text, statement.worth + worth, own, statement.label)
+        for i, (statement, own, worth) in enumerate(zip(statements, values, value_worths(values).lines, strict=True))
     ]
 
 
@@ -239,13 +239,13 @@ def _render_rows(chosen: list[Piece], values: list[Piece]) -> str:
     groups: dict[str, list[Piece]] = {}
     for piece in sorted(chosen, key=by_place):
         groups.setdefault(piece.label, []).append(piece)
-    for label, found in groups.items():
+    for label, members in groups.items():
         if "[" in label:
-            ends = ["" if after.place == row.place + 1 else " …" for row, after in pairwise(found)]
+            ends = ["" if after.place == row.place + 1 else " …" for row, after in pairwise(members)]
             rows.append(f"{label}:")
-            rows.extend(f" {row.text}{end}" for row, end in zip(found, [*ends, ""], strict=True))
+            rows.extend(f" {row.text}{end}" for row, end in zip(members, [*ends, ""], strict=True))
         else:
-            rows.append((f"{label}: " if label else "") + "; ".join(row.text for row in found))
+            rows.append((f"{label}: " if label else "") + "; ".join(row.text for row in members))
     text = "\n".join(rows)
     new = [piece for piece in values if piece.text not in text]
     return f"{text}\n… {'; '.join(rows_by_label(new, ', '))}" if new else text

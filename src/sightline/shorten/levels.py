@@ -1,6 +1,6 @@
 """The SUMMARY and the GIST of an item, made by rule, when a sweep first needs them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -14,7 +14,6 @@ from sightline.shorten.identifiers import values_in
 from sightline.shorten.json_values import json_levels, parse_json, wrapped_text
 from sightline.shorten.labels import PHRASES, phrases
 from sightline.shorten.lines import make_view
-from sightline.shorten.media import media_labels
 from sightline.shorten.parts import part_levels
 from sightline.shorten.sample import (
     LONGEST_LINE,
@@ -32,7 +31,7 @@ from sightline.shorten.sample import (
 from sightline.shorten.shortener import Shortener
 from sightline.shorten.tool_calls import argument_text, shorten_arguments
 from sightline.values.foreign_code import warn_once
-from sightline.values.items import Call, Item, Kind, Result, plain_text
+from sightline.values.items import Call, File, Image, Item, Kind, Part, Result, plain_text
 
 FORMAT = 11  # rises when the same input would give other bytes
 
@@ -98,7 +97,7 @@ def shorten(
 ) -> Shorter:
     """Return the summary and the gist of an item. `tokens`, the size of its text or arguments, saves counting them.
 
-    With `room`, the summary of a result is a page of up to so many tokens: as many of its first lines as fit, and from
+    With `room`, the summary of a result is a page of up to `room` tokens: as many of its first lines as fit, and from
     the rest what a summary has. With `words` too, it has the parts that have most of them in place of the first lines.
 
     A summary has at most 800 tokens. The gist of a result has at most 40 and 5 % of the original, never more than 300
@@ -119,13 +118,13 @@ def shorten(
     wording = phrases(locale)
     if item.kind is Kind.CALL:
         return _shorten_call(item, count, wording, tokens)
-    media = media_labels(item.parts, wording)[:8]
+    media = _media_labels(item.parts, wording)[:8]
     text = plain_text(item.parts)
     original = count_tokens(text, count) if tokens is None else tokens
     if original < (SMALLEST_USER if item.kind is Kind.USER else SMALLEST):
         # The caller compares the labels of pictures and files with the item itself.
-        shown = encodable("\n".join(filter(None, [*media, text]))) if media else None
-        return Shorter(shown, shown)
+        labels = encodable("\n".join(filter(None, [*media, text]))) if media else None
+        return Shorter(labels, labels)
     ratio = max(0.5, len(text) / original)
     summary_tokens, gist_tokens = _limits(original, MESSAGE if item.kind in _MESSAGES else RESULT)
     summary_tokens, share = (room, PAGE_SHARE) if room else (summary_tokens, OPENING_SHARE)
@@ -256,17 +255,17 @@ def _find_levels(
     if foreigners():
         sample = read_sample(text)
         view = make_view(sample, subject, wording, begin(text, sample, most) if is_result else Opening())
-        if found := foreign_levels(view, first):
-            return found, lines
+        if choice := foreign_levels(view, first):
+            return choice, lines
     return Choice(json_levels(value, opening.text, values_in(subject)), None), lines
 
 
 def _lines_begun(text: str, most: int) -> int:
     """Return how many whole lines a page begins with; 0 if it is not known from which line to read on."""
-    shown = text[: max(0, text.rfind("\n", 0, most))]
-    if len(shown) < OPENING or parse_json(text) is not None or max(map(len, shown.split("\n"))) > LONGEST_LINE:
+    begun = text[: max(0, text.rfind("\n", 0, most))]
+    if len(begun) < OPENING or parse_json(text) is not None or max(map(len, begun.split("\n"))) > LONGEST_LINE:
         return 0
-    return shown.count("\n") + 1
+    return begun.count("\n") + 1
 
 
 def _shorten_call(item: Item, count: Count, wording: Mapping[str, str], tokens: int | None) -> Shorter:
@@ -301,3 +300,24 @@ def unusual_value(text: str, chars: int = 60) -> str:
         first = first.rpartition(")")[0].partition("(")[2].split(", ", 2)[-1]
     line = " ".join(first.split())
     return line if len(line) <= chars else cut_at_blank(line, chars)
+
+
+def _media_labels(parts: Sequence[Part], wording: Mapping[str, str]) -> list[str]:
+    """Return one label for every picture and file, those of results included."""
+    out: list[str] = []
+    for part in parts:
+        if isinstance(part, Image):
+            size = f"{part.width}×{part.height}" if part.width and part.height else ""
+            out.append(_media_label(wording["image"], part.media_type, size or part.url[:120]))
+        elif isinstance(part, File):
+            named = _media_label(wording["file"], part.name or part.url[:120], part.media_type)
+            bytes_ = len(part.data) * 3 // 4
+            size = f"{bytes_} B" if bytes_ < 1024 else f"{bytes_ // 1024:,} KB"
+            out.append(f"{named[:-1]}, {size}]" if part.data else named)
+        elif isinstance(part, Result):
+            out.extend(_media_labels(part.parts, wording))
+    return out
+
+
+def _media_label(*words: str) -> str:
+    return f"[{' '.join(filter(None, words))}]"

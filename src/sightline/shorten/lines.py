@@ -106,9 +106,9 @@ def make_view(sample: Sample, subject: str, wording: Mapping[str, str], opening:
     """Read the values of every line of a sample."""
     has_numbers = has_line_numbers(sample.lines)
     code = _strip_numbers(sample.lines) if has_numbers else sample.lines
-    *values, known = values_of_lines([*code, without_marks(subject).replace("\n", " ")])
+    *values, of_subject = values_of_lines([*code, without_marks(subject).replace("\n", " ")])
     worths = value_worths(values)
-    return View(sample, values, worths, rank_values(worths), subject, wording, code, has_numbers, opening, known)
+    return View(sample, values, worths, rank_values(worths), subject, wording, code, has_numbers, opening, of_subject)
 
 
 def value_worths(values: list[list[str]]) -> ValueWorths:
@@ -118,8 +118,8 @@ def value_worths(values: list[list[str]]) -> ValueWorths:
     first: dict[str, int] = {}
     worths: dict[str, float] = {}
     again: list[str] = []
-    for place, found in enumerate(values):
-        for value in found:
+    for place, line_values in enumerate(values):
+        for value in line_values:
             if value in first:
                 again.append(value)
             else:
@@ -158,12 +158,12 @@ def has_line_numbers(lines: list[str]) -> bool:
     if not any(line.lstrip()[:1].isdigit() for line in lines[:3]):
         return False
     some = list(filter(None, lines[:DETECT]))
-    found = [match for line in some if (match := LINE_NUMBER.match(line))]
-    if len(some) < 3 or len(found) < 0.7 * len(some):
+    numbered = [match for line in some if (match := LINE_NUMBER.match(line))]
+    if len(some) < 3 or len(numbered) < 0.7 * len(some):
         return False
-    marked = sum(match.end() > match.end(1) for match in found)
-    numbers = [int(match.group(1)) for match in found]
-    return 2 * marked >= len(found) and sum(a < b for a, b in pairwise(numbers)) >= 0.8 * (len(numbers) - 1)
+    marked = sum(match.end() > match.end(1) for match in numbered)
+    numbers = [int(match.group(1)) for match in numbered]
+    return 2 * marked >= len(numbered) and sum(a < b for a, b in pairwise(numbers)) >= 0.8 * (len(numbers) - 1)
 
 
 def line_levels(
@@ -227,7 +227,7 @@ def _check_marks(view: View, marks: Mapping[int, float]) -> None:
 def gist_level(
     lines: list[Piece],
     values: list[Piece],
-    known: Iterable[str],
+    visible: Iterable[str],
     *,
     separator: str = " ",
     bias: float = 0.83,
@@ -246,7 +246,7 @@ def gist_level(
         return "\n".join([header, *(line.text for line in said), *rows_by_label(named, separator)])
 
     quoted = QUOTED if unusual else 0.0
-    return Pieces(unusual + others, values, quoted, render, known, first=first, first_share=share, bias=bias)
+    return Pieces(unusual + others, values, quoted, render, visible, first=first, first_share=share, bias=bias)
 
 
 def summary_level(
@@ -275,9 +275,9 @@ def summary_level(
     first = [i for i in dict.fromkeys([*order.first, *order.then]) if i >= opening.lines]
     ranked = [*dict.fromkeys([*first, *sorted(density, key=density.__getitem__, reverse=True)])]
     render = _SummaryLayout(view, labels, section_starts, add_numbers, order).render
-    shown = [*chain.from_iterable(view.values[: opening.lines])]
+    visible = [*chain.from_iterable(view.values[: opening.lines])]
     fixed = len(opening.text)
-    return Excerpt(ranked, lines, view.values, view.names, SUMMARY_LINES, LINE, render, shown, fixed, len(first))
+    return Excerpt(ranked, lines, view.values, view.names, SUMMARY_LINES, LINE, render, visible, fixed, len(first))
 
 
 def value_pieces(view: View, labels: Sequence[str] = ()) -> list[Piece]:
@@ -301,9 +301,9 @@ def quotable_pieces(view: View, marks: Mapping[int, float], order: Order = IN_OR
         return Piece(i, " ".join(view.code[i].strip(rules).split())[:widest], worth, view.values[i])
 
     first = [piece(i, UNUSUAL, FRAME, FIRST_WIDEST) for i in order.first[:NAMED]]
-    shown = {*order.first, *order.hidden}
-    others = [piece(i, mark) for i, mark in marks.items() if mark > 0 and i not in shown]
-    return first + rank([found for found in others if found.text], 1.0)
+    placed = {*order.first, *order.hidden}
+    others = [piece(i, mark) for i, mark in marks.items() if mark > 0 and i not in placed]
+    return first + rank([other for other in others if other.text], 1.0)
 
 
 class _SummaryLayout(NamedTuple):

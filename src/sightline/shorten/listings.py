@@ -71,12 +71,12 @@ def _hit_levels(view: View, entries: dict[int, tuple[str, str]], errors: dict[in
     path = ""
     for i, line in enumerate(view.sample.lines):
         goes_on = i - 1 in entries and line.startswith("  ")  # explains the hit above it
-        path, found = entries.get(i, (path if goes_on else "", line))
+        path, text = entries.get(i, (path if goes_on else "", line))
         paths.append(path)
-        if found.strip() and i >= view.opening.lines:
+        if text.strip() and i >= view.opening.lines:
             worth = AGAIN if path in first else HIT
             first.add(path)
-            pieces.append(Piece(i, found, worth + view.worths.lines[i], view.values[i], path))
+            pieces.append(Piece(i, text, worth + view.worths.lines[i], view.values[i], path))
     values = rank_by_label(value_pieces(view, paths))
     opening = view.opening.text
 
@@ -87,8 +87,8 @@ def _hit_levels(view: View, entries: dict[int, tuple[str, str]], errors: dict[in
     rest = [piece for piece in pieces if piece.place not in errors]
     hits = [hit for group in (kinds, others, rest) for hit in rank_by_label(rank(group, 1.0), 1.0)]
     urgent = len(kinds) + len(others)
-    shown = [value for found in view.values[: view.opening.lines] for value in found]
-    summary = Pieces(hits, values, 0.75, render, shown, len(opening), urgent)
+    visible = [value for line_values in view.values[: view.opening.lines] for value in line_values]
+    summary = Pieces(hits, values, 0.75, render, visible, len(opening), urgent)
     if not errors:
         return Levels(summary, gist_level(_odd_entries(view, entries), values, view.known))
 
@@ -133,6 +133,6 @@ def _odd_entries(view: View, entries: dict[int, tuple[str, str]]) -> list[Piece]
     places, paths = list(entries), [path for path, _ in entries.values()]
     folders = [path.rstrip("/").rpartition("/")[0] for path in paths]
     endings = ["/" if path.endswith("/") else path.rpartition("/")[2].partition(".")[2] for path in paths]
-    others = [found or view.code[i].replace(path, "") for i, (path, found) in entries.items()]
+    others = [hit or view.code[i].replace(path, "") for i, (path, hit) in entries.items()]
     odd = odd_rows((folders, endings, line_traits(others)))
     return quotable_pieces(view, {places[row]: sum(columns.values()) for row, columns in odd.items()})

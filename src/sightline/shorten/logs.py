@@ -70,20 +70,20 @@ def is_log(view: View) -> bool:
 def log_levels(view: View) -> Levels:
     """Prefer distinct errors and warnings. Of lines that differ only in numbers the first is shown, with a count.
 
-    Those that differ in more than their time are called alike. Where not all lines were read, the count has a plus:
-    there are at least so many.
+    Those that differ in more than their time are called alike. Where not all lines were read, the count has a plus,
+    because it is a minimum.
     """
     marks = view.unusual_marks()
     first: dict[str, int] = {}
     times: dict[int, int] = {}
     texts = view.sample.text[1:].translate(NO_DIGITS).split("\n")
     for i, text in enumerate(texts):
-        shown = first.setdefault(text, i)
-        if shown < view.opening.lines <= i:  # shown unchanged, so a count cannot be added
+        counted_at = first.setdefault(text, i)
+        if counted_at < view.opening.lines <= i:  # shown unchanged, so a count cannot be added
             first[text] = i
-            times[i], shown = times.pop(shown, 0), i
-        times[shown] = times.get(shown, 0) + 1
-        if shown != i:
+            times[i], counted_at = times.pop(counted_at, 0), i
+        times[counted_at] = times.get(counted_at, 0) + 1
+        if counted_at != i:
             marks[i] = REPEATED
     order = _log_order(view, marks, [*times])
     lines, plus = view.sample.lines, "" if view.sample.is_whole else "+"

@@ -20,5 +20,5 @@ class Memo(dict[str, V], Generic[V]):
             return self._compute(word)
         if len(self) >= MOST:
             self.clear()
-        found = self[word] = self._compute(word)
-        return found
+        computed = self[word] = self._compute(word)
+        return computed

@@ -20,12 +20,12 @@ def part_levels(view: View, words: Mapping[str, float], most: int) -> Levels:
     A word counts the more, the fewer blocks have it.
     """
     blocks = _blocks(view.code)
-    found = [words.keys() & words_in("\n".join(view.code[block.start : block.stop])) for block in blocks]
-    often = Counter(word for each in found for word in each)
+    words_of_blocks = [words.keys() & words_in("\n".join(view.code[block.start : block.stop])) for block in blocks]
+    often = Counter(word for block_words in words_of_blocks for word in block_words)
     sizes = [sum(len(view.sample.lines[i]) + 1 for i in block) for block in blocks]
     worths = [
-        sum(words[word] / often[word] for word in sorted(each)) / (1 + size) ** _POWER
-        for each, size in zip(found, sizes, strict=True)
+        sum(words[word] / often[word] for word in sorted(block_words)) / (1 + size) ** _POWER
+        for block_words, size in zip(words_of_blocks, sizes, strict=True)
     ]
     chosen: list[int] = []
     for at in sorted(range(len(blocks)), key=lambda at: (-worths[at], at)):

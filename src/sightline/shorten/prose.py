@@ -46,8 +46,8 @@ def _key_sections(view: View) -> dict[int, str]:
 def _key(line: str) -> str:
     """Return what is before a colon or an equals sign, if it is a name."""
     for separator in (": ", "="):
-        head, found, _ = line.partition(separator)
-        if found:
+        head, sign, _ = line.partition(separator)
+        if sign:
             key = head.strip(" \t-*•\"'`")
             return key if len(key) <= LONGEST_KEY and key.translate(_JOINED).isidentifier() else ""
     return ""

@@ -31,17 +31,17 @@ def line_traits(lines: Sequence[str]) -> list[str]:
     words = [line.split() for line in "\n".join(lines).translate(NO_DIGITS).split("\n")]
     often = len(lines) / PATTERN
     common = {word for word, n in Counter(chain.from_iterable(words)).items() if n > often}
-    return [" ".join(filter(common.__contains__, found)) for found in words]
+    return [" ".join(filter(common.__contains__, line_words)) for line_words in words]
 
 
 def cell_traits(cells: Sequence[str]) -> list[str]:
     """Return the trait of each cell of a column: of a number whether it is far from the others, else its letters."""
     numbers = [*_numbers(cells)] if cells and cells[len(cells) // 2][-1:].isdigit() else []
-    known = sorted(number for number in numbers if number is not None)
-    if 2 * len(known) <= len(cells):
+    ordered = sorted(number for number in numbers if number is not None)
+    if 2 * len(ordered) <= len(cells):
         return "\n".join(cells).translate(NO_DIGITS).split("\n")
-    middle = known[len(known) // 2]
-    spread = sorted(abs(number - middle) for number in known)[len(known) // 2]
+    middle = ordered[len(ordered) // 2]
+    spread = sorted(abs(number - middle) for number in ordered)[len(ordered) // 2]
     return [
         cell if number is None else "far" if abs(number - middle) > FAR * spread else ""
         for cell, number in zip(cells, numbers, strict=True)
@@ -71,7 +71,7 @@ def odd_pieces(names: Sequence[str], columns: Sequence[Sequence[str]], ids: Sequ
     """Return the unusual rows of a table: their unusual cells under the names of the columns, then the row's id."""
     pieces = []
     rows = odd_rows(map(cell_traits, columns))
-    for row, odd in sorted(rows.items(), key=lambda found: -sum(found[1].values()))[:ROWS]:
+    for row, odd in sorted(rows.items(), key=lambda numbered: -sum(numbered[1].values()))[:ROWS]:
         cells = [f"{names[at]}: {columns[at][row][:CELL]}" for at in sorted(odd, key=odd.__getitem__, reverse=True)]
         text = " ".join(", ".join(dict.fromkeys([*cells[:CELLS], ids[row][:CELL]])).split())
         pieces.append(Piece(row, text, sum(odd.values()), values_in(text)))

@@ -22,7 +22,7 @@ HEAD, TAIL, WINDOW = 24 * 1024, 8 * 1024, 1024
 WINDOWS = (READ_LIMIT - HEAD - TAIL) // WINDOW
 SEARCHED = 2 << 20  # characters after the head, and before the tail, in which words for errors are looked for
 EXACT_COUNT = 128 * 1024  # characters up to which tokens are counted, not estimated
-LONGEST_LINE = 1000  # characters: a longer line is several to who reads on
+LONGEST_LINE = 1000  # characters: whoever reads on by line number gets a longer line as several
 SEGMENT = 320  # a longer line is read in pieces of about this length, so that a part of it can be shown
 OPENING = 120  # characters of the beginning that are always shown unchanged, to the end of their line
 OPENING_LINE = 400  # characters: the opening goes to the end of its line where that is not further away
@@ -81,12 +81,12 @@ def read_sample(text: str, longest: int = SEGMENT) -> Sample:
     for start, end in (_whole_lines(text, *window) for window in _windows_to_read(text)):
         number += text.count("\n", before, start)
         before = start
-        found = list(map(str.rstrip, _as_displayed(text[start:end]).split("\n")))
-        if max(map(len, found)) <= longest:
-            lines += found
-            numbers += range(number + 1, number + 1 + len(found))
+        own_lines = list(map(str.rstrip, _as_displayed(text[start:end]).split("\n")))
+        if max(map(len, own_lines)) <= longest:
+            lines += own_lines
+            numbers += range(number + 1, number + 1 + len(own_lines))
             continue
-        for offset, line in enumerate(found, 1):
+        for offset, line in enumerate(own_lines, 1):
             pieces = [line] if len(line) <= longest else _segments(line)
             lines += pieces
             numbers += [number + offset] * len(pieces)
@@ -164,10 +164,10 @@ def _troubled_places(text: str, start: int, end: int) -> list[int]:
     parts = [(start, end)] if end - start <= 2 * SEARCHED else [(start, start + SEARCHED), (end - SEARCHED, end)]
     counts = {word: sum(text.count(word, *part) for part in parts) for word in ERROR_WORDS}
     words = sorted(filter(counts.__getitem__, ERROR_WORDS), key=counts.__getitem__)
-    found = [find(word, *part) for word in words for find in (text.find, text.rfind) for part in parts]
+    places = [find(word, *part) for word in words for find in (text.find, text.rfind) for part in parts]
     for word in words:
-        found += chain.from_iterable(_places(text, word, *part) for part in parts)
-    return [place for place in dict.fromkeys(found) if place >= 0]
+        places += chain.from_iterable(_places(text, word, *part) for part in parts)
+    return [place for place in dict.fromkeys(places) if place >= 0]
 
 
 def _places(text: str, word: str, start: int, end: int) -> Iterator[int]:

@@ -134,8 +134,8 @@ def _unquote(word: str) -> str:
 
 def programs(commands: Iterable[Command]) -> list[tuple[str, ...]]:
     """Return each command's program and its first two arguments, without options: `("git", "commit")`."""
-    found = filter(None, (from_program(command.words) for command in commands))
-    return [(words[0], *[word for word in words[1:] if not word.startswith("-")][:2]) for words in found]
+    runs = filter(None, (from_program(command.words) for command in commands))
+    return [(words[0], *[word for word in words[1:] if not word.startswith("-")][:2]) for words in runs]
 
 
 def from_program(words: list[str]) -> list[str]:
@@ -181,8 +181,8 @@ def _touches(command: Command, scripts: dict[str, str]) -> Iterator[Touch]:
                 scripts[path] = command.bodies[0]
     if _PYTHON.match(program):
         run = [scripts[word] for word in words[1:2] if word in scripts]
-        given = [script for option, script in pairwise(words) if option == "-c"]
-        for script in (*command.bodies, *given, *run):
+        written = [script for option, script in pairwise(words) if option == "-c"]
+        for script in (*command.bodies, *written, *run):
             yield from _python_touches(script)
     else:
         yield from _program_touches(program, words[1:], command)
@@ -202,17 +202,17 @@ def edits_in_place(program: str, arguments: list[str]) -> bool:
 
 def plain_arguments(program: str, arguments: list[str]) -> list[str]:
     """Return the arguments that are neither options nor values of options."""
-    takes, found, skips, ended = _VALUE_OPTIONS.get(program, ""), [], False, False
+    takes, plain, skips, ended = _VALUE_OPTIONS.get(program, ""), [], False, False
     for word in arguments:
         if skips:
             skips = False
         elif word == "--" and not ended:
             ended = True
         elif ended or word[:1] not in ("-", "+") or len(word) == 1:
-            found.append(word)
+            plain.append(word)
         else:  # the last letter of `-nA` takes a value, and `-A3` has it
             skips = word[1:2] != "-" and word[-1] in takes
-    return found
+    return plain
 
 
 def viewed_files(program: str, arguments: list[str]) -> list[str]:
@@ -260,7 +260,7 @@ def _git_touches(files: list[str], arguments: list[str], bodies: list[str]) -> l
         case ["mv", *paths]:
             return _move_touches(paths, DELETED)
         case ["show", *objects]:
-            return _touch_all([path for _, is_file, path in (each.partition(":") for each in objects) if is_file], READ)
+            return _touch_all([path for _, is_file, path in (name.partition(":") for name in objects) if is_file], READ)
         case ["rm", *paths]:
             return _touch_all(paths, DELETED)
         case ["checkout" | "restore", *_] if "--" in arguments:
@@ -276,15 +276,15 @@ def _python_touches(script: str) -> Iterator[Touch]:
     if not any(verb in script for verb in _PYTHON_VERBS):
         return
     names = {match.group(1): match.group(3) for match in _NAMED.finditer(script)}
-    found: dict[str, set[str]] = {}
+    verbs_by_path: dict[str, set[str]] = {}
     for match in (*_OPENED.finditer(script), *_PATHS.finditer(script)):
         path = match["path"] or names.get(match["name"], "")
         if "verb" in match.re.groupindex:
             verb = match["verb"].partition("_")[0]
         else:
             verb = "write" if set(match["mode"] or "r") & set("wax+") else "read"
-        found.setdefault(path, set()).add(verb)
-    for path, verbs in found.items():
+        verbs_by_path.setdefault(path, set()).add(verb)
+    for path, verbs in verbs_by_path.items():
         if "unlink" in verbs:
             yield Touch(path, DELETED)
         elif verbs & {"write", "touch"}:

@@ -52,7 +52,7 @@ def states_rule(text: str) -> bool:
 def rule_lines(lines: Sequence[str], values: list[list[str]], words: Iterable[str]) -> list[int]:
     """Return the lines that say what must or must not be. `words` are the different words and values of all lines."""
     signals = {word for word in words if SIGNALS[word] == RULE}
-    some = [i for i, found in enumerate(values) if not signals.isdisjoint(found)] if signals else []
+    some = [i for i, line_values in enumerate(values) if not signals.isdisjoint(line_values)] if signals else []
     english = [i for i in some if any(map(lines[i].lower().__contains__, _RULE_PHRASES))]
     return english + [i for stem in _present(_RULE_PHRASES_ZH, lines) for i, line in enumerate(lines) if stem in line]
 
@@ -61,10 +61,10 @@ def trouble_marks(lines: Sequence[str], values: list[list[str]], words: Iterable
     """Return a mark for each line with an error or a warning, in any kind of text. Of equal lines only the first."""
     signals = {word: mark for word in words if (mark := SIGNALS[word]) > 0}
     marks: dict[int, float] = {}
-    for i, found in enumerate(values if signals else ()):
-        if not signals.keys().isdisjoint(found):
+    for i, line_values in enumerate(values if signals else ()):
+        if not signals.keys().isdisjoint(line_values):
             lowered = lines[i].lower()
-            real = [word for word in found if word in signals and _PHRASES.get(word.lower(), "") in lowered]
+            real = [word for word in line_values if word in signals and _PHRASES.get(word.lower(), "") in lowered]
             marks[i] = max([signals[word] for word in real] or [0.0])
     for stem in _present(_ZH, lines):
         marks.update({i: _ZH[stem] for i, line in enumerate(lines) if stem in line and marks.get(i, 0.0) < _ZH[stem]})

@@ -112,8 +112,10 @@ def test_run_levels(view: View) -> Levels:
     quoted = (failed or troubles) | dict.fromkeys(tally, TALLY)
     ends = {i for i, _ in find_lines(_ENDS, view.sample)}
     failures = [_said(lines, *block) for block in _blocks(view, [*titles][:BLOCKS], ends)]
-    said = [sorted(turn, key=lambda i: (len(lines[i]), i)) for turn in in_turns(each.in_order() for each in failures)]
-    frames = in_turns(each.other_frames() for each in failures)
+    said = [
+        sorted(turn, key=lambda i: (len(lines[i]), i)) for turn in in_turns(failure.in_order() for failure in failures)
+    ]
+    frames = in_turns(failure.other_frames() for failure in failures)
     last = range(max(0, len(lines) - LAST), len(lines))
     first, then = [*tally[-3:], *chain(*said)], [*last, *titles, *listed, *chain(*frames)]
     order = Order(first, then, hidden=passed, terse=True)
@@ -132,7 +134,7 @@ def _without(view: View, hidden: frozenset[int]) -> View:
     """Return the view without the values of some lines."""
     if not hidden:
         return view
-    values = [[] if i in hidden else found for i, found in enumerate(view.values)]
+    values = [[] if i in hidden else line_values for i, line_values in enumerate(view.values)]
     worths = value_worths(values)
     return view._replace(values=values, worths=worths, names=rank_values(worths))
 
@@ -141,7 +143,7 @@ def _titles(view: View, runs: Found) -> Found:
     """Return where the text about a failed test begins; where a test says it as it runs, where that test begins."""
     failed = {match.group(2) for _, match in runs} - {None}
     began = [(i, match) for i, match in runs if match.group(1) in failed]
-    return sorted([*find_lines(_NAMED, view.sample), *began], key=lambda each: each[0])
+    return sorted([*find_lines(_NAMED, view.sample), *began], key=lambda title: title[0])
 
 
 def _blocks(view: View, titles: list[int], ends: set[int]) -> Iterator[tuple[int, int]]:
@@ -159,31 +161,31 @@ def _blocks(view: View, titles: list[int], ends: set[int]) -> Iterator[tuple[int
 
 def _said(lines: list[str], start: int, end: int) -> _Said:
     """Tell the lines about one failed test apart."""
-    found = _Said([], [], [], [], [])
+    told = _Said([], [], [], [], [])
     goes_on = "\n"  # what a line begins with that goes on with what the line before it says; a blank line ends it
     for i in range(start, end):
         line = lines[i]
         if not line:
             goes_on = "\n"
         elif _HINT.match(line):
-            found.hints.append(i)
+            told.hints.append(i)
         elif _RAISED.match(line) or (line[0].isspace() and _GO.match(line)):
-            found.raised.append(i)
-            if found.statements[-1:] == [i - 1]:  # of every exception its own frame
-                found.others.extend(range(max(start, i - 2), i))
+            told.raised.append(i)
+            if told.statements[-1:] == [i - 1]:  # of every exception its own frame
+                told.others.extend(range(max(start, i - 2), i))
             goes_on = "" if "panicked at " in line else " " * 8 if _GO.match(line) else "\n"
         elif _STATEMENT.match(line) or (
-            found.places[-1:] == [i - 1] and _FRAME.match(lines[i - 1]) and line[:4].isspace()
+            told.places[-1:] == [i - 1] and _FRAME.match(lines[i - 1]) and line[:4].isspace()
         ):
-            found.statements.append(i)
+            told.statements.append(i)
         elif _PLACE.match(line):
-            found.places.append(i)
+            told.places.append(i)
         elif i > start and _POINTER.match(line):
-            found.statements.append(i - 1)
+            told.statements.append(i - 1)
         elif _SAID.match(line) or line.startswith(goes_on):
-            found.others.append(i)
-    if len(found.raised) > 1 and lines[found.raised[-1]][0] != "E" and not lines[found.raised[-1]][0].isspace():
-        return found._replace(is_chain=True)
-    if not found.raised:  # some runners say what was raised in the first line, in no form of its own
-        found.raised.extend([i for i in range(start, end) if lines[i]][:1])
-    return found
+            told.others.append(i)
+    if len(told.raised) > 1 and lines[told.raised[-1]][0] != "E" and not lines[told.raised[-1]][0].isspace():
+        return told._replace(is_chain=True)
+    if not told.raised:  # some runners say what was raised in the first line, in no form of its own
+        told.raised.extend([i for i in range(start, end) if lines[i]][:1])
+    return told

@@ -55,26 +55,28 @@ def shorten_arguments(
     short values are too long, the least important are cut: first the longest that are not the subject, then whole
     members.
     """
-    given = call.input if isinstance(call.input, dict) else {"input": call.raw if call.input is None else call.input}
-    for text in _attempts(given, _Cutter(0, MEMBERS[0], handle, wording), limit, len(argument_text(call))):
+    arguments = (
+        call.input if isinstance(call.input, dict) else {"input": call.raw if call.input is None else call.input}
+    )
+    for text in _attempts(arguments, _Cutter(0, MEMBERS[0], handle, wording), limit, len(argument_text(call))):
         if len(text) <= limit.tokens * MOST_CHARS and (tokens := count(text)) <= limit.tokens:
             return CountedText(text, tokens)
     return EMPTY
 
 
-def _attempts(given: dict[Any, Any], cut: _Cutter, limit: TokenLimit, size: int) -> Iterator[str]:
+def _attempts(arguments: dict[Any, Any], cut: _Cutter, limit: TokenLimit, size: int) -> Iterator[str]:
     """Yield texts of the arguments, each smaller than the one before."""
     for members in MEMBERS:
-        fixed = _dump(_cut_value(given, cut._replace(members=members), 0))
+        fixed = _dump(_cut_value(arguments, cut._replace(members=members), 0))
         free = limit.tokens * limit.chars_per_token - len(fixed)
         if free < 0 and members != MEMBERS[-1]:
             continue
-        each = free / max(1, _count_long(given, members, 0))
+        share = free / max(1, _count_long(arguments, members, 0))
         for slack in SLACK:
-            if each * slack >= SHORTEST:
-                yield _dump(_cut_value(given, cut._replace(chars=int(each * slack), members=members), 0))
+            if share * slack >= SHORTEST:
+                yield _dump(_cut_value(arguments, cut._replace(chars=int(share * slack), members=members), 0))
         yield fixed
-    for kept in _drop_values(_cut_value(given, cut._replace(members=0), 0)):
+    for kept in _drop_values(_cut_value(arguments, cut._replace(members=0), 0)):
         # With one mark for everything that is left out.
         yield _dump(kept if cut.handle in _dump(kept) else {**kept, "…": cut.phrase("cut", size).strip()})
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from sightline.log.stores.memory import MemoryStore
+from sightline.session.session import Session
+from sightline.values.items import Lod
 
 if TYPE_CHECKING:
     from sightline.agent.models import ModelInfo, Reply, Request, TextDelta
@@ -149,8 +151,6 @@ def check_app(
     Raises:
         AssertionError: a check failed. The message says which one, and after which action.
     """
-    from sightline.session.session import Session
-
     for locale in ("en", "zh"):
         session = Session(MemoryStore("check"), apps=[app, *others], project=project, clock=Ticking())
         session.configure(locale=locale)
@@ -171,8 +171,6 @@ def check_app(
 
 
 def _check_window(window: "AppWindow", where: str) -> None:
-    from sightline.values.items import Lod
-
     app, below = window.app, set[str]()
     again = type(app)()
     again.host, again.target = app.host, app.target

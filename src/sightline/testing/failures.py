@@ -13,11 +13,11 @@ _SHOWN, _BEFORE = 300, 60  # characters of a long value, and of these before the
 _NOT_UNDER_TEST = {"sightline", *sys.stdlib_module_names}
 
 
-def same(found: Any, expected: Any, what: str) -> None:
+def same(actual: Any, expected: Any, what: str) -> None:
     """Raise AssertionError if these differ. Of long values it shows the first place where they do."""
-    if found == expected:
+    if actual == expected:
         return
-    one, other = repr(found), repr(expected)
+    one, other = repr(actual), repr(expected)
     alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     start = max(0, alike - _BEFORE) if max(len(one), len(other)) > _SHOWN else 0
     raise AssertionError(f"{what}: {_shown(one, start)}, not {_shown(other, start)}")

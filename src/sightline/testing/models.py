@@ -47,13 +47,13 @@ async def _check(model: Model, failing: list[Model]) -> None:
 
 
 def _stream(model: Model, request: Request) -> AsyncGenerator[Any, None]:
-    found = model.stream(request)
-    if isinstance(found, Coroutine):
-        found.close()
-    assert isinstance(found, AsyncGenerator), (
-        f"{model.info.name}: stream gives {type(found).__name__}; write it as an async generator: async def, and yield"
+    stream = model.stream(request)
+    if isinstance(stream, Coroutine):
+        stream.close()
+    assert isinstance(stream, AsyncGenerator), (
+        f"{model.info.name}: stream gives {type(stream).__name__}; write it as an async generator: async def, and yield"
     )
-    return found
+    return stream
 
 
 async def _check_reply(model: Model, request: Request, session: Session) -> None:

@@ -23,7 +23,7 @@ HOSTILE = (
 )  # fmt: skip
 
 
-ORDINARY = (  # of so many kinds that one shortener is not for all of them
+ORDINARY = (  # texts so different that no single shortener should accept them all
     "The harbour office confirmed that the crane on quay seven lifts again from Tuesday.\n" * 30,
     "".join(f"def handle_{n}(request):\n    return reply_{n}(request.body)\n\n" for n in range(30)),
     "--- a/app.py\n+++ b/app.py\n@@ -1,3 +1,3 @@\n" + "-old = 1\n+new = 2\n same = 3\n" * 30,

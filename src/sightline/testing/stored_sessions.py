@@ -82,8 +82,8 @@ def every_payload_is_as_in_memory(stores: Stores) -> None:
     list(_lived(stale, sample=1))  # an earlier session of the same id
     stores.delete("run")
     for kind in (stores, _Changed(stores, _ForgetfulStore), _Changed(stores, _GarblingStore), stale, stale):
-        for (what, found), (_, wanted) in zip(_lived(kind), expected, strict=True):
-            same(found, wanted, f"{what}, with {kind!r}")
+        for (what, actual), (_, wanted) in zip(_lived(kind), expected, strict=True):
+            same(actual, wanted, f"{what}, with {kind!r}")
         stores.delete("run")
 
 
@@ -115,13 +115,16 @@ def _lived(stores: Stores, sample: int = 0) -> Iterator[tuple[str, Any]]:
     session.interrupt()
     yield "the last payload", session.compose(_TIGHT).hash
     query = str(run.messages[0]["content"])[:80]
-    yield "what is found", [found.id for found in session.items.search(query)]
+    yield "what is found", [item.id for item in session.items.search(query)]
     yield "the items", list(session.items)
     session.close()
     with Session.resume("run", stores=stores, **options) as again:
         yield "the items of the resumed session", list(again.items)
-        yield "what the resumed session finds", [found.id for found in again.items.search(query)]
-        yield "payloads that cannot be rendered again", [each for each in again.receipts.verify() if not each.good]
+        yield "what the resumed session finds", [item.id for item in again.items.search(query)]
+        yield (
+            "payloads that cannot be rendered again",
+            [receipt for receipt in again.receipts.verify() if not receipt.good],
+        )
         yield "the next payload", again.preview(_TIGHT).hash
 
 
@@ -170,8 +173,8 @@ class _GarblingStore(_ChangedStore):
     """derived data with a byte changed"""
 
     def cache(self, names: Iterable[str]) -> dict[str, bytes]:
-        found: dict[str, bytes] = self._whole.cache(names)
-        return {name: data[:-1] + bytes([data[-1] ^ 1]) for name, data in found.items()}
+        parts: dict[str, bytes] = self._whole.cache(names)
+        return {name: data[:-1] + bytes([data[-1] ^ 1]) for name, data in parts.items()}
 
 
 class _StaleStore(_ChangedStore):

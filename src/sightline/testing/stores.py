@@ -72,12 +72,20 @@ def lines_are_read_back(stores: Stores) -> None:
         last = attempt(lambda: append(store, said("x" * 10_000_000), head=placed[2].entry.uuid), "an entry of 10 MB")
         many = append(store, *(noted() for _ in range(_MANY)))
         wanted = [*reversed([*placed, *last]), placed[1], *many]
-        lines = store.read_many([each.span for each in wanted])
-        lost = [each.entry.seq for each, line in zip_longest(wanted, lines) if each and not line]
+        lines = store.read_many([placed_entry.span for placed_entry in wanted])
+        lost = [
+            placed_entry.entry.seq for placed_entry, line in zip_longest(wanted, lines) if placed_entry and not line
+        ]
         assert not lost, f"the entries read: {len(lost)} that append returned have no line: seq {lost[:20]}"
         read = attempt(lambda: [decode(line) for line in lines], "decoding the lines read")
-        same([each.seq for each in read], [each.entry.seq for each in wanted], "the entries read, by seq")
-        assert read == [each.entry for each in wanted], "the entries read are not those that were written"
+        same(
+            [entry.seq for entry in read],
+            [placed_entry.entry.seq for placed_entry in wanted],
+            "the entries read, by seq",
+        )
+        assert read == [placed_entry.entry for placed_entry in wanted], (
+            "the entries read are not those that were written"
+        )
         end = many[-1].span
         same(store.read_many([Span(end.offset + end.length + 1_000, 50)]), [b""], "where there is no line")
         same(store.read_many([]), [], "no places")
@@ -103,12 +111,12 @@ def entries_are_numbered_densely(stores: Stores) -> None:
     with closing(stores.create("s")) as store:
         made = [*append(store, said(), noted()), *append(store, said(), branch="other")]
         made += store.append(make, branch="", expected_head=None)
-        same([each.entry.seq for each in made], [1, 2, 3, 4], "the seqs")
+        same([placed.entry.seq for placed in made], [1, 2, 3, 4], "the seqs")
         same((told, store.tips.seq), ([4], 4), "the seq that make is told, and the last one")
-        same([each.entry.batch for each in made], [(1, 2), (2, 2), None, None], "the batches")
-        lines = [decode(line) for line in store.read_many([each.span for each in made])]
+        same([placed.entry.batch for placed in made], [(1, 2), (2, 2), None, None], "the batches")
+        lines = [decode(line) for line in store.read_many([placed.span for placed in made])]
         same([entry.branch for entry in lines], ["", "", "other", ""], "the branches")
-        same(lines, [each.entry for each in made], "what is stored")
+        same(lines, [placed.entry for placed in made], "what is stored")
 
 
 def a_conversation_entry_follows_the_head(stores: Stores) -> None:
@@ -187,13 +195,13 @@ def a_log_is_opened_again(stores: Stores) -> None:
     """Opening changes neither lines nor tips, also with tips that were kept; those of a longer log are not believed."""
     with closing(stores.create("s")) as store:
         append(store, root := said(), noted())
-        known = store.tips.copy()
+        earlier_tips = store.tips.copy()
         append(store, said(), branch="side")
         append(store, said(), head=root.uuid)
         tips, lines = store.tips.copy(), list(store.scan())
         store.sync()
     longer = Tips(tips.size + 10_000, tips.seq + 9, {"": "gone"}, {"": 99})
-    for kept in (None, known, longer):
+    for kept in (None, earlier_tips, longer):
         with closing(stores.open("s")) as again:
             again.refresh(kept)
             same((again.tips, list(again.scan())), (tips, lines), f"the log opened with {kept}")
@@ -205,14 +213,14 @@ def any_writers_agree_with_a_list(stores: Stores) -> None:
     for seed in range(10):
         random, log, heads = Random(seed), list[str](), dict[str, str]()
         first = stores.create(f"s{seed}")
-        writers, known = [first, first.reopened()], [dict[str, str](), dict[str, str]()]
+        writers, heads_seen = [first, first.reopened()], [dict[str, str](), dict[str, str]()]
         for _ in range(25):
             who, branch = random.randrange(2), random.choice(["", "left", "right"])
             if random.random() < 0.5:
                 writers[who].refresh()
-                known[who] = dict(heads)
+                heads_seen[who] = dict(heads)
             batch = [said() if random.random() < 0.5 else noted() for _ in range(random.randint(1, 4))]
-            expected, speaks = known[who].get(branch), any(entry.in_conversation for entry in batch)
+            expected, speaks = heads_seen[who].get(branch), any(entry.in_conversation for entry in batch)
             try:
                 append(writers[who], *batch, branch=branch, head=expected)
             except Conflict:
@@ -224,7 +232,7 @@ def any_writers_agree_with_a_list(stores: Stores) -> None:
             log += [entry.uuid for entry in batch]
             for entry in batch:
                 if entry.in_conversation:
-                    heads[branch] = known[who][branch] = entry.uuid
+                    heads[branch] = heads_seen[who][branch] = entry.uuid
         for writer in writers:
             writer.refresh()
             same((uuids(writer), writer.tips.heads, writer.tips.seq), (log, heads, len(log)), f"the log of seed {seed}")
@@ -244,13 +252,13 @@ def derived_data_are_kept_or_lost(stores: Stores) -> None:
             store.keep(data)
             parts = {name: content for name, content in (parts | data).items() if content}
             for handle in (store, other):
-                found = handle.cache([*parts, "columns", "nothing"])
-                assert found.items() <= parts.items(), "derived data came back otherwise than they were kept"
+                cached = handle.cache([*parts, "columns", "nothing"])
+                assert cached.items() <= parts.items(), "derived data came back otherwise than they were kept"
         assert store.cache(["columns"]).keys() <= {"columns"}, "cache returned a name that nobody asked for"
         many = {f"search/{number}": bytes([number % 255 + 1]) for number in range(_MANY)}
         attempt(lambda: store.keep(many), "keep with many names")
-        found = attempt(lambda: store.cache(list(many)), "cache with many names")
-        assert found.items() <= many.items(), "derived data came back otherwise than they were kept"
+        cached = attempt(lambda: store.cache(list(many)), "cache with many names")
+        assert cached.items() <= many.items(), "derived data came back otherwise than they were kept"
 
 
 def texts_are_kept(stores: Stores) -> None:
@@ -330,8 +338,8 @@ def a_deleted_session_does_not_come_back(stores: Stores) -> None:
     same(stores.sessions(), [], "the sessions after the only one was deleted")
     with closing(stores.create("s")) as again:
         again.refresh()
-        found = (list(again.scan()), again.cache(["columns", "search/head"]), again.texts(["d"]))
-        same(found, ([], {}, {}), "what a deleted session left to a new one of its id")
+        left_over = (list(again.scan()), again.cache(["columns", "search/head"]), again.texts(["d"]))
+        same(left_over, ([], {}, {}), "what a deleted session left to a new one of its id")
 
 
 def a_closed_handle_is_harmless(stores: Stores) -> None:

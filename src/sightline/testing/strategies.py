@@ -106,22 +106,22 @@ def _converse(strategy: _Watched, window: int, random: Random, where: str) -> No
     session.system("You help in a harbour office.")
     budget = Budget(window, output=window // 10)
     for turn in range(_TURNS):
-        asked = session.user(_text(random, random.choice((5, 40, 200))))
+        question = session.user(_text(random, random.choice((5, 40, 200))))
         if turn == 2:
-            session.items.pin(asked)
+            session.items.pin(question)
         for step in range(random.randrange(3)):
-            _compose(session, budget, asked, where)
+            _compose(session, budget, question, where)
             calls = [Call(f"c{turn}_{step}_{n}", "run", {"command": _text(random, 6)}) for n in range(1 + step)]
             session.add(Message(Role.ASSISTANT, (Text(_text(random, 8)), *calls)))
             for call in calls:
                 session.tool_result(call.id, _text(random, random.choice((3, 90, 500))))
-        _compose(session, budget, asked, where)
+        _compose(session, budget, question, where)
         session.assistant(_text(random, random.choice((4, 60))))
     session.remember({})
     session.close()
 
 
-def _compose(session: Session, budget: Budget, asked: str, where: str) -> None:
+def _compose(session: Session, budget: Budget, question: str, where: str) -> None:
     try:
         payload = session.compose(budget)
     except PinnedOverflow:
@@ -131,9 +131,9 @@ def _compose(session: Session, budget: Budget, asked: str, where: str) -> None:
     assert payload.tokens >= counted, f"{where}: the plan says {payload.tokens} tokens, but its messages have {counted}"
     _check_pairs(payload, where)
     ids = [message.id for message in payload.body if message.id.isdigit()]
-    shown = [each for each in ids if session.items.info(each).kind is not Kind.RECALL]  # it leads its message
-    assert shown == sorted(shown, key=int), f"{where}: units out of order: {shown}"
-    assert asked in shown, f"{where}: the question #{asked} is not shown"
+    units = [item_id for item_id in ids if session.items.info(item_id).kind is not Kind.RECALL]  # it leads its message
+    assert units == sorted(units, key=int), f"{where}: units out of order: {units}"
+    assert question in units, f"{where}: the question #{question} is not shown"
     for info in session.items.table():
         if info.pinned:
             line = next((line for line in payload.plan.lines() if line.id == info.id), None)

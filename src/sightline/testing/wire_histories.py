@@ -40,8 +40,8 @@ def _make_unit(random: Random, provider: str, numbers: Iterator[int]) -> list[Me
         case "user":
             return [Message(Role.USER, _said(random, numbers))]
         case "recall":
-            asked = Message(Role.USER, _said(random, numbers))
-            return [asked, Message(Role.USER, _said(random, numbers), merge_into_previous=True)]
+            question = Message(Role.USER, _said(random, numbers))
+            return [question, Message(Role.USER, _said(random, numbers), merge_into_previous=True)]
         case "system":
             return [Message(Role.SYSTEM, (_text(numbers),))]
         case _:

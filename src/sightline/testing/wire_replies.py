@@ -96,15 +96,15 @@ def check_reply(wire: Wire, reply: Json) -> None:
 
 def check_cut_off(wire: Wire, reply: Json) -> None:
     """A reply that ended at its token limit says so."""
-    found = wire.why_ended(plain(reply))
-    assert found == "length", f"why_ended says {found!r}; it must say 'length'"
+    reason = wire.why_ended(plain(reply))
+    assert reason == "length", f"why_ended says {reason!r}; it must say 'length'"
 
 
 def _check_whole(wire: Wire, reply: Json, read: Message) -> None:
     """What `read` finds in the message of a reply, `read_reply` finds too; and its model and usage."""
     expected = _parts_in(wire, reply)
-    calls, found = _arguments(expected), _arguments(read.parts)
-    assert found == calls, f"read_reply gives the calls {found}, but there are {calls}"
+    calls, calls_read = _arguments(expected), _arguments(read.parts)
+    assert calls_read == calls, f"read_reply gives the calls {calls_read}, but there are {calls}"
     for part in expected:
         assert not isinstance(part, Text) or part.text in plain_text(read.parts), f"read_reply drops {part.text!r}"
     names = [value for key, value in reply.items() if key.lower().startswith("model") and isinstance(value, str)]
@@ -117,13 +117,13 @@ def _check_usage(reply: Json, usage: Usage) -> None:
     fields = [(key, value) for key, value in _fields(reply) if "token" in key.lower() and type(value) is int and value]
     counts = dict(fields)
     assert usage.input_tokens or usage.output_tokens or not counts, f"read_reply drops the usage: {counts}"
-    for name, found, begins in (
+    for name, tokens, begins in (
         ("input", usage.input_tokens, ("input", "prompt")),
         ("output", usage.output_tokens, ("output", "completion", "candidates")),
     ):
         named = [(key, value) for key, value in fields if key.lower().startswith(begins)]
         for key, value in named[:1]:  # the outermost, because others count parts of it; a wire may add what was cached
-            assert found >= value, f"read_reply gives {found} {name} tokens, but {key!r} is {value}"
+            assert tokens >= value, f"read_reply gives {tokens} {name} tokens, but {key!r} is {value}"
     cached = {key: value for key, value in fields if _SAVED.search(key)}
     assert usage.cached_tokens or not cached, f"read_reply drops the cached tokens: {cached}"
 
@@ -153,4 +153,4 @@ def _ends(reply: Json) -> list[str]:
 
 
 def _fields(value: Any) -> Iterator[tuple[str, Any]]:
-    return ((key, inner) for each in walk(value) if isinstance(each, dict) for key, inner in each.items())
+    return ((key, inner) for block in walk(value) if isinstance(block, dict) for key, inner in block.items())

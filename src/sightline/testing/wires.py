@@ -104,9 +104,11 @@ def _check_breakpoints(wire: Wire) -> None:
     for places in ([1], [6], [2, 5], [1, 2, 3, 6]) if wire.BREAKPOINTS else ():
         wanted = places[: wire.BREAKPOINTS]
         marked = plain(wire.write_messages(messages, wanted))
-        found = [at for at, each in enumerate(marked) if each not in bare]
-        assert len(found) == len(wanted), f"breakpoints {wanted} of 6 messages change {len(found)} messages: {marked}"
-        for at, place in zip(found, wanted, strict=True):
+        changed = [at for at, message in enumerate(marked) if message not in bare]
+        assert len(changed) == len(wanted), (
+            f"breakpoints {wanted} of 6 messages change {len(changed)} messages: {marked}"
+        )
+        for at, place in zip(changed, wanted, strict=True):
             said = "\n".join(strings(marked[: at + 1]))
             here = f"text {place} of them" in said and f"text {place + 1} of them" not in said
             assert here, f"the breakpoint after message {place} stands elsewhere: {marked}"
@@ -124,9 +126,9 @@ def _check_limit(wire: Wire) -> None:
     none, some, other = (
         plain(wire.write_head((), TOOLS, first=Role.USER, cached=False, output=output)) for output in (0, 64_321, 77)
     )
-    found = [each for each in walk(some) if each == 64_321]
-    assert len(found) == 1, f"write_head with output=64321 writes it {len(found)} times: {some}"
-    written = [msgspec.json.encode(each).replace(b"64321", b"77") for each in (some, other)]
+    limits = [value for value in walk(some) if value == 64_321]
+    assert len(limits) == 1, f"write_head with output=64321 writes it {len(limits)} times: {some}"
+    written = [msgspec.json.encode(head).replace(b"64321", b"77") for head in (some, other)]
     assert written[0] == written[1], f"another limit changes more than the limit: {some}, {other}"
     assert none[0] == some[0], f"the limit changes the messages: {none[0]}, {some[0]}"
 
@@ -164,8 +166,8 @@ def _check_said(read: Sequence[Message], expected: Sequence[Message]) -> None:
     said = [(message.role, text) for message in read for text in texts_of(message)]
     place = 0
     for message in expected:
-        for each in filter(str.strip, texts_of(message)):
-            text = each.rstrip() if message.role is Role.ASSISTANT else each
+        for whole in filter(str.strip, texts_of(message)):
+            text = whole.rstrip() if message.role is Role.ASSISTANT else whole
             while place < len(said) and not (text in said[place][1] and _same_role(message.role, said[place][0])):
                 place += 1
             assert place < len(said), f"{message.role} {_cut(text)!r} is missing, changed or not in its place"
@@ -214,18 +216,18 @@ def _check_arguments(wire: Wire, history: History) -> None:
     read = [part for message in read_back(wire, history) for part in message.parts if isinstance(part, Call)]
     texts_written = strings(write(wire, history))
     assert [call.name for call in read] == [call.name for call in calls], "names of calls"
-    for call, found in zip(calls, read, strict=True):
+    for call, call_read in zip(calls, read, strict=True):
         if isinstance(call.input, dict):
-            assert found.input == call.input, f"{found} instead of {call}"
+            assert call_read.input == call.input, f"{call_read} instead of {call}"
             same = [
                 text
                 for text in texts_written
                 if text.startswith("{") and common.call_from("", "", text).input == call.input
             ]
-            texts = {common.arguments_text(each) for each in calls if each.input == call.input}
+            texts = {common.arguments_text(equal) for equal in calls if equal.input == call.input}
             assert {*same} <= texts, f"{same} instead of {texts}"
         else:
-            whole = any(str(call.raw) in str(value) for value in walk([found.input, found.raw]))
+            whole = any(str(call.raw) in str(value) for value in walk([call_read.input, call_read.raw]))
             assert whole, f"{call.raw!r} is missing: keep it in an object, or write common.arguments_text(call)"
 
 
@@ -271,7 +273,7 @@ def _check_prefix(wire: Wire, history: History) -> None:
     for short, long in pairwise(ends):
         before, after = write(wire, [whole[:short]]), write(wire, [whole[:long]])
         _check_same(after[: len(before) - 1], before[:-1])
-        old, new = ([*_said_parts(wire.read(plain(each)))] for each in (before, after))
+        old, new = ([*_said_parts(wire.read(plain(messages)))] for messages in (before, after))
         _check_same(new[: len(old)], old)
 
 
@@ -281,11 +283,11 @@ def _said_parts(messages: list[Message]) -> Iterator[tuple[Role, Part]]:
 
 def _check_foreign(wire: Wire, history: History) -> None:
     """What was written is not taken for another format."""
-    asked = [wire if each.NAME == wire.NAME else each for each in registry.known()]
-    asked.append(wire)  # as an installed package's wire, which is asked last
+    wires = [wire if other.NAME == wire.NAME else other for other in registry.known()]
+    wires.append(wire)  # as an installed package's wire, which is asked last
     for message in plain(write(wire, history)):
-        found = next((each for each in asked if each.recognises(message)), wire)
-        assert found is wire, f"{message} is read as {found.NAME}"
+        reader = next((other for other in wires if other.recognises(message)), wire)
+        assert reader is wire, f"{message} is read as {reader.NAME}"
 
 
 def _check_ownership(wire: Wire, history: History) -> None:
@@ -325,7 +327,7 @@ _CHECKS = (
 )  # fmt: skip
 
 
-def _check_same(found: Sequence[Any], expected: Sequence[Any]) -> None:
-    for number, (one, other) in enumerate(zip(found, expected, strict=False)):
+def _check_same(actual: Sequence[Any], expected: Sequence[Any]) -> None:
+    for number, (one, other) in enumerate(zip(actual, expected, strict=False)):
         assert one == other, f"[{number}] {one} instead of {other}"
-    assert len(found) == len(expected), f"{len(found)} instead of {len(expected)}"
+    assert len(actual) == len(expected), f"{len(actual)} instead of {len(expected)}"

@@ -63,8 +63,8 @@ class Cautious:
 
     def _measure(self, piece: str) -> int:
         common = _common()
-        if (known := common.words.get(piece)) is not None:
-            return known
+        if (cost_of_word := common.words.get(piece)) is not None:
+            return cost_of_word
         if piece[0] in "0123456789":
             return 3 * self._digits[len(piece) - 1]
         if piece.strip(_BLANK) == "":
@@ -81,8 +81,10 @@ class Cautious:
 
     def _beyond_ascii(self, piece: str, common: _Common) -> int:
         """Tokens of the characters that are not ASCII."""
-        known = common.everywhere | common.elsewhere if self._wide else common.everywhere
-        return sum(1 if each in known else _utf8_bytes(each) for each in piece if each > "\x7f")
+        single_tokens = common.everywhere | common.elsewhere if self._wide else common.everywhere
+        return sum(
+            1 if character in single_tokens else _utf8_bytes(character) for character in piece if character > "\x7f"
+        )
 
 
 def _utf8_bytes(character: str) -> int:

@@ -82,7 +82,7 @@ def mend_escapes(data: bytes) -> bytes:
 
     Programs write such escapes, and msgspec refuses them. What is returned has the same length.
     """
-    return _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], data)
+    return _ESCAPE.sub(lambda match: rb"\ufffd" if match[1] else match[0], data)
 
 
 @overload

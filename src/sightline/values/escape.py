@@ -1,4 +1,4 @@
-"""Text of somebody else among lines of the engine: no line of it can be taken for one of the engine's.
+"""Escapes text of users and tools, so that no line of it can be taken for one that the engine wrote.
 
 A line that begins like one of the engine's gets a backslash before it. Nothing else changes, and the log keeps the text
 as it came, so whoever asks for it by its handle gets its own bytes.
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from unicodedata import category, normalize
 
-from sightline.values.items import Blob, Part, Text, shown
+from sightline.values.items import Blob, Part, Text, blob_text
 from sightline.values.pattern import pattern
 from sightline.values.phrases import ENGINE_BEGINNINGS
 
@@ -24,7 +24,7 @@ _UNSEEN = (
 )
 _BLANKS = r"\t \xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
 MARGIN = rf"[\\{_BLANKS}{_UNSEEN}]*"  # what may stand before a line of the engine without changing how it reads
-# Those that show nothing of their own, besides these: marks on other letters, formats, private and unassigned ones.
+# Further characters that show nothing of their own, by category: marks on letters, formats, private, unassigned.
 _UNSEEN_KINDS = ("Mn", "Me", "Cf", "Co", "Cn")
 _HIDDEN = pattern(rf"[{_UNSEEN}\x1c-\x1e\x85]+")
 _SPACE = pattern(rf"[{_BLANKS}]+")
@@ -37,10 +37,10 @@ _LOOK = 100  # characters that are enough to know a line by, if nothing is hidde
 
 
 def _blanked(text: str) -> str:
-    """Return a text of the same length in which all that nobody sees can be found by `_UNSEEN`."""
+    """Return a text of the same length in which `_UNSEEN` matches every character that nobody sees."""
     if text.isascii():
         return text
-    return text.translate({ord(each): "\u200b" for each in set(text) if category(each) in _UNSEEN_KINDS})
+    return text.translate({ord(character): "\u200b" for character in set(text) if category(character) in _UNSEEN_KINDS})
 
 
 def without_hidden(text: str) -> str:
@@ -58,7 +58,7 @@ def _rule(beginning: str) -> str:
     start = _plain(beginning)[:_LONGEST]
     field = " " if start.endswith(" ") else ""
     rules = {" ": " ?", "]": r" ?\]"}
-    return "".join(rules.get(each, re.escape(each)) for each in start.strip()) + field
+    return "".join(rules.get(character, re.escape(character)) for character in start.strip()) + field
 
 
 _OPENED = pattern(r"(?:\[ ?)++")
@@ -80,22 +80,22 @@ def escape(text: str) -> str:
     more is added, so that they can be told from those that were there.
     """
     pieces, done = [], 0
-    for found in _lines_like_ours(text):
-        pieces += [text[done : found.start()], "\\"]
-        done = found.start()
+    for margin in _lines_like_ours(text):
+        pieces += [text[done : margin.start()], "\\"]
+        done = margin.start()
     return "".join([*pieces, text[done:]]) if pieces else text
 
 
 def forged_brackets(text: str) -> list[int]:
     """Return where the brackets are with which lines begin that `escape` would change."""
-    return [found.end() for found in _lines_like_ours(text)]
+    return [margin.end() for margin in _lines_like_ours(text)]
 
 
 def _lines_like_ours(text: str) -> Iterator[re.Match[str]]:
     """Yield what stands before the bracket of each line that reads like the beginning of one of the engine's."""
     if _BRACKET.search(text):
         seen = _blanked(text)
-        yield from (found for found in _FIRST_BRACKET.finditer(seen) if _is_ours(seen, found.end()))
+        yield from (margin for margin in _FIRST_BRACKET.finditer(seen) if _is_ours(seen, margin.end()))
 
 
 def _is_ours(text: str, at: int) -> bool:
@@ -104,15 +104,15 @@ def _is_ours(text: str, at: int) -> bool:
     if len(line) <= _LONGEST and len(text) > at + _LOOK:  # it is short, or much of it is hidden
         end = at
         for _ in range(lines):
-            found = _END.search(text, end)
-            end = found.end() if found else len(text)
+            line_end = _END.search(text, end)
+            end = line_end.end() if line_end else len(text)
         line = _unbracketed(_plain(_END.sub(" ", text[at:end])))
     return _ours().match(line) is not None
 
 
 def _unbracketed(line: str) -> str:
     """Return a line that begins with one bracket in the place of several."""
-    return "[" + line[found.end() :] if (found := _OPENED.match(line)) else line
+    return "[" + line[opened.end() :] if (opened := _OPENED.match(line)) else line
 
 
 def escape_parts(parts: Iterable[Part], escape: Escape = escape) -> tuple[Part, ...]:
@@ -125,7 +125,7 @@ def _escape_part(part: Part, escape: Escape) -> Part:
         case Text():
             return Text(escape(part.text))
         case Blob():
-            text = shown(part)
+            text = blob_text(part)
             return part if (escaped := escape(text)) == text else Text(escaped)
         case _:
             return part
@@ -150,7 +150,7 @@ def plain_name(text: str) -> str:
 # ---------------------------------------------------------------------- payloads of before
 
 _OURS_BEFORE = pattern(
-    r"\\*(?:<Window |\[(?:" + "|".join(re.escape(each[1:]) for each in ENGINE_BEGINNINGS) + r"|#\d|system\]))"
+    r"\\*(?:<Window |\[(?:" + "|".join(re.escape(beginning[1:]) for beginning in ENGINE_BEGINNINGS) + r"|#\d|system\]))"
 )
 
 

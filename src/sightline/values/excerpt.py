@@ -18,23 +18,23 @@ def pieces(text: str, original: str) -> tuple[Piece, ...]:
     if len(original) > _LARGEST:
         return (text,)
     chunks = [chunk for chunk in _JOINTS.split(text) if chunk]
-    found: list[Piece] = []
+    split: list[Piece] = []
     at = 0
     while at < len(chunks):
         first = original.find(chunks[at]) if len(chunks[at]) >= _LEAST else -1
         if first < 0:
-            if found and isinstance(found[-1], str):
-                found[-1] += chunks[at]
+            if split and isinstance(split[-1], str):
+                split[-1] += chunks[at]
             else:
-                found.append(chunks[at])
+                split.append(chunks[at])
             at += 1
             continue
         end = first
         while at < len(chunks) and original.startswith(chunks[at], end):
             end += len(chunks[at])
             at += 1
-        found.append((first, end))
-    return tuple(found)
+        split.append((first, end))
+    return tuple(split)
 
 
 def stands_alone(value: str, text: str) -> bool:

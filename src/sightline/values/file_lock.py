@@ -101,7 +101,7 @@ class _Waiter:
             if self._has_lock:
                 return self._fd
             if not self._is_over:
-                _unwanted[self._file].append(self)  # it keeps its place for who asks next, so they do not pile up
+                _unwanted[self._file].append(self)  # the next caller takes it over, so that threads do not pile up
             return None
 
     def want(self) -> bool:
@@ -120,8 +120,8 @@ def _waiter(fd: int, path: str | Path) -> _Waiter | None:
     file = _identity(fd)
     with suppress(IndexError):
         while True:
-            if (known := _unwanted[file].pop()).want():
-                return known
+            if (waiter := _unwanted[file].pop()).want():
+                return waiter
     for name in (f"/proc/self/fd/{fd}", path):
         with suppress(OSError):
             again = os.open(name, os.O_RDONLY | os.O_CLOEXEC)

@@ -17,6 +17,6 @@ async def finish(work: Awaitable[R]) -> R:
             cancelled = error
     if cancelled is not None:
         if not future.cancelled():
-            future.exception()  # so that nobody is told that it was never read
+            future.exception()  # asyncio warns about an exception that nobody reads
         raise cancelled
     return future.result()

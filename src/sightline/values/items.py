@@ -1,5 +1,6 @@
 """The values that all other modules pass around: parts, messages, items. Frozen and without behaviour."""
 
+from base64 import b64decode
 from enum import IntEnum, StrEnum
 from typing import Any
 
@@ -159,7 +160,7 @@ def plain_text(parts: tuple[Part, ...]) -> str:
             case Text():
                 pieces.append(part.text)
             case Blob():
-                pieces.append(shown(part))
+                pieces.append(blob_text(part))
             case Result():
                 pieces.append(plain_text(part.parts))
     return pieces[0] if len(pieces) == 1 else "\n".join(pieces)
@@ -170,8 +171,6 @@ def arguments(call: Call) -> str:
     return call.raw if call.raw is not None else msgspec.json.encode(call.input).decode()
 
 
-def shown(blob: Blob) -> str:
+def blob_text(blob: Blob) -> str:
     """The text of a blob, with U+FFFD for every byte that is no UTF-8."""
-    from base64 import b64decode
-
     return b64decode(blob.data).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Options of a function by keyword: one that is misspelt is answered with those that there are."""
+"""Keyword options of a function: a misspelt one raises an error that lists the right ones."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -14,12 +14,12 @@ R = TypeVar("R")
 def with_known_options(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function so that an unknown option raises BadInput, which names all options."""
     taken = signature(function).parameters.values()
-    options = [each.name for each in taken if each.kind is Parameter.KEYWORD_ONLY]
-    known = {each.name for each in taken}
+    options = [parameter.name for parameter in taken if parameter.kind is Parameter.KEYWORD_ONLY]
+    names = {parameter.name for parameter in taken}
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if unknown := [name for name in kwargs if name not in known]:
+        if unknown := [name for name in kwargs if name not in names]:
             raise BadInput(f"{function.__name__} has no option {unknown[0]!r}; it takes {', '.join(options)}")
         return function(*args, **kwargs)
 

@@ -92,7 +92,7 @@ def part_tokens(part: Part, profile: Profile, count: Callable[[str], int]) -> in
         case Call():
             return count(part.name) + count(arguments(part))
         case Result():
-            inside = sum(part_tokens(each, profile, count) for each in part.parts)
+            inside = sum(part_tokens(inner, profile, count) for inner in part.parts)
             return inside + (ERROR_MARK if part.error else 0)
         case Opaque():
             return opaque_tokens(part, profile, count)
@@ -118,10 +118,10 @@ def _take_audio(value: Any, profile: Profile, *, is_audio: bool = False, levels:
     rest, tokens = {}, 0
     for key, inner in fields.items():
         if isinstance(inner, str) and (inner.startswith("data:audio/") or (is_audio and key in _SOUND)):
-            rest[key], found = "", _audio_tokens(inner, profile)
+            rest[key], inner_tokens = "", _audio_tokens(inner, profile)
         else:
-            rest[key], found = _take_audio(inner, profile, is_audio=is_audio or key in _AUDIO, levels=levels - 1)
-        tokens += found
+            rest[key], inner_tokens = _take_audio(inner, profile, is_audio=is_audio or key in _AUDIO, levels=levels - 1)
+        tokens += inner_tokens
     return rest if isinstance(value, dict) else [*rest.values()], tokens
 
 
@@ -158,5 +158,5 @@ def input_cost(usage: Usage, prices: Prices, fresh: float = 1.0) -> float:
 
 
 def divided_cost(rest: float, read: float, written: float, prices: Prices, fresh: float = 1.0) -> float:
-    """The price of so many tokens of input: read from the cache, written to it, and the rest."""
+    """The price of the input tokens that were read from the cache, written to it, and the rest."""
     return rest * fresh + read * prices.read + written * prices.write

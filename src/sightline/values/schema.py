@@ -173,7 +173,7 @@ def _problem(error: Any) -> Problem:
     path = tuple(error.relative_path)
     if error.validator == "required":
         path += (next(name for name in error.validator_value if name not in error.instance),)
-    branches = {each.relative_schema_path[0]: each for each in reversed(error.context)}
+    branches = {branch.relative_schema_path[0]: branch for branch in reversed(error.context)}
     inner = tuple(_problem(branches[number]) for number in sorted(branches))
     return Problem(error.validator or "false", path, error.validator_value, error.instance, inner)
 
@@ -219,10 +219,10 @@ def search(pattern: str, text: str) -> bool | None:
             return None
     import subprocess  # only for what may take long
 
-    command, given = [sys.executable, "-I", "-S", "-c", _SEARCH], json.dumps([pattern, text]).encode()
+    command, question = [sys.executable, "-I", "-S", "-c", _SEARCH], json.dumps([pattern, text]).encode()
     try:
         output = subprocess.check_output(
-            command, input=given, stderr=subprocess.DEVNULL, timeout=PATTERN_SECONDS, env={}
+            command, input=question, stderr=subprocess.DEVNULL, timeout=PATTERN_SECONDS, env={}
         )
     except (OSError, subprocess.SubprocessError):
         return None

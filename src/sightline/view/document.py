@@ -17,7 +17,7 @@ from sightline import __version__
 from sightline.log import branch_label
 from sightline.session.session import Session
 from sightline.shorten import without_ansi
-from sightline.values.items import Blob, Call, File, Image, Item, Kind, Opaque, Part, Result, Text, arguments, shown
+from sightline.values.items import Blob, Call, File, Image, Item, Kind, Opaque, Part, Result, Text, arguments, blob_text
 from sightline.values.phrases import Phrases, texts
 from sightline.values.screen_text import first_words, human_size, printable
 
@@ -83,7 +83,7 @@ def _part_blocks(part: Part, locale: str, tools: dict[str, str]) -> Iterator[Blo
         case Text():
             yield Block("text", text=_clean(part.text))
         case Blob():
-            yield Block("text", text=_clean(shown(part)))
+            yield Block("text", text=_clean(blob_text(part)))
         case Call():
             tools[part.id] = part.name
             yield Block("call", _SAY("call", locale), first_words(part.name, _NAME), _clean(_indented(part)))

@@ -39,18 +39,18 @@ def read_reply(reply: object) -> Message:
         raise BadInput(f"a reply that nobody has waited for: {type(reply).__name__}; did you forget `await`?")
     if isinstance(reply, str | bytes):
         return Message(Role.ASSISTANT, (common.text_part(reply),) if reply else ())
-    found = _plain(reply, "reply")
-    if langchain.recognises(found):
-        return langchain.read([found])[0]
-    if (wire := _find("recognises_reply", found)) is not None:
-        return _read(wire, "read_reply", Message, found)
-    match found:
+    plain = _plain(reply, "reply")
+    if langchain.recognises(plain):
+        return langchain.read([plain])[0]
+    if (wire := _find("recognises_reply", plain)) is not None:
+        return _read(wire, "read_reply", Message, plain)
+    match plain:
         case {"role": "assistant"}:
-            return _read_plain([found])[0]
+            return _read_plain([plain])[0]
         case _:
             formats = ", ".join(registry.names())
             raise common.bad_input(
-                "reply", common.describe(found), f"text, or a response as object or dict in a known format: {formats}"
+                "reply", common.describe(plain), f"text, or a response as object or dict in a known format: {formats}"
             )
 
 
@@ -61,8 +61,8 @@ def why_ended(reply: object) -> str:
     """
     if isinstance(reply, str | bytes):
         return ""
-    found = common.plain(reply, "reply")
-    return _read(wire, "why_ended", str, found) if (wire := _find("recognises_reply", found)) is not None else ""
+    plain = common.plain(reply, "reply")
+    return _read(wire, "why_ended", str, plain) if (wire := _find("recognises_reply", plain)) is not None else ""
 
 
 def read_messages(messages: Iterable[Mapping[str, Any]], wire: str | Reader = "") -> list[Message]:
@@ -98,19 +98,19 @@ def _read_plain(messages: list[Any], wire: Reader | None = None) -> list[Message
     wires: list[Any] = [
         wire or (langchain if langchain.recognises(message) else _wire_of(message)) for message in messages
     ]
-    usual = next((found for found in wires if found not in (None, langchain)), None) or registry.wire(USUAL)
+    usual = next((reader for reader in wires if reader not in (None, langchain)), None) or registry.wire(USUAL)
     neutral: list[Message] = []
-    numbered = enumerate(found or usual for found in wires)
-    for found, places in groupby(numbered, key=lambda place: place[1]):
+    numbered = enumerate(reader or usual for reader in wires)
+    for reader, places in groupby(numbered, key=lambda place: place[1]):
         indexes = [index for index, _ in places]
         first, end = indexes[0], indexes[-1] + 1
         if any(whens[first:end]):
             for index in indexes:
                 neutral += [
-                    replace(message, when=whens[index]) for message in _read_list(found, messages, index, index + 1)
+                    replace(message, when=whens[index]) for message in _read_list(reader, messages, index, index + 1)
                 ]
         else:
-            neutral += _read_list(found, messages, first, end)
+            neutral += _read_list(reader, messages, first, end)
     return neutral
 
 
@@ -183,17 +183,17 @@ def _find(hook: str, value: Any) -> Wire | None:
     return None
 
 
-def _read(wire: Reader, hook: str, kind: type[T], *given: Any, **more: Any) -> T:
+def _read(wire: Reader, hook: str, kind: type[T], *arguments: Any, **more: Any) -> T:
     """What a wire makes of what it has recognised. Raises BadInput that names a wire of others if that fails."""
     if registry.is_ours(wire):
-        read: T = getattr(wire, hook)(*given, **more)
+        read: T = getattr(wire, hook)(*arguments, **more)
         return read
     try:
-        found = getattr(wire, hook)(*given, **more)
+        result = getattr(wire, hook)(*arguments, **more)
     except (SightlineError, RecursionError):
         raise
     except Exception as error:
         raise BadInput(f"wire {wire.NAME!r}: {hook} raised {described(error)}") from error
-    if not isinstance(found, kind):
-        raise BadInput(f"wire {wire.NAME!r}: {hook} must give a {kind.__name__}, not {found!r}")
-    return found
+    if not isinstance(result, kind):
+        raise BadInput(f"wire {wire.NAME!r}: {hook} must give a {kind.__name__}, not {result!r}")
+    return result

@@ -144,13 +144,14 @@ def _read_message(message: Any, where: str) -> list[Message]:
     match message:
         case {"role": "user", "content": content}:
             parts = common.parts_of(content, _user_block, where)
-            found = [part for part in parts if isinstance(part, Result)]
+            results = [part for part in parts if isinstance(part, Result)]
             others = tuple(part for part in parts if not isinstance(part, Result))
-            if found and not others:
-                found[-1] = replace(found[-1], parts=(*found[-1].parts, *_message_fields(message)))
-            results = [Message(Role.TOOL, (part,)) for part in found]
-            own = [] if found and not others else [Message(Role.USER, (*_message_fields(message), *others))]
-            return [*results, *own]
+            own = []
+            if results and not others:
+                results[-1] = replace(results[-1], parts=(*results[-1].parts, *_message_fields(message)))
+            else:
+                own = [Message(Role.USER, (*_message_fields(message), *others))]
+            return [*(Message(Role.TOOL, (result,)) for result in results), *own]
         case {"role": "assistant"}:
             parts = common.parts_of(message.get("content") or [], _assistant_block, where)
             return [Message(Role.ASSISTANT, (*_message_fields(message), *parts))]
@@ -187,8 +188,10 @@ def _user_block(block: Json) -> tuple[Part, ...]:
 def _assistant_block(block: Json) -> tuple[Part, ...]:
     match block:
         case {"type": "tool_use", "id": str(call_id), "name": str(name)}:
-            is_text = isinstance(given := block.get("input"), str)
-            call = Call(call_id, name, common.valid(given)) if is_text else common.call_from(call_id, name, given)
+            is_text = isinstance(arguments := block.get("input"), str)
+            call = (
+                Call(call_id, name, common.valid(arguments)) if is_text else common.call_from(call_id, name, arguments)
+            )
             return common.with_fields(call, NAME, common.other_fields(block, "type", "id", "name", "input"))
         case _:
             return _content_block(block)
@@ -203,9 +206,9 @@ def _content_block(block: Json) -> tuple[Part, ...]:
             others = common.other_fields(block, "type", "source", "transformations")
             return common.with_fields(Image(**fields, extra=extra), NAME, others)
         case {"type": "document", "source": dict(source)} if (fields := _read_source(source, text=True)) is not None:
-            known = {"context": block.get("context"), "citations": block.get("citations")}
-            extra = common.other_fields(known) | fields.pop("extra", {})
-            others = common.other_fields(block, "type", "source", "title", *known)
+            optional = {"context": block.get("context"), "citations": block.get("citations")}
+            extra = common.other_fields(optional) | fields.pop("extra", {})
+            others = common.other_fields(block, "type", "source", "title", *optional)
             return common.with_fields(File(**fields, name=block.get("title") or "", extra=extra), NAME, others)
         case _:
             return common.opaque(NAME, block)
@@ -353,8 +356,8 @@ def _media(part: Image | File, fields: Json) -> Json:
     block: Json = {"type": "image" if isinstance(part, Image) else "document", "source": source}
     if isinstance(part, File) and part.name:
         block["title"] = part.name
-    known = ("transformations",) if isinstance(part, Image) else ("context", "citations")
-    return block | {key: common.copy_json(part.extra[key]) for key in known if key in part.extra} | fields
+    optional = ("transformations",) if isinstance(part, Image) else ("context", "citations")
+    return block | {key: common.copy_json(part.extra[key]) for key in optional if key in part.extra} | fields
 
 
 def _source(part: Image | File) -> Json | None:

@@ -27,7 +27,7 @@ from sightline.values.items import (
     Role,
     Text,
     Usage,
-    shown,
+    blob_text,
 )
 from sightline.wire.depth import is_deep
 
@@ -119,9 +119,9 @@ def _not_sent(value: object) -> Any:
         inner = getattr(value, "__dict__", {}).items()
     else:
         return None
-    found = {key: names for key, each in inner if (names := _not_sent(each))}
+    nested = {key: names for key, field in inner if (names := _not_sent(field))}
     own = getattr(value, "__api_exclude__", ())
-    return found | (own if isinstance(own, dict) else dict.fromkeys(own or (), True)) or None
+    return nested | (own if isinstance(own, dict) else dict.fromkeys(own or (), True)) or None
 
 
 def copy_json(value: Any) -> Any:
@@ -178,7 +178,7 @@ def text_part(text: str | bytes) -> Text | Blob:
 
 def text_of(part: Text | Blob) -> str:
     """The text of a part as the model reads it."""
-    return part.text if isinstance(part, Text) else shown(part)
+    return part.text if isinstance(part, Text) else blob_text(part)
 
 
 def encode_base64(text: str | bytes) -> str:
@@ -248,21 +248,21 @@ def reply_message(reply: Json, parts: tuple[Part, ...], usage: Usage | None) -> 
 
 def read_counts(counts: object, *names: str) -> list[int]:
     """Token counts that a provider reports. What is no count is 0, because a reply is not refused for its counts."""
-    found = [counts.get(name) for name in names] if isinstance(counts, dict) else [None] * len(names)
-    return [int(count) if isinstance(count, int | float) and 0 <= count < 1 << 53 else 0 for count in found]
+    reported = [counts.get(name) for name in names] if isinstance(counts, dict) else [None] * len(names)
+    return [int(count) if isinstance(count, int | float) and 0 <= count < 1 << 53 else 0 for count in reported]
 
 
 # ------------------------------------------------------------------ further fields of a provider
 
 
-def other_fields(block: Json, *known: str) -> Json:
+def other_fields(block: Json, *read: str) -> Json:
     """The fields of a block that neutral values have no place for, without nulls, empty lists and cache markers."""
-    if block.keys() <= {*known}:  # nearly always
+    if block.keys() <= {*read}:  # nearly always
         return {}
     return {
         key: valid(value)
         for key, value in block.items()
-        if key not in known and key not in MARKERS and value is not None and value != []
+        if key not in read and key not in MARKERS and value is not None and value != []
     }
 
 

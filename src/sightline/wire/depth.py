@@ -8,15 +8,15 @@ _NESTED = (dict, list, tuple)
 
 
 def is_deep(value: Any) -> bool:
-    """Whether values are nested more deeply than that. Does not recurse."""
+    """Whether values are nested more than `DEEPEST` levels deep. Does not recurse."""
     level = [value]
     for _ in range(DEEPEST):
         level = [
             inner
-            for each in level
-            if isinstance(each, _NESTED)
-            for inner in (each.values() if isinstance(each, dict) else each)
+            for outer in level
+            if isinstance(outer, _NESTED)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
         ]
         if not level:
             return False
-    return any(isinstance(each, _NESTED) for each in level)
+    return any(isinstance(outer, _NESTED) for outer in level)

@@ -39,11 +39,11 @@ def dump(message: object) -> Json:
 
     Of what providers and programs attach, only the keys that are read: the others may hold values of any kind.
     """
-    found = {name: value for name in _FIELDS if (value := getattr(message, name, _MISSING)) is not _MISSING}
+    fields = {name: value for name in _FIELDS if (value := getattr(message, name, _MISSING)) is not _MISSING}
     for name, keys in _ATTACHED.items():
-        if isinstance(attached := found.get(name), dict):
-            found[name] = {key: attached[key] for key in keys if key in attached}
-    return found
+        if isinstance(attached := fields.get(name), dict):
+            fields[name] = {key: attached[key] for key in keys if key in attached}
+    return fields
 
 
 def recognises(message: Any) -> bool:
@@ -74,7 +74,9 @@ def _read(message: Json, index: int) -> list[Message]:
     kind = _type(message["id"][-1] if message["type"] == "constructor" else message["type"])
     more = inner.get("additional_kwargs") or {}
     role = more.get("__openai_role__") or _ROLES[kind] or inner.get("role")
-    content = _content(inner.get("content"))
+    content = inner.get("content")
+    if isinstance(content, list):
+        content = [_block(block) for block in content]
     if kind == "tool":
         failed = {"is_error": True} if inner.get("status") == "error" else {}
         block = {"type": "tool_result", "tool_use_id": inner.get("tool_call_id"), "content": content, **failed}
@@ -94,15 +96,11 @@ def _read(message: Json, index: int) -> list[Message]:
     said_by = inner.get("response_metadata") or {}
     model = str(said_by.get("model_name") or said_by.get("model") or "")
     usage = _usage(inner.get("usage_metadata"))
-    return [msgspec.structs.replace(each, model=model, usage=usage) if kind == "ai" else each for each in read]
-
-
-def _content(content: Any) -> Any:
-    """Return content whose blocks are in OpenAI's or Anthropic's form; LangChain has a form of its own for media."""
-    return [_block(block) for block in content] if isinstance(content, list) else content
+    return [msgspec.structs.replace(neutral, model=model, usage=usage) if kind == "ai" else neutral for neutral in read]
 
 
 def _block(block: Any) -> Any:
+    """Return a block in OpenAI's or Anthropic's form; LangChain has a form of its own for media."""
     match block:
         case {"type": "image", "base64": str(data)} | {"type": "image", "source_type": "base64", "data": str(data)}:
             kind = block.get("mime_type") or "image/png"

@@ -81,9 +81,9 @@ def data_url(media_type: str, data: str) -> str:
 
 def split_data_url(url: object) -> tuple[str, str] | None:
     """Media type and base64 of a plain data URL; None for anything else."""
-    head, found, data = url.partition(";base64,") if isinstance(url, str) else ("", "", "")
+    head, separator, data = url.partition(";base64,") if isinstance(url, str) else ("", "", "")
     media_type = head.removeprefix("data:")
-    if not found or media_type == head or "/" not in media_type or ";" in media_type or "," in media_type:
+    if not separator or media_type == head or "/" not in media_type or ";" in media_type or "," in media_type:
         return None
     return media_type, data
 

@@ -168,9 +168,9 @@ def _assistant_parts(run: Iterable[tuple[Json, str]]) -> tuple[Part, ...]:
     within = False  # the last item was a message with fields of its own: the next message must be separated from it
     for item, where in run:
         if isinstance(item, dict) and item.get("role") == "assistant" and _is_message(item):
-            found = _read_message({"content": [], **item}, where)
-            marked = bool(found) and isinstance(found[0], Opaque) and found[0].kind == "+message"
-            parts += found if marked or not within else (Opaque(NAME, "+message", {}), *found)
+            inner = _read_message({"content": [], **item}, where)
+            marked = bool(inner) and isinstance(inner[0], Opaque) and inner[0].kind == "+message"
+            parts += inner if marked or not within else (Opaque(NAME, "+message", {}), *inner)
             within = within or marked
         else:
             parts += _read_output(item, where)
@@ -203,8 +203,8 @@ def _read_block(block: Json) -> tuple[Part, ...]:
             return _read_image(block)
         case {"type": "input_file"}:
             file = openai_common.read_file(block, block.get("file_url") or "", block.get("detail"))
-            known = ("type", "file_data", "file_url", "file_id", "filename", "detail")
-            return common.with_fields(file, NAME, common.other_fields(block, *known))
+            read = ("type", "file_data", "file_url", "file_id", "filename", "detail")
+            return common.with_fields(file, NAME, common.other_fields(block, *read))
         case _:
             return common.opaque(NAME, block, CONTENT + block["type"])
 

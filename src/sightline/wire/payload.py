@@ -7,10 +7,10 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sightline.values.items import Message, ToolDefinition
+from sightline.values.items import Kind, Message, ToolDefinition
 
 if TYPE_CHECKING:
-    from sightline.plan.plan import Plan, Reduction
+    from sightline.plan.plan import Line, Plan, Reduction
     from sightline.wire.wire import Wire
 
 
@@ -70,7 +70,7 @@ class PrefixList(Sequence[T]):
 
     def branch(self, length: int, more: Sequence[T]) -> "PrefixList[T]":
         """The first `length` elements and more, in a list of their own."""
-        derived = {key: each.fork(length) for key, each in [*self.derived.items()]}
+        derived = {key: draft.fork(length) for key, draft in [*self.derived.items()]}
         return PrefixList([*self._list[:length], *more], derived)
 
 
@@ -99,9 +99,7 @@ class Payload(Struct, frozen=True):
 
     def __str__(self) -> str:
         """A table of what the model sees: each item and window, its level of detail, its tokens, and why."""
-        from sightline.wire.payload_table import payload_table
-
-        return payload_table(self)
+        return _table(self)
 
     def reductions(self) -> "tuple[Reduction, ...]":
         """What each reduction removed from this payload, and the tokens it saved compared to everything in full."""
@@ -125,7 +123,7 @@ class Payload(Struct, frozen=True):
             BadInput: there is no wire of this name, it is no wire, or it returns what no wire may; or an argument of
                 your own is no JSON.
         """
-        from sightline.wire import registry, writer
+        from sightline.wire import registry, writer  # they import this module
 
         if isinstance(wire, str):
             wire = registry.wire(wire)
@@ -136,9 +134,9 @@ class Payload(Struct, frozen=True):
     def messages_json(self, wire: "str | Wire", breakpoints: int | None = None) -> bytes:
         """Only the list of messages of this request, without system prompt and tools, as JSON.
 
-        `breakpoints`: at most so many cache breakpoints, the last ones; None: as many as the wire has. Raises BadInput.
+        `breakpoints`: at most this many cache breakpoints, the last; None: as many as the wire has. Raises BadInput.
         """
-        from sightline.wire import registry, writer
+        from sightline.wire import registry, writer  # they import this module
 
         return writer.encode_messages(self, registry.wire(wire) if isinstance(wire, str) else wire, breakpoints)
 
@@ -165,3 +163,73 @@ class Payload(Struct, frozen=True):
         """Keyword arguments for `client.messages.create`: system, messages, tools, with cache breakpoints set,
         `max_tokens`, and your own, as for `write`. Anthropic demands a limit: without an `output` it is 4,096."""
         return self.write("anthropic", **own)
+
+
+# ------------------------------------------------------------------ as a table for people
+
+_TITLES = ("item", "kind", "shown as", "tokens", "in full", "why")
+_RIGHT = (3, 4)  # the columns of numbers
+_ADDED = {
+    "notes": "constraints and notes, quoted below",
+    "index": "what is left out, listed below",
+    "framing": "of messages and calls",
+}
+_WHY = {
+    "swept": "shortened to fit",
+    "paged": "too large for what was free",
+    "parts": "too large: the parts that the task speaks of",
+}  # by the plan's word; others are said as they are
+
+
+def _table(payload: Payload) -> str:
+    """Return the table: tokens of the payload, system prompt and tools, each item, the windows, what the engine adds.
+
+    The column of tokens sums to those of the payload. The engine's own texts follow below the table.
+    """
+    plan = payload.plan
+    heading = f"{payload.tokens:,} of {plan.limit:,} tokens" + (f", {plan.reason}" if plan.reason else "")
+    lines = list(_aligned([_TITLES, *_rows(payload)]))
+    own = [text for text in (plan.preface, plan.marker) if text]
+    return "\n".join([heading, *lines, *own])
+
+
+def _rows(payload: Payload) -> Iterator[tuple[str, ...]]:
+    plan = payload.plan
+    fixed = " + ".join(filter(None, (
+        "system" if payload.system else "", "tools" if payload.tools else "",
+        "windows" if payload.shown_windows else "",
+    )))  # fmt: skip
+    yield "", fixed or "request", "full", f"{plan.fixed:,}", "", "in every payload"
+    lines = _in_order(payload)
+    for line in lines:
+        full = f"{line.full_tokens:,}" if line.full_tokens != line.tokens else ""
+        why = _WHY.get(line.why, line.why) or ("brought back" if line.kind.name == "RECALL" else "")
+        yield f"#{line.id}", line.kind.name.lower(), line.lod.name.lower(), f"{line.tokens:,}", full, why
+    for name in {**payload.shown_windows, **payload.spared}:
+        spared = payload.spared.get(name, 0)
+        level = "full" if not spared else "shortened" if name in payload.shown_windows else "hidden"
+        yield name, "window", level, "", "", f"{spared:,} tokens saved to fit" if spared else "as it is now, at the end"
+    calls, framing = sum(line.kind is Kind.CALL for line in lines), plan.profile
+    framed = calls * framing.call_tokens + (len(lines) - calls) * framing.message_tokens
+    index = plan.body - plan.preface_tokens - framed - sum(line.tokens for line in lines)
+    added = {"notes": plan.preface_tokens, "index": index, "framing": framed}
+    yield from (("", kind, "", f"{tokens:,}", "", _ADDED[kind]) for kind, tokens in added.items() if tokens)
+
+
+def _in_order(payload: Payload) -> list["Line"]:
+    """Return the items in the order of the messages: a summary stands where what it covers stood."""
+    places = {message.id: at for at, message in enumerate((*payload.body, *payload.tail))}
+    at, placed = 0, []
+    for line in payload.plan.lines():
+        at = places.get(line.id.partition(".")[0], at)  # one that is part of another message follows it
+        placed.append((at, line))
+    return [line for _, line in sorted(placed, key=lambda place: place[0])]
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = enumerate(zip(row, widths, strict=True))
+        yield "  ".join(
+            text.rjust(width) if at in _RIGHT else text.ljust(width) for at, (text, width) in cells
+        ).rstrip()

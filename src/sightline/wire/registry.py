@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from sightline.errors import BadInput
 from sightline.values.foreign_code import described, warn_once
@@ -46,7 +46,7 @@ def register(wire: Wire) -> None:
 
 def names() -> list[str]:
     """The names of all wires: ours, then those of this program and of installed packages."""
-    return [*OURS, *sorted({*REGISTERED, *(each.name for each in installed())} - {*OURS})]
+    return [*OURS, *sorted({*REGISTERED, *(offer.name for offer in installed())} - {*OURS})]
 
 
 def installed() -> "Iterator[EntryPoint]":
@@ -87,37 +87,35 @@ def is_ours(wire: Reader) -> bool:
 
 @cache
 def _ours(name: str) -> Wire:
-    module: Any = import_module(f"sightline.wire.{OURS[name]}")
-    found: Wire = module
-    return found
+    return cast(Wire, import_module(f"sightline.wire.{OURS[name]}"))
 
 
 @cache
 def _loaded() -> dict[str, Wire]:
     """The wires of installed packages by name, loaded once."""
-    found: dict[str, Wire] = {}
-    for name in sorted({each.name for each in installed()} - {*OURS}):
+    wires: dict[str, Wire] = {}
+    for name in sorted({offer.name for offer in installed()} - {*OURS}):
         try:
-            found[name] = _offered(name)
+            wires[name] = _offered(name)
         except BadInput as error:
             warn_once("wire", name, "is not used:", error)
-    return found
+    return wires
 
 
 @cache
 def _offered(name: str) -> Wire:
-    offers = {each.value: each for each in installed() if each.name == name}
+    offers = {offer.value: offer for offer in installed() if offer.name == name}
     if not offers:
         raise BadInput(f"unknown format {name!r}; choose one of {', '.join(names())}")
     if len(offers) > 1:
         raise BadInput(f"several packages offer a wire {name!r}: {', '.join(offers)}")
     [offer] = offers.values()
     try:
-        found: Wire = offer.load()
+        loaded: Wire = offer.load()
     except Exception as error:  # importing another package may raise anything
         raise BadInput(f"wire {name!r} ({offer.value}) cannot be loaded: {described(error)}") from error
-    check(found, f"wire {name!r} ({offer.value})")
-    return found
+    check(loaded, f"wire {name!r} ({offer.value})")
+    return loaded
 
 
 def check(wire: object, where: str) -> None:
@@ -125,11 +123,11 @@ def check(wire: object, where: str) -> None:
     if isinstance(wire, type):
         raise BadInput(f"{where} is a class; pass an object of it: {wire.__name__}()")
     if missing := [hook for hook in _HOOKS if not hasattr(wire, hook)]:
-        known = "pass a name such as 'openai', 'responses' or 'anthropic', or an object that is a wire"
-        raise BadInput(f"{where} has no {', '.join(missing)}; {known}")
+        hint = "pass a name such as 'openai', 'responses' or 'anthropic', or an object that is a wire"
+        raise BadInput(f"{where} has no {', '.join(missing)}; {hint}")
     for hook, kind in _KINDS.items():
-        found = getattr(wire, hook)
-        if not isinstance(found, kind) or found == "":
-            raise BadInput(f"{where} has {hook} = {found!r}; it is {_WORDS[kind]}")
+        constant = getattr(wire, hook)
+        if not isinstance(constant, kind) or constant == "":
+            raise BadInput(f"{where} has {hook} = {constant!r}; it is {_WORDS[kind]}")
     if odd := [hook for hook in _HOOKS if hook not in _KINDS and not callable(getattr(wire, hook))]:
         raise BadInput(f"{where}: {', '.join(odd)} must be callable")

@@ -9,9 +9,9 @@ from sightline.wire.common import Json, copy_json, opaque, valid
 def tool_from(provider: str, tool: Json, function: Json, schema: object, fields: Json) -> ToolDefinition:
     """A tool that the client runs. `raw` is kept only if the neutral fields would not give the definition back."""
     name, description = str(function["name"]), str(function.get("description") or "")
-    known = valid(schema) if isinstance(schema, dict) and schema else {"type": "object", "properties": {}}
+    parameters = valid(schema) if isinstance(schema, dict) and schema else {"type": "object", "properties": {}}
     raw = opaque(provider, tool)[0].raw if fields else {}
-    return ToolDefinition(name, description, known, provider if raw else "", raw)
+    return ToolDefinition(name, description, parameters, provider if raw else "", raw)
 
 
 def tool_raw(provider: str, tool: Json) -> ToolDefinition:

@@ -36,10 +36,10 @@ def encode(payload: Payload, wire: Wire, own: Mapping[str, Any] = {}) -> bytes:
 def _with_own(arguments: bytes, own: Mapping[str, Any], wire: Wire) -> bytes:
     if wire.LIST in own:
         raise BadInput(f"{wire.LIST!r} is what the payload is: pass other arguments of the request, such as model=…")
-    known = msgspec.json.decode(arguments + b"]}")
-    del known[wire.LIST]
+    whole_head = msgspec.json.decode(arguments + b"]}")
+    del whole_head[wire.LIST]
     try:
-        return _encode(known | dict(own) | {wire.LIST: []}).removesuffix(b"]}")
+        return _encode(whole_head | dict(own) | {wire.LIST: []}).removesuffix(b"]}")
     except (TypeError, ValueError) as error:
         raise BadInput(f"an argument of the request is no JSON: {error}") from error
 
@@ -118,7 +118,7 @@ class Draft:
         """The head of a payload. It is encoded again only if it has changed."""
         first = first_role(payload)
         key = (payload.chain[0], first, cached, payload.output) if payload.chain else None
-        if key is None or (found := self._head) is None or found[0] != key:
+        if key is None or (kept := self._head) is None or kept[0] != key:
             head = self._wire.write_head(
                 payload.system, payload.tools, first=first, cached=cached, output=payload.output
             )
@@ -126,8 +126,8 @@ class Draft:
                 raise _wrong(self._wire, "write_head", "a Head(messages, arguments)", head)
             messages, more = head
             arguments = _encoded(more | {self._wire.LIST: []}, self._wire).removesuffix(b"]}")
-            self._head = found = (key, EncodedHead(arguments, _elements(messages, self._wire, "write_head")))
-        return found[1]
+            self._head = kept = (key, EncodedHead(arguments, _elements(messages, self._wire, "write_head")))
+        return kept[1]
 
     def runs(self, body: Sequence[Message], breakpoints: Sequence[int] = ()) -> list[bytes]:
         """The messages of this body, run by run, with a cache breakpoint after the first n for each n of these."""
@@ -182,5 +182,5 @@ def _encoded(value: Any, wire: Wire) -> bytes:
         raise BadInput(f"wire {wire.NAME!r} writes what is no JSON: {error}") from error
 
 
-def _wrong(wire: Wire, hook: str, wanted: str, found: object) -> BadInput:
-    return BadInput(f"wire {wire.NAME!r}: {hook} must return {wanted}, not {reprlib.repr(found)}")
+def _wrong(wire: Wire, hook: str, wanted: str, returned: object) -> BadInput:
+    return BadInput(f"wire {wire.NAME!r}: {hook} must return {wanted}, not {reprlib.repr(returned)}")

@@ -48,10 +48,10 @@ class ActivityLog(App):
         if lod is Lod.GIST:
             counted = self.says(f"{len(lines)} events, the last: {lines[-1]}", f"{len(lines)} 条，最近：{lines[-1]}")
             return Page(title, (Element(tag="count", text=counted),))
-        shown = lines if lod is Lod.FULL else lines[-_RECENT:]
-        more = len(lines) - len(shown)
+        visible = lines if lod is Lod.FULL else lines[-_RECENT:]
+        more = len(lines) - len(visible)
         first = [Element(tag="count", text=self.says(f"{more} earlier", f"更早的 {more} 条"))] if more else []
-        return Page(title, (*first, *(Element(tag="event", text=line) for line in shown)))
+        return Page(title, (*first, *(Element(tag="event", text=line) for line in visible)))
 
     def _line(self, event: Event) -> str:
         after = f" ({event.summary})" if event.summary else ""

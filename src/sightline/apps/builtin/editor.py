@@ -86,12 +86,12 @@ class Editor(App):
     def replace(self, old: str, new: str) -> str:
         """Put new in place of old: some text of the file, of one line or several, that occurs once."""
         self._check()
-        found = textfile.spans(self._lines, old)
-        if not found:
+        places = textfile.spans(self._lines, old)
+        if not places:
             raise Refused(self.says("that text does not occur", "没有该文本"))
-        if len(found) > 1:
+        if len(places) > 1:
             raise Refused(self.says("that text occurs more than once", "该文本出现多次"))
-        return self._change_to(textfile.exchanged(self._lines, found[0], new))
+        return self._change_to(textfile.exchanged(self._lines, places[0], new))
 
     @action(label="Undo the last edit", zh="撤销上一次编辑", asks=True)
     def undo(self) -> str:
@@ -109,11 +109,11 @@ class Editor(App):
     def find(self, text: str) -> str:
         """Move the cursor to the next line that holds this text; after the last one, to the first."""
         self._check()
-        found = [number for number, line in enumerate(self._lines, 1) if text and text in line]
-        if not found:
+        numbers = [number for number, line in enumerate(self._lines, 1) if text and text in line]
+        if not numbers:
             raise Refused(self.says(f"no line holds {text!r}", f"没有包含 {text!r} 的行"))
-        self.cursor, self.selection = next((number for number in found if number > self.cursor), found[0]), None
-        listed = ", ".join(map(str, found[:20])) + ", …" * (len(found) > 20)
+        self.cursor, self.selection = next((number for number in numbers if number > self.cursor), numbers[0]), None
+        listed = ", ".join(map(str, numbers[:20])) + ", …" * (len(numbers) > 20)
         return self.says(f"at line {self.cursor}; it is in {listed}", f"已到第 {self.cursor} 行；出现于 {listed}")
 
     def view(self, lod: Lod) -> Page:
@@ -125,9 +125,9 @@ class Editor(App):
         elements = [Element(tag="file", text=self._problem or f"{self.path} | {at}")]
         if lod is not Lod.GIST and count:
             elements.append(self._around(SHOWN[lod]))
-        if lod is Lod.SUMMARY and (found := textfile.outlined(self._lines, PurePath(self.path).suffix)):
-            rows = [textfile.numbered(self._lines, number, found[-1]) for number in found[:OUTLINE]]
-            if (more := len(found) - OUTLINE) > 0:
+        if lod is Lod.SUMMARY and (outline := textfile.outlined(self._lines, PurePath(self.path).suffix)):
+            rows = [textfile.numbered(self._lines, number, outline[-1]) for number in outline[:OUTLINE]]
+            if (more := len(outline) - OUTLINE) > 0:
                 rows.append(self.says(f"… {more} more", f"… 还有 {more} 项"))
             elements.append(Element(tag="outline", text=self.says("Outline", "大纲"), body="\n".join(rows), code=""))
         return Page(f"{title}: {self.path}", tuple(elements))

@@ -87,7 +87,7 @@ class Files(App):
         path = self._to_path(path)
         if path not in self.expanded:
             raise Refused(self.says(f"{path!r} is not expanded", f"{path!r} 没有展开"))
-        self.expanded = [each for each in self.expanded if each != path]
+        self.expanded = [folder for folder in self.expanded if folder != path]
         return self.says(f"folded {path}", f"已折叠 {path}")
 
     @action(label="Open a file in the editor", zh="在编辑器中打开文件")
@@ -97,8 +97,8 @@ class Files(App):
             raise Refused(self.says("there is no app 'editor' in this session", "本会话中没有 editor 应用"))
         path = self._to_path(path)
         editors = [window for window in self.host.all() if window.app.name == "editor"]
-        found = [each.id for each in editors if getattr(each.app, "path", "") == path]
-        window_id = found[0] if found else self.host.open("editor", path)
+        open_ids = [editor.id for editor in editors if getattr(editor.app, "path", "") == path]
+        window_id = open_ids[0] if open_ids else self.host.open("editor", path)
         return self.says(f"{path} is open in {window_id}", f"{path} 已在 {window_id} 中打开")
 
     @action(label="Show only files whose names match, such as *.py; no pattern shows all", zh="按名称筛选文件，如 *.py")
@@ -109,9 +109,9 @@ class Files(App):
 
     def view(self, lod: Lod) -> Page:
         """GIST: how many; SUMMARY: the folders; FULL: also the files of those that are expanded."""
-        shown = self._counts("") + (f" | {self.pattern}" if self.pattern else "")
+        counts = self._counts("") + (f" | {self.pattern}" if self.pattern else "")
         elements = () if lod is Lod.GIST else self._elements("", lod)
-        return Page(self.says("Files", "文件"), (Element(tag="project", text=shown), *elements))
+        return Page(self.says("Files", "文件"), (Element(tag="project", text=counts), *elements))
 
     def _counts(self, path: str) -> str:
         kinds = [entry.kind == "folder" for entry in self._listings[path].entries]
@@ -150,10 +150,10 @@ class Files(App):
             case kind:
                 return Element(tag=kind, text=f"{entry.name} → {entry.leads_to}" if entry.leads_to else entry.name)
 
-    def _to_path(self, given: str) -> str:
+    def _to_path(self, path_or_id: str) -> str:
         """Return the path for a path or for an element's id, which has ':' instead of '/'."""
         return PurePosixPath(
-            given if os.path.lexists(self.host.project / given) else given.replace(":", "/")
+            path_or_id if os.path.lexists(self.host.project / path_or_id) else path_or_id.replace(":", "/")
         ).as_posix()
 
     def _listing(self, path: str, before: Listing | None = None, more: str = "") -> Listing:
@@ -161,19 +161,19 @@ class Files(App):
 
         Folders that are expanded, and the one of the name `more`, are listed although git ignores them.
         """
-        inside = (PurePosixPath(each) for each in self.expanded)
-        named = frozenset(each.name for each in inside if each.parent == PurePosixPath(path)) | {more}
+        inside = (PurePosixPath(folder) for folder in self.expanded)
+        named = frozenset(folder.name for folder in inside if folder.parent == PurePosixPath(path)) | {more}
         place = self.host.project.resolve() / path
         try:
-            found = place.lstat()
-            if not stat.S_ISDIR(found.st_mode):
+            status = place.lstat()
+            if not stat.S_ISDIR(status.st_mode):
                 return Listing(0, problem=self.says("no folder any more", "不再是文件夹"))
             rules = rules_of(place, self.host.project.resolve())  # a file of patterns above may have changed
-            if before is not None and before.modified == found.st_mtime_ns and before[3:] == (rules, named):
+            if before is not None and before.modified == status.st_mtime_ns and before[3:] == (rules, named):
                 return before
-            settled = Stamp(found.st_mtime_ns).settled(self.host.clock())
+            settled = Stamp(status.st_mtime_ns).settled(self.host.clock())
             entries = tuple(self._entries(place, rules, named))
-            return Listing(found.st_mtime_ns if settled else 0, entries, rules=rules, named=named)
+            return Listing(status.st_mtime_ns if settled else 0, entries, rules=rules, named=named)
         except OSError as error:
             return Listing(0, problem=error.strerror or str(error))
 
@@ -183,29 +183,29 @@ class Files(App):
         Left out are names that begin with a dot, secrets, and what the file tools leave out too, unless it is `named`.
         """
         ours = allowed_folders(self.host.project, self.host.folders)
-        with os.scandir(place) as found:
+        with os.scandir(place) as scanned:
             listed = [
-                each
-                for each in found
-                if not (each.name.startswith(".") or is_secret(each.name, place.name))
-                and (each.name in named or not rules.hide(each.name, is_folder=each.is_dir(follow_symlinks=False)))
+                entry
+                for entry in scanned
+                if not (entry.name.startswith(".") or is_secret(entry.name, place.name))
+                and (entry.name in named or not rules.hide(entry.name, is_folder=entry.is_dir(follow_symlinks=False)))
             ]
         if not ours.contain(place):
             # A folder outside is listed if it must be opened to reach one of ours.
             ways = {way for folder in ours.folders for way in (folder, *folder.parents)}
-            listed = [each for each in listed if ours.contain(Path(each.path)) or Path(each.path) in ways]
+            listed = [entry for entry in listed if ours.contain(Path(entry.path)) or Path(entry.path) in ways]
         return sorted(
             map(_entry, listed), key=lambda entry: (entry.kind != "folder", entry.name.casefold(), entry.name)
         )
 
 
-def _entry(found: os.DirEntry[str]) -> Entry:
-    name = found.name.encode("utf-8", "replace").decode()  # an invalid name is shown, but cannot be opened
-    if found.is_symlink():
-        return Entry("link", name, str(Path(found.path).readlink()).encode("utf-8", "replace").decode())
-    if found.is_dir(follow_symlinks=False):
+def _entry(scanned: os.DirEntry[str]) -> Entry:
+    name = scanned.name.encode("utf-8", "replace").decode()  # an invalid name is shown, but cannot be opened
+    if scanned.is_symlink():
+        return Entry("link", name, str(Path(scanned.path).readlink()).encode("utf-8", "replace").decode())
+    if scanned.is_dir(follow_symlinks=False):
         return Entry("folder", name)
-    return Entry("file" if found.is_file(follow_symlinks=False) else "other", name)
+    return Entry("file" if scanned.is_file(follow_symlinks=False) else "other", name)
 
 
 def _id_and_action(path: str, action: str) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class Monitor(App):
             yield self.says("measured", "测量时间"), iso(self.at), ""
 
     def _top(self, most: int) -> Element:
-        processes = sorted(self.processes, key=lambda each: (-getattr(each, self.by), each.pid))[:most]
+        processes = sorted(self.processes, key=lambda process: (-getattr(process, self.by), process.pid))[:most]
         rows = [("pid", self.says("name", "名称"), "CPU", self.says("memory", "内存"))]
         rows += [(str(p.pid), p.name, f"{p.cpu:.0f}%", f"{p.memory / MEGABYTE:.0f}MB") for p in processes]
         count, by = len(processes), {"cpu": "CPU", "memory": "内存"}[self.by]
@@ -156,10 +156,12 @@ class Monitor(App):
 
 def _processes(psutil: Any) -> list[Process]:
     """Return the processes that any view shows."""
-    found = [_process(each.info) for each in psutil.process_iter(["pid", "name", "cpu_percent", "memory_info"])]
+    processes = [
+        _process(process.info) for process in psutil.process_iter(["pid", "name", "cpu_percent", "memory_info"])
+    ]
     most = max(TOP.values())
-    first = {each for by in ("cpu", "memory") for each in sorted(found, key=lambda p: (-getattr(p, by), p.pid))[:most]}
-    return sorted(first, key=lambda each: each.pid)
+    first = {p for by in ("cpu", "memory") for p in sorted(processes, key=lambda p: (-getattr(p, by), p.pid))[:most]}
+    return sorted(first, key=lambda process: process.pid)
 
 
 def _process(info: dict[str, Any]) -> Process:

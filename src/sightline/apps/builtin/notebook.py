@@ -58,7 +58,7 @@ class Notebook(App):
         """Add an entry at the end. Tags are words between commas; without a summary, the beginning is one."""
         if not NAME.fullmatch(entry_id):
             raise Refused(self.says("an id has letters, digits and _ - . : only", "ID 只能含字母、数字和 _ - . :"))
-        if any(each.id == entry_id for each in self.entries):
+        if any(entry.id == entry_id for entry in self.entries):
             raise Refused(self.says(f"there is an entry {entry_id} already", f"条目 {entry_id} 已存在"))
         fields = (self._title(title), content or "", summary or "", gist or "", _words(tags or ""))
         self.entries.append(Entry(entry_id, *fields))
@@ -75,14 +75,14 @@ class Notebook(App):
         gist: str | None = None,
     ) -> str:
         """Change what is given, keep the rest. A summary and a gist of the old content go with it."""
-        given = {
+        fields = {
             "title": self._title(title) if title is not None else None,
             "content": content,
             "tags": _words(tags) if tags is not None else None,
             "summary": summary if content is None else summary or "",
             "gist": gist if content is None else gist or "",
         }
-        changes = {name: value for name, value in given.items() if value is not None}
+        changes = {name: value for name, value in fields.items() if value is not None}
         if not changes:
             raise Refused(self.says("say what to change", "请指明要修改的内容"))
         self._update(replace(self._entry(entry_id), **changes))
@@ -113,47 +113,47 @@ class Notebook(App):
     @action(label="Fold all entries", zh="全部折叠")
     def fold_all(self) -> str:
         """Show every entry in one line."""
-        self.entries = [replace(each, lod=Lod.GIST) for each in self.entries]
+        self.entries = [replace(entry, lod=Lod.GIST) for entry in self.entries]
         return self.says(f"folded {len(self.entries)}", f"已折叠 {len(self.entries)} 个条目")
 
     @action(label="Unfold all entries", zh="全部展开")
     def unfold_all(self) -> str:
         """Show every entry with all its content."""
-        self.entries = [replace(each, lod=Lod.FULL) for each in self.entries]
+        self.entries = [replace(entry, lod=Lod.FULL) for entry in self.entries]
         return self.says(f"unfolded {len(self.entries)}", f"已展开 {len(self.entries)} 个条目")
 
     @action(label="Unfold these entries and fold the others", zh="聚焦条目")
     def focus(self, ids: str) -> str:
         """Unfold the entries with these ids, between commas, and fold all others. The first one has the focus."""
-        wanted = [self._entry(each).id for each in _words(ids)]
+        wanted = [self._entry(entry_id).id for entry_id in _words(ids)]
         if not wanted:
             raise Refused(self.says("say which entries", "请指明条目"))
-        self.entries = [replace(each, lod=Lod.FULL if each.id in wanted else Lod.GIST) for each in self.entries]
+        self.entries = [replace(entry, lod=Lod.FULL if entry.id in wanted else Lod.GIST) for entry in self.entries]
         self.focused = wanted[0]
         return self.says(f"focus on {', '.join(wanted)}", f"已聚焦 {'、'.join(wanted)}")
 
     @action(label="Show only entries with a tag", zh="按标签筛选")
     def filter(self, tag: str | None = None) -> str:
         """Show only the entries with this tag; without a tag, all again."""
-        known = list(dict.fromkeys(tag for each in self.entries for tag in each.tags))
-        if tag and tag not in known:
-            there = ", ".join(known[:_KNOWN]) or "–"
+        tags = list(dict.fromkeys(tag for entry in self.entries for tag in entry.tags))
+        if tag and tag not in tags:
+            there = ", ".join(tags[:_KNOWN]) or "–"
             raise Refused(self.says(f"no entry has the tag {tag!r}; tags: {there}", f"没有标签 {tag!r}；现有：{there}"))
         self.tag = tag or ""
-        shown = f"{len(self._shown())}/{len(self.entries)}"
-        return self.says(f"showing {shown} entries", f"显示 {shown} 个条目")
+        counts = f"{len(self._shown())}/{len(self.entries)}"
+        return self.says(f"showing {counts} entries", f"显示 {counts} 个条目")
 
     # ------------------------------------------------------------------ view
 
     def view(self, lod: Lod) -> Page:
         """GIST: how many; SUMMARY: one line for each entry; FULL: each at its own level."""
-        count, shown = len(self.entries), len(self._shown())
-        some = self.says(f" | {shown} with tag {self.tag}", f" | 标签 {self.tag}：{shown} 个") if self.tag else ""
+        count, with_tag = len(self.entries), len(self._shown())
+        some = self.says(f" | {with_tag} with tag {self.tag}", f" | 标签 {self.tag}：{with_tag} 个") if self.tag else ""
         text = self.says(f"{count} {'entry' if count == 1 else 'entries'}", f"{count} 个条目") + some
-        levels = ", ".join(f"{sum(each.lod is lod for each in self.entries)} {lod.name.lower()}" for lod in Lod)
+        levels = ", ".join(f"{sum(entry.lod is lod for entry in self.entries)} {lod.name.lower()}" for lod in Lod)
         distribution = self.says(f"LOD distribution: {levels}", f"级别分布：{levels}")
         elements = [Element(tag="count", text=text), Element(tag="levels", text=distribution)]
-        elements += [self._element(each, lod) for each in self._shown() if lod > Lod.GIST]
+        elements += [self._element(entry, lod) for entry in self._shown() if lod > Lod.GIST]
         custom = {"filter": self.tag} if self.tag else None
         return Page(self.says("📓 Memory Notebook", "📓 记忆笔记本"), tuple(elements), self.focused or None, custom)
 
@@ -165,13 +165,13 @@ class Notebook(App):
     # ------------------------------------------------------------------ entries
 
     def _shown(self) -> list[Entry]:
-        return [each for each in self.entries if not self.tag or self.tag in each.tags]
+        return [entry for entry in self.entries if not self.tag or self.tag in entry.tags]
 
     def _entry(self, entry_id: str) -> Entry:
-        for each in self.entries:
-            if each.id == entry_id:
-                return each
-        there = ", ".join(each.id for each in self.entries[:_KNOWN]) or "–"
+        for entry in self.entries:
+            if entry.id == entry_id:
+                return entry
+        there = ", ".join(entry.id for entry in self.entries[:_KNOWN]) or "–"
         raise Refused(self.says(f"no entry {entry_id!r}; there are: {there}", f"没有条目 {entry_id!r}；现有：{there}"))
 
     def _set_level(self, entry_id: str, lod: Lod) -> str:
@@ -179,7 +179,7 @@ class Notebook(App):
         return f"{entry_id}: {lod.name}"
 
     def _update(self, entry: Entry) -> None:
-        self.entries = [entry if each.id == entry.id else each for each in self.entries]
+        self.entries = [entry if old.id == entry.id else old for old in self.entries]
 
     def _title(self, title: str) -> str:
         if not title.strip():

@@ -11,7 +11,7 @@ _ITEM = re.compile(r"#?\d+")
 
 def labels(chat: Chat) -> dict[str, str]:
     """Return what each branch of the chat's session is called on screen, by its name in the log."""
-    return {each: branch_label(each) for each in chat.session.branches}
+    return {branch: branch_label(branch) for branch in chat.session.branches}
 
 
 def split_arguments(chat: Chat, rest: str) -> tuple[str, str | None]:

@@ -25,9 +25,9 @@ def act(chat: Chat, window: AppWindow, line: str) -> None:
     print_text(chat.out, printable(outcome.message), "" if outcome.success else "red")
     if reply.acted and (outcome.success or outcome.reason == "failed"):  # the app has answered
         chat.session.note(note(window.id, line, outcome.message, chat.session.settings.locale))
-        shown = chat.session.windows.window(window.id)
-        if shown is not None:
-            chat.out.print(Text(printable(shown.render())), soft_wrap=True)
+        window_now = chat.session.windows.window(window.id)
+        if window_now is not None:
+            chat.out.print(Text(printable(window_now.render())), soft_wrap=True)
         if reply.note:
             print_text(chat.out, printable(reply.note), "dim")
     elif outcome.reason != "failed":
@@ -37,7 +37,7 @@ def act(chat: Chat, window: AppWindow, line: str) -> None:
 def _list_actions(chat: Chat, window: AppWindow) -> None:
     locale = chat.words.language
     chat.say("window offers", id=window.id)
-    rows = [(f"  {each.id} {each.params}".rstrip(), each.label_in(locale)) for each in window.actions.values()]
+    rows = [(f"  {action.id} {action.params}".rstrip(), action.label_in(locale)) for action in window.actions.values()]
     print_text(chat.out, printable("\n".join(align(rows))))
     chat.say("window example", id=window.id, style="dim")
 

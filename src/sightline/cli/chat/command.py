@@ -78,7 +78,7 @@ class ChatOptions(NamedTuple):
 @click.option("--no-tools", is_flag=True, help="Give the model no tools.")
 @click.option("--trust", is_flag=True, help="Allow this project's sightline.toml, as it is now, and AGENTS.md.")
 @with_json
-def chat(words: tuple[str, ...], **options: Any) -> None:
+def chat(words: tuple[str, ...], **arguments: Any) -> None:
     """Talk to a model in the terminal. The model can read the files of the project, and with --allow-edit change them.
 
     The whole conversation is stored as a session. The model is the one that sightline.toml or the environment name,
@@ -92,15 +92,15 @@ def chat(words: tuple[str, ...], **options: Any) -> None:
       sightline chat --continue --model gpt-5-mini
       cat error.log | sightline chat -p "What went wrong here?" --json
     """
-    here, given = place(), ChatOptions(**options, language_given=is_language_given())
+    here, options = place(), ChatOptions(**arguments, language_given=is_language_given())
     _check_project(here)
-    given = _with_question(given, " ".join(words) if words else None)
-    if given.continue_ and given.resume:
+    options = _with_question(options, " ".join(words) if words else None)
+    if options.continue_ and options.resume:
         raise click.UsageError("--continue is the newest session, --resume the one named: say one of them")
-    if given.as_json and given.question is None:
+    if options.as_json and options.question is None:
         raise click.UsageError("--json prints the answer to one question: add a QUESTION")
     with quiet():
-        succeeded = asyncio.run(_run_and_report(here, given))
+        succeeded = asyncio.run(_run_and_report(here, options))
     if not succeeded:
         click.get_current_context().exit(1)
 
@@ -111,31 +111,31 @@ def _check_project(here: Place) -> None:
         raise BadInput(Phrases(here.words.language, "chat")("no project", project=printable(here.project)))
 
 
-def _with_question(given: ChatOptions, question: str | None) -> ChatOptions:
+def _with_question(options: ChatOptions, question: str | None) -> ChatOptions:
     """Take a question of the command line: the first of a chat in a terminal, else the only one, as with -p."""
     if question is None:
-        return given
-    if given.question is not None:
+        return options
+    if options.question is not None:
         raise click.UsageError("-p has the question already: say it once")
-    if given.as_json or not _in_terminal():
-        return given._replace(question=question)
+    if options.as_json or not _in_terminal():
+        return options._replace(question=question)
     if not question.strip():
         raise click.UsageError("the question is empty")
-    return given._replace(first=question)
+    return options._replace(first=question)
 
 
 def _in_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-async def _run_and_report(here: Place, given: ChatOptions) -> bool:
+async def _run_and_report(here: Place, options: ChatOptions) -> bool:
     """Run the chat and return whether it succeeded. With --json an error is an object; a missing model is a list of
     ways to get one, not the one line of other errors.
     """
     try:
-        return await _run(here, given)
+        return await _run(here, options)
     except (SightlineError, OSError) as error:
-        if given.as_json:
+        if options.as_json:
             _print_error_object(error)
             return False
         if not isinstance(error, NoModel) or _is_debug():
@@ -144,19 +144,19 @@ async def _run_and_report(here: Place, given: ChatOptions) -> bool:
         return False
 
 
-async def _run(here: Place, given: ChatOptions) -> bool:
-    talks = given.question is None
+async def _run(here: Place, options: ChatOptions) -> bool:
+    talks = options.question is None
     if talks and not _in_terminal():
         raise BadInput(Phrases(here.words.language, "chat")("no terminal"))
     from sightline.cli.chat.setup import prepare
 
     if talks:
         from sightline.cli.chat.terminal import talk
-    setup = await prepare(here, given)
+    setup = await prepare(here, options)
     try:
         if not talks:
-            return await _ask(setup, given)
-        await talk(setup, resumes=given.continue_ or given.resume is not None, first=given.first)
+            return await _ask(setup, options)
+        await talk(setup, resumes=options.continue_ or options.resume is not None, first=options.first)
         return True
     finally:
         await setup.close()
@@ -165,18 +165,18 @@ async def _run(here: Place, given: ChatOptions) -> bool:
 # ---------------------------------------------------------------------- one question of a script
 
 
-async def _ask(setup: "ChatSetup", given: ChatOptions) -> bool:
+async def _ask(setup: "ChatSetup", options: ChatOptions) -> bool:
     """Ask one question and print the answer. Return whether it was answered."""
     answered = False
-    if given.continue_ and not setup.continued:
+    if options.continue_ and not setup.continued:
         setup.agent.warnings.insert(0, setup.here.words("nothing to continue"))
-    if not given.as_json:
+    if not options.as_json:
         for warning in setup.take_warnings():
             print_stderr(warning, "yellow")
     try:
-        answered = await _print_answer(setup, _question(given.question or ""), as_json=given.as_json)
+        answered = await _print_answer(setup, _question(options.question or ""), as_json=options.as_json)
     except (SightlineError, OSError) as error:
-        if not given.as_json:
+        if not options.as_json:
             raise
         session, model = setup.agent.session.id, setup.agent.model.info.name
         _print_error_object(error, session, model, await _last_warnings(setup))
@@ -186,7 +186,7 @@ async def _ask(setup: "ChatSetup", given: ChatOptions) -> bool:
     return answered
 
 
-def _question(asked: str) -> str:
+def _question(question: str) -> str:
     """Return the question, and below it what comes through a pipe. Raises BadInput for more than any model reads."""
     piped = ""
     if not sys.stdin.isatty():
@@ -196,7 +196,7 @@ def _question(asked: str) -> str:
                 f"more than {human_size(MOST_PIPED)} come through the pipe; send less, or name a file to read"
             )
         piped = data.decode("utf-8", "replace")
-    text = f"{asked}\n\n{piped}" if piped.strip() else asked
+    text = f"{question}\n\n{piped}" if piped.strip() else question
     if not text.strip():
         raise click.UsageError("the question is empty")
     return text
@@ -274,14 +274,17 @@ def _facts(
         "stop": answer.stop,
         "saved": [
             {
-                "id": each.code_id,
-                "language": each.language,
-                "description": each.description,
-                "file": setup.file_of(each),
+                "id": saved.code_id,
+                "language": saved.language,
+                "description": saved.description,
+                "file": setup.file_of(saved),
             }
-            for each in saved_in(answer)
+            for saved in saved_in(answer)
         ],
-        "calls": [{"name": each.call.name, "input": each.call.input, "error": call_error(each)} for each in calls],
+        "calls": [
+            {"name": finished.call.name, "input": finished.call.input, "error": call_error(finished)}
+            for finished in calls
+        ],
         **({"shown": {"question": shortened.tokens, "seen": shortened.shown}} if shortened else {}),
     }
 

@@ -25,7 +25,7 @@ class Command(NamedTuple):
 async def show_help(chat: Chat, name: str) -> None:
     """List all commands, or explain one of them."""
     if not name:
-        names = [(each.name, *(f"({alias})" for alias in each.aliases), each.usage) for each in COMMANDS]
+        names = [(command.name, *(f"({alias})" for alias in command.aliases), command.usage) for command in COMMANDS]
         rows = [(" ".join(written).rstrip(), chat.words(written[0])) for written in names]
         print_text(chat.out, "\n".join(align(rows)))
         chat.say("help keys", style="dim")
@@ -85,7 +85,7 @@ def find_command(chat: Chat, name: str) -> Command | None:
     if command is None:
         chat.say("no command", name=name.removeprefix("/"), style="red")
         near = get_close_matches(name.lower(), NAMES, n=3, cutoff=0.6)
-        near = [each for each in NAMES if len(name) > 1 and each.startswith(name.lower())] or near
+        near = [full_name for full_name in NAMES if len(name) > 1 and full_name.startswith(name.lower())] or near
         if near:
             chat.say("did you mean", names=", ".join(near), style="yellow")
         chat.say("see help", style="dim")
@@ -101,7 +101,7 @@ def completions(line: str, choices: Callable[[str], Sequence[str]]) -> list[tupl
         return []
     name, space, rest = line.partition(" ")
     if not space:
-        return [(each, len(name)) for each in NAMES if each.startswith(name.lower())]
+        return [(full_name, len(name)) for full_name in NAMES if full_name.startswith(name.lower())]
     *before, word = rest.split(" ")
-    offered = [each for each in choices(NAMES[name].name if name in NAMES else "") if each not in before]
-    return [(each, len(word)) for each in offered if each.startswith(word)]
+    offered = [choice for choice in choices(NAMES[name].name if name in NAMES else "") if choice not in before]
+    return [(choice, len(word)) for choice in offered if choice.startswith(word)]

@@ -61,16 +61,16 @@ def _told(result: Compacted, locale: str) -> str:
 def _show_compacted(chat: Chat) -> None:
     """Print every summary that is in effect, whole, and all that it hides. This compacts nothing."""
     summaries = chat.begun_session().summaries
-    in_effect = [each for each in summaries if each.state == "holds"]
+    in_effect = [summary for summary in summaries if summary.state == "holds"]
     if not in_effect:
         raise BadInput(chat.words("nothing compacted"))
     losses = summaries.losses()
-    for each in in_effect:
-        print_text(chat.out, covered_sentence(chat.words, each._asdict()), "bold")
-        chat.out.print(Text(printable(summary_text(chat.session, each))), soft_wrap=True)
+    for summary in in_effect:
+        print_text(chat.out, covered_sentence(chat.words, summary._asdict()), "bold")
+        chat.out.print(Text(printable(summary_text(chat.session, summary))), soft_wrap=True)
         chat.out.print()
-        if each.boundary in losses:
-            print_loss(chat.out, chat.words, losses[each.boundary], full=True)
+        if summary.boundary in losses:
+            print_loss(chat.out, chat.words, losses[summary.boundary], full=True)
 
 
 async def uncompact(chat: Chat, rest: str) -> None:
@@ -81,14 +81,14 @@ async def uncompact(chat: Chat, rest: str) -> None:
 
 async def expand(chat: Chat, rest: str) -> None:
     """Bring an item back: all of it if it fits, a range of its lines, or those that have some words."""
-    given, _, part = rest.partition(" ")
-    items, known = chat.session.items, len(chat.session.items)
-    text = items.expand(_id(given), **_part(chat, part.strip()))
+    item_id, _, part = rest.partition(" ")
+    items, item_count = chat.session.items, len(chat.session.items)
+    text = items.expand(_id(item_id), **_part(chat, part.strip()))
     label, newline, lines = text.partition("\n")
-    label, goes_on = _READ_ON.subn(rf"/expand {_id(given)} \1-", label)
+    label, goes_on = _READ_ON.subn(rf"/expand {_id(item_id)} \1-", label)
     chat.out.print(Text(printable(label + newline + lines)), soft_wrap=True)
-    if len(items) > known:  # otherwise it has no such lines
-        chat.say("expanded part" if part or goes_on else "expanded", id=_id(given), style="dim")
+    if len(items) > item_count:  # otherwise it has no such lines
+        chat.say("expanded part" if part or goes_on else "expanded", id=_id(item_id), style="dim")
 
 
 def _part(chat: Chat, part: str) -> dict[str, Any]:
@@ -98,9 +98,9 @@ def _part(chat: Chat, part: str) -> dict[str, Any]:
         return {"grep": words.strip()}
     if not part:
         return {}
-    if (found := _LINES.fullmatch(part)) is None:
+    if (match := _LINES.fullmatch(part)) is None:
         raise BadInput(chat.words("no lines", given=part))
-    first, dash, last = found.groups()
+    first, dash, last = match.groups()
     start, end = int(first), int(last) if last else None
     if start < 1 or (end is not None and end < start):
         raise BadInput(chat.words("no lines", given=part))
@@ -111,10 +111,10 @@ def _part(chat: Chat, part: str) -> dict[str, Any]:
 
 async def recall(chat: Chat, rest: str) -> None:
     """Find passages and bring the best back."""
-    found = chat.session.items.recall(rest)
-    chat.say("recalled" if found else "nothing found", style="dim")
-    for each in found[:_PASSAGES]:
-        print_text(chat.out, first_words(each.text), lead=(f"  #{each.id}  ", "cyan"))
+    passages = chat.session.items.recall(rest)
+    chat.say("recalled" if passages else "nothing found", style="dim")
+    for passage in passages[:_PASSAGES]:
+        print_text(chat.out, first_words(passage.text), lead=(f"  #{passage.id}  ", "cyan"))
 
 
 async def pin(chat: Chat, rest: str) -> None:
@@ -132,8 +132,8 @@ async def unpin(chat: Chat, rest: str) -> None:
     chat.say("unpinned", id=_id(rest))
 
 
-def _id(given: str) -> str:
-    return given.strip().removeprefix("#")
+def _id(typed: str) -> str:
+    return typed.strip().removeprefix("#")
 
 
 # ---------------------------------------------------------------------- sessions and branches
@@ -142,8 +142,8 @@ def _id(given: str) -> str:
 async def fork(chat: Chat, rest: str) -> None:
     """Begin a branch after an item, or after the last one, and give it a name if there is one."""
     items = _conversation(chat.begun_session())
-    given, name = branch_names.split_arguments(chat, rest)
-    at = given or (items[-1].id if items else "")
+    item_id, name = branch_names.split_arguments(chat, rest)
+    at = item_id or (items[-1].id if items else "")
     before = chat.session.branch
     await _fork_after(chat, at, name)
     names = branch_names.labels(chat)
@@ -155,12 +155,12 @@ async def rewind(chat: Chat, rest: str) -> None:
     if rest and not (rest.isdecimal() and int(rest)):
         raise BadInput(chat.words("usage", usage="/rewind [N]"))
     items, back = _conversation(chat.begun_session()), int(rest or 1)
-    asked = [place for place, item in enumerate(items) if _is_users(item)]
-    if back > len(asked):
-        raise BadInput(chat.words("too far", count=len(asked)))
-    if not asked[-back]:
+    question_places = [place for place, item in enumerate(items) if _is_users(item)]
+    if back > len(question_places):
+        raise BadInput(chat.words("too far", count=len(question_places)))
+    if not question_places[-back]:
         raise BadInput(chat.words("from the start"))
-    text, at = chat.session.items.text(items[asked[-back]].id), items[asked[-back] - 1].id
+    text, at = chat.session.items.text(items[question_places[-back]].id), items[question_places[-back] - 1].id
     before = chat.session.branch
     await _fork_after(chat, at)
     chat.draft = text
@@ -192,9 +192,9 @@ async def branch(chat: Chat, rest: str) -> None:
     if len(matching) != 1:
         key = "several branches" if matching else "no branch"
         raise BadInput(chat.words(key, given=printable(rest), names=", ".join(matching or names.values())))
-    found = next(each for each, name in names.items() if name == matching[0])
-    await chat.switch_session(chat.session.id, found)
-    chat.say("branch now", branch=names[found])
+    chosen = next(log_name for log_name, name in names.items() if name == matching[0])
+    await chat.switch_session(chat.session.id, chosen)
+    chat.say("branch now", branch=names[chosen])
 
 
 def _list_branches(chat: Chat, names: Mapping[str, str]) -> None:
@@ -208,12 +208,12 @@ def _list_branches(chat: Chat, names: Mapping[str, str]) -> None:
         Column(words("items"), 6, right=True), Column(words("said last")),
     ])  # fmt: skip
     rows.print_titles()
-    for each, name in names.items():
+    for log_name, name in names.items():
         with chat.here.session(chat.session.id, name) as session:
             items = _conversation(session)
             last = next((item for item in reversed(items) if _is_users(item)), None)
             text = first_words(session.items.text(last.id)) if last is not None else ""
-        rows.print("*" if each == chat.session.branch else "", name, f"{len(items):,}", text)
+        rows.print("*" if log_name == chat.session.branch else "", name, f"{len(items):,}", text)
     if len(names) > 1:
         chat.say("branch how", style="dim")
 
@@ -243,12 +243,14 @@ def recap(chat: Chat) -> None:
     session = chat.begun_session()
     items = _conversation(session)
     said = [item for item in items if item.kind in (Kind.USER, Kind.ASSISTANT) and not item.by_program]
-    asked = next((place for place in reversed(range(len(said))) if said[place].kind is Kind.USER), None)
-    shown = said[-2:] if asked is None else [said[asked], *said[max(asked + 1, len(said) - 1) :]]
+    question_place = next((place for place in reversed(range(len(said))) if said[place].kind is Kind.USER), None)
+    last_exchange = (
+        said[-2:] if question_place is None else [said[question_place], *said[max(question_place + 1, len(said) - 1) :]]
+    )
     key = "continued one" if len(said) == 1 else "continued"
     label = branch_names.labels(chat)[session.branch]
     chat.say(key, id=session.id, branch=label, messages=len(said), style="dim")
-    for item in shown:
+    for item in last_exchange:
         who = chat.words("you" if item.kind is Kind.USER else "it")
         if text := first_words(session.items.text(item.id), 300):  # an answer may have been only calls of tools
             print_text(chat.out, text, "dim", lead=(f"  {who}: ", "bold dim"))

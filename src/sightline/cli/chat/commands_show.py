@@ -34,7 +34,7 @@ async def windows(chat: Chat, rest: str) -> None:
     wanted = line.strip() if verb == "close" else verb
     window = host.window(wanted) if wanted else None
     if wanted and window is None:
-        raise BadInput(words("no window", id=wanted, ids=", ".join(each.id for each in host.all()) or "–"))
+        raise BadInput(words("no window", id=wanted, ids=", ".join(other.id for other in host.all()) or "–"))
     if verb == "close":
         if not wanted:
             raise BadInput(words("usage", usage="/windows close ID"))
@@ -89,8 +89,8 @@ async def code(chat: Chat, rest: str) -> None:
         )
         chat.out.print(Syntax(text, saved.language, theme="ansi_dark", word_wrap=True))
         return
-    found = store.list(chat.session.id)
-    if not found:
+    pieces = store.list(chat.session.id)
+    if not pieces:
         chat.say("no code")
         return
     columns = (
@@ -98,7 +98,7 @@ async def code(chat: Chat, rest: str) -> None:
         Column(words("about")),
     )  # fmt: skip
     print_table(chat.out, columns, (
-        (each.code_id, each.language, f"{each.line_count:,}", first_words(each.description)) for each in found
+        (piece.code_id, piece.language, f"{piece.line_count:,}", first_words(piece.description)) for piece in pieces
     ))  # fmt: skip
     chat.say("code how", style="dim")
 
@@ -116,13 +116,13 @@ async def cost(chat: Chat, _: str) -> None:
 
 async def export(chat: Chat, rest: str) -> None:
     """Write the conversation to a new file, in the format that is named, else the one of the file's suffix."""
-    given = rest.split()
+    arguments = rest.split()
     formats = [*wires.names(), *TRANSCRIPTS, LOG]
-    named = given.pop() if given and given[-1] in formats else ""
-    if len(given) > 1:
+    named = arguments.pop() if arguments and arguments[-1] in formats else ""
+    if len(arguments) > 1:
         raise BadInput(chat.words("usage", usage=f"/export [FILE] [{'|'.join(formats)}]"))
     ending = LOG if named == LOG else SUFFIXES.get(named, "json")
-    file = Path(given[0] if given else f"conversation-{chat.session.id[:8]}.{ending}")
+    file = Path(arguments[0] if arguments else f"conversation-{chat.session.id[:8]}.{ending}")
     by_suffix = {f".{suffix}": name for name, suffix in {**SUFFIXES, LOG: LOG}.items()}
     format_ = named or by_suffix.get(file.suffix, "openai")
     session = chat.begun_session()

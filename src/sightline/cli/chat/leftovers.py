@@ -18,7 +18,7 @@ _TAIL = 4_096  # bytes read at the end of a log: the annotation has some 300
 
 def newest_session(here: Place) -> str | None:
     """Return the session that `--continue` goes on with; None if there is none."""
-    return next((each for each in here.stores.sessions() if not _is_marked(here, each)), None)
+    return next((session_id for session_id in here.stores.sessions() if not _is_marked(here, session_id)), None)
 
 
 def mark(here: Place, session: Session) -> None:

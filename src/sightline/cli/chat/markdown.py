@@ -40,20 +40,20 @@ def parse_markdown(text: str, number: int | None = None) -> Markdown:
     Where an address stands apart (`[1]: https://…`), that line is shown as it is, because the link's text may be
     another block, which has been drawn already. `number`: of the first item, if the text is one of a numbered list.
     """
-    shown = Markdown("", code_theme="ansi_dark", hyperlinks=False)
+    markdown = Markdown("", code_theme="ansi_dark", hyperlinks=False)
     parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("reference")
     text = _DEFINITION.sub(r"\1  ", text)  # two blanks end the line on the screen too
-    shown.markup, shown.parsed = text, parser.parse(printable(text))
-    _make_harmless(shown.parsed)
-    if number is not None and shown.parsed and shown.parsed[0].type == "ordered_list_open":
-        shown.parsed[0].attrs["start"] = number
-    return shown
+    markdown.markup, markdown.parsed = text, parser.parse(printable(text))
+    _make_harmless(markdown.parsed)
+    if number is not None and markdown.parsed and markdown.parsed[0].type == "ordered_list_open":
+        markdown.parsed[0].attrs["start"] = number
+    return markdown
 
 
 def draw_markdown(out: Console, text: str, number: int | None = None) -> Segments:
     """Return the text as it is printed: no blank lines around it, no blanks at the ends of lines to be copied along."""
-    shown = markdown_lines(out, text, number)
-    return Segments([segment for line in shown for segment in (*line, Segment.line())])
+    lines = markdown_lines(out, text, number)
+    return Segments([segment for line in lines for segment in (*line, Segment.line())])
 
 
 def markdown_lines(out: Console, text: str, number: int | None = None) -> list[list[Segment]]:
@@ -105,11 +105,11 @@ class Blocks:
         """Add a piece and return the blocks that it finishes."""
         first, *others = piece.split("\n")
         self._line.append(first)
-        found: list[Block] = []
+        blocks: list[Block] = []
         for other in others:
-            found += self._add_line(self._take_line())
+            blocks += self._add_line(self._take_line())
             self._line.append(other)
-        return found
+        return blocks
 
     def _take_line(self) -> str:
         line, self._line = "".join(self._line), []
@@ -118,9 +118,9 @@ class Blocks:
     def finish(self) -> list[Block]:
         """End the answer and return its last blocks."""
         last = self._take_line()
-        found = self._add_line(last) if last else []
+        blocks = self._add_line(last) if last else []
         self._fence = None
-        return [*found, *self._end_block()]
+        return [*blocks, *self._end_block()]
 
     @property
     def unfinished(self) -> list[str]:
@@ -165,21 +165,21 @@ class Blocks:
 
     def _opens_fence(self, line: str) -> re.Match[str] | None:
         """Return the fence that a line opens. In no list, a line that is indented by more is code, or goes on."""
-        found = _FENCE.fullmatch(line)
+        fence = _FENCE.fullmatch(line)
         in_list = self._item is not None and bool(self._lines)
-        return found if found is not None and (in_list or _indent_of(line) <= _DEEPEST) else None
+        return fence if fence is not None and (in_list or _indent_of(line) <= _DEEPEST) else None
 
     def _begins_item(self, line: str) -> "_Item | None":
         """Return the item of a list that a line begins; None if it is none, or is part of the item before it."""
-        found = _ITEM.match(line.expandtabs(4))
-        if found is None:
+        match = _ITEM.match(line.expandtabs(4))
+        if match is None:
             return None
         if self._item is not None and self._lines:
-            return _Item.of(found) if len(found["indent"]) < self._item.inside else None
-        if len(found["indent"]) > _DEEPEST:
+            return _Item.of(match) if len(match["indent"]) < self._item.inside else None
+        if len(match["indent"]) > _DEEPEST:
             return None
         in_paragraph = bool(self._lines) and not self._blank  # which few marks end
-        return _Item.of(found) if not in_paragraph or _ends_paragraph(found) else None
+        return _Item.of(match) if not in_paragraph or _ends_paragraph(match) else None
 
     def _begins_block(self, line: str) -> bool:
         """Whether a line begins a new block: after a blank line, unless it is indented."""
@@ -215,11 +215,11 @@ class _Item(NamedTuple):
     number: int | None
 
     @classmethod
-    def of(cls, found: re.Match[str]) -> "_Item":
-        gap = len(found["gap"]) if 1 <= len(found["gap"]) <= _WIDEST else 1
-        inside = len(found["indent"]) + len(found["mark"]) + gap
-        number = int(found["number"]) if found["number"] else None
-        return cls(found["end"] or found["mark"], inside, number)
+    def of(cls, match: re.Match[str]) -> "_Item":
+        gap = len(match["gap"]) if 1 <= len(match["gap"]) <= _WIDEST else 1
+        inside = len(match["indent"]) + len(match["mark"]) + gap
+        number = int(match["number"]) if match["number"] else None
+        return cls(match["end"] or match["mark"], inside, number)
 
     def after(self, last: "_Item | None") -> "_Item":
         """Return the item as it is after another one: in the same list it has the next number."""
@@ -228,6 +228,6 @@ class _Item(NamedTuple):
         return self._replace(number=last.number + 1)
 
 
-def _ends_paragraph(found: re.Match[str]) -> bool:
+def _ends_paragraph(match: re.Match[str]) -> bool:
     """Whether a list can begin in the middle of a paragraph: not with an empty item, and only with the number 1."""
-    return bool(found["gap"]) and found.end() < len(found.string) and found["number"] in (None, "1")
+    return bool(match["gap"]) and match.end() < len(match.string) and match["number"] in (None, "1")

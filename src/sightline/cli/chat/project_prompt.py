@@ -31,13 +31,13 @@ class ProjectPrompt(NamedTuple):
         """Return what the model is not told of the project's files, and why."""
         told = [words("project text unread", name=" & ".join(self.untrusted))] if self.untrusted else []
         told += [words("project text outside", name=name) for name in self.found.unread]
-        cut = [each for each in self.found.texts if each.cut]
-        return told + [words("project text cut", name=each.name, tokens=each.tokens, most=self.most) for each in cut]
+        cut = [text for text in self.found.texts if text.cut]
+        return told + [words("project text cut", name=text.name, tokens=text.tokens, most=self.most) for text in cut]
 
     def notes(self, words: Phrases) -> list[str]:
         """Return what the model is told of the project's files, and what not because the user said so."""
-        whole = [each for each in self.found.texts if not each.cut]
-        told = [words("project text", name=each.name, tokens=each.tokens) for each in whole]
+        whole = [text for text in self.found.texts if not text.cut]
+        told = [words("project text", name=text.name, tokens=text.tokens) for text in whole]
         return told + ([words("project text refused", name=" & ".join(self.refused))] if self.refused else [])
 
 
@@ -68,17 +68,17 @@ class FileNotices:
 
 def make(own: str, session: Session, facts: ModelInfo, project: Path, trust: TrustCheck) -> ProjectPrompt:
     """Return the prompt for a session. A model that is too small for tools is told nothing of the project."""
-    found, untrusted, refused = ProjectTexts(), [], []
+    project_texts, untrusted, refused = ProjectTexts(), [], []
     if facts.tools:
-        found = project_text.read_texts(project, trust.trusted_folders, session.count, facts.window)
+        project_texts = project_text.read_texts(project, trust.trusted_folders, session.count, facts.window)
         untrusted = project_text.present(project, trust.untrusted_folders)
         refused = project_text.present(project, trust.refused_folders)
-    text = project_text.instructions(own, found.texts, session.settings.locale)
-    return ProjectPrompt(text, _is_ours(session), found, untrusted, refused, project_text.limit(facts.window))
+    text = project_text.instructions(own, project_texts.texts, session.settings.locale)
+    return ProjectPrompt(text, _is_ours(session), project_texts, untrusted, refused, project_text.limit(facts.window))
 
 
 def _is_ours(session: Session) -> bool:
     """Whether every system prompt of the session is the chat's, so that a new one may replace it."""
     own = texts("chat")["instructions"]
     prompts = [item.id for item in session.items.table() if item.kind is Kind.SYSTEM and not item.by_program]
-    return all(project_text.is_ours(session.items.text(each), own) for each in prompts)
+    return all(project_text.is_ours(session.items.text(item_id), own) for item_id in prompts)

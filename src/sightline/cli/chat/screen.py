@@ -206,8 +206,8 @@ class Screen:
         waited = int(self._seconds() - self._started)
         self._spinner.update(text=Text(f"{self._doing} {waited} s", style="dim"))
         lines = markdown_lines(self.out, _end_of(self._blocks.unfinished), self._blocks.number)
-        shown = lines[-min(_TAIL, max(self.out.height - 4, 1)) :]
-        return Group(*(Segments([*line, Segment.line()]) for line in shown), self._spinner)
+        last_lines = lines[-min(_TAIL, max(self.out.height - 4, 1)) :]
+        return Group(*(Segments([*line, Segment.line()]) for line in last_lines), self._spinner)
 
 
 def _end_of(lines: Sequence[str]) -> str:
@@ -249,9 +249,9 @@ def failure_hint(event: Answer, words: Phrases, where: str = "chat") -> str:
         return words("retry hint") if where == "chat" else ""
     if event.failure == _ROUNDS:
         return words(f"do rounds {where}")
-    asked = words("asked once" if event.attempts == 1 else "gave up", attempts=event.attempts)
+    attempts = words("asked once" if event.attempts == 1 else "gave up", attempts=event.attempts)
     what = event.failure if event.failure in ("connection", "silent") else "busy"
-    return f"{asked} {words(f'do {what} {where}')}"
+    return f"{attempts} {words(f'do {what} {where}')}"
 
 
 def _label(call: Call) -> str:

@@ -56,14 +56,14 @@ from sightline.values.settings import Settings
 class ChatSetup:
     """An agent in a session, and what it is made of. `continued`: the session existed before."""
 
-    def __init__(self, here: Place, given: ChatOptions, env: Mapping[str, str], probe: Probe | None = None) -> None:
-        self._given, self._env, self._probe = given, env, probe
+    def __init__(self, here: Place, options: ChatOptions, env: Mapping[str, str], probe: Probe | None = None) -> None:
+        self._options, self._env, self._probe = options, env, probe
         self._config = read_config(here.project, env)
-        language = here.words.language if given.language_given else self._config.chat.locale or here.words.language
+        language = here.words.language if options.language_given else self._config.chat.locale or here.words.language
         self.here = here = here._replace(words=Phrases(language, "chat"))
         self.continued = False
         self.warned: list[str] = []  # what was printed while all was set up
-        self.file_notices = project_prompt.FileNotices(here.words, is_script=given.question is not None)
+        self.file_notices = project_prompt.FileNotices(here.words, is_script=options.question is not None)
         self._told = (0, 0)  # how many damaged and changed lines of the log the user knows of
         self.code = code_store(here.stores, here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
         self._server_tools: Sequence[Tool] | None = None  # of MCP servers, which run as long as this; None: not started
@@ -71,26 +71,26 @@ class ChatSetup:
 
     async def begin(self) -> None:
         """Find the model, start the tools, open the session that the command line names."""
-        given = self._given
-        self._trust = TrustCheck(self.here, self._config, self._env, is_given=given.trust, can_ask=self._can_ask())
+        options = self._options
+        self._trust = TrustCheck(self.here, self._config, self._env, is_given=options.trust, can_ask=self._can_ask())
         self._tell_all(self._trust.check_file())
         # Resolved once, when trust was asked for, so that a link that is made later leads nowhere.
         self._project = project = shell_directory(self._env) / self.here.project
         more = filter(None, self._env.get(READABLE_VARIABLE, "").split(os.pathsep))
         self._readable = (*self._config.tools.readable, *more)
-        folders = [project / each for each in self._config.tools.folders]
+        folders = [project / folder for folder in self._config.tools.folders]
         self._folders = Folders(folders, project=project, readable=self._readable)
-        model = await self._model(given.model)
+        model = await self._model(options.model)
         if self._gives_tools(model.info):
             self._tell_all(self._trust.check_texts(model.info.window))
         await self._start_servers(model.info)
-        session_id = self.here.find(given.resume) if given.resume else None
-        if given.continue_:
+        session_id = self.here.find(options.resume) if options.resume else None
+        if options.continue_:
             session_id = leftovers.newest_session(self.here)
         self.continued = session_id is not None
         session = self._session(session_id, None, model.info)
-        if self.continued and given.strategy:
-            self._configure(session, given.strategy)
+        if self.continued and options.strategy:
+            self._configure(session, options.strategy)
         self.agent = self._agent(session, model)
         self._warn_without_tools(model.info)
 
@@ -186,7 +186,7 @@ class ChatSetup:
 
     def _with_window(self, endpoint: Endpoint) -> Endpoint:
         """Return the endpoint; if its context window is not known, --budget is taken for it."""
-        wanted, window = self._given.budget or 0, endpoint.info.window
+        wanted, window = self._options.budget or 0, endpoint.info.window
         if wanted > 0 and not endpoint.window_known:
             return replace(endpoint, window=wanted)
         if not (endpoint.window_known or endpoint.keyless or endpoint.gguf):  # a file is loaded with this window
@@ -209,14 +209,14 @@ class ChatSetup:
 
     def _session(self, session_id: str | None, branch: str | None, facts: ModelInfo) -> Session:
         here = self.here
-        can_edit = self._given.allow_edit or self._config.tools.edit
+        can_edit = self._options.allow_edit or self._config.tools.edit
         apps = list(_available_apps(can_edit=can_edit)) if self._offers("apps", facts) else []
         # A model without tools is shown no files.
         folders = ResolvedFolders(map(str, self._folders.paths) if self._gives_tools(facts) else ())
         folders.readable = self._readable
         options: dict[str, Any] = {**here.where, "apps": apps, "folders": folders}
         if session_id is None or not here.stores.has(session_id):  # nothing has been said in it yet
-            wanted, config = self._strategy(self._given.strategy or self._config.chat.strategy)
+            wanted, config = self._strategy(self._options.strategy or self._config.chat.strategy)
             locale, profile = here.words.language, _profile(facts)
             settings = Settings(locale=locale, strategy=wanted, config=config, profile=profile)
             return Session.new(here.project, session_id=session_id, settings=settings, **options)
@@ -252,10 +252,12 @@ class ChatSetup:
         offered = [tool for tool in self._server_tools or () if self._offers(tool.name, facts)]
         from_servers, no_room = fitting(offered, min(MOST_TOKENS, facts.window // SHARE)) if offered else ((), ())
         every = (*self._own_tools(session), *from_servers)
-        given, budget = self._given, None  # None: the whole context window
-        if given.budget is not None or given.output is not None:
-            window = min(given.budget or facts.window, facts.window)
-            budget = make_budget(window, default_output(window, facts.output) if given.output is None else given.output)
+        options, budget = self._options, None  # None: the whole context window
+        if options.budget is not None or options.output is not None:
+            window = min(options.budget or facts.window, facts.window)
+            budget = make_budget(
+                window, default_output(window, facts.output) if options.output is None else options.output
+            )
         light, notices = self._light_model(session)
         own = Phrases(session.settings.locale, "chat")("instructions") if has_tools else ""
         prompt = project_prompt.make(own, session, facts, self._project, self._trust)
@@ -268,7 +270,7 @@ class ChatSetup:
             budget=budget,
             instructions=prompt.text,
             light=light,
-            rounds=given.rounds or self._config.chat.rounds or ROUNDS,
+            rounds=options.rounds or self._config.chat.rounds or ROUNDS,
         )
         agent.replaces_instructions = prompt.replaces
         if isinstance(session.strategy, Entities) and not agent.extraction.is_possible:
@@ -313,14 +315,14 @@ class ChatSetup:
             yield replace(tool, seconds=settings.seconds)
         limits = Limits(seconds=settings.python_seconds, memory_mb=settings.python_memory_mb)
         keep = self.here.folder.runs(session.id)
-        if self._given.allow_python or settings.run_python:
+        if self._options.allow_python or settings.run_python:
             yield run_python(folders, code, limits=limits, keep=keep, locale=locale)
-        if self._given.allow_shell or settings.run_shell:
+        if self._options.allow_shell or settings.run_shell:
             yield run_shell(folders, limits=limits, keep=keep, locale=locale)
 
     def _gives_tools(self, facts: ModelInfo) -> bool:
         """Whether this model gets any tools; if not, it is asked in plain text."""
-        return facts.tools and not self._given.no_tools
+        return facts.tools and not self._options.no_tools
 
     def _offers(self, name: str, facts: ModelInfo) -> bool:
         """Whether this model gets this tool."""
@@ -329,7 +331,7 @@ class ChatSetup:
 
     def _warn_without_tools(self, facts: ModelInfo) -> None:
         """Warn that the model gets no tools although nobody switched them off. A script gets no such warning."""
-        if not facts.tools and not self._given.no_tools and self._given.question is None:
+        if not facts.tools and not self._options.no_tools and self._options.question is None:
             self._warn(self.here.words("too small for tools", model=facts.name))
 
     async def _start_servers(self, facts: ModelInfo) -> None:
@@ -344,7 +346,7 @@ class ChatSetup:
 
     def _can_ask(self) -> bool:
         """Whether the user can be asked something. With -p nobody is: a script gets its answer and nothing else."""
-        return self._given.question is None and sys.stdin.isatty() and sys.stdout.isatty()
+        return self._options.question is None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _available_apps(*, can_edit: bool) -> Iterator[type[App]]:
@@ -366,7 +368,7 @@ def _profile(facts: ModelInfo) -> str:
 
 
 async def prepare(
-    here: Place, given: ChatOptions, env: Mapping[str, str] = os.environ, probe: Probe | None = None
+    here: Place, options: ChatOptions, env: Mapping[str, str] = os.environ, probe: Probe | None = None
 ) -> ChatSetup:
     """Set up what the command line asks for. The caller closes it. `probe`: how servers on this machine are found.
 
@@ -374,7 +376,7 @@ async def prepare(
         NoModel: there is no model; the message says how to get one.
         BadInput: the configuration, a name or an id means nothing.
     """
-    setup = ChatSetup(here, given, env, probe)
+    setup = ChatSetup(here, options, env, probe)
     try:
         await setup.begin()
     except BaseException:

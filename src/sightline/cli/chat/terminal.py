@@ -179,10 +179,10 @@ def _without_echo() -> Iterator[list[str]]:
 
 def _lines_typed(fd: int) -> list[str]:
     """Return the whole lines that wait on a terminal in line mode; an unfinished line stays there."""
-    found = []
+    lines = []
     while select.select([fd], [], [], 0)[0] and (line := os.read(fd, _LONGEST)):
-        found.append(line.decode("utf-8", "replace").rstrip("\r\n"))
-    return found
+        lines.append(line.decode("utf-8", "replace").rstrip("\r\n"))
+    return lines
 
 
 # ---------------------------------------------------------------------- the prompt
@@ -266,7 +266,7 @@ class _Completer(Completer):
         chat = self._chat
         match name:
             case "/help":
-                return [each.name.removeprefix("/") for each in commands.COMMANDS]
+                return [command.name.removeprefix("/") for command in commands.COMMANDS]
             case "/strategy":
                 return names()
             case "/model":

@@ -29,18 +29,18 @@ class TrustCheck:
     @property
     def trusted_folders(self) -> list[Path]:
         """The folders whose texts for agents are read."""
-        return [each for each in self._folders if self._trusted.holds_folder(each)]
+        return [folder for folder in self._folders if self._trusted.holds_folder(folder)]
 
     @property
     def refused_folders(self) -> list[Path]:
         """The folders whose texts for agents the user does not want to be read."""
-        return [each for each in self._folders if self._trusted.refuses_folder(each)]
+        return [folder for folder in self._folders if self._trusted.refuses_folder(folder)]
 
     @property
     def untrusted_folders(self) -> list[Path]:
         """The folders about whose texts the user has not decided yet."""
-        known = {*self.trusted_folders, *self.refused_folders}
-        return [each for each in self._folders if each not in known]
+        decided = {*self.trusted_folders, *self.refused_folders}
+        return [folder for folder in self._folders if folder not in decided]
 
     def check_file(self) -> list[str]:
         """Ask before the project's file reaches outside the project. Return what the user is to be told.
@@ -53,7 +53,7 @@ class TrustCheck:
         is_new = self._is_given and self._trust_texts()
         reached = reaches(config, self._project, self._env)
         if reached and not trusted.holds(config, reached):
-            lines = [each.line(words.language) for each in reached]
+            lines = [reach.line(words.language) for reach in reached]
             if names := self._names():
                 lines.append(words("reaches texts", names=names))
             text = "\n".join([words("reaches", file=config.file), *(f"  {printable(line)}" for line in lines)])
@@ -72,19 +72,19 @@ class TrustCheck:
 
         Return what the user is to be told. Where nobody can be asked they are not read, and the chat says so.
         """
-        asked = self.untrusted_folders
-        if not self._can_ask or not project_text.present(self._project, asked):
+        folders = self.untrusted_folders
+        if not self._can_ask or not project_text.present(self._project, folders):
             return []
-        found = project_text.read_texts(self._project, asked, counter().count, window).texts
-        if not found:
+        texts = project_text.read_texts(self._project, folders, counter().count, window).texts
+        if not texts:
             return []
         words = self._here.words
-        names = " & ".join(words("texts tokens", name=each.name, tokens=each.tokens) for each in found)
+        names = " & ".join(words("texts tokens", name=text.name, tokens=text.tokens) for text in texts)
         if is_confirmed(words("trust texts", names=names)):
             self._trust_texts()
             return [self._remembered()]
-        for each in self._with_texts(asked):
-            self._trusted.refuse_folder(each)
+        for folder in self._with_texts(folders):
+            self._trusted.refuse_folder(folder)
         return []  # the chat says that they are not read, as in every chat that follows
 
     def _names(self) -> str:
@@ -93,15 +93,15 @@ class TrustCheck:
         return " & ".join(project_text.present(self._project, folders))
 
     def _with_texts(self, folders: Sequence[Path]) -> list[Path]:
-        return [each for each in folders if project_text.present(self._project, [each])]
+        return [folder for folder in folders if project_text.present(self._project, [folder])]
 
     def _trust_texts(self) -> bool:
         """Trust the project's folder, and each one above it that has texts; return whether that is new."""
-        others = self._with_texts([each for each in self._folders if each != self._folders[-1]])
-        new = [each for each in (*others, self._folders[-1]) if self._trusted.add_folder(each)]
+        others = self._with_texts([folder for folder in self._folders if folder != self._folders[-1]])
+        new = [folder for folder in (*others, self._folders[-1]) if self._trusted.add_folder(folder)]
         return bool(new)
 
     def _remembered(self) -> str:
-        trusted = [str(each) for each in self.trusted_folders] or [str(self._project.resolve())]
+        trusted = [str(folder) for folder in self.trusted_folders] or [str(self._project.resolve())]
         quoted = shlex.quote(trusted[-1])
         return self._here.words("trust remembered", folder=", ".join(trusted), quoted=quoted)

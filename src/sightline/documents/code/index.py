@@ -43,8 +43,8 @@ class CodeIndex:
 
     def get(self, code_id: str, version: int | None = None) -> Saved | None:
         """Return one version, the newest without a number; None if there is none."""
-        found = [saved for saved in self.versions(code_id) if version in (None, saved.version)]
-        return found[-1] if found else None
+        matching = [saved for saved in self.versions(code_id) if version in (None, saved.version)]
+        return matching[-1] if matching else None
 
     def versions(self, code_id: str) -> list[Saved]:
         """Return all versions of a code, the first one first."""
@@ -99,9 +99,9 @@ class CodeIndex:
         with self._opened() as db:
             rows = db.execute(f"SELECT {_NAMES} FROM code {where}", (value,)).fetchall()
         with suppress(msgspec.ValidationError):
-            found = [convert(dict(zip(_COLUMNS, row, strict=True)), Saved) for row in rows]
-            if all(map(is_sound, found)):
-                return found
+            versions = [convert(dict(zip(_COLUMNS, row, strict=True)), Saved) for row in rows]
+            if all(map(is_sound, versions)):
+                return versions
         raise LostIndex("it holds what the store did not write")
 
     @contextmanager

@@ -23,9 +23,9 @@ class PlainPlaces:
     """The places of a text outside quoted code. Without `open_fences`, a fence that is not closed quotes nothing."""
 
     def __init__(self, text: str, *, open_fences: bool = True) -> None:
-        inside = [each for each in quoted(text) if each.is_closed or open_fences]
-        self._starts = [each.start for each in inside]
-        self._ends = [each.end for each in inside]
+        inside = [piece for piece in quoted(text) if piece.is_closed or open_fences]
+        self._starts = [piece.start for piece in inside]
+        self._ends = [piece.end for piece in inside]
 
     def __contains__(self, place: int) -> bool:
         before = bisect_right(self._starts, place) - 1
@@ -43,12 +43,12 @@ def quoted(text: str) -> Iterator[Quoted]:
                 yield Quoted(start, at)
                 fence, paragraph = "", at
             continue
-        found = _FENCE.match(line)
-        if found or line.isspace():  # backticks do not reach beyond a paragraph
+        opening = _FENCE.match(line)
+        if opening or line.isspace():  # backticks do not reach beyond a paragraph
             yield from _inline(text, paragraph, begin)
             paragraph = at
-        if found:
-            fence, start = found["marks"], begin
+        if opening:
+            fence, start = opening["marks"], begin
     if fence:
         yield Quoted(start, len(text), is_closed=False)
     else:

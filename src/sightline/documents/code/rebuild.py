@@ -28,28 +28,32 @@ class Rebuilt(Struct, frozen=True):
     set_aside: str = ""  # the new name of an index that could not be read
 
 
-class _Found(NamedTuple):
+class _StoredFile(NamedTuple):
     """One version: its path, its metadata if there is any, and as its file is; of a missing file only the metadata."""
 
     path: str
-    known: Saved | None
+    metadata: Saved | None
     now: Saved | None = None
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.now and self.metadata and self.metadata.digest != self.now.digest)
 
 
 def read_versions(shelf: Shelf) -> tuple[list[Saved], Rebuilt]:
     """Return every version in the files: its metadata or, if that is lost, what the file itself tells."""
-    found = [*_read_directory(shelf.versions, "data/versions/"), *_read_directory(shelf.data, "data/")]
-    versions = _with_numbers(_without_leftovers([each.now for each in found if each.now]))
+    files = [*_read_directory(shelf.versions, "data/versions/"), *_read_directory(shelf.data, "data/")]
+    versions = _with_numbers(_without_leftovers([file.now for file in files if file.now]))
     return versions, Rebuilt(
-        codes=len({each.code_id for each in versions}),
+        codes=len({saved.code_id for saved in versions}),
         versions=len(versions),
-        adopted=tuple(each.path for each in found if each.now and not each.known),
-        changed=tuple(each.path for each in found if each.now and each.known and each.known.digest != each.now.digest),
-        missing=tuple(each.path for each in found if not each.now),
+        adopted=tuple(file.path for file in files if file.now and not file.metadata),
+        changed=tuple(file.path for file in files if file.is_changed),
+        missing=tuple(file.path for file in files if not file.now),
     )
 
 
-def _read_directory(directory: Directory, place: str) -> list[_Found]:
+def _read_directory(directory: Directory, place: str) -> list[_StoredFile]:
     files: dict[str, list[re.Match[str]]] = defaultdict(list)
     for name in directory.names():
         match = _NAME.fullmatch(name)
@@ -58,20 +62,20 @@ def _read_directory(directory: Directory, place: str) -> list[_Found]:
     return [_read_version(directory, place, matches) for matches in files.values()]
 
 
-def _read_version(directory: Directory, place: str, files: list[re.Match[str]]) -> _Found:
+def _read_version(directory: Directory, place: str, files: list[re.Match[str]]) -> _StoredFile:
     meta, code_id = files[0]["stem"] + META, files[0]["id"]
-    known = read_metadata(directory, meta)
-    if known and known.code_id != code_id:
-        known = None
+    metadata = read_metadata(directory, meta)
+    if metadata and metadata.code_id != code_id:
+        metadata = None
     names = [match[0] for match in files if match["ending"] != META]
     if not names:
-        return _Found(place + meta, known)
-    file = known.file_name if known and known.file_name in names else max(names, key=directory.modified)
-    saved = known or adopt(
+        return _StoredFile(place + meta, metadata)
+    file = metadata.file_name if metadata and metadata.file_name in names else max(names, key=directory.modified)
+    saved = metadata or adopt(
         directory, file, code_id, int(files[0]["version"] or 0)
     )  # 0: the newest, number not yet known
     now = measured(replace(saved, path=place + file, language=language_of_path(file)), directory.read(file))
-    return _Found(now.path, known, now)
+    return _StoredFile(now.path, metadata, now)
 
 
 def adopt(directory: Directory, file: str, code_id: str, version: int) -> Saved:
@@ -80,27 +84,27 @@ def adopt(directory: Directory, file: str, code_id: str, version: int) -> Saved:
     return Saved(code_id, language_of_path(file), described(code), 0, 0, when, version, f"data/{file}", updated_at=when)
 
 
-def _without_leftovers(found: list[Saved]) -> list[Saved]:
+def _without_leftovers(stored: list[Saved]) -> list[Saved]:
     """Drop what a crash left: only one version of a code is the newest, and the others are older."""
     kept: dict[str, list[Saved]] = defaultdict(list)
-    for saved in found:  # the earlier ones first
+    for saved in stored:  # the earlier ones first
         if saved.is_earlier:
             kept[saved.code_id].append(saved)
             continue
-        last = max((each.version for each in kept[saved.code_id]), default=0)
+        last = max((other.version for other in kept[saved.code_id]), default=0)
         newest = saved if saved.version else replace(saved, version=last + 1)
-        earlier = [each for each in kept[saved.code_id] if each.version < newest.version]
+        earlier = [other for other in kept[saved.code_id] if other.version < newest.version]
         kept[saved.code_id] = [*earlier, newest]
-    return [each for versions in kept.values() for each in versions]
+    return [saved for versions in kept.values() for saved in versions]
 
 
 def _with_numbers(versions: list[Saved]) -> list[Saved]:
     """Give each version the number of its code. Codes without a number come after the others."""
     numbers: dict[str, int] = defaultdict(int)
-    for each in versions:
-        numbers[each.code_id] = max(numbers[each.code_id], each.number)
+    for version in versions:
+        numbers[version.code_id] = max(numbers[version.code_id], version.number)
     last = max(numbers.values(), default=0)
-    for each in sorted(versions, key=lambda saved: (saved.created_at, saved.code_id)):
-        if not numbers[each.code_id]:
-            numbers[each.code_id] = last = last + 1
-    return [replace(each, number=numbers[each.code_id]) for each in versions]
+    for version in sorted(versions, key=lambda saved: (saved.created_at, saved.code_id)):
+        if not numbers[version.code_id]:
+            numbers[version.code_id] = last = last + 1
+    return [replace(version, number=numbers[version.code_id]) for version in versions]

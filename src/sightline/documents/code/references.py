@@ -86,7 +86,7 @@ def resolved(text: str, store: CodeStore | None, uploads: Iterable[Upload] = ())
 
     A `{{CODE:0}}` that the text itself contains gets a backslash between its braces.
     """
-    known = {upload.file_id: upload for upload in uploads}
+    uploaded = {upload.file_id: upload for upload in uploads}
     codes: dict[str, CodeReference] = {}
     files: dict[str, FileReference] = {}
 
@@ -96,7 +96,7 @@ def resolved(text: str, store: CodeStore | None, uploads: Iterable[Upload] = ())
                 saved = store.find(tag.id)
                 code = CodeReference(tag.id, saved.language, saved.description, len(codes))
                 return f"{{{{CODE:{codes.setdefault(tag.id, code).index}}}}}"
-        if tag.kind == "file" and (upload := known.get(tag.id)):
+        if tag.kind == "file" and (upload := uploaded.get(tag.id)):
             file = FileReference(**msgspec.structs.asdict(upload), index=len(files))
             return f"{{{{FILE:{files.setdefault(tag.id, file).index}}}}}"
         return text[tag.start : tag.end]
@@ -107,7 +107,7 @@ def resolved(text: str, store: CodeStore | None, uploads: Iterable[Upload] = ())
 
 def shown(text: str, store: CodeStore | None, uploads: Iterable[Upload] = (), *, locale: str = "en") -> str:
     """Return the text as Markdown for a reader: the first tag of a code is replaced by the code in a fence."""
-    known = {upload.file_id: upload for upload in uploads}
+    uploaded = {upload.file_id: upload for upload in uploads}
     before: set[str] = set()
     written = ""
     for piece in _pieces(text):
@@ -115,8 +115,8 @@ def shown(text: str, store: CodeStore | None, uploads: Iterable[Upload] = (), *,
             written += piece.lstrip("\n") if written.endswith("\n\n") else piece
         elif piece.id in before:
             written += f"`{piece.id}` ({say('shown above', locale)})"
-        elif piece.id in known:
-            written += _title(known[piece.id])
+        elif piece.id in uploaded:
+            written += _title(uploaded[piece.id])
         elif block := _block(store, piece.id):
             before.add(piece.id)
             written = f"{written.rstrip()}\n\n{block}\n\n".lstrip("\n")
@@ -184,13 +184,13 @@ def marker(saved: Saved) -> str:
 def marked(text: str, saved: Iterable[Saved]) -> str:
     """Return an answer with the markers of its saved code. Markers in its own text are escaped."""
     plain = PlainPlaces(text, open_fences=False)
-    escaped = _MARKER.sub(lambda found: f"&lt;{found[0][1:]}" if found.start() in plain else found[0], text)
+    escaped = _MARKER.sub(lambda match: f"&lt;{match[0][1:]}" if match.start() in plain else match[0], text)
     return "\n\n".join([escaped, *map(marker, saved)])
 
 
 def markers(text: str) -> list[Marker]:
     """Return the markers of a text. Only the store knows whether the code was really saved."""
-    found: list[Marker] = []
+    listed: list[Marker] = []
     plain, at = PlainPlaces(text, open_fences=False), 0  # an answer cut off in a fence has markers too
     while match := _MARKER.search(text, at):
         at = match.end()
@@ -202,8 +202,8 @@ def markers(text: str) -> list[Marker]:
             if end < 0:
                 break
             description, at = text[at:end].strip(), end + len("-->")
-        found.append(Marker(match["id"], description))
-    return found
+        listed.append(Marker(match["id"], description))
+    return listed
 
 
 # ---------------------------------------------------------------------- what the model sees
@@ -219,7 +219,7 @@ def announcement(uploads: Sequence[Upload], locale: str = "en") -> str:
 def unified_listing(codes: Sequence[Saved], uploads: Sequence[Upload], locale: str = "en") -> str:
     """Return code and uploads in one list, and how to refer to them; "" if there are none."""
     as_uploads = [
-        Upload(each.code_id, each.file_name, each.language, each.size_bytes, each.description) for each in codes
+        Upload(code.code_id, code.file_name, code.language, code.size_bytes, code.description) for code in codes
     ]
     blocks, hints = [say("files", locale)], []
     for files, group, hint in ((as_uploads, "code group", "use code"), (uploads, "upload group", "use upload")):

@@ -70,10 +70,10 @@ class CodeStore:
     def find(self, code_id: str, version: int | None = None) -> Saved:
         """Return the metadata of a version, of the newest without a number. Raises BadCodeId, UnknownCode."""
         versions = self.versions(code_id)
-        found = [saved for saved in versions if version in (None, saved.version)]
-        if not found:
+        matching = [saved for saved in versions if version in (None, saved.version)]
+        if not matching:
             raise UnknownCode(f"{code_id}, version {version}", [f"version {saved.version}" for saved in versions])
-        return found[-1]
+        return matching[-1]
 
     def read(self, code_id: str, version: int | None = None) -> str:
         """Return the code of a version, of the newest without a number. Raises BadCodeId, UnknownCode, StoreError."""
@@ -95,14 +95,14 @@ class CodeStore:
     def versions(self, code_id: str) -> Codes:
         """Return all versions of a code, the first one first. Raises BadCodeId, UnknownCode."""
         check_code_id(code_id)
-        found = self._query(lambda: self._index.versions(code_id))
-        if not found:
+        versions = self._query(lambda: self._index.versions(code_id))
+        if not versions:
             raise self._unknown(code_id)
-        return found
+        return versions
 
     def _unknown(self, code_id: str) -> UnknownCode:
-        known = [saved.code_id for saved in self.list()]
-        return UnknownCode(code_id, get_close_matches(code_id, known, MOST_NAMED) or known[:MOST_NAMED])
+        code_ids = [saved.code_id for saved in self.list()]
+        return UnknownCode(code_id, get_close_matches(code_id, code_ids, MOST_NAMED) or code_ids[:MOST_NAMED])
 
     def list(self, session_id: str | None = None) -> Codes:
         """Return every code, or those of which a session stored any version, in the order they were first stored."""
@@ -187,12 +187,12 @@ class CodeStore:
     def _newest(self, shelf: Shelf, code_id: str) -> Saved | None:
         """Return the newest version, measured as its file is now; also of a file that the store did not write."""
         indexed = self._ask_index(shelf, lambda: self._index.get(code_id))
-        known = [each for each in (shelf.known(code_id), indexed) if each]
-        if not known and (file := shelf.unknown_file(code_id)):
-            known = [adopt(shelf.data, file, code_id, 1)]
-        if not known:
+        versions = [saved for saved in (shelf.known(code_id), indexed) if saved]
+        if not versions and (file := shelf.unknown_file(code_id)):
+            versions = [adopt(shelf.data, file, code_id, 1)]
+        if not versions:
             return None
-        newest = max(known, key=lambda saved: saved.version)
+        newest = max(versions, key=lambda saved: saved.version)
         content = shelf.content(newest)
         return newest if content is None else measured(newest, content)
 
@@ -281,10 +281,10 @@ class CodeStore:
             return question()
 
     def _rebuild(self, shelf: Shelf, why: str = "") -> Rebuilt:
-        versions, found = read_versions(shelf)
-        rebuilt = replace(found, set_aside=self._index.replace(versions, is_lost=bool(why)))
+        versions, report = read_versions(shelf)
+        rebuilt = replace(report, set_aside=self._index.replace(versions, is_lost=bool(why)))
         for saved in versions:
-            if saved.path in (*found.adopted, *found.changed) and not saved.is_earlier:
+            if saved.path in (*report.adopted, *report.changed) and not saved.is_earlier:
                 shelf.write_metadata(saved)
         if why and rebuilt != Rebuilt():  # to create the first index is not a repair
             self.rebuilt = rebuilt

@@ -22,7 +22,7 @@ class CopiedCode(NamedTuple):
 def code_ids(source: CodeStore, session_ids: Iterable[str] = ()) -> list[str]:
     """Return the ids of all code, or of that which these sessions stored, in the order they were first stored."""
     wanted = [{saved.code_id for saved in source.list(session_id)} for session_id in session_ids]
-    return [saved.code_id for saved in source.list() if not wanted or any(saved.code_id in each for each in wanted)]
+    return [saved.code_id for saved in source.list() if not wanted or any(saved.code_id in codes for codes in wanted)]
 
 
 def copy_code(source: CodeStore, target: CodeStore, code_id: str) -> CopiedCode:
@@ -49,8 +49,8 @@ def copy_code(source: CodeStore, target: CodeStore, code_id: str) -> CopiedCode:
 
 def _content(store: CodeStore, code_id: str) -> list[tuple[Saved, bytes]]:
     """Return every version as its content is now: a file may have been edited since it was stored."""
-    found = ((saved, store.read(code_id, saved.version).encode()) for saved in store.versions(code_id))
-    return [(measured(saved, data), data) for saved, data in found]
+    contents = ((saved, store.read(code_id, saved.version).encode()) for saved in store.versions(code_id))
+    return [(measured(saved, data), data) for saved, data in contents]
 
 
 def _versions(store: CodeStore, code_id: str) -> list[Saved]:

@@ -12,7 +12,7 @@ from sightline.errors import BadCodeId, BadInput
 from sightline.shorten.outline.languages import LANGUAGES, language
 
 _ID = re.compile(ID)
-EXTENSIONS = tuple(each.extension for each in LANGUAGES)  # of the files of a store, with the dot
+EXTENSIONS = tuple(language.extension for language in LANGUAGES)  # of the files of a store, with the dot
 _ENDINGS = "|".join(map(re.escape, EXTENSIONS))
 _FILE = re.compile(rf"(?P<id>{ID})(?:\.[0-9]{{1,9}})?(?:{_ENDINGS})")
 _DESCRIPTION = 100  # characters of the code that are its description if none is given

@@ -243,10 +243,10 @@ def check_session_id(session_id: str) -> str:
     return session_id
 
 
-def missing(given: object, protocol: type) -> list[str]:
+def missing(candidate: object, protocol: type) -> list[str]:
     """The names of a protocol that an object does not have."""
     names = {*dir(protocol), *getattr(protocol, "__annotations__", ())}
-    return sorted(name for name in names if not name.startswith("_") and not hasattr(given, name))
+    return sorted(name for name in names if not name.startswith("_") and not hasattr(candidate, name))
 
 
 def as_placed(stores: Stores) -> PlacedStores | None:
@@ -254,22 +254,22 @@ def as_placed(stores: Stores) -> PlacedStores | None:
     return None if missing(stores, PlacedStores) else cast(PlacedStores, stores)
 
 
-def check_store(given: object) -> None:
+def check_store(store: object) -> None:
     """Raise BadInput if this is no `Store`, with everything that it lacks."""
-    if lacks := missing(given, Store):
+    if lacks := missing(store, Store):
         hint = "Session.open(project) opens the sessions of a folder"
-        if not missing(given, Stores):
+        if not missing(store, Stores):
             hint = "these are Stores: Session.new(stores=…) begins a session in them"
-        raise BadInput(f"a {type(given).__name__} is no Store: it lacks {', '.join(lacks)}; {hint}")
+        raise BadInput(f"a {type(store).__name__} is no Store: it lacks {', '.join(lacks)}; {hint}")
 
 
-def check_stores(given: object) -> None:
+def check_stores(stores: object) -> None:
     """Raise BadInput if these are no `Stores`, with everything that they lack."""
-    if lacks := missing(given, Stores):
-        hint = "one Store is for Session(store)" if not missing(given, Store) else "such are MemoryStores()"
-        if isinstance(given, str):
+    if lacks := missing(stores, Stores):
+        hint = "one Store is for Session(store)" if not missing(stores, Store) else "such are MemoryStores()"
+        if isinstance(stores, str):
             hint = "sightline.PostgresStores(address) has the sessions of a database"
-        raise BadInput(f"a {type(given).__name__} is no Stores: it lacks {', '.join(lacks)}; {hint}")
+        raise BadInput(f"a {type(stores).__name__} is no Stores: it lacks {', '.join(lacks)}; {hint}")
 
 
 def number(make: Make, branch: str, expected_head: str | None, tips: Tips) -> list[Entry]:
@@ -279,9 +279,9 @@ def number(make: Make, branch: str, expected_head: str | None, tips: Tips) -> li
         Conflict: there is a conversation entry among them, and `expected_head` is no longer the last of the branch.
     """
     entries = list(make(tips.seq + 1))
-    found = tips.heads.get(branch)
-    if found != expected_head and any(entry.in_conversation for entry in entries):
-        raise Conflict(branch, expected_head, found)
+    head = tips.heads.get(branch)
+    if head != expected_head and any(entry.in_conversation for entry in entries):
+        raise Conflict(branch, expected_head, head)
     count = len(entries)
     for at, entry in enumerate(entries):  # in place, because a long list would be in memory twice
         seq, batch = tips.seq + at + 1, (at + 1, count) if count > 1 else None

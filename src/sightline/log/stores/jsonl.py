@@ -71,12 +71,12 @@ class JsonlStore:
         file = self._opened()
         if len(spans) == 1:
             return [file.read(*spans[0])]
-        found: dict[Span, bytes] = {}
+        lines: dict[Span, bytes] = {}
         for run in _runs(spans):
             start = run[0].offset
             data = file.read(start, max(span.offset + span.length for span in run) - start)
-            found |= {span: data[span.offset - start : span.offset - start + span.length] for span in run}
-        return [found[span] for span in spans]
+            lines |= {span: data[span.offset - start : span.offset - start + span.length] for span in run}
+        return [lines[span] for span in spans]
 
     def scan(self, start: int = 0) -> Iterator[Line]:
         return (line for line in self.raw_lines(start) if not line.data.isspace())
@@ -107,8 +107,8 @@ class JsonlStore:
         wanted = set(names)
         columns = read_stamped(self.path.with_suffix(".idx"), self.path) if COLUMNS in wanted else b""
         wanted.discard(COLUMNS)
-        found = self._parts.cache(wanted) if wanted else {}
-        return found | {COLUMNS: columns} if columns else found
+        parts = self._parts.cache(wanted) if wanted else {}
+        return parts | {COLUMNS: columns} if columns else parts
 
     def keep(self, parts: Mapping[str, bytes]) -> None:
         if self._is_new():
@@ -293,8 +293,8 @@ class _Progress:
             else:
                 self._missing = tip.batch[1] - tip.batch[0] if tip.batch else 0
         if self._missing <= 0:
-            for each in self._batch:
-                advance(self.tips, each)
+            for written in self._batch:
+                advance(self.tips, written)
             self._batch.clear()
             self._missing = 0
             self.tips.size = line.span.offset + line.span.length

@@ -54,7 +54,7 @@ def own_folder(projects: Path, project: str | Path, former: str, suffixes: Seque
             if (own / _LOOKED_AT).read_text() == changed:
                 return own
         with os.scandir(before) as names:
-            if any(each.name.endswith(facts) for each in names) and not own.exists():
+            if any(entry.name.endswith(facts) for entry in names) and not own.exists():
                 return before
         logs = [log for log in before.glob("*.jsonl") if log.is_file()]
         may_be_own = bool(_OWN.search(former))
@@ -92,7 +92,7 @@ def _move(logs: Iterable[Path], own: Path, suffixes: Sequence[str], *, alone: bo
         before.rename(own)  # everything at once
         return
     make_directory(own)
-    left = [each for each in before.iterdir() if LEFT.fullmatch(each.suffix)]
+    left = [path for path in before.iterdir() if LEFT.fullmatch(path.suffix)]
     copied = [name for name in _SHARED if not os.path.lexists(own / name)]
     for name in copied:
         if (before / name).is_dir():
@@ -102,13 +102,13 @@ def _move(logs: Iterable[Path], own: Path, suffixes: Sequence[str], *, alone: bo
     for log in logs:
         if os.path.lexists(own / log.name):
             continue
-        beside = [log.with_suffix(suffix) for suffix in suffixes] + [each for each in left if each.stem == log.stem]
-        for each in (*beside, *before.glob(f"*/{log.stem}"), log):  # the log last, so that a crash is made good
-            target = own / each.relative_to(before)
+        beside = [log.with_suffix(suffix) for suffix in suffixes] + [path for path in left if path.stem == log.stem]
+        for path in (*beside, *before.glob(f"*/{log.stem}"), log):  # the log last, so that a crash is made good
+            target = own / path.relative_to(before)
             with suppress(FileNotFoundError):  # there is none, or another process was faster
-                if each.parent != before:
+                if path.parent != before:
                     make_directory(target.parent)
-                each.rename(target)
+                path.rename(target)
     if alone and not any(before.glob("*.jsonl")):
         for name in copied:
             _delete_original(before / name, own / name)
@@ -124,8 +124,8 @@ def _delete_original(original: Path, copy: Path) -> None:
     if original.is_file():
         if cmp(original, copy, shallow=False):
             original.unlink()
-    elif original.is_dir() and _contents(original) == (found := _contents(copy)):
-        files = [name for name, kind in found.items() if kind == "file"]
+    elif original.is_dir() and _contents(original) == (contents := _contents(copy)):
+        files = [name for name, kind in contents.items() if kind == "file"]
         if all(cmp(original / name, copy / name, shallow=False) for name in files):
             rmtree(original)
 
@@ -133,6 +133,6 @@ def _delete_original(original: Path, copy: Path) -> None:
 def _contents(folder: Path) -> dict[str, str]:
     """Return what is in a folder and below it, by path: "folder", "file", or "other", which is never the same."""
     return {
-        str(each.relative_to(folder)): "other" if each.is_symlink() else "file" if each.is_file() else "folder"
-        for each in folder.rglob("*")
+        str(path.relative_to(folder)): "other" if path.is_symlink() else "file" if path.is_file() else "folder"
+        for path in folder.rglob("*")
     }

@@ -62,10 +62,10 @@ class Recency:
                 pass
             except (OSError, ValueError, Locked):
                 is_ours = False
-            found = find()
+            session_ids = find()
             if is_ours:
-                replace_whole(self._path, "".join(f"{each}\n" for each in reversed(found)).encode())
-        return found
+                replace_whole(self._path, "".join(f"{session_id}\n" for session_id in reversed(session_ids)).encode())
+        return session_ids
 
     def _locked(self) -> AbstractContextManager[int]:
         """The file, locked and open at its end. Raises OSError, Locked."""

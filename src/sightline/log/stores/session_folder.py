@@ -116,12 +116,12 @@ class Folder:
 
     def written(self, prefix: str = "") -> list[Written]:
         """The sessions whose ids begin so, the one written to last first. Looks at the file of each."""
-        found = []
+        sessions = []
         for session_id in self._ids():
             with suppress(OSError):
                 if session_id.startswith(prefix) and (status := self.file(session_id).stat()).st_size:
-                    found.append(Written(session_id, status.st_size, status.st_mtime_ns / 1e9))
-        return sorted(found, key=lambda each: (each.seconds, each.session_id), reverse=True)
+                    sessions.append(Written(session_id, status.st_size, status.st_mtime_ns / 1e9))
+        return sorted(sessions, key=lambda session: (session.seconds, session.session_id), reverse=True)
 
     def look(self, session_id: str) -> Written:
         """The size and time of one session. Raises SessionNotFound."""
@@ -133,7 +133,7 @@ class Folder:
 
     def containing(self, session_ids: Sequence[str], text: bytes) -> str:
         """The first of these sessions whose log has these bytes; empty: none has."""
-        return next((each for each in session_ids if text in read_whole(self.file(each))), "")
+        return next((session_id for session_id in session_ids if text in read_whole(self.file(session_id))), "")
 
     def sessions(self, *, empty: bool = False) -> list[str]:
         """The ids of all sessions, the one written to last first; with `empty`, also those with an empty log.
@@ -154,22 +154,22 @@ class Folder:
 
     def _ids(self) -> Iterator[str]:
         """The ids of all logs, from the names in the folder alone."""
-        with suppress(OSError, ValueError), os.scandir(self.path) as found:  # there may be no folder
-            for each in found:
-                name, suffix = os.path.splitext(each.name)  # noqa: PTH122 - a Path for each would take longer
+        with suppress(OSError, ValueError), os.scandir(self.path) as files:  # there may be no folder
+            for file in files:
+                name, suffix = os.path.splitext(file.name)  # noqa: PTH122 - a Path for each would take longer
                 with suppress(OSError, BadSessionId):  # deleted since, or a copy such as "s (1)"
-                    if suffix == ".jsonl" and each.is_file():
+                    if suffix == ".jsonl" and file.is_file():
                         yield check_session_id(name)
 
     def _written(self, ids: Iterable[str], *, empty: bool = False) -> list[str]:
         """Those of these ids whose log is not empty, the one written to last first. Looks at each."""
-        found: list[tuple[int, str]] = []
+        dated: list[tuple[int, str]] = []
         for session_id in ids:
             with suppress(OSError, BadSessionId):  # deleted since, a link to nothing, or no id of a session
                 status = self.file(session_id).stat()
                 if S_ISREG(status.st_mode) and (empty or status.st_size):
-                    found.append((status.st_mtime_ns, session_id))
-        return [session_id for _, session_id in sorted(found, reverse=True)]
+                    dated.append((status.st_mtime_ns, session_id))
+        return [session_id for _, session_id in sorted(dated, reverse=True)]
 
     def date(self, session_id: str, seconds: float) -> None:
         """Have a session count as written to at this time, in seconds since 1970. Raises SessionNotFound.

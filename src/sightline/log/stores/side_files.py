@@ -77,10 +77,10 @@ class PartFile:
             with self._lock, self._path.open("rb", buffering=0) as file:
                 self._read_on(file.fileno())
                 places = [(name, place) for name in names if (place := self._places.get(name))]
-                found = {name: os.pread(file.fileno(), length, offset) for name, (offset, length) in places}
+                parts = {name: os.pread(file.fileno(), length, offset) for name, (offset, length) in places}
         except (OSError, ValueError):  # ValueError: a NUL in the path
             return {}
-        return {name: found[name] for name, (_, length) in places if len(found[name]) == length}
+        return {name: parts[name] for name, (_, length) in places if len(parts[name]) == length}
 
     def keep(self, parts: Mapping[str, bytes]) -> None:
         with suppress(OSError, ValueError, Locked), self._lock, locked_in_place(self._path, os.O_CREAT) as fd:
@@ -156,11 +156,11 @@ class TextFile:
                 lines = {digest: os.pread(file.fileno(), length, offset) for digest, (offset, length) in places}
         except OSError:
             return {}
-        found = {}
+        texts = {}
         for digest, line in lines.items():
             with suppress(*UNREADABLE):  # changed since it was read
-                found[digest] = decode_json(line, tuple[str, str])[1]
-        return found
+                texts[digest] = decode_json(line, tuple[str, str])[1]
+        return texts
 
     def read_all(self) -> Iterator[tuple[str, str]]:
         """All texts with their digests, in the order of the file."""
@@ -171,8 +171,8 @@ class TextFile:
 
     def write(self, texts: Mapping[str, str]) -> None:
         """Write the texts that are not there yet. Raises Unwritable."""
-        known = self.read(texts)
-        lines = b"".join(msgspec.json.encode(pair) + b"\n" for pair in texts.items() if pair[0] not in known)
+        stored = self.read(texts)
+        lines = b"".join(msgspec.json.encode(pair) + b"\n" for pair in texts.items() if pair[0] not in stored)
         if not lines:
             return
         try:

@@ -94,7 +94,7 @@ def _read(request: Any) -> Query:
     if len(query.message) > MOST_CHARACTERS:
         raise BadInput(_TOO_LONG)
     history = query.history_messages or []
-    if sum(1 + sum(len(each) for each in said.values() if isinstance(each, list)) for said in history) > MOST_MESSAGES:
+    if sum(1 + sum(len(part) for part in said.values() if isinstance(part, list)) for said in history) > MOST_MESSAGES:
         raise BadInput(_TOO_MANY_MESSAGES)
     if _number_of_files(query.file_context) > MOST_FILES:
         raise BadInput(_TOO_MANY_FILES)
@@ -177,7 +177,7 @@ async def _send(reply: Reply, send: Send, method: str | None, prefix: str = "htt
 async def _reply(service: BAAgentService, scope: Mapping[str, Any], receive: Receive) -> Reply:
     path, method = scope["path"], scope["method"]
     if path not in _METHODS:
-        return _failed(404, f"there are only {' and '.join(f'{each} {name}' for name, each in _METHODS.items())}")
+        return _failed(404, f"there are only {' and '.join(f'{verb} {name}' for name, verb in _METHODS.items())}")
     if method != _METHODS[path]:
         return _failed(405, f"use {_METHODS[path]} for {path}")
     if path == DESCRIPTION:

@@ -141,10 +141,10 @@ def newest(messages: Sequence[Message], keep: int = KEPT) -> list[Message]:
     message stays.
     """
     kept = {at for at, message in enumerate(messages) if message.get("role") == "system"}
-    asked = max((at for at, message in enumerate(messages) if message.get("role") == "user"), default=-1)
+    question = max((at for at, message in enumerate(messages) if message.get("role") == "user"), default=-1)
     count = 0
     for unit in reversed(exchanges(messages)):
-        if count < keep or asked in unit:
+        if count < keep or question in unit:
             kept.update(unit)
             count += len(unit)
     return [message for at, message in enumerate(messages) if at in kept]
@@ -164,7 +164,7 @@ def uploads_of(file_context: FileContext | None) -> list[Upload]:
             | {"file_ids": list() | tuple() as several}
             | (list() | tuple() as several)
         ):
-            return [upload for each in several for upload in uploads_of(each)]
+            return [upload for file in several for upload in uploads_of(file)]
         case Mapping():
             return [_upload(file_context)] if file_context else []
         case _:
@@ -175,21 +175,21 @@ def _upload(facts: Mapping[str, Any]) -> Upload:
     file_id = str(facts.get("file_id") or "").removeprefix("upload:")
     if not file_id or not file_id.isprintable() or len(file_id.split()) > 1:
         raise BadInput(_NAMED.format(given=facts))
-    known = {name: value for name, value in facts.items() if name in Upload.__struct_fields__}
+    fields = {name: value for name, value in facts.items() if name in Upload.__struct_fields__}
     try:
-        return convert({"filename": file_id} | known | {"file_id": file_id}, Upload)
+        return convert({"filename": file_id} | fields | {"file_id": file_id}, Upload)
     except msgspec.ValidationError as error:
         raise BadInput(f"the file context of {file_id} cannot be read: {error}") from error
 
 
 def _calls(messages: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
     """Return the tool and the path of every call, by its id."""
-    found = {}
-    for call_id, call in (each for message in messages for each in calls_by_id(message).items()):
+    calls = {}
+    for call_id, call in (pair for message in messages for pair in calls_by_id(message).items()):
         match call:
             case {"function": {"name": str(name), "arguments": str() | dict() as arguments}}:
-                found[call_id] = (name, subject_of(call_from(call_id, name, arguments)))
-    return found
+                calls[call_id] = (name, subject_of(call_from(call_id, name, arguments)))
+    return calls
 
 
 def _text(content: Any) -> str | None:

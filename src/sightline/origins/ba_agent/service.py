@@ -6,6 +6,7 @@ order. The log keeps everything.
 """
 
 import asyncio
+import json
 import logging
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -34,11 +35,10 @@ from sightline.follow.conversations import resume_or_begin
 from sightline.origins.ba_agent.code_store import metadata
 from sightline.origins.ba_agent.context import LAYOUTS, ContextManager, FileContext, Summarize, uploads_of
 from sightline.origins.ba_agent.graph import langgraph, run
-from sightline.origins.ba_agent.summary import summarise
 from sightline.plan import Budget, Reduction
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
-from sightline.values.items import Call
+from sightline.values.items import Call, Message, Result, Role, plain_text
 from sightline.values.phrases import Phrases, texts
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
@@ -165,7 +165,7 @@ class BAAgentService:
         if not self._summarizes:
             return ()
         try:
-            summarise(session, self.context_manager, message, file_context, self._budget)
+            _summarise_if_long(session, self.context_manager, message, file_context, self._budget)
         except StoreError:
             raise
         except Exception as error:  # whatever the caller's function raises: the question matters more
@@ -177,7 +177,7 @@ class BAAgentService:
         self, answer: Answer, session_id: str, calls: Sequence[Call] = (), uploads: Sequence[Upload] = ()
     ) -> QueryResult:
         """Return the report as it is displayed, with markers of the saved code, and the structured fields."""
-        shown, html = resolved(answer.text, self.code_store, uploads), _HTML.search(answer.text) is not None
+        displayed, html = resolved(answer.text, self.code_store, uploads), _HTML.search(answer.text) is not None
         response = response_of(answer) or StructuredResponse()
         fields = {
             "action_type": response.action.type,
@@ -191,13 +191,13 @@ class BAAgentService:
             ],
             "status": "complete" if answer.success else "processing",
             "saved_codes": [metadata(saved) for saved in saved_in(answer)],
-            "code_refs": msgspec.to_builtins(shown.codes),
-            "file_refs": msgspec.to_builtins(shown.files),
+            "code_refs": msgspec.to_builtins(displayed.codes),
+            "file_refs": msgspec.to_builtins(displayed.files),
             "warnings": list(answer.warnings),
             "contains_html": html,
             "content_type": "html" if html else "markdown",
         }
-        return QueryResult(answer.success, session_id, marked(shown.text, saved_in(answer)), fields, answer.error)
+        return QueryResult(answer.success, session_id, marked(displayed.text, saved_in(answer)), fields, answer.error)
 
     def _trace(self, event: Event, agent: Agent) -> None:
         match event:
@@ -238,10 +238,11 @@ class BAAgentService:
         async with self._opening:
             talk = self._open.pop(session_id, None) or await self._begin(session_id, history)
             self._open[session_id] = talk  # at the end: the order is that of last use
-            for other in [name for name, each in self._open.items() if not each.turn.locked() and each is not talk]:
+            idle = [name for name, other in self._open.items() if other is not talk and not other.turn.locked()]
+            for name in idle:
                 if len(self._open) <= MOST_OPEN:
                     break
-                await asyncio.to_thread(self._open.pop(other).agent.session.close)
+                await asyncio.to_thread(self._open.pop(name).agent.session.close)
             return talk
 
     async def _begin(self, session_id: str, history: Sequence[Mapping[str, Any]] | None) -> _Conversation:
@@ -288,4 +289,52 @@ def _removed(agent: Agent) -> dict[str, Reduction]:
     receipt, payload = agent.session.receipt, agent.payload
     if receipt is None or receipt.plan is None or payload is None:
         return {}
-    return {each.kind: each for each in payload.reductions() if each.removed}
+    return {reduction.kind: reduction for reduction in payload.reductions() if reduction.removed}
+
+
+def _summarise_if_long(
+    session: Session, manager: ContextManager, question: str, file_context: FileContext | None, budget: Budget
+) -> None:
+    """Summarise a session if its messages and this question, which it does not have yet, are too many.
+
+    As in the strategy `rounds`, system messages of earlier rounds, such as lists of uploads, do not count.
+
+    The messages that stay unchanged at the end are shown as before. Those before them are covered: by what the
+    manager's function put in their place, or else by a digest.
+    """
+    payload = session.preview(budget)
+    messages = [
+        message
+        for message in (*payload.system, *payload.body)
+        if message.id and plain_text(message.parts) not in (*payload.shown_windows.values(), prompt(manager.locale))
+        if message.role is not Role.SYSTEM or session.receipt is None
+    ]
+    built = manager.build_context(question, [_listed(message) for message in messages], session.id, file_context)
+    if not manager.should_clean_context(built):
+        return
+    kept = manager.summarize_context(built)
+    said = [message for message in messages if message.role is not Role.SYSTEM]
+    before, after = ([chat for chat in some if chat.get("role") != "system"] for some in (built, kept))
+    same = next(
+        (n for n, pair in enumerate(zip(reversed(before), reversed(after), strict=False)) if pair[0] != pair[1]),
+        min(len(before), len(after)),
+    )
+    end = len(before) - same
+    while 0 < end < len(said) and said[end].role is Role.TOOL:  # results stay with their calls
+        end -= 1
+    texts = [str(chat.get("content") or "") for chat in kept if chat not in built]
+    if end:
+        session.summaries.cover(said[0].id, said[end - 1].id, "\n\n".join(filter(None, texts)), budget=budget)
+
+
+def _listed(message: Message) -> dict[str, Any]:
+    """Return a message as an entry of a message list."""
+    written: dict[str, Any] = {"role": message.role.value, "content": plain_text(message.parts)}
+    calls = [part for part in message.parts if isinstance(part, Call)]
+    results = [part for part in message.parts if isinstance(part, Result)]
+    if calls:
+        written["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": json.dumps(call.input)}}
+            for call in calls
+        ]
+    return written | {"tool_call_id": results[0].id, "content": plain_text(results[0].parts)} if results else written

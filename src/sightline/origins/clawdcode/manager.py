@@ -182,7 +182,7 @@ class ContextManager:
         return (
             self.options.storage.compression_enabled
             and context.metadata.total_tokens > self._trigger
-            and not has_pending_calls([readable(each) for each in context.layers.conversation.messages])
+            and not has_pending_calls([readable(message) for message in context.layers.conversation.messages])
         )
 
     def compress_current_context(self, trigger: Trigger = "auto") -> CompactionResult | None:
@@ -233,8 +233,8 @@ class ContextManager:
     ) -> None:
         """Put a compaction of `messages` into memory, and save it in the background."""
         session_id, threshold = context.layers.session.session_id, self.options.threshold_tokens
-        given = {message.id for message in messages}
-        added = [message for message in context.layers.conversation.messages if message.id not in given]
+        compacted = {message.id for message in messages}
+        added = [message for message in context.layers.conversation.messages if message.id not in compacted]
         _, (summary, *kept) = split_system([*result.compacted_messages, *added])
         self.memory.set_messages([*result.compacted_messages, *added])
         tokens = context.metadata.total_tokens

@@ -90,12 +90,12 @@ def check(message: ContextMessage) -> None:
 
 def with_metadata(draft: Entry, message: ContextMessage) -> Entry:
     """Return the draft of a message's entry with the metadata that it has no fields for, or has in another spelling."""
-    given, error = message.metadata, (message.metadata or {}).get("error")
+    metadata, error = message.metadata, (message.metadata or {}).get("error")
     if draft.tool_result is not None and isinstance(error, str):
         draft = replace(draft, tool_result=replace(draft.tool_result, error=error))
-    known = _metadata(draft)
-    rest = {key: value for key, value in (given or {}).items() if key not in known or known[key] != value}
-    if given is None or (known and not rest):
+    in_fields = _metadata(draft)
+    rest = {key: value for key, value in (metadata or {}).items() if key not in in_fields or in_fields[key] != value}
+    if metadata is None or (in_fields and not rest):
         return draft
     return replace(draft, data=msgspec.Raw(msgspec.json.encode({"metadata": rest})))
 

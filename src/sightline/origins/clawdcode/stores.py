@@ -324,7 +324,7 @@ def _uncovered_rows(journal: Journal) -> list[int]:
     """
     timeline, rows = journal.timeline, _message_rows(journal)
     compactions = timeline.compacted(journal.path)
-    summaries = sorted({timeline.unit_row[unit] for each in compactions for unit in each.summaries})
+    summaries = sorted({timeline.unit_row[unit] for compaction in compactions for unit in compaction.summaries})
     newest = max(summaries, default=-1)
     earlier = [row for row in rows if row <= newest]
     system = [row for row in earlier if timeline.kind[row] == Kind.SYSTEM]
@@ -332,6 +332,6 @@ def _uncovered_rows(journal: Journal) -> list[int]:
         row
         for row in earlier
         if timeline.kind[row] not in (Kind.SYSTEM, Kind.SUMMARY)
-        and not any(each.first <= timeline.unit[row] <= each.last for each in compactions)
+        and not any(timeline.unit[row] in compaction for compaction in compactions)
     ]
     return [*system, *summaries, *uncovered, *rows[len(earlier) :]]

@@ -132,12 +132,12 @@ class ContextManager:
         self.journal = journal or Journal(MemoryStore(), clock=wall_clock, ids=nanoid)
         self._windows = windows
         self.lock = threading.RLock()
-        known = [item for _, item in self._items()]
-        last = max((item.seq for item in known), default=0)
+        items = [item for _, item in self._items()]
+        last = max((item.seq for item in items), default=0)
         self.clock = clock or SeqClock(last)
         if self.clock.current < last:
             raise BadInput(f"the clock stands at {self.clock.current}, the log at {last}; use SeqClock({last})")
-        self._ids = {item.id for item in known}
+        self._ids = {item.id for item in items}
 
     @property
     def current_seq(self) -> int:

@@ -5,9 +5,9 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +18,6 @@ from sightline.errors import BadInput, PinnedOverflow, SightlineError
 from sightline.log import Journal
 from sightline.log.stores.memory import MemoryStore
 from sightline.origins.exchanges import has_pending_calls
-from sightline.origins.openstarry.history import last_items, match
 from sightline.origins.openstarry.interface import ChatMessage, LLMPayload, ToolDefinition, awaited
 from sightline.plan import Budget, Planner
 from sightline.plan.strategies import strategy as strategy_named
@@ -123,9 +122,9 @@ class StrategyContextManager:
 
     def _take_in(self, history: Sequence[ChatMessage], system_prompt: str | None) -> list[Message]:
         """Add to the session what is new, and return it."""
-        given = list(history)
-        if given[: len(self._taken)] != self._taken:
-            self._follow(given)
+        messages = list(history)
+        if messages[: len(self._taken)] != self._taken:
+            self._follow(messages)
         changed = self._system is not None and system_prompt not in (None, self._system)
         if changed and len(self._journal.timeline.head_rows(self._journal.path)) > 1:
             # Replacing the system prompt here would also replace system messages of the history.
@@ -133,10 +132,10 @@ class StrategyContextManager:
         if system_prompt is not None and system_prompt != self._system:
             self.session.system(system_prompt, replace=self._system is not None)
             self._system = system_prompt
-        new = given[len(self._taken) :]
+        new = messages[len(self._taken) :]
         while new and has_pending_calls(wire.read_messages(new)):  # their results are still to come
             new.pop()
-        self._ids += last_items(new, self.session.extend(new))
+        self._ids += _last_items(new, self.session.extend(new))
         self._taken += deepcopy(new)
         return wire.read_messages(new)
 
@@ -147,7 +146,7 @@ class StrategyContextManager:
         conversation goes on a branch. A history that shares nothing, or was changed where the caller had cleared what
         no other summary covers, begins a new session.
         """
-        lead, cleared, shared = match(self._taken, history)
+        lead, cleared, shared = _match(self._taken, history)
         hidden = lead + sum(1 for _ in takewhile(self._is_covered, self._ids[lead:]))
         start, end = lead + cleared, lead + cleared + shared
         if start > hidden:  # more was cleared than is summarised: all that is left is taken anew, after the summary
@@ -190,14 +189,15 @@ class StrategyContextManager:
 
     def _summarised(self) -> int:
         """How many units the summaries in force cover."""
-        return sum(each.last + 1 - each.first for each in self._journal.timeline.compacted(self._journal.path))
+        in_force = self._journal.timeline.compacted(self._journal.path)
+        return sum(compaction.last + 1 - compaction.first for compaction in in_force)
 
     def _is_covered(self, item_id: str) -> bool:
         journal, row = self._journal, self._journal.row(item_id)
         if row is None:
             return False
         unit, in_force = journal.timeline.unit[row], journal.timeline.compacted(journal.path)
-        return any(each.first <= unit <= each.last for each in in_force)
+        return any(unit in compaction for compaction in in_force)
 
     # ------------------------------------------------------------------ messages
 
@@ -208,7 +208,7 @@ class StrategyContextManager:
         except PinnedOverflow:  # system and tools fit, because `_show` has checked that
             logger.warning("there is no room for any history beside the system prompt and the tools")
             head = [{"role": "system", "content": self._system}] if self._system else []
-            return [*head, *({"role": "user", "content": shown.text} for shown in self._dynamic.values())]
+            return [*head, *({"role": "user", "content": window.text} for window in self._dynamic.values())]
 
     def _show(self, knowledge: str) -> None:
         """Show as much of the goal, then of the retrieved knowledge, as fits besides system, tools and the question."""
@@ -221,15 +221,15 @@ class StrategyContextManager:
             tools = journal.tools.tokens
             pinned = [f"system prompt ({fixed - tools} tokens)", f"tool definitions ({tools} tokens)"]
             raise PinnedOverflow(pinned, fixed - limit)
-        asked = timeline.last_user(journal.path, len(timeline))
-        question = min(timeline.unit_full[asked], limit // _QUESTION) + profile.message_tokens if asked >= 0 else 0
+        unit = timeline.last_user(journal.path, len(timeline))
+        question = min(timeline.unit_full[unit], limit // _QUESTION) + profile.message_tokens if unit >= 0 else 0
         room = limit - fixed - question
         self._dynamic.clear()
         goal = f"{say('task goal', self._settings.locale)}\n{self.task_goal}" if self.task_goal else ""
         for window, text in ((GOAL, goal), (DYNAMIC, knowledge)):
-            if shown := _cut(text, room - profile.message_tokens, count):
-                self._dynamic[window] = _Shown(shown)
-                room -= count(shown) + profile.message_tokens
+            if cut := _cut(text, room - profile.message_tokens, count):
+                self._dynamic[window] = _Shown(cut)
+                room -= count(cut) + profile.message_tokens
 
 
 class SlidingWindowContextManager(StrategyContextManager):
@@ -257,7 +257,7 @@ class SummarizationContextManager(StrategyContextManager):
     def summary_buffer(self) -> str:
         """The current summary; empty at first."""
         timeline, reader = self._journal.timeline, self._journal.reader
-        units = [unit for each in timeline.compacted(self._journal.path) for unit in each.summaries]
+        units = [unit for compaction in timeline.compacted(self._journal.path) for unit in compaction.summaries]
         return "\n\n".join(reader.text(timeline.unit_row[unit]) for unit in units)
 
     async def on_turn_complete(self, new_history: Sequence[ChatMessage]) -> None:
@@ -302,11 +302,11 @@ class EntityExtractionContextManager(StrategyContextManager):
         assert isinstance(self.strategy, Entities)
         for item in [item for item in self.session.unread if item.kind is Kind.USER]:
             try:
-                found = await awaited(self._extractor(self.strategy.schema, self.state, plain_text(item.parts)))
+                values = await awaited(self._extractor(self.strategy.schema, self.state, plain_text(item.parts)))
             except Exception as error:  # of the model: the message is read again with the next input
                 logger.warning("the extraction failed, the state is as it was: %r", error)
                 return
-            state, self.refused = self.strategy.merged(self.state, found)
+            state, self.refused = self.strategy.merged(self.state, values)
             self.session.remember(state, read=item.id)
 
 
@@ -375,3 +375,42 @@ def _cut(text: str, tokens: int, count: Callable[[str], int]) -> str:
         middle = (least + most + 1) // 2
         least, most = (middle, most) if count(f"{text[:middle]} […]") <= tokens else (least, middle - 1)
     return f"{text[:least]} […]" if tokens >= _LEAST else ""
+
+
+class _Match(NamedTuple):
+    """What a history still has of the messages that were taken: it begins with `lead` and then `shared` of them."""
+
+    lead: int  # system messages that both begin with
+    cleared: int  # messages after these that the history has no more
+    shared: int  # messages after these that both have
+
+
+def _match(taken: Sequence[ChatMessage], history: Sequence[ChatMessage]) -> _Match:
+    """Find the messages that the caller cleared after the leading system messages, so that most of the rest is shared.
+
+    If several numbers of cleared messages are as good, the one after which all that was taken is there is meant.
+    """
+    lead = _common([*takewhile(lambda message: message.get("role") == "system", taken)], history)
+    rest, current = taken[lead:], history[lead:]
+
+    def quality(cleared: int) -> tuple[int, bool, int]:
+        shared = _common(rest[cleared:], current)
+        return shared, cleared + shared == len(rest), -cleared
+
+    shared, _, cleared = max(map(quality, range(len(rest) + 1)))
+    return _Match(lead, -cleared, shared)
+
+
+def _common(one: Sequence[ChatMessage], other: Sequence[ChatMessage]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _last_items(messages: Sequence[ChatMessage], ids: Sequence[str]) -> list[str]:
+    """Return for each message the id of the last item made of it; empty where several messages made one item."""
+    try:
+        ends = list(accumulate(len(wire.read_messages([message])) for message in messages))
+    except BadInput:  # it can be read only beside its neighbours
+        ends = []
+    if not ends or ends[-1] != len(ids):
+        return [*([""] * (len(messages) - 1)), *ids[-1:]]
+    return [ids[end - 1] for end in ends]

@@ -28,10 +28,10 @@ def strategy(name: str, config: Mapping[str, Any] | None = None) -> Planner:
     Raises:
         BadInput: there is no such strategy, or it does not take this configuration.
     """
-    kind, given = kind_of(name), dict(config or {})
+    kind, options = kind_of(name), dict(config or {})
     typed = _has_typed_config(kind)
     try:
-        made: Planner = convert(_in_snake_case(given, kind), kind) if typed else kind(**given)
+        made: Planner = convert(_in_snake_case(options, kind), kind) if typed else kind(**options)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         takes = f"; it takes {', '.join(_choices(name)) or 'nothing'}" if typed else ""
         raise BadInput(f"strategy {name!r} does not take this configuration: {error}{takes}") from error
@@ -42,7 +42,7 @@ def strategy(name: str, config: Mapping[str, Any] | None = None) -> Planner:
 
 def names() -> list[str]:
     """The names of all strategies: ours, then those of installed packages."""
-    return [*STRATEGIES, *(name for name in sorted({each.name for each in installed()}) if name not in STRATEGIES)]
+    return [*STRATEGIES, *(name for name in sorted({offer.name for offer in installed()}) if name not in STRATEGIES)]
 
 
 def installed() -> Iterator["EntryPoint"]:
@@ -68,12 +68,12 @@ def kind_of(name: str) -> Any:
     """The class or function that makes strategies of this name. Raises BadInput."""
     if name in STRATEGIES:
         return getattr(import_module(f"sightline.plan.strategies.{name}"), STRATEGIES[name])
-    if not (offers := [each for each in installed() if each.name == name]):
+    if not (offers := [offer for offer in installed() if offer.name == name]):
         raise BadInput(
             f"unknown strategy {name!r}; choose one of {', '.join(names())}; to add one, see docs/strategies.md"
         )
-    if len({each.value for each in offers}) > 1:
-        raise BadInput(f"several packages offer a strategy {name!r}: {', '.join(each.value for each in offers)}")
+    if len({offer.value for offer in offers}) > 1:
+        raise BadInput(f"several packages offer a strategy {name!r}: {', '.join(offer.value for offer in offers)}")
     try:
         return offers[0].load()
     except Exception as error:  # importing another package may raise anything

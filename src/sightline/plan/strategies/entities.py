@@ -60,16 +60,16 @@ class Entities(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
 
 def _unread_summaries(view: View) -> set[int]:
     """The summaries of user messages that no extraction has read."""
-    timeline, found = view.timeline, set[int]()
+    timeline, summaries = view.timeline, set[int]()
     for compaction in view.compactions:
         first, last = timeline.unit_row[compaction.first], timeline.unit_row[compaction.last]
         unread = timeline.rows_on(view.path, range(max(view.read, first), last + 1))
         if any(begins_turn(timeline, timeline.unit[row]) for row in unread):
-            found.update(compaction.summaries)
-    return found
+            summaries.update(compaction.summaries)
+    return summaries
 
 
-def merged(schema: Schema, state: Mapping[str, Any], found: Any, *, null_erases: bool = False) -> Merged:
+def merged(schema: Schema, state: Mapping[str, Any], values: Any, *, null_erases: bool = False) -> Merged:
     """The state with found values merged in. Pure.
 
     Later values overwrite earlier ones, field by field. Fields that were not found keep their values. A value that the
@@ -77,8 +77,8 @@ def merged(schema: Schema, state: Mapping[str, Any], found: Any, *, null_erases:
     """
     refused: dict[str, str] = {}
     node = object_in(schema, schema) or {}
-    if not isinstance(fields := _plain(found), Mapping):
-        return Merged(dict(state), {"": f"{type(found).__name__} is no object with fields"})
+    if not isinstance(fields := _plain(values), Mapping):
+        return Merged(dict(state), {"": f"{type(values).__name__} is no object with fields"})
     return Merged(_Merging(schema, null_erases, refused).into(node, state, fields, ""), refused)
 
 
@@ -88,11 +88,11 @@ class _Merging(NamedTuple):
     refused: dict[str, str]
 
     def into(
-        self, node: Mapping[str, Any], state: Mapping[str, Any], found: Mapping[Any, Any], path: str
+        self, node: Mapping[str, Any], state: Mapping[str, Any], fields: Mapping[Any, Any], path: str
     ) -> dict[str, Any]:
         """One object's fields."""
         result = dict(state)
-        for name, value in found.items():
+        for name, value in fields.items():
             where = f"{path}.{name}" if path else str(name)
             part = field_of(node, name)
             if part is None:
@@ -117,14 +117,14 @@ class _Merging(NamedTuple):
             result[name] = value
 
 
-def _plain(found: Any) -> Any:
+def _plain(values: Any) -> Any:
     """Found values as plain JSON: from a mapping, JSON text, or an object of a msgspec or pydantic type."""
-    if isinstance(found, Mapping):
-        return found
-    dump = getattr(found, "model_dump", None)
+    if isinstance(values, Mapping):
+        return values
+    dump = getattr(values, "model_dump", None)
     try:
         if dump is not None:
             return dump(mode="json", exclude_unset=True)
-        return msgspec.json.decode(found) if isinstance(found, str | bytes) else msgspec.to_builtins(found)
+        return msgspec.json.decode(values) if isinstance(values, str | bytes) else msgspec.to_builtins(values)
     except (TypeError, ValueError, msgspec.DecodeError):
         return None

@@ -17,9 +17,9 @@ def count_left_out(view: View, units: Collection[int], out: Collection[int]) -> 
     whole history: another strategy may not have counted. A compaction that is only tried has no summary yet.
     """
     last, timeline = view.last, view.timeline
-    summaries = [unit for each in view.compactions for unit in each.summaries]
+    summaries = [unit for compaction in view.compactions for unit in compaction.summaries]
     is_new = any(unit not in (last or ()) for unit in (*view.back, *summaries))
-    if is_new or view.command == SETTINGS_CHANGED or not all(each.summaries for each in view.compactions):
+    if is_new or view.command == SETTINGS_CHANGED or not all(compaction.summaries for compaction in view.compactions):
         pending = {timeline.unit[row] for row in timeline.open_calls}
         hidden = {*body_units(timeline, view.path)} - ({*units} - {*out}) - pending
         return _count(view, _missed(view, hidden))
@@ -28,7 +28,9 @@ def count_left_out(view: View, units: Collection[int], out: Collection[int]) -> 
         if back := _count(view, [unit for unit in units if unit <= before.last and unit not in last]):
             before = before._replace(messages=before.messages - back.messages, tokens=before.tokens - back.tokens)
         first, end = before.first, before.last
-        if before.messages <= 0 or any(each.first <= first and end <= each.last for each in view.compactions):
+        if before.messages <= 0 or any(
+            compaction.first <= first and end <= compaction.last for compaction in view.compactions
+        ):
             before = None  # all came back, or one summary covers it
     now = _count(view, _missed(view, out))
     if before is None or now is None:
@@ -52,7 +54,7 @@ def _missed(view: View, units: Iterable[int]) -> list[int]:
     """
     timeline, units = view.timeline, sorted(units)
     said = [*compress(units, timeline.unit_kinds(units).translate(_SHOWN_HERE))]
-    for each in view.compactions:
-        said = [unit for unit in said if not each.first <= unit <= each.last]
-    summaries = {unit for each in view.compactions for unit in each.summaries}
+    for compaction in view.compactions:
+        said = [unit for unit in said if not compaction.first <= unit <= compaction.last]
+    summaries = {unit for compaction in view.compactions for unit in compaction.summaries}
     return said + [unit for unit in summaries.intersection(units) if timeline.unit_kind(unit) is Kind.SUMMARY]

@@ -137,15 +137,15 @@ def _json(file: Path) -> dict[str, Any]:
 
 
 def _object(parent: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any] | None:
-    found = parent.get(key)
-    if found is not None and not isinstance(found, Mapping):
-        raise BadInput(f"{where}: {key} is an object, not {found!r}")
-    return found
+    value = parent.get(key)
+    if value is not None and not isinstance(value, Mapping):
+        raise BadInput(f"{where}: {key} is an object, not {value!r}")
+    return value
 
 
-def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    if unknown := [key for key in table if key not in known]:
-        raise BadInput(f"{where}: unknown key {unknown[0]!r}; choose among {', '.join(known)}")
+def _check_keys(table: Mapping[str, Any], allowed: Sequence[str], where: str) -> None:
+    if unknown := [key for key in table if key not in allowed]:
+        raise BadInput(f"{where}: unknown key {unknown[0]!r}; choose among {', '.join(allowed)}")
 
 
 def _check_choice(name: Any, config: Any, where: str, key: str, ids: Mapping[str, str] | None = None) -> Choice:

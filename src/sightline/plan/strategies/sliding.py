@@ -127,18 +127,18 @@ class _Filling:
         """The pinned units, the summaries, and the newest of the rest."""
         summaries = [unit for unit in self.others if self.timeline.unit_kind(unit) is Kind.SUMMARY]
         history = [unit for unit in self.others if self.timeline.unit_kind(unit) is not Kind.SUMMARY]
-        asked = self.view.asked if self.view.asked in history else -1
-        reserved = self._reserve(asked, history[-1] if history else -1)
+        question = self.view.asked if self.view.asked in history else -1
+        reserved = self._reserve(question, history[-1] if history else -1)
         self.free -= sum(reserved.values())
         for unit in reversed(summaries):
             if (lods := self._fitting_levels(unit, self.free, shorten=True)) is not None:
                 self.shown.add(self._take_tokens(unit, lods))
         chosen = self._choose_newest(history, reserved)
-        if asked in reserved:
-            lods = self._fitting_levels(asked, self.free + reserved[asked], shorten=True)
-            self.shown.add(self._take_tokens(asked, self._lowest_levels(asked) if lods is None else lods))
+        if question in reserved:
+            lods = self._fitting_levels(question, self.free + reserved[question], shorten=True)
+            self.shown.add(self._take_tokens(question, self._lowest_levels(question) if lods is None else lods))
         if by_turn:  # without the end of a turn whose beginning is not among them, unless there is nothing else
-            starts = (at for at, unit in enumerate(chosen) if unit == asked or begins_turn(self.timeline, unit))
+            starts = (at for at, unit in enumerate(chosen) if unit == question or begins_turn(self.timeline, unit))
             chosen = chosen[next(starts, 0) :]
         self.shown.update(chosen)
         return self._plan(reason)
@@ -166,13 +166,16 @@ class _Filling:
                 break
         return chosen[::-1]
 
-    def _reserve(self, asked: int, last: int) -> dict[int, int]:
+    def _reserve(self, question: int, last: int) -> dict[int, int]:
         """The tokens that the question and the newest unit need at least, so that no other unit takes them."""
         reserved: dict[int, int] = {}
-        if asked >= 0:
-            whole, least = self.view.unit_tokens(asked, {}), self.view.unit_tokens(asked, self._lowest_levels(asked))
-            reserved[asked] = whole if whole <= self.view.limit // _QUESTION_PART else least
-        if last >= 0 and last != asked and self.timeline.unit_kind(last) is not Kind.RECALL:
+        if question >= 0:
+            whole, least = (
+                self.view.unit_tokens(question, {}),
+                self.view.unit_tokens(question, self._lowest_levels(question)),
+            )
+            reserved[question] = whole if whole <= self.view.limit // _QUESTION_PART else least
+        if last >= 0 and last != question and self.timeline.unit_kind(last) is not Kind.RECALL:
             least = self.view.unit_tokens(last, self._lowest_levels(last))
             if least <= self.free - sum(reserved.values()):
                 reserved[last] = least

@@ -23,7 +23,7 @@ _IGNORED = frozenset({
 _TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 
 
-def schema_of(given: Any) -> Schema:
+def schema_of(schema_or_type: Any) -> Schema:
     """Return the JSON Schema of an object, given as such, in short (`{"date": "string"}`), or as a type.
 
     Types are those of msgspec and pydantic.
@@ -32,46 +32,50 @@ def schema_of(given: Any) -> Schema:
         BadInput: it is none of these, is no valid schema, or has keywords that are not checked here.
     """
     try:
-        schema = _expand(given, "schema") if isinstance(given, Mapping) else _from_type(given)
+        schema = (
+            _expand(schema_or_type, "schema") if isinstance(schema_or_type, Mapping) else _from_type(schema_or_type)
+        )
         schema.pop("$schema", None)  # it would choose the validator of another draft
         check_schema(schema)
         _check(schema, schema, "schema", set())
-        found = object_in(schema, schema)
+        object_schema = object_in(schema, schema)
     except RecursionError as error:
         raise BadInput("a state's schema is nested too deeply") from error
-    if found is None:
+    if object_schema is None:
         raise BadInput("a state's schema is that of an object: give it properties")
     return schema
 
 
-def _from_type(given: Any) -> Schema:
+def _from_type(type_: Any) -> Schema:
     try:
-        pydantic_schema = getattr(given, "model_json_schema", None)
-        return dict(pydantic_schema() if pydantic_schema is not None else msgspec.json.schema(given))
+        pydantic_schema = getattr(type_, "model_json_schema", None)
+        return dict(pydantic_schema() if pydantic_schema is not None else msgspec.json.schema(type_))
     except (TypeError, ValueError) as error:
-        raise BadInput(f"a state's schema is a JSON Schema or a type that has one, not {given!r}: {error}") from error
+        raise BadInput(f"a state's schema is a JSON Schema or a type that has one, not {type_!r}: {error}") from error
 
 
-def _expand(given: Mapping[str, Any], where: str) -> Schema:
+def _expand(schema: Mapping[str, Any], where: str) -> Schema:
     """Return a schema as it is, and a mapping of names to types as the schema of an object with these fields."""
-    if "$ref" in given or given.get("type") == "object" or isinstance(given.get("properties"), Mapping):
-        return dict(given)
-    fields = {name: _field(value, f"{where}.{name}") for name, value in given.items()}
+    if "$ref" in schema or schema.get("type") == "object" or isinstance(schema.get("properties"), Mapping):
+        return dict(schema)
+    fields = {name: _field(value, f"{where}.{name}") for name, value in schema.items()}
     if not fields:
         raise BadInput(f'{where} has no fields; write {{"destination": "string", "date": "string"}} or a JSON Schema')
     return {"type": "object", "properties": fields, "additionalProperties": False}
 
 
-def _field(given: Any, where: str) -> Schema:
-    match given:
-        case str() if given in _TYPES:
-            return {"type": given}
-        case Mapping() if _CHECKED.isdisjoint(given):
-            return _expand(given, where)
+def _field(type_or_schema: Any, where: str) -> Schema:
+    match type_or_schema:
+        case str() if type_or_schema in _TYPES:
+            return {"type": type_or_schema}
+        case Mapping() if _CHECKED.isdisjoint(type_or_schema):
+            return _expand(type_or_schema, where)
         case Mapping():
-            return dict(given)
+            return dict(type_or_schema)
         case _:
-            raise BadInput(f"{where} is {given!r}; choose one of {', '.join(_TYPES)}, or write its JSON Schema")
+            raise BadInput(
+                f"{where} is {type_or_schema!r}; choose one of {', '.join(_TYPES)}, or write its JSON Schema"
+            )
 
 
 def _check(node: Any, root: Schema, where: str, followed: set[str]) -> None:
@@ -121,7 +125,7 @@ def object_in(node: Any, root: Schema, followed: set[str] | None = None) -> Mapp
     if types == "object" or (isinstance(types, list) and "object" in types) or "properties" in node:
         return node
     choices = [part for word in ("anyOf", "oneOf", "allOf") for part in node.get(word, ())]
-    objects = [found for part in choices if (found := object_in(part, root, followed)) is not None]
+    objects = [schema for part in choices if (schema := object_in(part, root, followed)) is not None]
     return objects[0] if len(objects) == 1 else None
 
 
@@ -135,8 +139,8 @@ def field_of(node: Mapping[str, Any], name: str) -> Any:
 
 def problem(node: Any, value: Any, root: Schema) -> str:
     """Say what is wrong with a value for this part of the root's schema; empty: nothing."""
-    found = first_problem(node, value, root=root, partial=True)
-    return "" if found is None else _explain(found)
+    mistake = first_problem(node, value, root=root, partial=True)
+    return "" if mistake is None else _explain(mistake)
 
 
 _PHRASES = {

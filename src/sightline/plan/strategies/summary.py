@@ -41,7 +41,9 @@ class Summary(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
         timeline = view.timeline
         if (first := next(body_units(timeline, view.path), -1)) < 0:
             return None
-        since = max((each.last + 1 for each in view.compactions if each.first <= first), default=first)
+        since = max(
+            (compaction.last + 1 for compaction in view.compactions if compaction.first <= first), default=first
+        )
         start = timeline.unit_row[since] if since < len(timeline.unit_row) else len(timeline)
         units: list[int] = []
         turns: list[int] = []  # where each begins among them

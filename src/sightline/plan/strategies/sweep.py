@@ -20,11 +20,11 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence, Set
 from itertools import accumulate, chain, compress
 from math import inf
+from typing import NamedTuple
 
 from sightline.log.columns import kind_table
 from sightline.plan.plan import INDEX, MARKER, Plan
 from sightline.plan.strategies.left_out import count_left_out
-from sightline.plan.strategies.steps import Step, Taken
 from sightline.plan.strategies.worth import LEFT_OUT, USER_KINDS, Worth
 from sightline.plan.view import View, chat_turns
 from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
@@ -45,6 +45,25 @@ _PAGED_KINDS = (Kind.RESULT, Kind.USER)
 PAGED, PARTS = "paged", "parts"  # why a new output, or a file in work, that is too large is not shown in full
 _SAID, _BY_USER = kind_table({*Kind} - {Kind.RECALL}), kind_table(USER_KINDS)
 _INDEX_LINE = 25  # tokens of the line that replaces a unit
+
+
+class Step(NamedTuple):
+    """One possible demotion. Steps sort by the worth lost per token saved; of equal ones the later item comes first."""
+
+    worth_per_token: float
+    stage: int  # keeps the steps of one item in order: SUMMARY, GIST, left out
+    minus_row: int
+    unit: int
+    to: Lod | None  # None: the unit is left out
+    saved_tokens: int
+
+
+class Taken(NamedTuple):
+    """A demotion that was taken, and what its item was before: at which level, and why."""
+
+    step: Step
+    before: Lod
+    why: str
 
 
 class Sweep:
@@ -70,7 +89,7 @@ class Sweep:
         self.out_before = last.left_out.messages // 2 if last and last.left_out else 0  # a unit has about two messages
         self.index_limit = int(INDEX * view.body_limit)  # tokens that index lines may take
         self.turns: dict[int, int] = {}  # of a chat, an answer and its question: they are left out together
-        self.summaries = [unit for each in view.compactions for unit in each.summaries]
+        self.summaries = [unit for compaction in view.compactions for unit in compaction.summaries]
         self.recent: set[int] = set()  # the newest units, which a plain window of this size would show too
         self.newest = self._newest_units()
         rows = [row for unit in self.newest for row in self.timeline.rows_of(unit)]
@@ -92,7 +111,7 @@ class Sweep:
         self.recent = self._recent_units()
         stay = protected | view.must_show | {self.task}
         turns = chat_turns(self.timeline, view.path, self.unit_set, self.by_user)
-        self.turns = {answer: asked for answer, asked in turns.items() if stay.isdisjoint((answer, asked))}
+        self.turns = {answer: question for answer, question in turns.items() if stay.isdisjoint((answer, question))}
         self._set_wanted_levels()
         if tidy:
             self._shorten_superseded(protected)
@@ -120,12 +139,12 @@ class Sweep:
         user's first message or its summary) is left out only if the newest is as short as it can be, unless it is
         large; then the newest, and never the question. For these the constraints are shortened further.
         """
-        view, limit, asked = self.view, self.view.body_limit, self.view.asked
+        view, limit, question_unit = self.view, self.view.body_limit, self.view.asked
         preface, index, self.index_limit = view.notices.preface_limit, self.index_limit, 0
         most, last = (others + limit - MARKER - kept for kept in (preface, min(preface, limit // 4)))
-        newest = [unit for unit in self.said[-1:] if unit in protected and unit != asked]
-        older = sorted(protected.difference(newest, [asked]))
-        question = [*self.unit_set & {asked}]
+        newest = [unit for unit in self.said[-1:] if unit in protected and unit != question_unit]
+        older = sorted(protected.difference(newest, [question_unit]))
+        question = [*self.unit_set & {question_unit}]
         if self._tokens_of(question) > limit:  # it would take all else with it
             self._take_steps(most, question, leave_out=False, level_by_level=True)
         self._take_steps(most, older, leave_out=False, level_by_level=True)
@@ -190,13 +209,13 @@ class Sweep:
 
     def _recent_units(self) -> set[int]:
         """The newest units, up to a share of the body's tokens."""
-        free, found = _RECENT_SHARE * self.view.body_limit, set[int]()
+        free, units = _RECENT_SHARE * self.view.body_limit, set[int]()
         for unit in reversed(self.said):
             free -= self.view.unit_tokens(unit, self.lods)
             if free < 0:
                 break
-            found.add(unit)
-        return found
+            units.add(unit)
+        return units
 
     def _spared_rows(self) -> set[int]:
         """The working set, what is recent, and what the user wrote: reduced after all else."""
@@ -218,12 +237,12 @@ class Sweep:
         They are the newest with what was recalled for them, the question, the task, what was fetched again, and
         summaries, which are short already. With `keep` 0 only the question and the summaries are protected.
         """
-        asked = self.view.asked
+        question = self.view.asked
         if not keep or not self.said:
-            return {asked, *self.summaries}
-        count = keep + (self.said[-1] == asked)  # the answer before a question is what it most likely speaks of
+            return {question, *self.summaries}
+        count = keep + (self.said[-1] == question)  # the answer before a question is what it most likely speaks of
         newest = self.units[bisect_left(self.units, self.said[-count:][0]) :]
-        return {*newest, asked, *self._units_fetched_again(), *self.summaries} | ({self.task} - {-1})
+        return {*newest, question, *self._units_fetched_again(), *self.summaries} | ({self.task} - {-1})
 
     def _units_fetched_again(self) -> set[int]:
         """Recent units that the agent fetched again after a sweep had shortened them: it may need them a third time.
@@ -233,14 +252,14 @@ class Sweep:
         timeline, unit = self.timeline, self.timeline.unit
         first = self.units[-1] - _FAULT_UNITS if self.units else 0
         free = _FAULT_SHARE * self.view.body_limit
-        found: set[int] = set()
+        units: set[int] = set()
         for row in sorted({*timeline.faults[-_FAULT_UNITS:], *self.view.faults}, reverse=True):
             if unit[row] >= first and unit[row] in self.unit_set and row not in self.superseded:
                 free -= timeline.unit_full[unit[row]]
                 if free < 0:
                     break
-                found.add(unit[row])
-        return found
+                units.add(unit[row])
+        return units
 
     def _tokens_of(self, units: Collection[int]) -> int:
         return sum(self.view.unit_tokens(unit, self.lods) for unit in self.unit_set.intersection(units))

@@ -1,4 +1,7 @@
-"""An overview of a conversation, for a question that names nothing to look for: what was done, or what was settled."""
+"""An overview of a conversation, for a question that names nothing to look for: what was done, or what was settled.
+
+What makes it is imported inside functions: 30 ms of patterns, and few questions ask for an overview.
+"""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -45,12 +48,12 @@ def overview(
     timeline, reader = journal.timeline, journal.reader
     count, rows = reader.counter.count, list(newest)[::-1]
     if is_work(journal, rows):
-        from sightline.shorten.digest import digest  # few questions ask for it
+        from sightline.shorten.digest import digest
 
         items = [reader.item(row) for row in _told(journal, rows)]
         tokens = max_tokens - count(say("overview", reader.locale)) - 1
         return Overview(digest(items, tokens=tokens, count=count, locale=reader.locale, ends=False), [], set())
-    from sightline.recall.overview.settlement import DONE, Turn, quotes  # 30 ms of patterns that few need
+    from sightline.recall.overview.settlement import DONE, Turn, quotes
 
     rows = list(filter(hidden, rows))
     done = {row for row in rows if _is_done(journal, row)}

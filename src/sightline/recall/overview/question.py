@@ -55,7 +55,7 @@ def asks_to_tell(text: str) -> bool:
 def says_something(text: str) -> bool:
     """Return whether a text has a word that is neither of grammar nor of politeness."""
     chunks = (match[0] for match in CHUNK.finditer(text.replace("’", "'")))
-    return any(EMPTY_CHINESE.sub("", each) if CJK_RUN.match(each) else not names_nothing(each) for each in chunks)
+    return any(EMPTY_CHINESE.sub("", chunk) if CJK_RUN.match(chunk) else not names_nothing(chunk) for chunk in chunks)
 
 
 def surely_asks(text: str) -> bool:
@@ -87,13 +87,13 @@ def is_about_everything(query: str, places: Places, states_something: Callable[[
     means_all, sums_up = MEANS_ALL.search(query), SUMS_UP.search(query)
     told: defaultdict[int, float] = defaultdict(float)  # by row if it says "all", else together
     total = 0.0
-    for term, found in places(wanted).items():
-        here = [row for row in found[:MAX_PLACES] if states_something(row)]
+    for term, term_rows in places(wanted).items():
+        here = [row for row in term_rows[:MAX_PLACES] if states_something(row)]
         if here and term in names:
             return False
         weight = math.log(1 + (rows + 1) / (len(here) + 0.5))
         total += weight
-        if not means_all or len({row * STRETCHES // rows for row in found}) < ALL_OVER:
+        if not means_all or len({row * STRETCHES // rows for row in term_rows}) < ALL_OVER:
             for row in {row if means_all else 0 for row in here}:
                 told[row] += weight
     return max(told.values(), default=0.0) <= total * (TOLD if means_all else FOUND if sums_up else 0.0)
@@ -110,11 +110,11 @@ def stands_out(query: str, places: Places, counts: Callable[[int], bool], rows: 
     wanted, names = subject(query)
     weights: defaultdict[tuple[int, int], float] = defaultdict(float)  # of passages that overlap by half
     total = 0.0
-    for term, found in places(wanted).items():
-        here = [row for row in found[:: len(found) // MAX_PLACES + 1] if counts(row)]
+    for term, term_rows in places(wanted).items():
+        here = [row for row in term_rows[:: len(term_rows) // MAX_PLACES + 1] if counts(row)]
         if here and term in names:
             return True
-        weight = math.log(1 + (rows + 1) / (len(found) if here else 0.5))
+        weight = math.log(1 + (rows + 1) / (len(term_rows) if here else 0.5))
         total += weight
         halves = {(half, (row + half) // NEAR) for row in here for half in (0, NEAR // 2)}
         for passage in halves:
@@ -134,17 +134,17 @@ def requests(text: str) -> bool:
 
 def subject(query: str) -> Subject:
     """Return what a question may be about: its words without those of grammar and of talking about talk."""
-    found: list[str] = []
+    words: list[str] = []
     names: set[str] = set()
     for match in CHUNK.finditer(query.replace("’", "'")):
         chunk = match[0]
         if CJK_RUN.match(chunk):
-            found += [term for rest in ASKING_CHINESE.split(chunk) for term in terms(rest) if len(term) > 1]
+            words += [term for rest in ASKING_CHINESE.split(chunk) for term in terms(rest) if len(term) > 1]
         elif not is_asking(chunk.lower()):
-            found += terms(chunk)
+            words += terms(chunk)
             if NAMES.match(chunk) and not _begins_sentence(query, match.start()):
                 names.update(terms(chunk))
-    return Subject(list(dict.fromkeys(found)), names)
+    return Subject(list(dict.fromkeys(words)), names)
 
 
 def _begins_sentence(text: str, place: int) -> bool:

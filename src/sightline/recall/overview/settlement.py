@@ -94,22 +94,22 @@ def _read(turns: Sequence[Turn]) -> list[list[Value]]:
     worths: dict[str, float] = {}
     first: dict[str, int] = {}
     agreed: set[str] = set()
-    for at, found in enumerate(read):
-        for value in found:
+    for at, values in enumerate(read):
+        for value in values:
             worths[value.key] = max(worths.get(value.key, 0.0), value.worth * turns[at].weight)
             if first.setdefault(value.key, at) != at:
                 agreed.add(value.key)
     for key in agreed:
         worths[key] *= AGREED
-    return [[value._replace(worth=worths[value.key]) for value in found if worths[value.key]] for found in read]
+    return [[value._replace(worth=worths[value.key]) for value in values if worths[value.key]] for values in read]
 
 
 def _pieces(text: str) -> set[str]:
     """Return the words of a text, and of Chinese its pairs of characters."""
-    found: set[str] = set()
+    pieces: set[str] = set()
     for run in PIECES.findall(text.lower()):
-        found.update([run] if run.isascii() else [run[at : at + 2] for at in range(len(run) - 1)])
-    return found
+        pieces.update([run] if run.isascii() else [run[at : at + 2] for at in range(len(run) - 1)])
+    return pieces
 
 
 def _values(text: str, is_common: Callable[[str], bool]) -> list[Value]:
@@ -140,7 +140,7 @@ class _Page:
         self.taken: Counter[int] = Counter()  # tokens of each stretch
         self.known: set[str] = set()  # keys of what is shown
         self.tokens: dict[str, int] = {}
-        self.clauses = [clause for at, found in enumerate(_read(turns)) for clause in self._split(at, found)]
+        self.clauses = [clause for at, values in enumerate(_read(turns)) for clause in self._split(at, values)]
 
     def fill(self, least: float, share: int) -> None:
         """Take what is worth most for its tokens, as long as it is worth `least`, up to `share` tokens a stretch."""
@@ -173,11 +173,11 @@ class _Page:
         for _, at, span in sorted(wider):
             self._show(-at, [span])
 
-    def _split(self, at: int, found: Sequence[Value]) -> list[Clause]:
+    def _split(self, at: int, values: Sequence[Value]) -> list[Clause]:
         """Return the clauses of a turn that hold values."""
         clauses: list[Clause] = []
-        for match in CLAUSE.finditer(self.turns[at].text, 0, LONGEST) if found else ():
-            if inside := [value for value in found if match.start() <= value.first < match.end()]:
+        for match in CLAUSE.finditer(self.turns[at].text, 0, LONGEST) if values else ():
+            if inside := [value for value in values if match.start() <= value.first < match.end()]:
                 first = match.end() - len(match[0].lstrip())
                 clauses.append(Clause(at, Quote(min(first, inside[0].first), max(match.end(), inside[-1].end)), inside))
         return clauses

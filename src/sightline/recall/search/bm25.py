@@ -61,8 +61,8 @@ def weigh_terms(
 ) -> list[WeightedTerm]:
     """Return the terms to score by, rarest first. Those in more than a `common` share of the rows count only alone."""
     frequency = _document_frequency(segments)
-    found = sorted((frequency[term], term) for term in wanted if frequency[term])
-    rare = [(df, term) for df, term in found if df <= common * rows or rows < COMMON_FROM] or found
+    frequencies = sorted((frequency[term], term) for term in wanted if frequency[term])
+    rare = [(df, term) for df, term in frequencies if df <= common * rows or rows < COMMON_FROM] or frequencies
     floors = [K1 * (1 - B + B * length / mean_length) for length in LENGTHS]
     weights = [count * (K1 + 1) / (count + floor) for count in COUNTS for floor in floors]
     weighted: list[WeightedTerm] = []
@@ -100,8 +100,9 @@ def best_rows(
         scored = _score_segment(postings, terms)
         least = best[-1][0] if len(best) == limit else 0.0
         good = sorted([(score, local + base) for local, score in scored.items() if score >= least], reverse=True)
-        best = sorted([*best, *islice((each for each in good if can_be_found(each[1])), limit)], reverse=True)[:limit]
-    return [ScoredRow(*each) for each in best]
+        findable = islice(((score, row) for score, row in good if can_be_found(row)), limit)
+        best = sorted([*best, *findable], reverse=True)[:limit]
+    return [ScoredRow(score, row) for score, row in best]
 
 
 def highest_share(best: Sequence[ScoredRow], terms: Iterable[WeightedTerm]) -> float:

@@ -102,37 +102,34 @@ class SearchIndex:
         """Return the rows that answer a question best, by their own text, the text around them, speaker and time.
 
         No character of the query is syntax. Function words and terms that nearly all rows contain count only if the
-        query has no others. Where surely no row has the least share of a full match,
-        there are no hits.
+        query has no others. Where surely no row has the least share of a full match, there are no hits.
         """
         wanted = query_terms(query)
         with self._lock:
             segments = self._look_up([*wanted, *query_cues(query, wanted)]) if limit > 0 else []
-            known = scope._replace(size=_Sizes(scope.size, self.upto).__getitem__)
+            scope_now = scope._replace(size=_Sizes(scope.size, self.upto).__getitem__)
             stored, recent = self._head.segments, self._recent.lengths
-            rows, length = (
-                sum(s.rows for s in stored) + len(recent),
-                sum(s.length for s in stored) + sum(recent.values()),
-            )
+            rows = sum(segment.rows for segment in stored) + len(recent)
+            length = sum(segment.length for segment in stored) + sum(recent.values())
             mean_length = max(length / max(rows, 1), 1)
             weighted = weigh_terms(wanted, segments, rows, mean_length, scope.breadth.common, scope.breadth.terms)
             most = min(max(2 * limit, MIN_SEEDS), MAX_SEEDS)
-            seeds = best_rows(segments, weighted, most, known.size)
-            found = SearchResult([term.term for term in weighted], [])
+            seeds = best_rows(segments, weighted, most, scope_now.size)
+            result = SearchResult([term.term for term in weighted], [])
             if highest_share(seeds, weighted) < least_share:
-                return found
+                return result
             exact = exact_terms(query).intersection(wanted)
-            hits = rank_with_neighbours(segments, weighted, [each.row for each in seeds], known, exact)
-            return found._replace(hits=hits[:limit])
+            hits = rank_with_neighbours(segments, weighted, [seed.row for seed in seeds], scope_now, exact)
+            return result._replace(hits=hits[:limit])
 
     def places(self, wanted: Sequence[str]) -> dict[str, list[int]]:
         """Return the rows that contain each of these terms, newest segment first."""
-        found: dict[str, list[int]] = {term: [] for term in wanted}
+        places: dict[str, list[int]] = {term: [] for term in wanted}
         with self._lock:
             for base, postings in self._look_up(wanted):
                 for term, (rows, _) in postings.items():
-                    found[term] += [row + base for row in rows]
-        return found
+                    places[term] += [row + base for row in rows]
+        return places
 
     def close(self) -> None:
         """Store what is still in memory."""
@@ -164,10 +161,10 @@ class SearchIndex:
         for _ in range(_ATTEMPTS):
             self._refresh()
             segments = self._head.segments[::-1]
-            if (found := self._segments.postings(segments, wanted)) is not None:
+            if (by_segment := self._segments.postings(segments, wanted)) is not None:
                 recent = {term: postings for term in wanted if (postings := self._recent.postings(term))}
                 stored = [
-                    SegmentPostings(each.base, each_found) for each, each_found in zip(segments, found, strict=True)
+                    SegmentPostings(segment.base, terms) for segment, terms in zip(segments, by_segment, strict=True)
                 ]
                 return [SegmentPostings(self._recent.base, recent), *stored]
         self._begin_again()
@@ -195,11 +192,11 @@ class SearchIndex:
     def _flush(self) -> None:
         """Store the recent rows as a segment. Raises _Lost if `upto` fell back."""
         self._before_writing()
-        given = self.upto
+        upto = self.upto
         self._refresh()
         if self.upto > self._head.upto:
             self._write()
-        if self.upto < given:
+        if self.upto < upto:
             raise _Lost
 
     def _write(self) -> None:

@@ -82,7 +82,7 @@ class _Stretch:
         """Return how well all rows around each match, and it itself: a near one counts more than one further away."""
         fades_in = max(AROUND_TOKENS, self._centres[-1] / LARGEST_POWER)
         grown = [math.exp(centre / fades_in) for centre in self._centres]
-        shrunk = [1 / each for each in grown]
+        shrunk = [1 / factor for factor in grown]
         upto = accumulate(map(mul, self.own, grown))
         since = [*accumulate(map(mul, reversed(self.own), reversed(shrunk)))][::-1]
         both_sides = zip(map(mul, upto, shrunk), map(mul, since, grown), self.own, strict=True)
@@ -94,7 +94,7 @@ class _Stretch:
         With how well each matches, how near the terms are to it, how well those around it match, and its size.
         """
         columns = zip(self.rows, self.own, self.near, self.around, self._sizes, strict=True)
-        return (each for each in columns if each[2] and each[4])
+        return (match for match in columns if match[2] and match[4])
 
     def with_any(self, terms: Iterable[str]) -> set[int]:
         """Return the rows that contain one of these terms."""
@@ -102,15 +102,15 @@ class _Stretch:
 
     def _postings(self, term: str) -> list[tuple[int, int]]:
         """Return the places of the rows that contain a term, counted from the first row, and their classes."""
-        found, count = [], len(self.rows)
+        places, count = [], len(self.rows)
         for base, postings in self._segments:
             if term in postings:
                 rows, classes = postings[term]
                 first = self.rows.start - base
                 for number in range(bisect_left(rows, first), bisect_left(rows, first + count)):
                     if 0 <= (at := rows[number] - first) < count:  # the rows of a damaged file may be in any order
-                        found.append((at, classes[number]))
-        return found
+                        places.append((at, classes[number]))
+        return places
 
 
 def rank_with_neighbours(
@@ -126,7 +126,10 @@ def rank_with_neighbours(
     """
     total = sum(term.idf for term in terms)
     speaker_terms = {term for segment in segments for term in segment.postings if term.startswith(SPEAKER)}
-    holding = {term: sum(len(each.postings[term].rows) for each in segments if term in each.postings) for term in exact}
+    holding = {
+        term: sum(len(segment.postings[term].rows) for segment in segments if term in segment.postings)
+        for term in exact
+    }
     rare = [term for term, rows in holding.items() if rows <= RARE]
     stretches = [_Stretch(first, last + 1, segments, scope.size) for first, last in _surroundings(seeds, scope)]
     for stretch in stretches:

@@ -37,17 +37,17 @@ def passages(text: str, wanted: Sequence[str], max_tokens: int, count: Callable[
 
     if len(text) <= max_tokens * LONGEST_TOKEN and count(text) <= max_tokens:
         return [(1, len(lines))]
-    shown, left = set[int](), max_tokens
+    numbers, left = set[int](), max_tokens
     for number in _matching_lines(text, lines, wanted, lambda number: tokens(lines[number - 1]) <= max_tokens):
-        if number in shown:
+        if number in numbers:
             continue
         for around in (CONTEXT, 0):
-            new = set(range(max(1, number - around), min(len(lines), number + around) + 1)) - shown
-            if (needed := sum(tokens(lines[each - 1]) for each in new)) <= left:
-                shown |= new
+            new = set(range(max(1, number - around), min(len(lines), number + around) + 1)) - numbers
+            if (needed := sum(tokens(lines[near - 1]) for near in new)) <= left:
+                numbers |= new
                 left -= needed
                 break
-    return merge_ranges((number, number) for number in shown)
+    return merge_ranges((number, number) for number in numbers)
 
 
 def merge_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -82,7 +82,7 @@ class RecentRows:
         later.lengths = {r: length for r, length in self.lengths.items() if r >= row}
         skipped = later.base - self.base << ROW
         for term, packed in self.packed.items() if later.lengths else ():
-            if rest := [each - skipped for each in packed[bisect_left(packed, skipped) :]]:
+            if rest := [posting - skipped for posting in packed[bisect_left(packed, skipped) :]]:
                 later.packed[term] = _Collected("I", rest)
                 later.count += len(rest)
         return later
@@ -107,10 +107,10 @@ class _Words(dict[str, tuple[_Collected, ...]]):
 
     def __missing__(self, word: str) -> tuple[_Collected, ...]:
         terms = (word,) if word.startswith(CUE) else word_terms(word)
-        found = tuple(map(self._packed.__getitem__, terms))
+        lists = tuple(map(self._packed.__getitem__, terms))
         if len(word) <= MAX_TERM_CHARS:
-            self[word] = found
-        return found
+            self[word] = lists
+        return lists
 
 
 class _CountClasses(dict[int, int]):

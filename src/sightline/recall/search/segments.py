@@ -87,7 +87,7 @@ class StoredSegments:
         if data is None:
             return None
         return [
-            {term: found for term, name in own.items() if (found := _find(data[name], term)) is not None}
+            {term: postings for term, name in own.items() if (postings := _find(data[name], term)) is not None}
             for own in names
         ]
 
@@ -116,7 +116,7 @@ class StoredSegments:
             for term, postings in chain.from_iterable(map(_decode, data.values())):
                 merged[term] += postings.pack(segment.base - new.base)
         for term, packed in recent.packed.items() if older else ():
-            merged[term] += array("I", [each + (recent.base - new.base << ROW) for each in packed])
+            merged[term] += array("I", [posting + (recent.base - new.base << ROW) for posting in packed])
         stored = Head(upto, (*kept, new), self._mark(upto - 1) or "")
         dropped = dict.fromkeys((name for segment in older for name in _part_names(segment)), b"")
         parts = self._encode(new, merged or recent.packed)
@@ -148,9 +148,9 @@ class StoredSegments:
         seeds: dict[str, int] = {}
         for segment, names in parts:
             seeds |= dict.fromkeys(names, self._seed_of(segment.mark))
-        found = self._derived.cache(seeds)
-        is_whole = found.keys() >= seeds.keys() and all(_is_sealed(found[name], seed) for name, seed in seeds.items())
-        return {name: found[name] for name in seeds} if is_whole else None
+        data = self._derived.cache(seeds)
+        is_whole = data.keys() >= seeds.keys() and all(_is_sealed(data[name], seed) for name, seed in seeds.items())
+        return {name: data[name] for name in seeds} if is_whole else None
 
     def _seed_of(self, mark: str) -> int:
         """What the checksums of the parts of a segment begin with, by its mark."""

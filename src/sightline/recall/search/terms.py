@@ -165,16 +165,16 @@ def _part_terms(part: str) -> list[str]:
 
 def _name_terms(name: str) -> list[str]:
     """Return the terms of a name or a part of a path: itself, its words, and the camel-case humps of a word."""
-    found = [_term(name)]
+    terms = [_term(name)]
     for word in name.replace("_", " ").replace(".", " ").replace("-", " ").replace("@", " ").split():
         if word.isdecimal():
-            found.append(word[:MAX_TERM_CHARS])
+            terms.append(word[:MAX_TERM_CHARS])
             continue
-        found.append(_word_term(word))
+        terms.append(_word_term(word))
         if not word.islower() and word.isascii():  # only capitals split a word: sha256 stays one
             humps = HUMP.findall(word)
-            found += map(_word_term, humps) if len(humps) <= MAX_HUMPS else ()
-    return found
+            terms += map(_word_term, humps) if len(humps) <= MAX_HUMPS else ()
+    return terms
 
 
 def _term(piece: str) -> str:

@@ -86,11 +86,9 @@ def _writers(
         "errors": list_writer(error_entries(run.steps, previous.errors, locale), costs),
         "commands": list_writer(command_entries(runs, run.length, locale), costs),
         "notes": list_writer(note_entries(previous.notes), costs),
-        "names": lambda budget, shown: name_lines(names, shown, run.length, budget, costs),
-        "answers": lambda budget, shown: text_lines(
-            unshown_texts(run.assistant, shown, previous.answers), budget, costs
-        ),
-        "programs": lambda budget, shown: text_lines(
-            unshown_texts(run.programs, shown, previous.programs), budget, costs
+        "names": lambda budget, page: name_lines(names, page, run.length, budget, costs),
+        "answers": lambda budget, page: text_lines(unshown_texts(run.assistant, page, previous.answers), budget, costs),
+        "programs": lambda budget, page: text_lines(
+            unshown_texts(run.programs, page, previous.programs), budget, costs
         ),
     }

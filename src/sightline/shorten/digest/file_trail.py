@@ -99,8 +99,8 @@ def _merge(files: dict[str, Touched], path: str, other: Touched) -> None:
 def _add_step(file: Touched, step: Step, action: str) -> Touched:
     if action == WRITTEN:
         result = step.result[:200]
-        known = (file.times > 0 and not file.deleted) or file.deleted < file.created
-        existed = _EXISTED.search(result) or (known and not _CREATED.search(result))
+        was_there = (file.times > 0 and not file.deleted) or file.deleted < file.created
+        existed = _EXISTED.search(result) or (was_there and not _CREATED.search(result))
         action = CHANGED if existed else "created"
     why = _reason(step, action)
     if file.altered and action == READ:
@@ -118,18 +118,21 @@ def _reason(step: Step, action: str) -> str:
     return _first_new_line(step.call.input) or explanation
 
 
-def _first_new_line(given: Any) -> str:
+def _first_new_line(arguments: Any) -> str:
     """Return the first line that an edit adds; "" if that is not known."""
-    if not isinstance(given, dict):
+    if not isinstance(arguments, dict):
         return ""
-    edits = given.get("edits")
+    edits = arguments.get("edits")
     if isinstance(edits, list) and edits and isinstance(edits[0], dict):
-        given = edits[0]
-    old, new = _first_text(given, "old_string", "old_str"), _first_text(given, "new_string", "new_str", "content")
+        arguments = edits[0]
+    old, new = (
+        _first_text(arguments, "old_string", "old_str"),
+        _first_text(arguments, "new_string", "new_str", "content"),
+    )
     before = set(map(str.strip, old.split("\n")))
     fresh = (line.strip() for line in new.split("\n"))
     return one_line(next((line for line in fresh if len(line) > 5 and line not in before), ""), REASON)
 
 
-def _first_text(given: dict[str, Any], *keys: str) -> str:
-    return next((value[:MOST] for key in keys if isinstance(value := given.get(key), str) and value), "")
+def _first_text(arguments: dict[str, Any], *keys: str) -> str:
+    return next((value[:MOST] for key in keys if isinstance(value := arguments.get(key), str) and value), "")

@@ -77,10 +77,10 @@ def _add_step(names: Names, step: Step, *, seen: bool) -> None:
     label = _label(step)
     if seen:
         _add(names, _values(step.result), label, step.place, written=False)
-    given = list(_leaves(step.call.input))
-    texts = "\n".join(leaf for _, leaf in given if isinstance(leaf, str))
+    leaves = list(_leaves(step.call.input))
+    texts = "\n".join(leaf for _, leaf in leaves if isinstance(leaf, str))
     _add(names, _values(texts), label, step.place, written=True)
-    for key, number in dict.fromkeys((key, leaf) for key, leaf in given if isinstance(leaf, int)):
+    for key, number in dict.fromkeys((key, leaf) for key, leaf in leaves if isinstance(leaf, int)):
         _add(names, [str(number)], f"{step.call.name} {key}", step.place, written=True)
 
 
@@ -97,16 +97,16 @@ def _values(text: str) -> list[str]:
     return [value for value in identifiers(text, PER_TEXT) if WEIGHTS[value] > LISTED]
 
 
-def _leaves(given: Any, key: str = "") -> Iterator[tuple[str, str | int]]:
+def _leaves(arguments: Any, key: str = "") -> Iterator[tuple[str, str | int]]:
     """Yield the texts and large numbers in the arguments of a call, with the argument's name."""
-    if isinstance(given, dict):
-        for name, value in given.items():
+    if isinstance(arguments, dict):
+        for name, value in arguments.items():
             yield from _leaves(value, str(name))
-    elif isinstance(given, list):
-        for value in given:
+    elif isinstance(arguments, list):
+        for value in arguments:
             yield from _leaves(value, key)
-    elif isinstance(given, str) or (isinstance(given, int) and given >= SMALLEST):
-        yield key, given
+    elif isinstance(arguments, str) or (isinstance(arguments, int) and arguments >= SMALLEST):
+        yield key, arguments
 
 
 def _label(step: Step) -> str:
@@ -119,10 +119,10 @@ def _label(step: Step) -> str:
     return one_line(line, LABEL).rstrip(":") or step.call.name
 
 
-def name_lines(names: Names, shown: str, length: int, budget: int, costs: Costs) -> SectionLines:
+def name_lines(names: Names, page: str, length: int, budget: int, costs: Costs) -> SectionLines:
     """Return the values with the most worth per token that the page does not show yet, a line for each label."""
     ranked = sorted(names.values(), key=lambda name: (-name.worth(length) / name.tokens, name.text))
-    unshown = _unshown(ranked, shown, SPARE * budget)
+    unshown = _unshown(ranked, page, SPARE * budget)
     best = SectionLines([], 0, not unshown)
     low, high = 0, len(unshown)
     chosen = min(high, budget // PER_NAME)
@@ -142,13 +142,13 @@ def name_lines(names: Names, shown: str, length: int, budget: int, costs: Costs)
     return best
 
 
-def _unshown(ranked: Sequence[Name], shown: str, budget: float) -> list[Name]:
+def _unshown(ranked: Sequence[Name], page: str, budget: float) -> list[Name]:
     """Return as many of the values that are not shown as may fill the budget."""
     unshown: list[Name] = []
     for name in ranked:
         if budget <= 0:
             break
-        if name.text not in shown:
+        if name.text not in page:
             unshown.append(name)
             budget -= name.tokens
     return unshown

@@ -107,29 +107,31 @@ def _views(words: Sequence[str]) -> bool:
 
 def error_entries(steps: Sequence[Step], previous: Sequence[str], locale: str) -> list[Entry]:
     """Return each different error, and what was done between it and the next success on the same subject."""
-    found = {text.partition(" (")[0]: Entry(i - len(previous), text, PREVIOUS_WORTH) for i, text in enumerate(previous)}
+    entries = {
+        text.partition(" (")[0]: Entry(i - len(previous), text, PREVIOUS_WORTH) for i, text in enumerate(previous)
+    }
     fixed_at = _next_successes(steps)
     for i, step in enumerate(steps):
         if step.error:
             fix, worth = _find_fix(steps, i, fixed_at[i], locale)
             text = f"{step.error} ({_short_subject(step)}) → {fix}"
-            found[step.error] = Entry(step.place, text, worth * (0.5 + i / len(steps)))
-    return list(found.values())
+            entries[step.error] = Entry(step.place, text, worth * (0.5 + i / len(steps)))
+    return list(entries.values())
 
 
 def _next_successes(steps: Sequence[Step]) -> list[int]:
     """Return for every step the next success on the same subject; FAILED_AGAIN if it only failed, else NOT_TRIED."""
     out = [NOT_TRIED] * len(steps)
-    known: dict[str, int] = {}
+    next_by_subject: dict[str, int] = {}
     for i, step in reversed([*enumerate(steps)]):
         # Steps on the same subject have the same path, or the same first words of their command.
         acting = [words for words in step.programs if not _views(words)] or step.programs
         key = " ".join(acting[-1]) if acting else f"{step.call.name} {step.subject[:200]}"
-        out[i] = known.get(key, NOT_TRIED)
+        out[i] = next_by_subject.get(key, NOT_TRIED)
         if not step.failed:
-            known[key] = i
+            next_by_subject[key] = i
         else:
-            known.setdefault(key, FAILED_AGAIN)
+            next_by_subject.setdefault(key, FAILED_AGAIN)
     return out
 
 
@@ -167,14 +169,14 @@ class TodoList(Struct):
 
     def add_call(self, call: Call, result: str) -> None:
         """Note a call, if it changes the plan."""
-        given = call.input if isinstance(call.input, dict) else {}
-        if entries := _plan_entries(given):
+        arguments = call.input if isinstance(call.input, dict) else {}
+        if entries := _plan_entries(arguments):
             self.plan = [todo for entry in entries if (todo := _todo(entry))] or self.plan
-        elif call.name.endswith("TaskCreate") and isinstance(given.get("subject"), str):
+        elif call.name.endswith("TaskCreate") and isinstance(arguments.get("subject"), str):
             number = _CREATED.search(result[:80])
-            self.tasks[number.group(1) if number else str(len(self.tasks) + 1)] = Todo(given["subject"], False)
-        elif call.name.endswith("TaskUpdate") and (task := str(given.get("taskId"))) in self.tasks:
-            self.tasks[task] = _update(self.tasks[task], given)
+            self.tasks[number.group(1) if number else str(len(self.tasks) + 1)] = Todo(arguments["subject"], False)
+        elif call.name.endswith("TaskUpdate") and (task := str(arguments.get("taskId"))) in self.tasks:
+            self.tasks[task] = _update(self.tasks[task], arguments)
 
     def add_text(self, text: str) -> None:
         """Note what the assistant said, if it has a checklist."""
@@ -190,32 +192,32 @@ class TodoList(Struct):
 
 def concerns_plan(call: Call) -> bool:
     """Whether a call may change the plan."""
-    given = call.input if isinstance(call.input, dict) else {}
-    return bool(_plan_entries(given)) or call.name.endswith(("TaskCreate", "TaskUpdate"))
+    arguments = call.input if isinstance(call.input, dict) else {}
+    return bool(_plan_entries(arguments)) or call.name.endswith(("TaskCreate", "TaskUpdate"))
 
 
-def _plan_entries(given: dict[str, Any]) -> list[Any] | None:
-    return next((given[key] for key in _PLANS if isinstance(given.get(key), list)), None)
+def _plan_entries(arguments: dict[str, Any]) -> list[Any] | None:
+    return next((arguments[key] for key in _PLANS if isinstance(arguments.get(key), list)), None)
 
 
 def _todos(run: Run) -> list[Todo] | None:
     """Return the last state of the plan; None if there never was one."""
-    found = TodoList()
+    todo_list = TodoList()
     for step in run.steps:
-        found.add_call(step.call, step.result)
+        todo_list.add_call(step.call, step.result)
     for utterance in run.assistant:
-        found.add_text(utterance.text)
-    return found.todos()
+        todo_list.add_text(utterance.text)
+    return todo_list.todos()
 
 
 def _todo(entry: Any) -> Todo | None:
-    known = entry if isinstance(entry, dict) else {}
-    text = next((known[key] for key in _TODOS if isinstance(known.get(key), str)), "")
-    return Todo(text, str(known.get("status", "")).lower() in _DONE) if text else None
+    fields = entry if isinstance(entry, dict) else {}
+    text = next((fields[key] for key in _TODOS if isinstance(fields.get(key), str)), "")
+    return Todo(text, str(fields.get("status", "")).lower() in _DONE) if text else None
 
 
-def _update(todo: Todo, given: dict[str, Any]) -> Todo:
-    text, status = given.get("subject"), given.get("status")
+def _update(todo: Todo, arguments: dict[str, Any]) -> Todo:
+    text, status = arguments.get("subject"), arguments.get("status")
     done = status in _DONE if isinstance(status, str) else todo.done
     return Todo(text if isinstance(text, str) else todo.text, done)
 
@@ -225,13 +227,13 @@ def open_entries(run: Run, previous: Sequence[str], locale: str, then: Kind | No
 
     `then`: who speaks first after this run.
     """
-    found = _todos(run)
-    if found is None:
+    todos = _todos(run)
+    if todos is None:
         has_messages = run.users or run.assistant
         lines = [line for line in previous if not (has_messages and line.endswith(_UNANSWERED))]
     else:
-        done = sum(todo.done for todo in found)
-        lines = open_lines(found)
+        done = sum(todo.done for todo in todos)
+        lines = open_lines(todos)
         lines += [f"[x] {word('done', locale).format(n=done)}"] if done else []
     entries = [Entry(i, line, 2.0 - i / (len(lines) + 1)) for i, line in enumerate(lines)]
     if text := _unanswered(run, locale, then):
@@ -239,17 +241,17 @@ def open_entries(run: Run, previous: Sequence[str], locale: str, then: Kind | No
     return entries
 
 
-def open_lines(found: Iterable[Todo]) -> list[str]:
+def open_lines(todos: Iterable[Todo]) -> list[str]:
     """Return a line for each that is not done."""
-    return [f"[ ] {one_line(todo.text, TODO_CHARS)}" for todo in found if not todo.done]
+    return [f"[ ] {one_line(todo.text, TODO_CHARS)}" for todo in todos if not todo.done]
 
 
 def _unanswered(run: Run, locale: str, then: Kind | None) -> str:
     """Return the last request if it is not answered, or the assistant's last question if it is not."""
-    asked, answered = (said[-1].place if said else -1 for said in (run.users, run.assistant))
-    if then is (Kind.ASSISTANT if asked > answered else Kind.USER):
+    request, answered = (said[-1].place if said else -1 for said in (run.users, run.assistant))
+    if then is (Kind.ASSISTANT if request > answered else Kind.USER):
         return ""
-    if asked > answered:
+    if request > answered:
         return f"{one_line(run.users[-1].text, QUESTION_CHARS)} ({word('unanswered', locale)})"
     last = run.assistant[-1].text.rstrip().rpartition("\n")[2] if run.assistant else ""
     return f"{one_line(last, QUESTION_CHARS)} ({word('asked', locale)})" if last.endswith(("?", "？")) else ""

@@ -66,15 +66,15 @@ def _read_entries(text: str) -> Iterable[tuple[str, str]]:
     section = "notes"
     entry: list[str] = []
     for line in text.splitlines():
-        found = _HEADINGS.get(line)
-        if not found and section != "notes" and line.startswith("  ") and entry:
+        new_section = _HEADINGS.get(line)
+        if not new_section and section != "notes" and line.startswith("  ") and entry:
             entry.append(line[2:])
             continue
         if entry:
             yield section, "\n".join(entry)
             entry = []
-        if found:
-            section = found
+        if new_section:
+            section = new_section
         elif line.strip():
             ours = line.startswith("- ")
             section = section if ours else "notes"  # foreign text under a heading that is the same as ours

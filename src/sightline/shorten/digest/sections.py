@@ -112,9 +112,9 @@ def _lay_out(sections: Sequence[Section], endings: Sequence[Section], limit: int
         spare -= written[-1].tokens
     _share_rest(sections, written, int(limit * sum(section.share for section in sections)), costs)
     for ending in endings:
-        shown = _join(sections, written)
+        page = _join(sections, written)
         sections = [*sections, ending]
-        written.append(_write(ending, limit - sum(part.tokens for part in written), costs, shown))
+        written.append(_write(ending, limit - sum(part.tokens for part in written), costs, page))
         _share_rest(sections, written, limit, costs)
     return _join(sections, written)
 
@@ -130,12 +130,12 @@ def _share_rest(sections: Sequence[Section], written: list[SectionLines], limit:
             written[i] = _write(sections[i], budget, costs)
 
 
-def _write(section: Section, budget: int, costs: Costs, shown: str = "") -> SectionLines:
+def _write(section: Section, budget: int, costs: Costs, page: str = "") -> SectionLines:
     """Write a section with its heading, or nothing if not even one line fits below it."""
     heading = costs(section.heading)
     if budget <= heading:
         return SectionLines([], 0, False, budget)
-    written = section.write(budget - heading, shown)
+    written = section.write(budget - heading, page)
     return written._replace(tokens=written.tokens + heading if written.lines else 0, budget=budget)
 
 

@@ -77,11 +77,11 @@ def mark_revoked(texts: Sequence[str], locale: str) -> dict[str, str]:
     """Return each text with a mark after each constraint that a later text revokes, or that was marked before."""
     typed = [_unmarked(text) for text in texts]
     marked = {}
-    for text, own, found in zip(texts, typed, revoked(typed), strict=True):
-        off = [each for each, lifted in found.items() if lifted or _is_marked(each, text)]
+    for text, own, laid_down in zip(texts, typed, revoked(typed), strict=True):
+        off = [constraint for constraint, lifted in laid_down.items() if lifted or _is_marked(constraint, text)]
         marked[text] = own if off else text
-        for each in off:
-            marked[text] = marked[text].replace(each, say("revoked", locale, text=each), 1)
+        for constraint in off:
+            marked[text] = marked[text].replace(constraint, say("revoked", locale, text=constraint), 1)
     return marked
 
 
@@ -97,14 +97,14 @@ def _is_marked(constraint: str, text: str) -> bool:
 
 def _holding(text: str) -> list[str]:
     """Return the constraints in a text that are not marked as revoked."""
-    return [each for each in constraints(_unmarked(text)) if not _is_marked(each, text)]
+    return [constraint for constraint in constraints(_unmarked(text)) if not _is_marked(constraint, text)]
 
 
 def _without_revoked(text: str) -> str:
     """Return a text without what is marked: of a text that is cut, the mark could be cut off."""
-    for each in constraints(_unmarked(text)) if _unmarked(text) != text else ():
+    for constraint in constraints(_unmarked(text)) if _unmarked(text) != text else ():
         for mark in _MARKS:
-            text = text.replace(each + mark, "")
+            text = text.replace(constraint + mark, "")
     return text.strip()
 
 
@@ -160,10 +160,10 @@ def shorten_text(text: str, tokens: int, costs: Costs) -> str:
         return text if cost <= tokens else ""
     prose = _FENCED.sub(" [```] ", _without_revoked(text))
     per = max(0.5, len(text) / cost)
-    found = fill(
+    excerpt = fill(
         "", dialogue_levels(read_sample(prose, READ_LIMIT)).summary, costs.count, TokenLimit(tokens - 4, per)
     ).text
-    line = " ".join(found.split())
+    line = " ".join(excerpt.split())
     if line.strip("… ") and costs(bullet(line)) <= tokens:
         return line
     chars = int((tokens - 3) * per)
@@ -186,18 +186,18 @@ def task_lines(first: str, current: str, budget: int, costs: Costs, locale: str)
     lines, left, complete = [], budget, True
     for i, (label, text) in enumerate(requests.items()):
         own = left - min(sum(needs[i + 1 :]), budget // 2)
-        shown = shorten_text(text, own - costs(label), costs)
-        line = bullet(label + shown)
-        complete = complete and shown == text
-        if shown and costs(line) <= left:
+        shortened = shorten_text(text, own - costs(label), costs)
+        line = bullet(label + shortened)
+        complete = complete and shortened == text
+        if shortened and costs(line) <= left:
             lines.append(line)
             left -= costs(line)
     return SectionLines(lines, budget - left, complete)
 
 
-def unshown_texts(said: Sequence[Utterance], shown: str, previous: Sequence[str] = ()) -> list[str]:
+def unshown_texts(said: Sequence[Utterance], page: str, previous: Sequence[str] = ()) -> list[str]:
     """Return what the assistant or a program said and no entry of the page shows yet."""
-    entries = {line.removeprefix("- ") for line in shown.split("\n")}
+    entries = {line.removeprefix("- ") for line in page.split("\n")}
     texts = dict.fromkeys([*previous, *(utterance.text.strip() for utterance in said)])
     return [text for text in texts if text not in entries and not is_filler(text)]
 
@@ -209,10 +209,10 @@ def text_lines(texts: Sequence[str], budget: int, costs: Costs) -> SectionLines:
     lengths = _lengths({text: needs[text] for text in chosen}, budget)
     lines, used, complete = [], 0, len(chosen) == len(needs)
     for text in chosen:
-        shown = text if needs[text] <= lengths[text] else shorten_text(text, lengths[text], costs)
-        complete = complete and shown == text
-        if shown and used + costs(bullet(shown)) <= budget:
-            lines.append(bullet(shown))
+        shortened = text if needs[text] <= lengths[text] else shorten_text(text, lengths[text], costs)
+        complete = complete and shortened == text
+        if shortened and used + costs(bullet(shortened)) <= budget:
+            lines.append(bullet(shortened))
             used += costs(lines[-1])
     return SectionLines(lines, used, complete)
 
@@ -248,16 +248,16 @@ def _equal_length(needs: Sequence[int], budget: int) -> int:
     """Return the length to which all are cut so that together they fill the budget."""
     left = budget
     for i, need in enumerate(sorted(needs)):
-        each = left // (len(needs) - i)
-        if need > each:
-            return each
+        length = left // (len(needs) - i)
+        if need > length:
+            return length
         left -= need
     return budget
 
 
 def decision_entries(assistant: Sequence[Utterance], previous: Sequence[str], length: int) -> list[Entry]:
     """Return sentences in which the assistant chooses, explains or concludes, and the first of its last statement."""
-    found: dict[str, Entry] = {text: Entry(i - len(previous), text, 0.8) for i, text in enumerate(previous)}
+    entries: dict[str, Entry] = {text: Entry(i - len(previous), text, 0.8) for i, text in enumerate(previous)}
     worths = [0.0, *_WORTHS.values()]
     for utterance in assistant:
         if not _CUES.search(utterance.text.lower()):
@@ -267,10 +267,10 @@ def decision_entries(assistant: Sequence[Utterance], previous: Sequence[str], le
             cues = _CUES.finditer(sentence.lower() if is_statement else "")
             if worth := max((worths[cue.lastindex or 0] for cue in cues), default=0.0):
                 line = one_line(sentence.replace("**", "").strip(" #*->|✅"), LONGEST)
-                found[line] = Entry(utterance.place, line, worth * (0.5 + utterance.place / max(1, length)))
+                entries[line] = Entry(utterance.place, line, worth * (0.5 + utterance.place / max(1, length)))
     last = next((utterance for utterance in reversed(assistant) if not is_filler(utterance.text)), None)
     if last:
         sentences = SENTENCE.split(last.text.strip())
         line = one_line(next(filterfalse(is_filler, sentences), sentences[0]), LONGEST)
-        found[line] = Entry(last.place, line, 4.0)
-    return [entry for entry in found.values() if entry.text]
+        entries[line] = Entry(last.place, line, 4.0)
+    return [entry for entry in entries.values() if entry.text]

@@ -89,14 +89,14 @@ def _folder_rows(files: Iterable[Touched], locale: str) -> dict[str, list[str]]:
 
 def read_files(texts: Sequence[str]) -> list[Touched]:
     """Read the trail in the lines of a previous digest."""
-    found: dict[str, Touched] = {}
+    files: dict[str, Touched] = {}
     for i, text in enumerate(texts):
         place = i - len(texts)
         for path, action, n, why in _read_line(text):
-            before = found.get(path, Touched(path, place=place))
+            before = files.get(path, Touched(path, place=place))
             counts = {key: getattr(before, key) + (n if key == action else 0) for key in ACTIONS}
-            found[path] = Touched(path, **counts, why=why or before.why, place=place)
-    return list(found.values())
+            files[path] = Touched(path, **counts, why=why or before.why, place=place)
+    return list(files.values())
 
 
 def _read_line(text: str) -> list[tuple[str, str, int, str]]:

@@ -93,8 +93,8 @@ _C_WITHIN = "preproc_ifdef preproc_if preproc_else preproc_elif linkage_specific
 def _go_method(node: "Node") -> Definition | None:
     """Return a method and, from its receiver, the type it belongs to."""
     receiver = text_of(node.child_by_field_name("receiver")).strip("()").rpartition(" ")[2]
-    found = named_definition(node)
-    return found._replace(owner=receiver.lstrip("*").partition("[")[0]) if found else None
+    method = named_definition(node)
+    return method._replace(owner=receiver.lstrip("*").partition("[")[0]) if method else None
 
 
 def _rust_impl(node: "Node") -> Definition | None:
@@ -202,9 +202,9 @@ def definitions(root: "Node", grammar: Grammar, *, inside: bool = False) -> Iter
     while stack:
         node, inside = stack.pop()
         read = grammar.readers.get(node.type)
-        found = read(node) if read else None
-        if found is not None and (found.is_class or grammar.methods or not inside):
-            yield found
-        if node is root or (node.type in grammar.within and (found is None or found.is_class)):
-            inside = inside or (found is not None and found.is_class)
+        definition = read(node) if read else None
+        if definition is not None and (definition.is_class or grammar.methods or not inside):
+            yield definition
+        if node is root or (node.type in grammar.within and (definition is None or definition.is_class)):
+            inside = inside or (definition is not None and definition.is_class)
             stack += [(child, inside) for child in reversed(node.named_children)]

@@ -38,10 +38,12 @@ _LANGUAGES: dict[Language, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 LANGUAGES: tuple[Language, ...] = tuple(_LANGUAGES)
 
-_BY_EXTENSION = {extension: known for known, (_, more) in _LANGUAGES.items() for extension in (known.extension, *more)}
+_BY_EXTENSION = {
+    extension: language for language, (_, more) in _LANGUAGES.items() for extension in (language.extension, *more)
+}
 # A name takes precedence over an extension. "c" is C by its name and by its extension, and no two disagree.
-_BY_NAME = {extension[1:]: found for extension, found in _BY_EXTENSION.items()} | {
-    name: known for known, (more, _) in _LANGUAGES.items() for name in (known.name, *more)
+_BY_NAME = {extension[1:]: language for extension, language in _BY_EXTENSION.items()} | {
+    name: language for language, (more, _) in _LANGUAGES.items() for name in (language.name, *more)
 }
 # Code files without an extension.
 _BY_FILE_NAME = {"gemfile": "ruby", "rakefile": "ruby", ".bashrc": "shell", ".profile": "shell", ".zshrc": "shell"}
@@ -56,5 +58,5 @@ def language_of_path(path: str) -> str:
     """Return the name of the language of a file, by the end of its path; "" if that says nothing."""
     file_name = path.replace("\\", "/").rpartition("/")[2].strip().lower()
     stem, dot, extension = file_name.rpartition(".")
-    found = _BY_EXTENSION.get(f".{extension}") if dot and stem else None
-    return found.name if found else _BY_FILE_NAME.get(file_name, "")
+    by_extension = _BY_EXTENSION.get(f".{extension}") if dot and stem else None
+    return by_extension.name if by_extension else _BY_FILE_NAME.get(file_name, "")

@@ -60,8 +60,8 @@ _RULES: dict[str, tuple[str, str]] = {
 def defined(text: str, language: str) -> Iterator[Definition]:
     """Yield what the lines of a text define, in order; nothing for a language without a rule."""
     functions, classes = _RULES.get(language, ("", ""))
-    found = [*_matches(functions, text, language), *_matches(classes, text, language, is_class=True)]
-    yield from (definition for _, definition in sorted(found, key=lambda each: each[0]))
+    placed = [*_matches(functions, text, language), *_matches(classes, text, language, is_class=True)]
+    yield from (definition for _, definition in sorted(placed, key=lambda place: place[0]))
 
 
 def _matches(pattern: str, text: str, language: str, *, is_class: bool = False) -> Iterator[tuple[int, Definition]]:

@@ -35,25 +35,28 @@ def outline(text: str, language: str) -> Outline:
     text, and in Java, which has nothing else. A text with errors gives what can be read of it. A language without
     definitions gives nothing. Pure and total.
     """
-    known = languages.language(language)
-    return Outline() if known is None else _read(text[:LARGEST], known.name)
+    supported = languages.language(language)
+    return Outline() if supported is None else _read(text[:LARGEST], supported.name)
 
 
 @lru_cache(maxsize=4)  # a text is shortened several times in a row, to different sizes
 def _read(text: str, language: str) -> Outline:
-    found = None if looks_like_diff(text) else _parse(text, language)  # a parser takes long to find no code
-    return _outline(line_rules.defined(text, language) if found is None else found)
+    parsed = None if looks_like_diff(text) else _parse(text, language)  # a parser takes long to find no code
+    return _outline(line_rules.defined(text, language) if parsed is None else parsed)
 
 
 def _outline(defined: Iterable[Definition]) -> Outline:
-    valid = [found for found in defined if found.name and len(found.name) <= LONGEST]
-    classes = dict.fromkeys(found.name for found in valid if found.is_class)
+    valid = [definition for definition in defined if definition.name and len(definition.name) <= LONGEST]
+    classes = dict.fromkeys(definition.name for definition in valid if definition.is_class)
     functions = [
-        found
-        for found in valid  # the class of an owner has neither a namespace nor parameters
-        if not found.is_class and found.owner.rpartition("::")[2].partition("<")[0] not in classes
+        definition
+        for definition in valid  # the class of an owner has neither a namespace nor parameters
+        if not definition.is_class and definition.owner.rpartition("::")[2].partition("<")[0] not in classes
     ]
-    names = (f"{found.owner}{found.joiner}{found.name}" if found.owner else found.name for found in functions)
+    names = (
+        f"{function.owner}{function.joiner}{function.name}" if function.owner else function.name
+        for function in functions
+    )
     return Outline(tuple(dict.fromkeys(names)), tuple(classes))
 
 
@@ -61,7 +64,7 @@ def _parse(text: str, language: str) -> list[Definition] | None:
     """Return what the syntax trees of the pieces define; None if there is no grammar or it is not installed."""
     if language not in GRAMMARS or any(_load(grammar.module, grammar.loader) is None for grammar in GRAMMARS[language]):
         return None
-    found: list[Definition] = []
+    defined: list[Definition] = []
     garbled = 0.0
     for piece in pieces(text):
         may_be_code = garbled < MOST_GARBLED and not piece.is_within_line
@@ -69,8 +72,8 @@ def _parse(text: str, language: str) -> list[Definition] | None:
         garbled += 1 if read is None else DAMAGED * has_error
         if read is None:
             read = [] if piece.continues else list(line_rules.defined(piece.text, language))
-        found += read
-    return found
+        defined += read
+    return defined
 
 
 def _parse_piece(piece: Piece, dialects: tuple[Grammar, ...]) -> tuple[list[Definition] | None, bool]:

@@ -23,22 +23,22 @@ SPACED = str.maketrans(dict.fromkeys('.,;:!?()[]{}<>*_`"/#|=', " "))  # splits A
 
 def constraints(text: str) -> list[str]:
     """Return the sentences in which the user lays something down or lifts it: verbatim, in order, each once."""
-    found: dict[str, None] = {}
+    laid_down: dict[str, None] = {}
     for part in read_parts(text):
         for span in sentences(part) if has_cue(part) else ():
             sentence = part[span.start : span.end]
             if span.kind or (has_cue(sentence) and is_constraint(sentence)):
-                found[sentence] = None
-    return list(found)
+                laid_down[sentence] = None
+    return list(laid_down)
 
 
 def revoked(messages: Sequence[str]) -> list[dict[str, bool]]:
     """Return of each message its constraints, and whether what is said later, in these messages, lifts them."""
-    lifted, found = Lifted(lambda at: at - 1), list[dict[str, bool]]()
+    lifted, by_message = Lifted(lambda at: at - 1), list[dict[str, bool]]()
     for at in reversed(range(len(messages))):
         laid = [(sentence, lifted.takes(sentence, at)) for sentence in reversed(constraints(messages[at]))]
-        found.append(dict(reversed(laid)))
-    return found[::-1]
+        by_message.append(dict(reversed(laid)))
+    return by_message[::-1]
 
 
 def is_constraint(sentence: str) -> bool:

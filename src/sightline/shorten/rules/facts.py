@@ -92,10 +92,10 @@ def _describes(sentence: str) -> bool:
     """Whether something that is not the speaker's own is or does what has a name, a number, a time or a place."""
     words = LED.sub("", sentence, count=1).split()
     for at, word in enumerate(words[: SUBJECT + 1]):
-        subject = [each.lower().strip("'\"") for each in words[:at]]
+        subject = [subject_word.lower().strip("'\"") for subject_word in words[:at]]
         if word not in STATES or not subject or subject[-1] in ARTICLES:
             continue
-        singular = not any(each.endswith("s") for each in subject)
+        singular = not any(subject_word.endswith("s") for subject_word in subject)
         named = subject[0].endswith(":")  # by who speaks: this is talk between people
         if named or not NO_SUBJECT.isdisjoint(subject) or (singular and word in PLURALS):
             return False  # "the order cost 12 euros" tells what was

@@ -13,7 +13,7 @@ def orders(plain: str) -> bool:
     if any(BINDS.at(plain, start) for start in starts):
         return True
     tasks = [start for start in starts if _does(plain, start)]
-    manners = [found.start() for found in HOW.pattern.finditer(plain)] if tasks else []
+    manners = [manner.start() for manner in HOW.pattern.finditer(plain)] if tasks else []
     return any(0 < manner - start <= REACH for start in tasks for manner in manners)
 
 
@@ -72,10 +72,10 @@ NO_VERBS = word_set("""
 
 def _does(plain: str, start: int) -> bool:
     """Whether the verb of a task is here: a known verb, or a word at the head of the sentence that looks like one."""
-    found = VERB.match(plain, start)
-    if not found:
+    verb = VERB.match(plain, start)
+    if not verb:
         return False
-    return found[0] in DOING or _heads(plain, found[0], start)
+    return verb[0] in DOING or _heads(plain, verb[0], start)
 
 
 def _heads(plain: str, word: str, start: int) -> bool:

@@ -43,20 +43,22 @@ WEIGHT = Table(r"""
 
 def obliges(plain: str) -> bool:
     """Whether the sentence puts an obligation on a thing or on the agent."""
-    return any(_binding(plain, found) for found in OBLIGATION.pattern.finditer(plain))
+    return any(_binding(plain, obligation) for obligation in OBLIGATION.pattern.finditer(plain))
 
 
 def forbids(plain: str) -> bool:
     """Whether the sentence says what must not be."""
-    return any(NOT.search(found[0]) and _binding(plain, found) for found in OBLIGATION.pattern.finditer(plain))
+    return any(
+        NOT.search(obligation[0]) and _binding(plain, obligation) for obligation in OBLIGATION.pattern.finditer(plain)
+    )
 
 
-def _binding(plain: str, found: re.Match[str]) -> bool:
-    words = SUBJECT.findall(plain, max(0, found.start() - 60), found.start())
+def _binding(plain: str, obligation: re.Match[str]) -> bool:
+    words = SUBJECT.findall(plain, max(0, obligation.start() - 60), obligation.start())
     who = next((word for word in reversed(words) if word not in ADVERBS), "")
-    if who in WHO_TELLS or GUESSED.at(plain, found.start()):
+    if who in WHO_TELLS or GUESSED.at(plain, obligation.start()):
         return False
-    if found[1]:  # must
+    if obligation[1]:  # must
         return True
-    has_to_be = found[2] and "to be" in found[0]
-    return who not in NO_THING and bool(has_to_be or WEIGHT.in_(plain[plain.rfind(",", 0, found.start()) + 1 :]))
+    has_to_be = obligation[2] and "to be" in obligation[0]
+    return who not in NO_THING and bool(has_to_be or WEIGHT.in_(plain[plain.rfind(",", 0, obligation.start()) + 1 :]))

@@ -31,13 +31,16 @@ class Table:
     @cached_property
     def _by_place(self) -> "tuple[re.Pattern[str], _Patterns, _Patterns]":
         """The patterns that match only at the start of the text, only at the start of a word, and anywhere."""
-        every = [each for row, _ in self.rows() for each in _alternatives(row)]
-        begins = {each: _BEHIND.sub("", each) for each in every}
-        first = [each for each in every if begins[each].startswith("^")]
-        words = [each for each in every if begins[each].startswith(_WORD)]
-        others = [each for each in every if each not in {*first, *words}]
+        every = [alternative for row, _ in self.rows() for alternative in _alternatives(row)]
+        begins = {alternative: _BEHIND.sub("", alternative) for alternative in every}
+        first = [alternative for alternative in every if begins[alternative].startswith("^")]
+        words = [alternative for alternative in every if begins[alternative].startswith(_WORD)]
+        others = [alternative for alternative in every if alternative not in {*first, *words}]
         by_word, anywhere = (
-            _Patterns(_compiled(some), _union(_first_characters(begins[each].removeprefix(_WORD)) for each in some))
+            _Patterns(
+                _compiled(some),
+                _union(_first_characters(begins[alternative].removeprefix(_WORD)) for alternative in some),
+            )
             for some in (words, others)
         )
         return _compiled(first), by_word, anywhere
@@ -81,10 +84,10 @@ def _compiled(patterns: Iterable[str]) -> re.Pattern[str]:
 def _alternatives(pattern: str) -> list[str]:
     """Split a pattern at the alternatives that are not inside a group."""
     depth, cuts = 0, [-1]
-    for found in _DEPTH.finditer(pattern):
-        depth += {"(": 1, ")": -1}.get(found[0], 0)
-        if found[0] == "|" and not depth:
-            cuts.append(found.start())
+    for sign in _DEPTH.finditer(pattern):
+        depth += {"(": 1, ")": -1}.get(sign[0], 0)
+        if sign[0] == "|" and not depth:
+            cuts.append(sign.start())
     return [pattern[first + 1 : end] for first, end in pairwise([*cuts, len(pattern)])]
 
 
@@ -92,7 +95,10 @@ def _first_characters(pattern: str) -> set[str] | None:
     """Return the characters with which a match can begin; None if that cannot be told."""
     if pattern.startswith("(?:"):
         end = _group_end(pattern)
-        begins, rest = [_first_characters(each) for each in _alternatives(pattern[3:end])], pattern[end + 1 :]
+        begins, rest = (
+            [_first_characters(alternative) for alternative in _alternatives(pattern[3:end])],
+            pattern[end + 1 :],
+        )
     elif listed := _LISTED.match(pattern):
         begins, rest = [{*(listed[1] or listed[2])}], pattern[listed.end() :]
     else:
@@ -105,26 +111,26 @@ def _first_characters(pattern: str) -> set[str] | None:
 def _union(characters: Iterable[set[str] | None]) -> set[str] | None:
     """Return all of these characters; None if one of the sets is not known."""
     every = set[str]()
-    for each in characters:
-        if each is None:
+    for some in characters:
+        if some is None:
             return None
-        every |= each
+        every |= some
     return every
 
 
 def _group_end(pattern: str) -> int:
     """Return where the group ends with which a pattern begins."""
     depth = 0
-    for found in _DEPTH.finditer(pattern):
-        depth += {"(": 1, ")": -1}.get(found[0], 0)
+    for sign in _DEPTH.finditer(pattern):
+        depth += {"(": 1, ")": -1}.get(sign[0], 0)
         if not depth:
-            return found.start()
+            return sign.start()
     return len(pattern)
 
 
 @lru_cache(maxsize=8)  # every table searches the same sentence
 def _word_starts(text: str) -> tuple[tuple[int, str], ...]:
-    return tuple((found.start(), found[0]) for found in _STARTS.finditer(text))
+    return tuple((start.start(), start[0]) for start in _STARTS.finditer(text))
 
 
 def any_of(words: str) -> str:

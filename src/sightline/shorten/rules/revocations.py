@@ -118,7 +118,7 @@ def _bare(word: str) -> str:
     return bare[:-1] if len(bare) > 3 and bare[-1] == bare[-2] else bare
 
 
-STEMS = {_bare(each): _bare(line.split()[0]) for line in ALIKE for each in line.split()}
+STEMS = {_bare(alike): _bare(line.split()[0]) for line in ALIKE for alike in line.split()}
 VERBS = frozenset(map(_bare, v.DOING.split())) | set(STEMS.values())
 SHARED = 0.75  # of what the lifting sentence is about: a rule that shares less may be another one
 
@@ -217,18 +217,18 @@ def _read(sentence: str) -> Said:
 
 def _parts(words: str) -> tuple[Part, ...]:
     """What the sentence lays down: each clause that binds by itself, and what is listed in it with it."""
-    found: list[Part] = []
+    parts: list[Part] = []
     start, listed = 0, False
     for mark in (*PART.finditer(words), None):
         text = words[start : mark.start() if mark else len(words)]
         subject, values = _terms(text)
         if _binds(text):
-            found.append(_part(text))
-        elif found and listed and subject and len(text) <= LISTED:
-            found.append(Part(subject, values, found[-1].forbidden))
+            parts.append(_part(text))
+        elif parts and listed and subject and len(text) <= LISTED:
+            parts.append(Part(subject, values, parts[-1].forbidden))
         if mark:  # a comma is in a list if "and" or "or" follows; a Chinese list has another mark
             start, listed = mark.end(), not mark[1] or (mark[1] == "," and bool(MORE.search(words, mark.end())))
-    return tuple(found) or (_part(words),)
+    return tuple(parts) or (_part(words),)
 
 
 def _part(text: str) -> Part:
@@ -243,10 +243,10 @@ def _binds(text: str) -> bool:
 
 def _terms(words: str) -> tuple[frozenset[str], frozenset[str]]:
     """The words that say what a text is about, each in one form, and which of them are values of a kind."""
-    found = {word for word in WORD.findall(words.replace(". ", " ").rstrip(".")) if word not in EMPTY}
-    values = {word for word in found if word in KIND_OF}
+    telling = {word for word in WORD.findall(words.replace(". ", " ").rstrip(".")) if word not in EMPTY}
+    values = {word for word in telling if word in KIND_OF}
     values |= {LANGUAGE_ZH[name] for name in re.findall(f"([{''.join(LANGUAGE_ZH)}])[文语]", words)}
-    terms = {_stem(word) for word in found - values} | {KIND_OF[value] for value in values}
+    terms = {_stem(word) for word in telling - values} | {KIND_OF[value] for value in values}
     for chunk in HAN.findall(EMPTY_ZH.sub(" ", re.sub(f"[{''.join(LANGUAGE_ZH)}][文语]", " ", words))):
         verb = VERB_ZH.match(chunk)
         terms |= {STEMS[verb[0]]} if verb and verb[0] in STEMS else set()

@@ -32,8 +32,8 @@ class ChatChunks:
 
     def add(self, value: Json, *, whole: bool = False) -> list[Piece]:
         """Add a chunk and return its text. `whole`: the server did not stream, this is the reply."""
-        self._head |= {key: found for key, found in value.items() if key != "choices" and found is not None}
-        choice = next((each for each in value.get("choices") or () if not each.get("index")), None)
+        self._head |= {key: field for key, field in value.items() if key != "choices" and field is not None}
+        choice = next((option for option in value.get("choices") or () if not option.get("index")), None)
         if choice is None:
             return []
         pieces = self._add_delta(choice.get("message" if whole else "delta") or {})
@@ -66,13 +66,13 @@ class ChatChunks:
             self._add_to_call(call)
         merge(self._message, {key: value for key, value in delta.items() if key not in ("tool_calls", "role")})
         thought = next((delta[key] for key in THINKING if delta.get(key)), "")
-        found = (Piece(thought, thinking=True), Piece(delta.get("content") or delta.get("refusal") or ""))
-        return [each for each in found if isinstance(each.text, str) and each.text]
+        pieces = (Piece(thought, thinking=True), Piece(delta.get("content") or delta.get("refusal") or ""))
+        return [piece for piece in pieces if isinstance(piece.text, str) and piece.text]
 
     def _add_to_call(self, delta: Json) -> None:
         """Calls come in pieces by index. Some servers send no index, or the same one for every whole call."""
         place = delta.get("index")
-        call = next((each for each in reversed(self._calls) if place is None or each["index"] == place), None)
+        call = next((earlier for earlier in reversed(self._calls) if place is None or earlier["index"] == place), None)
         if call is None or _begins_another(call, delta):
             place = len(self._calls) if place is None else place
             self._calls.append(call := {"index": place, "type": "function", "function": {"arguments": ""}})
@@ -81,8 +81,8 @@ class ChatChunks:
 
 def _begins_another(call: Json, delta: Json) -> bool:
     """Whether a piece begins another call: it has another id; or it has no id but a name, and this call is complete."""
-    if (given := delta.get("id")) and call.get("id"):
-        return bool(given != call["id"])
+    if (call_id := delta.get("id")) and call.get("id"):
+        return bool(call_id != call["id"])
     match call.get("function"), delta.get("function"):
         case {"arguments": str() | dict() as so_far}, {"name": str(name), "arguments": str() | dict() as more}:
             begins = isinstance(more, dict) or more.lstrip().startswith("{")
@@ -111,8 +111,12 @@ def merge(whole: Json, piece: Mapping[str, Any]) -> None:
 def _merge_list(whole: list[Any], parts: list[Any]) -> None:
     for part in parts:
         place = part.get("index") if isinstance(part, dict) else None
-        same = (each for each in whole if isinstance(each, dict) and place is not None and each.get("index") == place)
-        if (found := next(same, None)) is not None:
-            merge(found, part)
+        same = (
+            earlier
+            for earlier in whole
+            if isinstance(earlier, dict) and place is not None and earlier.get("index") == place
+        )
+        if (begun := next(same, None)) is not None:
+            merge(begun, part)
         else:
             whole.append(part)

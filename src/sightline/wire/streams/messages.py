@@ -43,7 +43,7 @@ class MessageEvents:
                 return self._add_delta(place, delta)
             case {"type": "message_delta"}:
                 self._message |= value.get("delta") or {}
-                usage = {key: found for key, found in (value.get("usage") or {}).items() if found is not None}
+                usage = {key: count for key, count in (value.get("usage") or {}).items() if count is not None}
                 self._message["usage"] = (self._message.get("usage") or {}) | usage
             case {"type": "message_stop"}:
                 self._ended = True
