@@ -236,15 +236,12 @@ def test_the_page_on_one_turn_names_what_there_is() -> None:
     assert [ast.unparse(call.func).rpartition(".")[2] for call in calls] == steps
 
 
-@cache
 def _definitions(path: Path) -> set[str]:
-    """The functions and classes of a file, methods also with their class."""
-    names = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            methods = [method.name for method in node.body if isinstance(method, ast.FunctionDef)]
-            names.update([node.name, *methods, *(f"{node.name}.{method}" for method in methods)])
-    return names
+    """The functions and classes of a module, methods also with their class."""
+    contents = modules()[path.relative_to(SOURCE).as_posix()]
+    pairs = ((node.name, method) for node in contents.classes for method in node.body if isinstance(method, Function))
+    methods = (f"{name}.{method.name}" for name, method in pairs)
+    return {*methods, *(node.name for node in (*contents.classes, *contents.functions))}
 
 
 def test_words_of_one_design_note_are_found_from_the_glossary() -> None:

@@ -99,7 +99,7 @@ def test_an_answer_whose_server_was_killed_is_not_said_twice(tmp_path: Path, mon
         raise RuntimeError("killed before it could say what the client got")
 
     body = json.dumps({"model": MODELS["chat"], "messages": [{"role": "user", "content": "Well?"}]})
-    with Through(tmp_path, [answer("First."), answer("Second."), answer("Third.")]) as through:
+    with Through(tmp_path, [answer("First."), answer("Second."), answer("Third.")], sockets=True) as through:
 
         def ask() -> None:
             sent = httpx2.post(f"{through.url}/v1/chat/completions", content=body, headers=HEADERS["chat"], timeout=60)

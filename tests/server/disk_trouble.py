@@ -35,7 +35,7 @@ class Reader:
 def warm_up(folder: Path) -> None:
     """Lead conversations that are shortened, so that everything is imported."""
     folder.mkdir()
-    with Through(folder, [], window=WINDOW) as through:
+    with Through(folder, [], window=WINDOW, sockets=True) as through:
         for wire in LISTS:
             through.upstream._answer = Reader(6)
             Talk(through, wire, stream=True).say("Read them all.")
@@ -52,7 +52,7 @@ def become_ordinary() -> None:
 def readonly(folder: Path) -> dict[str, Any]:
     """Lead conversations that cannot be logged."""
     said, went = {}, []
-    with Through(folder, [], window=WINDOW) as through:
+    with Through(folder, [], window=WINDOW, sockets=True) as through:
         for wire in LISTS:
             for stream in (False, True):
                 through.upstream._answer = Reader(5)
@@ -69,7 +69,7 @@ def full(folder: Path) -> dict[str, Any]:
     for wire in LISTS:
         place = folder / wire
         place.mkdir()
-        with Through(place, Reader(1000), window=WINDOW) as through:
+        with Through(place, Reader(1000), window=WINDOW, sockets=True) as through:
             told[wire] = fill(through, wire)
     return told
 

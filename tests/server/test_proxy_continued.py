@@ -189,7 +189,7 @@ def test_logs_are_searched_for_one_request_at_a_time(tmp_path: Path, monkeypatch
         running.pop()
         return found
 
-    with Through(tmp_path, lambda asked: answer(f"Answer to {asked.body['input']}.")) as through:
+    with Through(tmp_path, lambda asked: answer(f"Answer to {asked.body['input']}."), sockets=True) as through:
         kept = [post(through, f"One of {at}")["id"] for at in range(3)]
         through.restart()
         monkeypatch.setattr(Folder, "containing", searched)

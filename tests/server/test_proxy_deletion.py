@@ -23,7 +23,7 @@ def delete(through: Through, name: str) -> httpx2.Response:
 
 def test_an_open_conversation_is_closed_and_deleted_and_begins_anew(tmp_path: Path) -> None:
     """Nothing is left of it on the disk. The agent goes on with its whole list, and all of that is kept again."""
-    with Through(tmp_path, [answer("One."), answer("Two."), answer("Three.")]) as through:
+    with Through(tmp_path, [answer("One."), answer("Two."), answer("Three.")], sockets=True) as through:
         talk = Talk(through, "anthropic")
         talk.say("Hello")
         talk.say("Again")
@@ -68,7 +68,7 @@ def test_a_request_that_is_repeated_after_its_log_was_deleted_is_logged(tmp_path
 @pytest.mark.slow
 def test_a_conversation_that_is_being_answered_is_not_deleted(tmp_path: Path) -> None:
     """It is a 409 that says what to do, and the answer is logged. When it has ended, the session can be deleted."""
-    with Through(tmp_path, [hang(answer("The valve opens at noon, and closes at one."), 6)]) as through:
+    with Through(tmp_path, [hang(answer("The valve opens at noon, and closes at one."), 6)], sockets=True) as through:
         talk = Talk(through, "anthropic", stream=True)
         talk.list.append({"role": "user", "content": "Hello"})
         with httpx2.stream("POST", through.url + PATHS["anthropic"], content=json.dumps(talk.body()), timeout=60,

@@ -27,7 +27,7 @@ def get(through: Through, path: str) -> Any:
 
 def test_a_new_conversation_and_its_answers_are_told_with_their_ids(tmp_path: Path) -> None:
     """Once for a conversation, also after a restart; each answer by its item, on its branch."""
-    with Through(tmp_path, [answer("Hello."), answer("Again."), answer("Other.")]) as through:
+    with Through(tmp_path, [answer("Hello."), answer("Again."), answer("Other.")], sockets=True) as through:
         talk = Talk(through, "anthropic")
         talk.say("Hi")
         talk.say("And now?")
@@ -51,7 +51,7 @@ def test_a_new_conversation_and_its_answers_are_told_with_their_ids(tmp_path: Pa
 def test_requests_that_passed_unchanged_are_in_the_timeline(tmp_path: Path) -> None:
     """With their usage; from the first sweep on the calls are composed, and numbers go on."""
     script = [*(answer(call("read", {"path": f"f{at}.py"})) for at in range(8)), answer("Done.")]
-    with Through(tmp_path, script, window=6000) as through:
+    with Through(tmp_path, script, window=6000, sockets=True) as through:
         Talk(through, "anthropic", stream=True).say("Read the files")
         [row] = get(through, "/api/sessions")["sessions"]
         assert (row["source"], row["title"], row["calls"]) == ("proxy", "Read the files", 9)

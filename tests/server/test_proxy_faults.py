@@ -33,7 +33,7 @@ def hello(through: Through, wire: str, *, stream: bool = False) -> Talk:
 def test_an_upstream_that_is_not_there_or_breaks_off(wire: str, tmp_path: Path) -> None:
     """An error of the provider's shape, with what to do; the same request works when the upstream does."""
     steps: list[Step] = [drop(), cut(answer(LONG), 1), garble(answer(LONG)), answer("Now.")]
-    with Through(tmp_path, steps) as through:
+    with Through(tmp_path, steps, sockets=True) as through:
         talk = hello(through, wire)
         for _ in range(2):
             response = through.post(wire, talk.body())
@@ -85,7 +85,7 @@ def test_a_kept_connection_that_closes_costs_no_request(tmp_path: Path) -> None:
     """The client cannot know of it: the request is sent once more by a new connection."""
     upstream = Closing()
     upstream.start()
-    with Through(tmp_path, []) as through:
+    with Through(tmp_path, [], sockets=True) as through:
         assert through.server is not None
         through.server.stop()
         through.start(upstreams={"anthropic": upstream.url, "openai": f"{upstream.url}/v1"})
@@ -99,7 +99,7 @@ def test_a_kept_connection_that_closes_costs_no_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_stream_that_stops_is_logged_as_stopped(wire: str, broken: Any, tmp_path: Path) -> None:
     """What came is kept, and the client goes on with it or asks again: neither is logged as whole."""
-    with Through(tmp_path, [broken(answer(LONG), 6), answer("Now."), answer("Then.")]) as through:
+    with Through(tmp_path, [broken(answer(LONG), 6), answer("Now."), answer("Then.")], sockets=True) as through:
         talk = hello(through, wire, stream=True)
         told = HEADERS[wire] | {"content-type": "application/json"}
         seen = b""

@@ -138,7 +138,7 @@ def test_clients_that_begin_alike_do_not_hear_each_other(wire: str, tmp_path: Pa
         except BaseException as error:
             errors.append(error)
 
-    with Through(tmp_path, script, window=100_000) as through:
+    with Through(tmp_path, script, window=100_000, sockets=True) as through:
         threads = [threading.Thread(target=talk_to, args=[through]) for _ in range(2)]
         for thread in threads:
             thread.start()

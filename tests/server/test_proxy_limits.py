@@ -32,7 +32,7 @@ def sized(talk: Talk, size: int) -> bytes:
 def test_a_body_at_the_limit_passes_and_one_above_it_is_refused(wire: str, tmp_path: Path, soak: bool) -> None:
     """At the limit it goes up byte for byte. One byte more is refused in the provider's shape, and nothing goes up."""
     limit = MAX_BODY if soak else SMALL
-    with Through(tmp_path, lambda _: answer("Yes.")) as through:
+    with Through(tmp_path, lambda _: answer("Yes."), sockets=True) as through:
         through.upstream._window = 1 << 30
         assert through.server is not None
         through.server.stop()
@@ -57,7 +57,7 @@ def test_a_body_at_the_limit_passes_and_one_above_it_is_refused(wire: str, tmp_p
 @pytest.mark.slow
 def test_a_client_that_sends_all_of_a_body_before_it_reads_is_told(tmp_path: Path) -> None:
     """Not a broken connection: what is refused is read and thrown away, whether it says its length or not."""
-    with Through(tmp_path, []) as through:
+    with Through(tmp_path, [], sockets=True) as through:
         assert through.server is not None
         through.server.stop()
         through.start(max_body=SMALL)
@@ -78,7 +78,7 @@ def test_a_client_that_sends_all_of_a_body_before_it_reads_is_told(tmp_path: Pat
 
 def test_the_sdks_understand_a_refusal(tmp_path: Path) -> None:
     """They raise their error for this status, with what to do."""
-    with Through(tmp_path, []) as through:
+    with Through(tmp_path, [], sockets=True) as through:
         assert through.server is not None
         through.server.stop()
         through.start(max_body=SMALL)
@@ -96,7 +96,7 @@ def test_the_sdks_understand_a_refusal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_client_goes_on_with_half_an_answer(wire: str, tmp_path: Path) -> None:
     """It is the same conversation: the half is known again, is marked as stopped, and goes up as the client has it."""
-    with Through(tmp_path, [cut(answer(LONG), 8), answer("Now."), answer("Then.")]) as through:
+    with Through(tmp_path, [cut(answer(LONG), 8), answer("Now."), answer("Then.")], sockets=True) as through:
         talk = Talk(through, wire, stream=True)
         talk.list.append({"role": "user", "content": "Hello"})
         half = shown_text(wire, events_of(b"".join(stream_until_cut(through, wire, talk))))

@@ -179,7 +179,7 @@ def test_two_choices_of_a_stream_keep_their_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_headers_query_and_unknown_fields_pass(wire: str, tmp_path: Path) -> None:
     """What nobody here knows goes up as it came: the upstream says what it thinks of it."""
-    with Through(tmp_path, [answer("Yes.")]) as through:
+    with Through(tmp_path, [answer("Yes.")], sockets=True) as through:
         body = Talk(through, wire).body() | {"brand_new": {"a": [1, None]}, "stream": False}
         body["messages" if wire != "responses" else "input"] = [{"role": "user", "content": "Hello"}]
         headers = HEADERS[wire] | {"anthropic-beta": "one,two", "x-other": "kept", "content-type": "application/json"}
@@ -262,7 +262,7 @@ def test_what_is_no_request_is_refused_by_the_upstream(wire: str, body: bytes, t
 
 def test_other_paths_pass(tmp_path: Path) -> None:
     """With method, body, query and the bytes of the path."""
-    with Through(tmp_path, []) as through:
+    with Through(tmp_path, [], sockets=True) as through:
         for wire in ("anthropic", "chat"):
             models = httpx2.get(f"{through.url}/v1/models", headers=HEADERS[wire], trust_env=False, verify=False).json()
             assert MODELS[wire] in [each["id"] for each in models["data"]]
@@ -292,7 +292,7 @@ def test_headers_that_come_several_times_stay_several() -> None:
 def test_a_cookie_is_its_clients_own(wire: str, tmp_path: Path) -> None:
     """The client gets it, and it goes up only if the client sends it: another caller of this server never has it."""
     set_cookie = {"set-cookie": "who=first; Path=/"}
-    with Through(tmp_path, [fail(400, set_cookie, b"{}"), answer("Yes."), answer("Yes.")]) as through:
+    with Through(tmp_path, [fail(400, set_cookie, b"{}"), answer("Yes."), answer("Yes.")], sockets=True) as through:
         first, second = Talk(through, wire), Talk(through, wire)
         first.list.append({"role": "user", "content": "Hello"})
         second.list.append({"role": "user", "content": "Good morning"})

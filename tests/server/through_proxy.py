@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from in_process import URL, InProcess
 from loopback import Server
 from upstream import Asked, Upstream
 from upstream_script import Script
@@ -46,32 +47,47 @@ OWN = {"expand", "recall"}
 
 
 class Through:
-    """An upstream with a proxy before it. `restart` puts another proxy over the same folder."""
+    """An upstream with a proxy before it. `restart` puts another proxy over the same folder.
+
+    sockets: both are servers that others can reach, at `url`, and whose connections can break. Else `post` asks the
+    proxy in this process, and the proxy the upstream.
+    """
 
     def __init__(
-        self, folder: Path, script: Script, *, window: int | None = None, economy: str = DEFAULT, **upstream: Any
+        self,
+        folder: Path,
+        script: Script,
+        *,
+        window: int | None = None,
+        economy: str = DEFAULT,
+        sockets: bool = False,
+        **upstream: Any,
     ) -> None:
         self.upstream = Upstream(script, **upstream)
-        self.folder, self._config = folder, {"window": window, "economy": economy}
-        self.server: Server | None = None
+        self.folder, self._config, self._sockets = folder, {"window": window, "economy": economy}, sockets
+        self.server: Server | InProcess | None = None
 
     def __enter__(self) -> "Through":
-        self.upstream.__enter__()
+        if self._sockets:
+            self.upstream.__enter__()
         self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self.server is not None:
             self.server.stop()
-        self.upstream.__exit__()
+        if self._sockets:
+            self.upstream.__exit__()
 
     def start(self, **changed: Any) -> None:
         """Start a proxy."""
-        upstreams = {"anthropic": self.upstream.anthropic_url, "openai": self.upstream.openai_url}
+        address = self.upstream.anthropic_url if self._sockets else URL
+        upstreams = {"anthropic": address, "openai": f"{address}/v1"}
         told = {"folder": self.folder, "root": self.folder / "logs", "upstreams": upstreams, **self._config}
-        app = create_app(Config(**({"token_hash": hash_token(TOKEN)} | told | changed)))
+        transport = None if self._sockets else httpx2.ASGITransport(self.upstream.app)
+        app = create_app(Config(**({"token_hash": hash_token(TOKEN)} | told | changed)), transport=transport)
         self.totals = app.state.totals
-        self.server = Server(app)
+        self.server = Server(app) if self._sockets else InProcess(app)
         self.server.start()
 
     def restart(self) -> None:
@@ -83,13 +99,15 @@ class Through:
     @property
     def url(self) -> str:
         """Where clients send their requests."""
-        assert self.server is not None
+        assert isinstance(self.server, Server), "only with sockets=True"
         return self.server.url
 
     def post(self, wire: str, body: Json | bytes, **headers: str) -> httpx2.Response:
         """Send a request for a model, and wait for the whole answer."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         told = HEADERS[wire] | {"content-type": "application/json"} | headers
+        if isinstance(self.server, InProcess):
+            return self.server.post(PATHS[wire], content, told)
         return httpx2.post(
             self.url + PATHS[wire], content=content, headers=told, timeout=60, trust_env=False, verify=False
         )

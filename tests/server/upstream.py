@@ -54,7 +54,7 @@ class Asked:
 
 
 class Upstream:
-    """The server, in a thread of its own, on a free port of loopback."""
+    """The server, in a thread of its own, on a free port of loopback. `app` can be asked without."""
 
     def __init__(
         self,
@@ -74,9 +74,11 @@ class Upstream:
         self.asked: list[Asked] = []
         self.hanging = threading.Event()  # all events before a hang are sent
         self.left = threading.Event()  # a client went away before its answer was complete
-        self._server = Server(Transports(self._app()))
+        methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+        self.app = Starlette(routes=[Route("/{path:path}", self._serve, methods=methods)])
 
     def __enter__(self) -> "Upstream":
+        self._server = Server(Transports(self.app))
         self._server.start()
         return self
 
@@ -104,10 +106,6 @@ class Upstream:
         return [asked for asked in self.asked if asked.bill is not None]
 
     # -------------------------------------------------------------- routes
-
-    def _app(self) -> Starlette:
-        methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-        return Starlette(routes=[Route("/{path:path}", self._serve, methods=methods)])
 
     async def _serve(self, request: Request) -> Response:
         headers = {name.lower(): value for name, value in request.headers.items()}

@@ -53,7 +53,7 @@ class Delivery(Response):
         self.background = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._send, self._transport = send, scope["upstream.transport"]
+        self._send, self._transport = send, scope.get("upstream.transport")
         if isinstance(self._step, Failure):
             await self._fail(self._step)
             return
