@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from sightline.apps import registry
 from sightline.cli.options import META, STORE, Place
 from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import SightlineError
@@ -48,8 +49,6 @@ def complete_branches(ctx: click.Context, _: click.Parameter, begun: str) -> lis
 
 def complete_apps(ctx: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:  # noqa: ARG001
     """Return the names of apps that begin so; where none does, the shell offers files, because an app can be one."""
-    from sightline.apps import registry
-
     return _items(registry.names(), begun) or [CompletionItem(begun, type="file")]
 
 

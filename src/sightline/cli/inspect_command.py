@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
+from sightline import samples
 from sightline.cli.addresses import page_address
 from sightline.cli.options import STORE, Place, place, shared_options
 from sightline.cli.render import error_console, print_text
@@ -22,12 +23,18 @@ from sightline.cli.replay_source import given_price
 from sightline.cli.serve import PORT, announce_token, make_listener, running
 from sightline.errors import BadInput, SightlineError
 from sightline.inspector.pages import are_built
+from sightline.log.stores.session_folder import Folder
+from sightline.plan import Budget
+from sightline.server.access_token import Token, is_loopback
+from sightline.server.config import Config, usual_upstreams
+from sightline.server.sign_in import SignIn
+from sightline.session.session import Session
+from sightline.view.catalog.places import SAMPLES
+from sightline.view.replay.formats import recorded
+from sightline.view.replay.replay import replay
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
-    from sightline.server.access_token import Token
-    from sightline.server.config import Config
-    from sightline.server.sign_in import SignIn
 
 SAMPLE_WINDOW, SAMPLE_OUTPUT = 16_000, 1_000  # tokens: small enough that the samples have something to shorten
 
@@ -66,8 +73,6 @@ def inspect(
       sightline inspect ~/Downloads/session.jsonl
       sightline inspect --samples --no-browser
     """
-    from sightline.server.sign_in import SignIn
-
     here = place()
     if samples:
         keep_samples(here)
@@ -96,10 +101,7 @@ def inspect(
     listener.run()
 
 
-def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> "Config":
-    from sightline.server.access_token import is_loopback
-    from sightline.server.config import Config, usual_upstreams
-
+def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> Config:
     return Config(
         folder=Path(here.project).resolve(), root=Path(here.root) if here.root else None, host=host,
         upstreams=usual_upstreams(os.environ), token_hash=token_hash, stores=here.database,
@@ -108,7 +110,7 @@ def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> "
     )  # fmt: skip
 
 
-def _announce(here: Place, host: str, port: int, token: "Token", opens: bool, sign_in: "SignIn | None") -> None:
+def _announce(here: Place, host: str, port: int, token: Token, opens: bool, sign_in: "SignIn | None") -> None:
     """Print the address, with the token unless the user has chosen it, and open it if there is a browser.
 
     Pages that are not built are told before it. The browser is told a code instead of the token, because other accounts
@@ -187,14 +189,6 @@ def _wait_for_ctrl_c() -> None:
 
 def keep_samples(here: Place) -> None:
     """Keep the sample sessions, composed at a small budget, apart from those of projects, unless they are there."""
-    from sightline import samples
-    from sightline.log.stores.session_folder import Folder
-    from sightline.plan import Budget
-    from sightline.session.session import Session
-    from sightline.view.catalog.places import SAMPLES
-    from sightline.view.replay.formats import recorded
-    from sightline.view.replay.replay import replay
-
     project = Path(samples.__file__).parent
     stores = Folder.at(here.home / SAMPLES)
     for name in samples.names():

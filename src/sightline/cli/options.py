@@ -16,6 +16,7 @@ from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import BadInput, BadSessionId, list_command
 from sightline.files.folders import Folders
 from sightline.fleet.address import read_address
+from sightline.fleet.errors import Unreachable
 from sightline.log import branch_label
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder, sightline_home
@@ -189,8 +190,6 @@ def _database(address: str) -> PlacedStores:
 
 @cache
 def _awaited(address: str) -> PlacedStores:
-    from sightline.fleet.errors import Unreachable
-
     try:
         _database(address).sessions()
     except Unreachable as error:
