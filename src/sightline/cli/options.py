@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from sightline.cli.error_phrases import error_text
-from sightline.cli.phrases import LANGUAGES, Phrases
+from sightline.cli.phrases import LANGUAGES, Phrases, error_text
 from sightline.errors import BadInput, BadSessionId, list_command
 from sightline.files.folders import Folders
 from sightline.fleet.address import read_address
