@@ -1,4 +1,7 @@
-"""What a shell offers when a person presses Tab: ids of sessions, branches, apps, trusted folders. Never an error."""
+"""What a shell offers when a person presses Tab: ids of sessions, branches, apps, trusted folders. Never an error.
+
+Every command has such choices, so what few of them need is imported in functions.
+"""
 
 import os
 from collections.abc import Iterable

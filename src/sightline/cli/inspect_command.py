@@ -10,12 +10,15 @@ import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
 
 from sightline import samples
+from sightline.agent.config import read_config
+from sightline.agent.models import Model
+from sightline.agent.models.context_window import with_window
+from sightline.agent.models.discovery import found, named, retrying_model
 from sightline.cli.addresses import page_address
 from sightline.cli.options import STORE, Place, place, shared_options
 from sightline.cli.render import error_console, print_text
@@ -32,9 +35,6 @@ from sightline.session.session import Session
 from sightline.view.catalog.places import SAMPLES
 from sightline.view.replay.formats import recorded
 from sightline.view.replay.replay import replay
-
-if TYPE_CHECKING:
-    from sightline.agent.models import Model
 
 SAMPLE_WINDOW, SAMPLE_OUTPUT = 16_000, 1_000  # tokens: small enough that the samples have something to shorten
 
@@ -110,7 +110,7 @@ def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> C
     )  # fmt: skip
 
 
-def _announce(here: Place, host: str, port: int, token: Token, opens: bool, sign_in: "SignIn | None") -> None:
+def _announce(here: Place, host: str, port: int, token: Token, opens: bool, sign_in: SignIn | None) -> None:
     """Print the address, with the token unless the user has chosen it, and open it if there is a browser.
 
     Pages that are not built are told before it. The browser is told a code instead of the token, because other accounts
@@ -146,16 +146,10 @@ def _has_browser() -> bool:
         return False
 
 
-def _find_model(here: Place, name: str | None) -> "Model | None":
+def _find_model(here: Place, name: str | None) -> Model | None:
     """Return the model that `sightline chat` would ask; None without one, because all else works without."""
-    try:
-        from sightline.agent.config import read_config
-        from sightline.agent.models.context_window import with_window
-        from sightline.agent.models.discovery import found, named, retrying_model
-    except ImportError:
-        return None
 
-    async def find() -> "Model":
+    async def find() -> Model:
         config = read_config(here.project, os.environ)
         endpoint = (
             named(name, config, os.environ, here.home)

@@ -1,4 +1,8 @@
-"""`sightline mcp`: an MCP server by which Claude Code, Codex and other clients remember earlier sessions."""
+"""`sightline mcp`: an MCP server by which Claude Code, Codex and other clients remember earlier sessions.
+
+What needs the packages of the extras `mcp` and `server` is imported in functions, so that the other commands work
+without them.
+"""
 
 import sys
 from pathlib import Path

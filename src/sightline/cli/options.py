@@ -1,4 +1,7 @@
-"""The options that several commands share, and the project and sessions that they name."""
+"""The options that several commands share, and the project and sessions that they name.
+
+The database is imported where one is named: every command needs this module, few a database.
+"""
 
 import logging
 import os

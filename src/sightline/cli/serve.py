@@ -1,4 +1,7 @@
-"""`sightline serve` and `sightline wrap`: the proxy between agents and their models, alone or around one command."""
+"""`sightline serve` and `sightline wrap`: the proxy between agents and their models, alone or around one command.
+
+What needs the packages of the extra `server` is imported in functions, so that the other commands work without them.
+"""
 
 import os
 import shutil

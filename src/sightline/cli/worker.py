@@ -1,4 +1,8 @@
-"""`sightline worker`: the background work of servers on one database, in a process of its own. Shared with `serve`."""
+"""`sightline worker`: the background work of servers on one database, in a process of its own. Shared with `serve`.
+
+The server, the models and the queue are imported in functions: `import` and `store` use `want_indexes` and need none of
+them.
+"""
 
 import asyncio
 import os

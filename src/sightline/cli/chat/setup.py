@@ -21,6 +21,7 @@ from sightline.agent.tools import Tool
 from sightline.agent.tools.files.find import list_files, search_files
 from sightline.agent.tools.files.folders import Folders, shell_directory
 from sightline.agent.tools.files.read import file_reader
+from sightline.agent.tools.mcp import servers
 from sightline.agent.tools.mcp_limits import MOST_TOKENS, SHARE, fitting, not_offered
 from sightline.agent.tools.run_python import run_python
 from sightline.agent.tools.run_shell import run_shell
@@ -338,8 +339,6 @@ class ChatSetup:
         """Start the MCP servers that the configuration names, once, for the first model that gets tools."""
         if not self._config.mcp or self._server_tools is not None or not self._gives_tools(facts):
             return
-        from sightline.agent.tools.mcp import servers
-
         self._server_tools = await self._open.enter_async_context(
             servers(self._config.mcp, self.here.words.language, warn=self._warn)
         )
