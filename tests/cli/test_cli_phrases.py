@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from sightline.cli.error_phrases import error_text, translations
-from sightline.cli.phrases import LANGUAGES, Phrases
+from sightline.cli.phrases import LANGUAGES, Phrases, error_text, translations
 from sightline.cli.render import bar, first_words, human_size, printable, truncate
 from sightline.errors import BadSessionId, UnknownItem
 from sightline.fleet import errors

@@ -1,4 +1,7 @@
-"""What a shell offers when a person presses Tab: ids of sessions, branches, apps, trusted folders. Never an error."""
+"""What a shell offers when a person presses Tab: ids of sessions, branches, apps, trusted folders. Never an error.
+
+Every command has such choices, so what few of them need is imported in functions.
+"""
 
 import os
 from collections.abc import Iterable
@@ -8,6 +11,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from sightline.apps import registry
 from sightline.cli.options import META, STORE, Place
 from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import SightlineError
@@ -48,8 +52,6 @@ def complete_branches(ctx: click.Context, _: click.Parameter, begun: str) -> lis
 
 def complete_apps(ctx: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:  # noqa: ARG001
     """Return the names of apps that begin so; where none does, the shell offers files, because an app can be one."""
-    from sightline.apps import registry
-
     return _items(registry.names(), begun) or [CompletionItem(begun, type="file")]
 
 

@@ -19,11 +19,15 @@ import msgspec
 from sightline import __version__
 from sightline.agent.config import read_config
 from sightline.agent.models.discovery import Found, Listening, candidates
+from sightline.agent.models.endpoint import checked_address
 from sightline.cli.options import Place
 from sightline.cli.render import human_size
 from sightline.cli.tenant import database_tenants
 from sightline.errors import BadInput, SightlineError
 from sightline.files.private_files import make_directory
+from sightline.fleet import work_schema
+from sightline.fleet.errors import WorkRefused
+from sightline.fleet.postgres import PostgresStores
 from sightline.inspector.pages import are_built
 from sightline.log.stores.disk import OsDisk
 from sightline.plan.strategies.project_choice import chosen
@@ -184,11 +188,7 @@ def check_database(here: Place) -> Iterator[Check]:
 
 def _check_work(here: Place, facts: dict[str, Any]) -> Iterator[Check]:
     """Whether the servers of a database may do background work."""
-    from sightline.fleet.errors import WorkRefused
-    from sightline.fleet.postgres import PostgresStores
-    from sightline.fleet.work_schema import is_installed
-
-    if not is_installed() or not isinstance(here.stores, PostgresStores):
+    if not work_schema.is_installed() or not isinstance(here.stores, PostgresStores):
         return
     try:
         here.stores.database.check_work()
@@ -315,8 +315,6 @@ def check_upstreams(options: Options) -> Iterator[Check]:
 def _status(address: str) -> int:
     """Return the status of an answer, whatever it is. Raises OSError, BadInput, ImportError."""
     import httpx2
-
-    from sightline.agent.models.endpoint import checked_address
 
     checked = checked_address(address, "--upstream")
     try:

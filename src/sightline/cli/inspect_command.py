@@ -10,11 +10,15 @@ import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
 
+from sightline import samples
+from sightline.agent.config import read_config
+from sightline.agent.models import Model
+from sightline.agent.models.context_window import with_window
+from sightline.agent.models.discovery import found, named, retrying_model
 from sightline.cli.addresses import page_address
 from sightline.cli.options import STORE, Place, place, shared_options
 from sightline.cli.render import error_console, print_text
@@ -22,12 +26,15 @@ from sightline.cli.replay_source import given_price
 from sightline.cli.serve import PORT, announce_token, make_listener, running
 from sightline.errors import BadInput, SightlineError
 from sightline.inspector.pages import are_built
-
-if TYPE_CHECKING:
-    from sightline.agent.models import Model
-    from sightline.server.access_token import Token
-    from sightline.server.config import Config
-    from sightline.server.sign_in import SignIn
+from sightline.log.stores.session_folder import Folder
+from sightline.plan import Budget
+from sightline.server.access_token import Token, is_loopback
+from sightline.server.config import Config, usual_upstreams
+from sightline.server.sign_in import SignIn
+from sightline.session.session import Session
+from sightline.view.catalog.places import SAMPLES
+from sightline.view.replay.formats import recorded
+from sightline.view.replay.replay import replay
 
 SAMPLE_WINDOW, SAMPLE_OUTPUT = 16_000, 1_000  # tokens: small enough that the samples have something to shorten
 
@@ -66,8 +73,6 @@ def inspect(
       sightline inspect ~/Downloads/session.jsonl
       sightline inspect --samples --no-browser
     """
-    from sightline.server.sign_in import SignIn
-
     here = place()
     if samples:
         keep_samples(here)
@@ -96,10 +101,7 @@ def inspect(
     listener.run()
 
 
-def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> "Config":
-    from sightline.server.access_token import is_loopback
-    from sightline.server.config import Config, usual_upstreams
-
+def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> Config:
     return Config(
         folder=Path(here.project).resolve(), root=Path(here.root) if here.root else None, host=host,
         upstreams=usual_upstreams(os.environ), token_hash=token_hash, stores=here.database,
@@ -108,7 +110,7 @@ def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> "
     )  # fmt: skip
 
 
-def _announce(here: Place, host: str, port: int, token: "Token", opens: bool, sign_in: "SignIn | None") -> None:
+def _announce(here: Place, host: str, port: int, token: Token, opens: bool, sign_in: SignIn | None) -> None:
     """Print the address, with the token unless the user has chosen it, and open it if there is a browser.
 
     Pages that are not built are told before it. The browser is told a code instead of the token, because other accounts
@@ -144,16 +146,10 @@ def _has_browser() -> bool:
         return False
 
 
-def _find_model(here: Place, name: str | None) -> "Model | None":
+def _find_model(here: Place, name: str | None) -> Model | None:
     """Return the model that `sightline chat` would ask; None without one, because all else works without."""
-    try:
-        from sightline.agent.config import read_config
-        from sightline.agent.models.context_window import with_window
-        from sightline.agent.models.discovery import found, named, retrying_model
-    except ImportError:
-        return None
 
-    async def find() -> "Model":
+    async def find() -> Model:
         config = read_config(here.project, os.environ)
         endpoint = (
             named(name, config, os.environ, here.home)
@@ -187,14 +183,6 @@ def _wait_for_ctrl_c() -> None:
 
 def keep_samples(here: Place) -> None:
     """Keep the sample sessions, composed at a small budget, apart from those of projects, unless they are there."""
-    from sightline import samples
-    from sightline.log.stores.session_folder import Folder
-    from sightline.plan import Budget
-    from sightline.session.session import Session
-    from sightline.view.catalog.places import SAMPLES
-    from sightline.view.replay.formats import recorded
-    from sightline.view.replay.replay import replay
-
     project = Path(samples.__file__).parent
     stores = Folder.at(here.home / SAMPLES)
     for name in samples.names():

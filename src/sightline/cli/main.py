@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from sightline import __version__
-from sightline.cli.error_phrases import error_text
 from sightline.cli.options import DEBUG, place, shared_options
+from sightline.cli.phrases import error_text
 from sightline.cli.render import print_stderr
 from sightline.errors import SightlineError
 

@@ -1,4 +1,8 @@
-"""`sightline mcp`: an MCP server by which Claude Code, Codex and other clients remember earlier sessions."""
+"""`sightline mcp`: an MCP server by which Claude Code, Codex and other clients remember earlier sessions.
+
+What needs the packages of the extras `mcp` and `server` is imported in functions, so that the other commands work
+without them.
+"""
 
 import sys
 from pathlib import Path
@@ -12,6 +16,8 @@ from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
 from sightline.cli.serve import announce_token
 from sightline.errors import BadInput
+from sightline.server.access_token import is_loopback
+from sightline.view.catalog.places import Places
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -48,8 +54,6 @@ def mcp(http: bool, host: str, port: int) -> None:
 
 
 def _server(here: Place, *, everywhere: bool = True) -> "MCPServer":
-    from sightline.view.catalog.places import Places
-
     try:
         from sightline.adapters.mcp import create_server
     except ImportError as error:
@@ -60,8 +64,6 @@ def _server(here: Place, *, everywhere: bool = True) -> "MCPServer":
 
 
 def _serve(here: Place, words: Phrases, host: str, port: int) -> None:
-    from sightline.server.access_token import is_loopback
-
     server = _server(here, everywhere=is_loopback(host))
     from sightline.adapters.mcp import HTTP_PATH, http_app
     from sightline.server.listener import Listener

@@ -1,4 +1,7 @@
-"""The options that several commands share, and the project and sessions that they name."""
+"""The options that several commands share, and the project and sessions that they name.
+
+The database is imported where one is named: every command needs this module, few a database.
+"""
 
 import logging
 import os
@@ -11,11 +14,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from sightline.cli.error_phrases import error_text
-from sightline.cli.phrases import LANGUAGES, Phrases
+from sightline.cli.phrases import LANGUAGES, Phrases, error_text
 from sightline.errors import BadInput, BadSessionId, list_command
 from sightline.files.folders import Folders
 from sightline.fleet.address import read_address
+from sightline.fleet.errors import Unreachable
 from sightline.log import branch_label
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder, sightline_home
@@ -189,8 +192,6 @@ def _database(address: str) -> PlacedStores:
 
 @cache
 def _awaited(address: str) -> PlacedStores:
-    from sightline.fleet.errors import Unreachable
-
     try:
         _database(address).sessions()
     except Unreachable as error:

@@ -1,8 +1,12 @@
-"""What people see, in English and Chinese. Most of the library's errors stay English: see `error_phrases`."""
+"""What people see, in English and Chinese. Errors of the library stay English unless texts/errors.json has them."""
 
+from functools import cache
 from typing import Any
 
+from sightline.errors import SightlineError
 from sightline.values import phrases
+from sightline.values.decoders import decode_json
+from sightline.values.phrases import TEXTS
 
 LANGUAGES = phrases.LOCALES
 
@@ -22,3 +26,18 @@ class Phrases:
     def reason(self, reason: str) -> str:
         """Return why a receipt or plan says the prompt changed; a reason that is not in the table as it is."""
         return self._table.template(reason, self.language) if reason in self._table else reason
+
+
+@cache
+def translations() -> dict[str, dict[str, str]]:
+    """Return what errors of a database, of its tenants and of ids say in other languages: class → language → text.
+
+    An error has its facts as attributes, which are filled in by name.
+    """
+    return decode_json((TEXTS / "errors.json").read_bytes(), dict[str, dict[str, str]])
+
+
+def error_text(error: Exception, language: str) -> str:
+    """Return what an error says, in this language if it is known there."""
+    by_language = translations().get(type(error).__name__, {}) if isinstance(error, SightlineError) else {}
+    return by_language[language].format(**vars(error)) if language in by_language else str(error)

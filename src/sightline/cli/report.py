@@ -1,4 +1,7 @@
-"""`sightline report`: where the tokens of recorded sessions went, and what would save most."""
+"""`sightline report`: where the tokens of recorded sessions went, and what would save most.
+
+The reports are imported when one is made: with them `sightline --help` would take some 80 ms longer.
+"""
 
 from pathlib import Path
 from typing import Any

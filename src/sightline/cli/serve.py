@@ -1,4 +1,7 @@
-"""`sightline serve` and `sightline wrap`: the proxy between agents and their models, alone or around one command."""
+"""`sightline serve` and `sightline wrap`: the proxy between agents and their models, alone or around one command.
+
+What needs the packages of the extra `server` is imported in functions, so that the other commands work without them.
+"""
 
 import os
 import shutil
@@ -10,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 from msgspec.structs import replace
@@ -20,13 +24,17 @@ from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
 from sightline.cli.worker import find_summarizer, make_work, operator_token, summary_model_option, working
 from sightline.errors import BadInput
+from sightline.fleet.event_relay import relay_of
 from sightline.plan.economies import DEFAULT, ECONOMIES, described
+from sightline.plan.strategies.project_choice import chosen
+from sightline.server.access_token import Token, find_token, is_loopback, make_token
+from sightline.server.config import Config, usual_upstreams
+from sightline.server.safety import PATH_PREFIX, opens_models
+from sightline.server.systemd import given_sockets, notify
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
     from sightline.fleet.tenant_server import MakeMcp
-    from sightline.server.access_token import Token
-    from sightline.server.config import Config
     from sightline.server.listener import Listener
     from sightline.server.totals import Totals
 
@@ -114,8 +122,6 @@ def serve(
       sightline --store postgresql://user@host/name serve --tenants --host 0.0.0.0
     """
     from sightline.server.metrics import log_as_json
-    from sightline.server.safety import PATH_PREFIX
-    from sightline.server.systemd import given_sockets, notify
 
     here = place()
     if tenants and not here.store:
@@ -176,8 +182,6 @@ def wrap(window: int | None, economy: str | None, upstreams: tuple[str, ...], co
       sightline wrap --window 60000 -- codex exec "Fix the tests"
       sightline wrap -- python agent.py
     """
-    from sightline.server.access_token import make_token
-
     here = place()
     if shutil.which(command[0]) is None:
         raise BadInput(here.words("wrap no command", command=command[0]))
@@ -193,10 +197,7 @@ def wrap(window: int | None, economy: str | None, upstreams: tuple[str, ...], co
 
 def _config(
     here: Place, host: str, window: int | None, economy: str | None, upstreams: tuple[str, ...], token_hash: str
-) -> "Config":
-    from sightline.server.access_token import is_loopback
-    from sightline.server.config import Config, usual_upstreams
-
+) -> Config:
     addresses = usual_upstreams(os.environ)
     for upstream in upstreams:
         name, is_named, address = upstream.partition("=")
@@ -213,46 +214,33 @@ def _config(
 
 def _chosen_economy(here: Place) -> str:
     """Return the economy that the project has chosen, in `sightline.toml` say; else the default. Raises BadInput."""
-    from sightline.plan.strategies.project_choice import chosen
-
     return str(chosen(here.project).config.get("economy", DEFAULT))
 
 
-def announce_token(here: Place, host: str) -> "Token":
+def announce_token(here: Place, host: str) -> Token:
     """Return the token that callers must send. One that is made and kept now is shown, because it cannot be later."""
-    from sightline.server.access_token import find_token, is_loopback
-
     token = find_token(host, here.home, os.environ)
     if token.shown and not is_loopback(host):
         print_text(error_console(), here.words("serve token", token=token.shown), "bold")
     return token
 
 
-def _for_agents(address: str, config: "Config", token: str) -> str:
+def _for_agents(address: str, config: Config, token: str) -> str:
     """Return the address that agents are told: with the token in it, where they need one."""
-    from sightline.server.safety import PATH_PREFIX, opens_models
-
     return address if opens_models(config.host, config.upstreams.values()) else f"{address}{PATH_PREFIX}{token}"
 
 
 def _is_here(address: str, port: int) -> bool:
     """Whether an upstream is this server itself, which would ask itself for ever."""
-    from urllib.parse import urlsplit
-
-    from sightline.server.access_token import is_loopback
-
     parts = urlsplit(address)
     return parts.port == port and is_loopback(parts.hostname or "")
 
 
-def make_listener(
-    config: "Config", port: int = 0, model: "Model | None" = None, **how: Any
-) -> "tuple[Listener, Totals]":
+def make_listener(config: Config, port: int = 0, model: "Model | None" = None, **how: Any) -> "tuple[Listener, Totals]":
     """Return a server that is not started yet, on a free port unless one is named, and what will go through it.
 
     `how` as for `Listener`.
     """
-    from sightline.fleet.event_relay import relay_of
     from sightline.server.app import create_app
     from sightline.server.listener import Listener
 
@@ -260,7 +248,7 @@ def make_listener(
     return Listener(app, on_stop=app.state.hub.close, host=config.host, port=port, **how), app.state.totals
 
 
-def _make_tenants_listener(config: "Config", port: int, **how: Any) -> "Listener":
+def _make_tenants_listener(config: Config, port: int, **how: Any) -> "Listener":
     """Return a server for all tenants of a database, which is not started yet."""
     from sightline.fleet.tenant_server import create_tenants_app
     from sightline.server.listener import Listener

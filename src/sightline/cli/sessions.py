@@ -34,6 +34,7 @@ from sightline.log import branch_label
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text
+from sightline.view.catalog.places import Places
 from sightline.view.document import TRANSCRIPTS
 
 _COMMANDS = 20  # messages in which a command is looked for, where nobody has said anything
@@ -107,8 +108,6 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
 
 def _are_elsewhere(here: Place) -> bool:
     """Whether other projects have sessions in files. Those of a database have no project."""
-    from sightline.view.catalog.places import Places  # few need it
-
     places = Places(here.project, root=here.root, everywhere=True).all()
     return not here.store and any(place.stores.sessions() for place in places)
 

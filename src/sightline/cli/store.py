@@ -4,19 +4,27 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from sightline.cli.options import Place, place, shared_options, with_json
 from sightline.cli.render import console, print_json, print_result, print_text, printable
 from sightline.cli.worker import want_indexes
+from sightline.documents.code.store import INDEX, CodeStore
+from sightline.documents.code.transfer import code_ids, copy_code
 from sightline.errors import BadInput, SightlineError
 from sightline.fleet.address import is_address
+from sightline.fleet.code_store import CODE, code_store
+from sightline.fleet.postgres import PostgresStores
+from sightline.fleet.schema import MIGRATIONS
+from sightline.imports.conversation import Line
+from sightline.imports.sightline_log import recognises
+from sightline.imports.source import value_of
 from sightline.log.stores import PlacedStores
-
-if TYPE_CHECKING:
-    from sightline.documents.code.store import CodeStore
+from sightline.log.stores.session_folder import SIDE_FILES, Folder
+from sightline.log.stores.transfer import copy_session
+from sightline.values.clock import wall_clock
 
 _LOOKED_AT = 20  # lines of a file, before it is said that it is no log: the first ones may be damaged
 
@@ -96,8 +104,6 @@ class _Told(NamedTuple):
 
 
 def _copy_session(told: _Told, ours: PlacedStores, theirs: PlacedStores, session_id: str) -> dict[str, object]:
-    from sightline.log.stores.transfer import copy_session
-
     try:
         copied = copy_session(ours, theirs, session_id)
         facts = {"id": session_id, "state": copied.state, "lines": copied.lines, "error": ""}
@@ -110,12 +116,8 @@ def _copy_code(
     here: Place, told: _Told, ours: PlacedStores, theirs: PlacedStores, sessions: Sequence[str]
 ) -> list[dict[str, object]]:
     """Copy the code that the model saved, all or that of these sessions. Codes are told only if there are any."""
-    from sightline.documents.code.transfer import code_ids, copy_code
-    from sightline.fleet.code_store import CODE, code_store
-    from sightline.log.stores.session_folder import Folder
-    from sightline.values.clock import wall_clock
 
-    def code_of(stores: PlacedStores) -> "CodeStore":
+    def code_of(stores: PlacedStores) -> CodeStore:
         folder = stores.path / CODE if isinstance(stores, Folder) else Path(CODE)
         return code_store(stores, folder, clock=wall_clock, locale=here.words.language)
 
@@ -144,9 +146,6 @@ def migrate(as_json: bool) -> None:
       sightline --store postgresql://owner@db.example/team store migrate
       SIGHTLINE_STORE=postgresql://owner@db.example/team sightline store migrate --json
     """
-    from sightline.fleet.postgres import PostgresStores
-    from sightline.fleet.schema import MIGRATIONS
-
     here = place()
     stores = here.database  # which makes our own tables
     if not isinstance(stores, PostgresStores):
@@ -162,8 +161,6 @@ def _stores(here: Place, where: str, *, is_target: bool = False) -> PlacedStores
     Raises:
         BadInput: it is none of them, or both a project with sessions and a folder with logs.
     """
-    from sightline.log.stores.session_folder import Folder
-
     if is_address(where):
         return here._replace(store=where).stores
     if "://" in where:
@@ -185,18 +182,11 @@ def _stores(here: Place, where: str, *, is_target: bool = False) -> PlacedStores
 
 
 def _has_code(folder: Path) -> bool:
-    from sightline.documents.code.store import INDEX
-    from sightline.fleet.code_store import CODE
-
     return (folder / CODE / INDEX).exists()
 
 
 def _is_log(file: Path) -> bool:
     """Whether a file is the log of a session, and not data of the project: some of its first lines say so."""
-    from sightline.imports.conversation import Line
-    from sightline.imports.sightline_log import recognises
-    from sightline.imports.source import value_of
-
     with suppress(OSError):  # not to be read, or deleted since
         if file.is_file():  # a pipe would be waited for
             with file.open("rb") as lines:
@@ -206,14 +196,10 @@ def _is_log(file: Path) -> bool:
 
 def _is_begun(file: Path) -> bool:
     """Whether an interrupted copy may have left this file before it wrote the first line of a log."""
-    from sightline.log.stores.session_folder import SIDE_FILES
-
     return file.suffix in SIDE_FILES or (file.suffix == ".jsonl" and not file.stat().st_size)
 
 
 def _is_same(ours: PlacedStores, theirs: PlacedStores) -> bool:
     """Whether two folders are one, however they are written."""
-    from sightline.log.stores.session_folder import Folder
-
     both = isinstance(ours, Folder) and isinstance(theirs, Folder)
     return both and Path(ours.where).resolve() == Path(theirs.where).resolve()

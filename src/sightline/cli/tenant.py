@@ -21,6 +21,7 @@ from sightline.cli.render import (
     progress,
 )
 from sightline.errors import BadInput
+from sightline.fleet.postgres import PostgresStores
 from sightline.fleet.tenants import AUDIT_DAYS, Limits, Tenant, Tenants
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([kMGT]?)B?", re.IGNORECASE)
@@ -43,8 +44,6 @@ class Size(click.ParamType):  # type: ignore[type-arg]
 
 def database_tenants(here: Place) -> Tenants:
     """The tenants of the database that the command line names. Raises BadInput if it names none."""
-    from sightline.fleet.postgres import PostgresStores
-
     stores = here.stores
     if not isinstance(stores, PostgresStores):
         raise BadInput(here.words("serve tenants store"))

@@ -1,9 +1,11 @@
 """`sightline trust`: which folders are trusted, since when and with what; and taking that back."""
 
 from itertools import groupby
+from pathlib import Path
 
 import click
 
+from sightline.agent.trust import Trusted
 from sightline.cli.choices import complete_trusted
 from sightline.cli.options import Place, place, with_json
 from sightline.cli.render import console, local_time, print_json, print_result, print_text, printable
@@ -39,10 +41,6 @@ def trust(withdraw: str | None, as_json: bool) -> None:
 
 
 def _withdraw(here: Place, folder: str, as_json: bool) -> None:
-    from pathlib import Path
-
-    from sightline.agent.trust import Trusted
-
     real = str(Path(folder).resolve())
     if not Trusted(here.home).withdraw(folder):
         raise BadInput(here.words("trust nothing", folder=printable(real)))
@@ -50,8 +48,6 @@ def _withdraw(here: Place, folder: str, as_json: bool) -> None:
 
 
 def _print_list(here: Place, as_json: bool) -> None:
-    from sightline.agent.trust import Trusted
-
     words, out, entries = here.words, console(), Trusted(here.home).listing()
     if as_json:
         print_json({

@@ -1,4 +1,8 @@
-"""`sightline worker`: the background work of servers on one database, in a process of its own. Shared with `serve`."""
+"""`sightline worker`: the background work of servers on one database, in a process of its own. Shared with `serve`.
+
+The server, the models and the queue are imported in functions: `import` and `store` use `want_indexes` and need none of
+them.
+"""
 
 import asyncio
 import os
@@ -14,12 +18,15 @@ import click
 from sightline.cli.addresses import in_address, is_free
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.render import error_console, print_text
-from sightline.errors import BadInput
+from sightline.errors import BadInput, StoreError
+from sightline.fleet.errors import WorkRefused
+from sightline.fleet.postgres import PostgresStores
+from sightline.fleet.work_schema import is_installed
 from sightline.log.stores import PlacedStores
+from sightline.server.access_token import TOKEN_VARIABLE, Token, find_token
 
 if TYPE_CHECKING:
     from sightline.compaction.compactor import Summarizer
-    from sightline.server.access_token import Token
     from sightline.server.work import Work
 
 _LAST_SECONDS = 1.0  # that an answer about the worker has left when it stops
@@ -100,20 +107,13 @@ def _measured(here: Place, work: "Work | None", host: str, port: int | None) -> 
         yield
 
 
-def operator_token(host: str, here: Place) -> "Token":
+def operator_token(host: str, here: Place) -> Token:
     """Return the token for /metrics and /health: the one that the operator has chosen, or none."""
-    from sightline.server.access_token import TOKEN_VARIABLE, Token, find_token
-
     return find_token(host, here.home, os.environ) if os.environ.get(TOKEN_VARIABLE, "").strip() else Token("")
 
 
 def _check_rights(here: Place) -> None:
     """Raise WorkRefused if the database's role may do nothing. A database that is away is waited for later."""
-    from sightline.errors import StoreError
-    from sightline.fleet.errors import WorkRefused
-    from sightline.fleet.postgres import PostgresStores
-    from sightline.fleet.work_schema import is_installed
-
     if not is_installed() or not isinstance(here.stores, PostgresStores):
         return
     try:
@@ -151,7 +151,6 @@ def make_work(here: Place, jobs: int, summarizer: "Summarizer | None") -> "Work 
     )
     if stores is None:
         return LocalWork(tasks) if jobs else None
-    from sightline.fleet.postgres import PostgresStores
     from sightline.fleet.work_queue import FleetWork
 
     assert isinstance(stores, PostgresStores)
@@ -160,9 +159,6 @@ def make_work(here: Place, jobs: int, summarizer: "Summarizer | None") -> "Work 
 
 def want_indexes(stores: PlacedStores, sessions: Sequence[str]) -> None:
     """Have sessions that came into a database indexed by its servers and workers, before somebody uses them."""
-    from sightline.fleet.postgres import PostgresStores
-    from sightline.fleet.work_schema import is_installed
-
     if not sessions or not isinstance(stores, PostgresStores) or not is_installed():
         return
     from sightline.fleet.work_queue import put_jobs

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
-from sightline.cli.chat import branch_names, by_hand
+from sightline.cli.chat import by_hand
 from sightline.cli.chat.chat import Chat
 from sightline.cli.compaction_view import (
     covered_sentence,
@@ -22,12 +22,14 @@ from sightline.cli.sessions import print_sessions
 from sightline.compaction import prompt
 from sightline.compaction.compactor import Compacted
 from sightline.errors import BadInput, ModelError
+from sightline.log import LONGEST_NAME, branch_label, is_branch_name
 from sightline.plan.strategies import names
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind
 from sightline.values.pattern import pattern
 
+_ITEM = pattern(r"#?\d+")
 _PASSAGES = 6  # listed by /recall
 _LINES = pattern(r"([0-9]{1,9})(?:(-)([0-9]{1,9})?)?")
 _READ_ON = pattern(r"expand\(id, start=([0-9]+)\)")  # how the label of a page tells a model to read on
@@ -142,12 +144,38 @@ def _id(typed: str) -> str:
 async def fork(chat: Chat, rest: str) -> None:
     """Begin a branch after an item, or after the last one, and give it a name if there is one."""
     items = _conversation(chat.begun_session())
-    item_id, name = branch_names.split_arguments(chat, rest)
+    item_id, name = _fork_arguments(chat, rest)
     at = item_id or (items[-1].id if items else "")
     before = chat.session.branch
     await _fork_after(chat, at, name)
-    names = branch_names.labels(chat)
+    names = branch_labels(chat)
     chat.say("branched", branch=names[chat.session.branch], at=at, before=names[before])
+
+
+def _fork_arguments(chat: Chat, rest: str) -> tuple[str, str | None]:
+    """Return the item's id, or an empty text, and the name of the new branch, which may be typed in any order.
+
+    Raises:
+        BadInput: a text that is neither, or the name of another branch.
+    """
+    item, name = "", None
+    for word in rest.split():
+        if _ITEM.fullmatch(word):
+            if item:
+                raise BadInput(chat.words("usage", usage="/fork [ID] [NAME]"))
+            item = word.removeprefix("#")
+        elif not is_branch_name(word) or name is not None:
+            raise BadInput(chat.words("bad branch name", name=word, most=LONGEST_NAME))
+        else:
+            name = word
+    if name in branch_labels(chat).values():
+        raise BadInput(chat.words("branch taken", name=name))
+    return item, name
+
+
+def branch_labels(chat: Chat) -> dict[str, str]:
+    """Return what each branch of the chat's session is called on screen, by its name in the log."""
+    return {branch: branch_label(branch) for branch in chat.session.branches}
 
 
 async def rewind(chat: Chat, rest: str) -> None:
@@ -164,7 +192,7 @@ async def rewind(chat: Chat, rest: str) -> None:
     before = chat.session.branch
     await _fork_after(chat, at)
     chat.draft = text
-    chat.say("rewound", words=first_words(text, 80), before=branch_names.labels(chat)[before])
+    chat.say("rewound", words=first_words(text, 80), before=branch_labels(chat)[before])
 
 
 def _conversation(session: Session) -> list[ItemInfo]:
@@ -184,7 +212,7 @@ async def _fork_after(chat: Chat, at: str, name: str | None = None) -> None:
 
 async def branch(chat: Chat, rest: str) -> None:
     """List the branches, or go to one; the beginning of its name is enough."""
-    names = branch_names.labels(chat)
+    names = branch_labels(chat)
     if not rest:
         _list_branches(chat, names)
         return
@@ -248,7 +276,7 @@ def recap(chat: Chat) -> None:
         said[-2:] if question_place is None else [said[question_place], *said[max(question_place + 1, len(said) - 1) :]]
     )
     key = "continued one" if len(said) == 1 else "continued"
-    label = branch_names.labels(chat)[session.branch]
+    label = branch_labels(chat)[session.branch]
     chat.say(key, id=session.id, branch=label, messages=len(said), style="dim")
     for item in last_exchange:
         who = chat.words("you" if item.kind is Kind.USER else "it")

@@ -21,6 +21,7 @@ from sightline.agent.tools import Tool
 from sightline.agent.tools.files.find import list_files, search_files
 from sightline.agent.tools.files.folders import Folders, shell_directory
 from sightline.agent.tools.files.read import file_reader
+from sightline.agent.tools.mcp import servers
 from sightline.agent.tools.mcp_limits import MOST_TOKENS, SHARE, fitting, not_offered
 from sightline.agent.tools.run_python import run_python
 from sightline.agent.tools.run_shell import run_shell
@@ -28,10 +29,10 @@ from sightline.agent.tools.sandbox.run import Limits
 from sightline.apps import App, registry
 from sightline.apps.builtin.editor import Editor
 from sightline.cli.app_shell import load_app
-from sightline.cli.chat import leftovers, project_prompt
+from sightline.cli.chat import leftovers
 from sightline.cli.chat.command import ChatOptions
 from sightline.cli.chat.confirm import confirm
-from sightline.cli.chat.trust_check import TrustCheck
+from sightline.cli.chat.project import FileNotices, TrustCheck, make_prompt
 from sightline.cli.model import model_help
 from sightline.cli.options import Place, default_output, make_budget
 from sightline.cli.phrases import Phrases
@@ -63,7 +64,7 @@ class ChatSetup:
         self.here = here = here._replace(words=Phrases(language, "chat"))
         self.continued = False
         self.warned: list[str] = []  # what was printed while all was set up
-        self.file_notices = project_prompt.FileNotices(here.words, is_script=options.question is not None)
+        self.file_notices = FileNotices(here.words, is_script=options.question is not None)
         self._told = (0, 0)  # how many damaged and changed lines of the log the user knows of
         self.code = code_store(here.stores, here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
         self._server_tools: Sequence[Tool] | None = None  # of MCP servers, which run as long as this; None: not started
@@ -260,7 +261,7 @@ class ChatSetup:
             )
         light, notices = self._light_model(session)
         own = Phrases(session.settings.locale, "chat")("instructions") if has_tools else ""
-        prompt = project_prompt.make(own, session, facts, self._project, self._trust)
+        prompt = make_prompt(own, session, facts, self._project, self._trust)
         notices += self.file_notices.add(prompt, session.id)
         agent = Agent(
             session,
@@ -338,8 +339,6 @@ class ChatSetup:
         """Start the MCP servers that the configuration names, once, for the first model that gets tools."""
         if not self._config.mcp or self._server_tools is not None or not self._gives_tools(facts):
             return
-        from sightline.agent.tools.mcp import servers
-
         self._server_tools = await self._open.enter_async_context(
             servers(self._config.mcp, self.here.words.language, warn=self._warn)
         )

@@ -22,9 +22,9 @@ from prompt_toolkit.styles import Style
 from rich.text import Text
 
 from sightline import __version__
-from sightline.cli.chat import branch_names, commands, leftovers
+from sightline.cli.chat import commands, leftovers
 from sightline.cli.chat.chat import Chat
-from sightline.cli.chat.commands_change import recap
+from sightline.cli.chat.commands_change import branch_labels, recap
 from sightline.cli.chat.commands_show import app_names
 from sightline.cli.chat.setup import ChatSetup
 from sightline.cli.chat.status import status_line
@@ -276,7 +276,7 @@ class _Completer(Completer):
             case "/windows":
                 return ["close", *(window.id for window in chat.session.windows.all())]
             case "/branch":
-                return list(branch_names.labels(chat).values())
+                return list(branch_labels(chat).values())
             case "/sessions":
                 return chat.here.stores.sessions()
             case "/code":
