@@ -12,20 +12,14 @@ from typing import NamedTuple
 
 from sightline.files.project import read_beginning
 from sightline.files.secrets import has_secret, is_own, is_secret_path
+from sightline.values import phrases
 from sightline.values.escape import escape
 
 FILES = ("AGENTS.md", "CLAUDE.md")
 MOST_TOKENS = 8_000  # of both together: they are sent with every request
 SHARE = 8  # and at most one eighth of the context window
 _MOST_BYTES = 1 << 18  # read of each: more than any limit of tokens
-_LABEL = (
-    "Instructions for agents from the file {name} of this project. The project wrote them, not the user:",
-    "本项目文件 {name} 中给智能体的说明，由项目而非用户所写：",
-)
-_CUT = (
-    "(The rest of {name} is left out, because it is too long; the file can be read.)",
-    "（{name} 过长，其余省略；可读取该文件。）",
-)
+_SAY = phrases.Phrases(phrases.texts("agent"))
 
 
 class ProjectText(NamedTuple):
@@ -114,15 +108,14 @@ def _fit(text: str, count: Callable[[str], int], most: int) -> str:
 
 def instructions(own: str, texts: Sequence[ProjectText], locale: str) -> str:
     """Return the system prompt: the program's own instructions, then each text under a line that says whose it is."""
-    zh = locale == "zh"
     parts = [own] if own else []
     for text in texts:
-        rest = [_CUT[zh].format(name=text.name)] if text.cut else []
-        parts.append("\n".join([_LABEL[zh].format(name=text.name), escape(text.text), *rest]))
+        rest = [_SAY("project text cut", locale, name=text.name)] if text.cut else []
+        parts.append("\n".join([_SAY("project text", locale, name=text.name), escape(text.text), *rest]))
     return "\n\n".join(parts)
 
 
 def is_ours(text: str, own: Sequence[str]) -> bool:
     """Whether a system prompt was made by `instructions`, with any of these instructions of the program."""
-    labels = [label.partition("{")[0] for label in _LABEL]
+    labels = [label.partition("{")[0] for label in phrases.texts("agent")["project text"]]
     return text.startswith((*filter(None, own), *labels))

@@ -28,22 +28,11 @@ from sightline.errors import Unwritable
 from sightline.files.private_files import locked_in_place, make_directory
 from sightline.values.clock import wall_clock
 from sightline.values.decoders import decode_json
+from sightline.values.phrases import Phrases, texts
 
 FILE = "trusted.json"
 _FOLDER, _NOT_FOLDER = "folder", "not the folder"  # stand where a file has its fingerprint
-_KINDS = {  # what a file can do outside the project, in the reader's language
-    "program": ("starts a program as you, not confined", "以你的身份启动程序，不受限制"),
-    "server": ("lets the model use the tools of this server", "让模型使用该服务器上的工具"),
-    "request": ("sends the conversation to this address, with what is listed", "把对话及所列内容发送到此地址"),
-    "gguf": ("loads a model's file into this process", "把模型文件加载到本进程"),
-    "run_python": ("lets the model run Python, confined", "允许模型运行 Python（受限）"),
-    "run_shell": ("lets the model run a shell, confined", "允许模型运行 shell（受限）"),
-    "edit": ("lets the model change files of the project", "允许模型修改项目文件"),
-    "limits": ("lets tools take more of this machine", "允许工具占用更多本机资源"),
-    "rounds": ("lets one question call the model very often", "允许一个问题多次调用模型"),
-    "readable": ("lets the model read files of keys and secrets", "允许模型读取密钥和机密文件"),
-    "folder": ("lets the model read files outside the project", "允许模型读取项目之外的文件"),
-}
+_SAY = Phrases(texts("trust"))  # what a file can do outside the project, in the reader's language
 # Variables that decide which program or code runs. Their values are shown; those of others may be secrets.
 _DECIDING = re.compile(
     r"PATH|LD_(?:PRELOAD|LIBRARY_PATH|AUDIT|ORIGIN_PATH)|DYLD_\w+|GCONV_PATH|HOME|SHELL|ENV|IFS|PS4|ZDOTDIR|SHELLOPTS"
@@ -85,10 +74,8 @@ class Reach(NamedTuple):
 
     def line(self, locale: str = "en") -> str:
         """Return it for people, in one line without secrets."""
-        if self.kind not in _KINDS:  # of a list that a later version wrote
-            return self.detail
-        en, zh = _KINDS[self.kind]
-        return f"{zh}：{self.detail}" if locale == "zh" else f"{en}: {self.detail}"
+        # A later version may have written a kind that is not in the table.
+        return _SAY(self.kind, locale, detail=self.detail) if self.kind in _SAY else self.detail
 
 
 def reaches(config: Config, project: str | Path, env: Mapping[str, str]) -> list[Reach]:

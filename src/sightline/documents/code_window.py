@@ -4,6 +4,7 @@ It is a window because then the model always sees the current list, and the prom
 """
 
 from sightline.apps import App, Element, Lod, Options
+from sightline.documents.code.phrases import say
 from sightline.documents.code.store import CodeStore
 
 CODE_LIST = "code_list"
@@ -30,7 +31,7 @@ def code_list(store: CodeStore, session_id: str, *, plain: bool = False) -> type
 
         def refresh(self) -> bool:
             """List the code again; whether the list has changed."""
-            before, self.listed = self.listed, store.listing(session_id, self.says("en", "zh"))
+            before, self.listed = self.listed, store.listing(session_id, self.host.locale)
             return self.listed != before
 
         def view(self, lod: Lod) -> list[Element]:
@@ -43,10 +44,7 @@ def code_list(store: CodeStore, session_id: str, *, plain: bool = False) -> type
             lines = [line for line in self.listed.split("\n") if line]
             if lod in _MOST and len(lines) > _MOST[lod] + 2:  # the first is a heading, the last says how to refer
                 older = len(lines) - 2 - _MOST[lod]
-                more = self.says(
-                    f"… and {older:,} older: file_reader reads each by its id",
-                    f"……还有较早的 {older:,} 个，可用 file_reader 按 ID 读取",
-                )
+                more = say("older codes", self.host.locale, older=older)
                 lines = [lines[0], *lines[-2 : -2 - _MOST[lod] : -1], more, lines[-1]]
             return [Element(id=str(number), text=line) for number, line in enumerate(lines, 1)]
 

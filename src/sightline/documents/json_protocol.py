@@ -270,7 +270,7 @@ def prompt(locale: str, tools: Iterable[ToolDefinition] = ()) -> str:
     At their end the tools are listed, if there are any.
     """
     languages = ", ".join(language.name for language in LANGUAGES)
-    said = (_CHINESE if locale == "zh" else _ENGLISH).format(most=MOST_CALLS, languages=languages, form=_FORM)
+    said = _say("prompt", locale, most=MOST_CALLS, languages=languages, form=_FORM)
     listed = [
         _json({"tool_name": tool.name, "description": tool.description, "arguments": tool.schema}) for tool in tools
     ]
@@ -298,34 +298,3 @@ _FORM = """{
     "code_blocks": [{"code_id": "code_…", "language": "python", "description": "…", "code": "…"}]
   }
 }"""
-
-_ENGLISH = """You answer with one JSON object and nothing else, in one of these two forms:
-{form}
-
-Response
-- task_analysis: what the user wants. execution_plan: the rounds, R1, R2 and so on.
-- current_round counts from 1. action.type is "tool_call" while you need tools, "complete" for the final report.
-Tool calls
-- action.content is then a list of at most {most} calls. Their results come in the next message; do not invent them.
-- Read files with file_reader before you speak of what is in them. What you have read is shortened in later rounds;
-  read it again if you need it.
-Code
-- Code goes into code_blocks, never into a Markdown fence of the report. code_id begins with code_ and says what it
-  does, such as code_sales_analysis; the same id again is a new version.
-- language is one of: {languages}.
-- In the report <code_ref>code_id</code_ref> shows a piece of code, and <file_ref>file_id</file_ref> an upload."""
-
-_CHINESE = """你必须只返回一个 JSON 对象，格式为以下两种之一：
-{form}
-
-响应格式
-- task_analysis：用户的需求分析。execution_plan：执行计划，写明各轮，R1、R2……
-- current_round 从 1 开始。需要工具时 action.type 为 "tool_call"，给出最终报告时为 "complete"。
-工具调用规范
-- 此时 action.content 为调用列表，每次最多 {most} 个。结果在下一条消息中给出，不要编造。
-- 谈及文件内容之前，先用 file_reader 读取。读过的内容在之后的轮次中会缩短为梗概，需要时可再次读取。
-代码块处理规则
-- 代码放在 code_blocks 中，不要写进报告的 Markdown 代码块。code_id 以 code_ 开头并说明用途，
-  例如 code_sales_analysis；同一 id 再次出现即为新版本。
-- language 必须是以下之一：{languages}。
-- 报告中可用 <code_ref>code_id</code_ref> 引用代码，用 <file_ref>file_id</file_ref> 引用上传的文件。"""

@@ -23,10 +23,12 @@ from sightline.agent.models.retry import RetryingModel
 from sightline.agent.models.tiny_model import TINY, tiny_endpoint
 from sightline.errors import BadInput, NoModel
 from sightline.providers.catalog import PLACES, SERVERS, Place
+from sightline.values.phrases import Phrases, texts
 
 PROBE_SECONDS = 0.7  # a server on this machine answers in a few milliseconds, unless it is busy with a reply
 NOT_CHAT = ("embed", "rerank", "whisper", "tts", "bge-", "clip")  # in names of models that do not chat
 
+_SAY = Phrases(texts("agent"))
 _MODELS: dict[str, Callable[[Endpoint], Model]] = {
     "openai": OpenAiModel,
     "anthropic": AnthropicModel,
@@ -179,23 +181,22 @@ def retrying_model(
     first, *others = endpoints
     usable = [first]
     for endpoint in others:
-        if why := _why_no_fallback(endpoint, first):
-            name, (en, zh) = endpoint.label or endpoint.name, why
-            warn(f"备用模型 {name} 不使用：{zh}" if locale == "zh" else f"fallback {name} is left out: {en}")
+        if why := _why_no_fallback(endpoint, first, locale):
+            warn(_SAY("no fallback", locale, name=endpoint.label or endpoint.name, why=why))
         else:
             usable.append(endpoint)
     return RetryingModel(list(map(make_model, usable)), attempts=[endpoint.attempts for endpoint in usable])
 
 
-def _why_no_fallback(endpoint: Endpoint, first: Endpoint) -> tuple[str, str] | None:
-    """Return why a model cannot be a fallback of the first one, in English and Chinese; None if it can."""
+def _why_no_fallback(endpoint: Endpoint, first: Endpoint, locale: str) -> str:
+    """Return why a model cannot be a fallback of the first one; empty if it can."""
     if endpoint.keyless:
-        return f"it wants a key; set {endpoint.key_env}", f"需要密钥，请设置 {endpoint.key_env}"
+        return _SAY("fallback wants key", locale, name=endpoint.key_env)
     if not first.tools:  # then requests are plain text, which every model takes
-        return None
+        return ""
     if not endpoint.tools:
-        return "it takes no tools", "它不使用工具"
+        return _SAY("fallback without tools", locale)
     if endpoint.native != first.native:  # because a request is written before it is known which model answers
         mine, other = str(endpoint.native).lower(), f"{first.label or first.name}: {str(first.native).lower()}"
-        return f"native is {mine} ({other}); they must be the same", f"native 为 {mine}（{other}），两者须一致"
-    return None
+        return _SAY("fallback not native", locale, mine=mine, other=other)
+    return ""

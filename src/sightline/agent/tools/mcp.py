@@ -32,7 +32,7 @@ from sightline.agent.tools.mcp_limits import (
     not_offered,
 )
 from sightline.agent.tools.mcp_program import Program
-from sightline.agent.tools.schema import says
+from sightline.agent.tools.schema import say
 from sightline.errors import ToolFailed
 from sightline.values.items import File, Image, Text, ToolDefinition
 from sightline.wire.anthropic import IMAGE_TYPES
@@ -122,23 +122,11 @@ class _Server:
                 self.ready.set()
                 await self.leave.wait()
         except ImportError:
-            self.warn(
-                says(
-                    self.locale,
-                    "MCP servers need a library: pip install 'sightline-context[mcp]'",
-                    "MCP 服务器需要安装：pip install 'sightline-context[mcp]'",
-                )
-            )
+            self.warn(say("servers need library", self.locale))
         except Exception as error:
             if not self.ready.is_set():
                 why = self._why(error)
-                self.warn(
-                    says(
-                        self.locale,
-                        f"MCP server {self.name} did not start: {why}",
-                        f"MCP 服务器 {self.name} 未能启动：{why}",
-                    )
-                )
+                self.warn(say("server not started", self.locale, name=self.name, why=why))
         finally:
             self._client = None
             self.ready.set()
@@ -164,29 +152,15 @@ class _Server:
         """Return the tools whose schemas are not too large. The user is told of the others, and of what is cut."""
         too_large = [tool.name[:LONGEST_NAME] for tool in offered if not is_schema_taken(tool.input_schema)]
         if too_large:
-            self._warn_of(
-                f"{len(too_large)} tools are left out, because their schemas are too large or nested too deeply",
-                f"{len(too_large)} 个工具的参数定义过大或嵌套过深，未提供",
-                too_large,
-            )
+            self._warn_of("large schemas", too_large)
         wordy = [tool.name[:LONGEST_NAME] for tool in offered if len(tool.description or "") > LONGEST_DESCRIPTION]
         if wordy:
-            self._warn_of(
-                f"{len(wordy)} descriptions of tools are cut to {LONGEST_DESCRIPTION} characters",
-                f"{len(wordy)} 个工具的说明被截断为 {LONGEST_DESCRIPTION} 个字符",
-                wordy,
-            )
+            self._warn_of("long descriptions", wordy)
         return [self._tool(tool) for tool in offered if is_schema_taken(tool.input_schema)]
 
-    def _warn_of(self, en: str, zh: str, names: Sequence[str]) -> None:
-        names = [_NOT_IN_NAMES.sub("_", name) for name in names]
-        self.warn(
-            says(
-                self.locale,
-                f"MCP server {self.name}: {en}: {listed(names)}",
-                f"MCP 服务器 {self.name}：{zh}：{listed(names)}",
-            )
-        )
+    def _warn_of(self, key: str, names: Sequence[str]) -> None:
+        some = listed([_NOT_IN_NAMES.sub("_", name) for name in names])
+        self.warn(say(key, self.locale, server=self.name, count=len(names), longest=LONGEST_DESCRIPTION, names=some))
 
     def _tool(self, offered: "mcp_types.Tool") -> Tool:
         schema = {"type": "object", "properties": {}, **offered.input_schema}
@@ -207,13 +181,7 @@ class _Server:
     def _note_mended(self) -> None:
         if not self._was_mended:
             self._was_mended = True
-            self.warn(
-                says(
-                    self.locale,
-                    f"MCP server {self.name} sent text that is not valid Unicode (half a character); it is shown as ?",
-                    f"MCP 服务器 {self.name} 发送了无效的 Unicode 文本（半个字符），已显示为 ?",
-                )
-            )
+            self.warn(say("server mended", self.locale, name=self.name))
 
     def _why(self, error: BaseException) -> str:
         """Return what went wrong, in a line, without keys: the innermost error, and the last line of its program."""
@@ -232,28 +200,18 @@ class _Server:
     async def _call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         client = self._client
         if client is None:
-            raise ToolFailed(
-                says(self.locale, f"the MCP server {self.name} has ended", f"MCP 服务器 {self.name} 已结束")
-            )
+            raise ToolFailed(say("server ended", self.locale, name=self.name))
         try:
             async with asyncio.timeout(self.calling):
                 result = await client.call_tool(name, dict(arguments))
         except TimeoutError:
-            raise ToolFailed(
-                says(
-                    self.locale,
-                    f"{self.name} did not answer within {self.calling:g} s",
-                    f"{self.name} 未在 {self.calling:g} 秒内应答",
-                )
-            ) from None
+            raise ToolFailed(say("server late", self.locale, name=self.name, calling=self.calling)) from None
         except Exception as error:  # of the connection, the protocol or the server
             why = self._why(error)
-            raise ToolFailed(says(self.locale, f"{self.name} failed: {why}", f"{self.name} 失败：{why}")) from error
+            raise ToolFailed(say("server failed", self.locale, name=self.name, why=why)) from error
         parts = _parts(result, self.locale)
         if result.is_error:
-            raise ToolFailed(
-                self._hide_keys(_text(parts)) or says(self.locale, "it failed and did not say why", "失败，未说明原因")
-            )
+            raise ToolFailed(self._hide_keys(_text(parts)) or say("no reason", self.locale))
         return _text(parts) if all(isinstance(part, Text) for part in parts) else parts
 
 
@@ -364,14 +322,8 @@ def _is_base64(data: str) -> bool:
 def _left_out(part: Image | File, locale: str) -> str:
     what, size = label(part)[:LONGEST_LABEL], len(part.data)
     if size <= MOST_DATA and not _is_base64(part.data):
-        return says(locale, f"{what} is left out: its data is no base64", f"{what} 未显示：其数据不是 base64")
-    return says(
-        locale,
-        f"{what} is left out, {size} characters of base64; at most {MOST_SHOWN} files and PNG, JPEG, GIF or WebP "
-        f"images are shown, of {MOST_DATA} characters together",
-        f"{what} 未显示，base64 共 {size} 个字符；"
-        f"最多显示 {MOST_SHOWN} 个文件或 PNG、JPEG、GIF、WebP 图片，合计不超过 {MOST_DATA} 个字符",
-    )
+        return say("no base64", locale, what=what)
+    return say("left out", locale, what=what, size=size, most_shown=MOST_SHOWN, most_data=MOST_DATA)
 
 
 def _text(parts: Sequence[_Part]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from sightline.agent.tools import Tool
-from sightline.agent.tools.schema import says
+from sightline.agent.tools.schema import say
 from sightline.values.tokens import Exact
 
 MOST_TOOLS = 100  # of all servers: some providers take 128 in a request, and the agent has its own
@@ -98,12 +98,7 @@ def fitting(tools: Sequence[Tool], tokens: int = MOST_TOKENS) -> tuple[list[Tool
 def not_offered(names: Sequence[str], locale: str, unnamed: int = 0) -> str:
     """Return what a user is told about tools that are not offered because their definitions have no room."""
     count, some = len(names) + unnamed, listed(names)
-    return says(
-        locale,
-        f"{count} MCP tools are not offered, because their definitions have no room: {some}; "
-        "name those that you need under [tools] only, or configure fewer servers",
-        f"有 {count} 个 MCP 工具因定义过大或过多而未提供：{some}；请在 [tools] 的 only 中列出需要的工具，或减少服务器",
-    )
+    return say("tools not offered", locale, count=count, some=some)
 
 
 def listed(names: Sequence[str]) -> str:

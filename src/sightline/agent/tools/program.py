@@ -18,7 +18,7 @@ from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.in_thread import in_thread
 from sightline.agent.tools.sandbox.run import Limits, Protection, Ran, confined, protection
 from sightline.agent.tools.sandbox.workdir import MOST_KEPT, Left, Place, collect_files, copy_bytes
-from sightline.agent.tools.schema import Parameter, Wording, says, tool
+from sightline.agent.tools.schema import Parameter, say, tool
 from sightline.errors import ToolFailed
 from sightline.values.phrases import size_text
 
@@ -27,14 +27,14 @@ MOST_NAMED = 50  # written files that are named
 PROGRAM = "program.py"  # its file
 REMOVING = 5.0  # seconds to wait for the removal of its folder
 
-FILES = Parameter("files", "array", Wording("paths of files that it reads", "程序要读取的文件路径"))
+FILES = Parameter("files", "array", "program files")
 
 
 class Program(NamedTuple):
     """A kind of program: the name of its tool, what the model is told, and where its text comes from."""
 
     name: str
-    about: Wording
+    about: str
     parameters: tuple[Parameter, ...]
     text: Callable[[dict[str, Any]], str]  # from the arguments; raises ToolFailed
     command: Sequence[str] = ()  # the interpreter, before the path of the program; empty: Python
@@ -48,22 +48,10 @@ def program_tool(program: Program, folders: Folders, limits: Limits | None, keep
     """
     protected = protection()
     if not protected.network:
-        raise ToolFailed(
-            says(
-                locale,
-                f"{program.name} is not available: this system offers no way to keep a program from the network",
-                f"{program.name} 不可用：本系统无法禁止程序联网",
-            )
-        )
+        raise ToolFailed(say("no sandbox", locale, name=program.name))
     limits = limits or Limits()
     runner = _Runner(program, folders.with_locale(locale), limits, keep, protected)
-    seconds = Parameter(
-        "seconds",
-        "integer",
-        Wording("how long it may take", "时间上限（秒）"),
-        least=1,
-        most=max(1, int(limits.seconds)),
-    )
+    seconds = Parameter("seconds", "integer", "program seconds", least=1, most=max(1, int(limits.seconds)))
     parameters = (*program.parameters, FILES, seconds)
     return tool(program.name, program.about, parameters, runner.run, locale, seconds=limits.seconds + 30)
 
@@ -101,53 +89,30 @@ class _Runner(NamedTuple):
                 room -= opened.size
                 if room < 0:
                     most = size_text(MOST_GIVEN)
-                    raise ToolFailed(says(self.folders.locale, f"files of more than {most}", f"文件总量超过 {most}"))
+                    raise ToolFailed(say("too many bytes", self.folders.locale, most=most))
                 named = opened.path if path.startswith("/") else str(PurePosixPath(path))  # as the program names it
                 name = PurePosixPath(named).name if named.startswith("/") else named
                 state = os.fstat(opened.file.fileno())
                 if name in sources and os.path.samestat(sources[name], state):
                     continue  # named twice
                 if name in sources:
-                    raise ToolFailed(
-                        says(
-                            self.folders.locale,
-                            f"two of the files would be {name}: give the program one of them, then the other",
-                            f"有两个文件都叫 {name}：请分两次运行程序，每次只给一个",
-                        )
-                    )
+                    raise ToolFailed(say("same name", self.folders.locale, name=name))
                 copy_bytes(opened.file, folder / "work" / name, opened.size)
                 times[name], sources[name] = (folder / "work" / name).stat().st_mtime_ns, state
         return folder, times
 
     def _result(self, ran: Ran, limits: Limits, left: Left) -> str:
-        endings = {
-            "time": (f"[stopped after {limits.seconds:g} s]", f"[超过 {limits.seconds:g} 秒，已停止]"),
-            "disk": ("[stopped: it wrote too much]", "[写入过多，已停止]"),
-            "memory": (
-                f"[stopped: its processes used more than {limits.memory_mb} MB of memory]",
-                f"[所有进程使用的内存超过 {limits.memory_mb} MB，已停止]",
-            ),
-            "processes": (
-                f"[stopped: it had more than {limits.processes} processes and threads]",
-                f"[进程和线程超过 {limits.processes} 个，已停止]",
-            ),
-            "": (f"[exit status {ran.status}]", f"[退出状态 {ran.status}]"),
-        }
-        parts = [says(self.folders.locale, *endings[ran.stopped]), ran.out.rstrip("\n")]
+        numbers = {"seconds": limits.seconds, "memory": limits.memory_mb, "processes": limits.processes}
+        parts = [
+            say(f"ended {ran.stopped or 'itself'}", self.folders.locale, status=ran.status, **numbers),
+            ran.out.rstrip("\n"),
+        ]
         if ran.err.strip():
-            parts += [says(self.folders.locale, "[errors]", "[错误输出]"), ran.err.rstrip("\n")]
-        for kept, en, zh in ((True, f"kept in {left.where}", f"保存在 {left.where}"), (False, "not kept", "未保留")):
+            parts += [say("program errors", self.folders.locale), ran.err.rstrip("\n")]
+        for kept, key in ((True, "files kept"), (False, "files not kept")):
             files = [f"{file.shown} ({size_text(file.size)})" for file in left.files if file.kept == kept]
             if named := ", ".join(files[:MOST_NAMED]):
-                parts.append(
-                    says(self.folders.locale, f"[files written, {en}: {named}]", f"[写出的文件，{zh}：{named}]")
-                )
+                parts.append(say(key, self.folders.locale, where=left.where, names=named))
         if left.full:
-            parts.append(
-                says(
-                    self.folders.locale,
-                    f"[no more files are kept: {left.full} has {size_text(MOST_KEPT)}; the user may delete some]",
-                    f"[不再保留文件：{left.full} 已达 {size_text(MOST_KEPT)}；用户可删除一些]",
-                )
-            )
+            parts.append(say("folder full", self.folders.locale, folder=left.full, size=size_text(MOST_KEPT)))
         return "\n".join(part for part in parts if part)

@@ -7,19 +7,10 @@ from sightline.agent.tools import Tool
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.program import Program, program_tool
 from sightline.agent.tools.sandbox.run import Limits
-from sightline.agent.tools.schema import Parameter, Wording
+from sightline.agent.tools.schema import Parameter, say
 
 _BASH, _SH = "/bin/bash", "/bin/sh"
-_ABOUT = Wording(
-    "Run a command or script in {shell} and get what it prints. It has no network, and sees only the files named in "
-    "`files`, as copies under the same paths; it begins in its own empty folder and cannot change the project. The "
-    "system's programs can be used. Files that it writes are listed. Modes and times of files cannot be changed: copy "
-    "with cp, without -p.",
-    "在 {shell} 中运行命令或脚本并返回其输出。不能联网，只能看到 files 中列出的文件（副本，路径不变）；"
-    "在它自己的空文件夹中开始，不能改动项目。可以使用系统程序。写出的文件会被列出。"
-    "不能修改文件的权限和时间：复制文件请用不带 -p 的 cp。",
-)
-_COMMAND = Parameter("command", "string", Wording("the command or script", "命令或脚本"), required=True)
+_COMMAND = Parameter("command", "string", "shell command", required=True)
 
 
 def run_shell(folders: Folders, *, limits: Limits | None = None, keep: Path | None = None, locale: str = "en") -> Tool:
@@ -32,7 +23,7 @@ def run_shell(folders: Folders, *, limits: Limits | None = None, keep: Path | No
     """
     bash = Path(_BASH).is_file()
     command = (_BASH, "--noprofile", "--norc") if bash else (_SH,)
-    about = Wording(*(text.format(shell="bash" if bash else "sh") for text in _ABOUT))
+    about = say("run_shell", locale, shell="bash" if bash else "sh")
     return program_tool(Program("run_shell", about, (_COMMAND,), _script, command), folders, limits, keep, locale)
 
 

@@ -6,31 +6,10 @@ from typing import Any, NamedTuple
 from sightline.agent.tools import SECONDS, Tool
 from sightline.errors import ToolFailed
 from sightline.values.items import ToolDefinition
+from sightline.values.phrases import Phrases, texts
 from sightline.values.schema import first_problem
 
-_TYPES = {
-    "string": ("text", "文本"),
-    "integer": ("a whole number", "整数"),
-    "number": ("a number", "数字"),
-    "boolean": ("true or false", "true 或 false"),
-    "array": ("a list of texts", "文本列表"),
-}
-_PHRASES = {
-    "additionalProperties": ("no argument {name!r}; there are: {names}", "没有参数 {name!r}；可用：{names}"),
-    "required": ("{name!r} is missing: {about}", "缺少参数 {name!r}：{about}"),
-    "type": ("{name!r} must be {type}, not {found}", "参数 {name!r} 应为{type}，而不是 {found}"),
-    "enum": ("{name!r} must be one of: {choices}", "参数 {name!r} 只能是：{choices}"),
-    "minimum": ("{name!r} must be at least {wanted}", "参数 {name!r} 不能小于 {wanted}"),
-    "maximum": ("{name!r} must be at most {wanted}", "参数 {name!r} 不能大于 {wanted}"),
-    "limit": ("an argument is too large to be checked", "有参数过大，无法检查"),
-}
-
-
-class Wording(NamedTuple):
-    """The same in English and Chinese."""
-
-    en: str
-    zh: str
+say = Phrases(texts("agent_tools"))
 
 
 class Parameter(NamedTuple):
@@ -38,7 +17,7 @@ class Parameter(NamedTuple):
 
     name: str
     type: str
-    about: Wording
+    about: str  # the key of what it is, in `texts/agent_tools.json`
     required: bool = False
     choices: tuple[str, ...] = ()
     least: int | None = None
@@ -52,7 +31,7 @@ def schema(parameters: Sequence[Parameter], locale: str) -> dict[str, Any]:
         "properties": {
             parameter.name: {
                 "type": parameter.type,
-                "description": says(locale, *parameter.about),
+                "description": say(parameter.about, locale),
                 **({"items": {"type": "string"}} if parameter.type == "array" else {}),
                 **({"enum": list(parameter.choices)} if parameter.choices else {}),
                 **({"minimum": parameter.least} if parameter.least is not None else {}),
@@ -76,13 +55,15 @@ def checked(parameters: Sequence[Parameter], sent: Mapping[str, Any], locale: st
     if problem := first_problem(rules, arguments):
         by_name = {parameter.name: parameter for parameter in parameters}
         name = str(next(iter(problem.path), ""))
-        parameter = by_name.get(name, Parameter(name, "string", Wording("", "")))
+        parameter = by_name.get(name, Parameter(name, "string", ""))
         raise ToolFailed(
-            says(locale, *_PHRASES[problem.keyword]).format(
+            say(
+                f"argument {problem.keyword}",
+                locale,
                 name=name,
                 names=", ".join(by_name) or "–",
-                about=says(locale, *parameter.about),
-                type=says(locale, *_TYPES[parameter.type]),
+                about=say(parameter.about, locale) if parameter.about else "",
+                type=say(f"type {parameter.type}", locale),
                 found=type(arguments.get(name)).__name__,
                 choices=", ".join(parameter.choices),
                 wanted=problem.wanted,
@@ -92,14 +73,9 @@ def checked(parameters: Sequence[Parameter], sent: Mapping[str, Any], locale: st
     return {name: int(value) if name in whole else value for name, value in arguments.items()}
 
 
-def says(locale: str, en: str, zh: str) -> str:
-    """One of two wordings of the same."""
-    return zh if locale == "zh" else en
-
-
 def tool(
     name: str,
-    about: Wording,
+    about: str,
     parameters: Sequence[Parameter],
     run: Callable[[dict[str, Any]], Awaitable[Any]],
     locale: str,
@@ -112,5 +88,5 @@ def tool(
     async def checked_first(arguments: Mapping[str, Any]) -> Any:
         return await run(checked(parameters, arguments, locale))
 
-    definition = ToolDefinition(name=name, description=says(locale, *about), schema=schema(parameters, locale))
+    definition = ToolDefinition(name=name, description=about, schema=schema(parameters, locale))
     return Tool(definition, checked_first, aliases, seconds)

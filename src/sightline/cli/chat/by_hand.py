@@ -7,9 +7,10 @@ from sightline.cli.app_shell import AppShell
 from sightline.cli.chat.chat import Chat
 from sightline.cli.render import align, print_text, printable
 from sightline.values.escape import plain_label
+from sightline.values.phrases import texts
 
 _FORM = "xml"  # of a view that nobody asks for
-_DID = ("The user acted by hand in window ", "用户亲自操作了窗口 ")
+_DID = texts("chat")["acted by hand"]
 _LONGEST = 300  # characters of a line and of its result that the note repeats
 
 

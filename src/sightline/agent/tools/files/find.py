@@ -15,7 +15,7 @@ from sightline.agent.tools.files.folders import DEEPEST as DEEPEST_SEARCHED
 from sightline.agent.tools.files.regex import Match, Matcher, Stopped, matcher
 from sightline.agent.tools.files.text import binary, decode
 from sightline.agent.tools.in_thread import in_thread
-from sightline.agent.tools.schema import Parameter, Wording, says, tool
+from sightline.agent.tools.schema import Parameter, say, tool
 from sightline.errors import ToolFailed
 from sightline.files.secrets import has_secret
 from sightline.values.phrases import size_text
@@ -32,40 +32,36 @@ SECONDS = 20.0
 WIDTH = 300  # characters of a line that are shown
 MOST_NAMED = 5  # files that are named as not searched
 
-_LIST = Wording(
-    "List the files of the project as a tree, with their sizes. What git ignores and folders that tools make, such as "
-    ".git, are left out; name such a folder in `path` to see it.",
-    "以树形列出项目文件及其大小。跳过 git 忽略的内容和工具生成的文件夹（.git、node_modules 等）；"
-    "可在 path 中指定这样的文件夹来查看。",
-)
-_SEARCH = Wording(
-    "Find the lines of the project's files that hold a text, or match a regular expression. Without capital letters in "
-    "the query, capital letters do not count. Files that git ignores are left out, unless `path` names their folder.",
-    "在项目文件中查找包含某段文本或匹配正则表达式的行。查询中没有大写字母时不区分大小写。"
-    "不搜索 git 忽略的文件，除非 path 指定其所在文件夹。",
-)
-_PATH = Parameter(
-    "path", "string", Wording("folder to look in; the project if left out", "要查看的文件夹；默认整个项目")
-)
-_PATTERN = Parameter("pattern", "string", Wording("names of files, such as *.py", "文件名模式，如 *.py"))
+_PATH = Parameter("path", "string", "find path")
+_PATTERN = Parameter("pattern", "string", "find pattern")
 _SEARCHING = (
-    Parameter("query", "string", Wording("what to look for", "要查找的内容"), required=True),
+    Parameter("query", "string", "search query", required=True),
     _PATH,
     _PATTERN,
-    Parameter("regex", "boolean", Wording("whether the query is a regular expression", "查询是否为正则表达式")),
+    Parameter("regex", "boolean", "search regex"),
 )
 
 
 def list_files(folders: Folders, locale: str = "en") -> Tool:
     """Return the tool that lists files."""
     return tool(
-        "list_files", _LIST, (_PATH, _PATTERN), partial(in_thread, list_tree, folders.with_locale(locale)), locale
+        "list_files",
+        say("list_files", locale),
+        (_PATH, _PATTERN),
+        partial(in_thread, list_tree, folders.with_locale(locale)),
+        locale,
     )
 
 
 def search_files(folders: Folders, locale: str = "en") -> Tool:
     """Return the tool that searches in files."""
-    return tool("search_files", _SEARCH, _SEARCHING, partial(in_thread, search, folders.with_locale(locale)), locale)
+    return tool(
+        "search_files",
+        say("search_files", locale),
+        _SEARCHING,
+        partial(in_thread, search, folders.with_locale(locale)),
+        locale,
+    )
 
 
 # ---------------------------------------------------------------------- listing
@@ -79,9 +75,7 @@ def list_tree(folders: Folders, arguments: Mapping[str, Any]) -> str:
         if pattern and (entry.kind == "folder" or not _matches(entry.path, pattern)):
             continue
         if len(lines) == MOST_LISTED:
-            lines.append(
-                says(locale, "… there are more; name a path or a pattern", "… 还有更多；请指定 path 或 pattern")
-            )
+            lines.append(say("more files", locale))
             break
         name = entry.path if pattern else "  " * entry.depth + entry.path.rpartition("/")[2]
         details = {"folder": "/", "file": f" ({size_text(entry.size)})"}
@@ -93,7 +87,7 @@ def list_tree(folders: Folders, arguments: Mapping[str, Any]) -> str:
         lines += [
             f"{path if name == BEGINNING else name}/" for name, path in zip(others, folders.paths[1:], strict=True)
         ]
-    return "\n".join(lines) or says(locale, "[no files]", "[没有文件]")
+    return "\n".join(lines) or say("no files", locale)
 
 
 def _matches(path: str, pattern: str) -> bool:
@@ -102,18 +96,6 @@ def _matches(path: str, pattern: str) -> bool:
 
 
 # ---------------------------------------------------------------------- searching
-
-_STOPPED = {
-    "matches": ("[stopped after {matches} matches: ask for less]", "[已达 {matches} 条匹配：请缩小范围]"),
-    "files": (
-        "[stopped after too many files: name a path or a pattern]",
-        "[文件过多，已停止：请指定 path 或 pattern]",
-    ),
-    "time": (
-        "[stopped after {seconds:g} s: name a path, or a simpler query]",
-        "[超过 {seconds:g} 秒，已停止：请指定 path 或简化查询]",
-    ),
-}
 
 
 class _Search:
@@ -130,15 +112,9 @@ def search(folders: Folders, arguments: Mapping[str, Any], clock: Callable[[], f
     """Return the result of `search_files`: each line as `path:number: text`, by path. Raises ToolFailed."""
     query, regex, locale = arguments["query"], arguments.get("regex", False), folders.locale
     if not query:
-        raise ToolFailed(says(locale, "the query is empty", "查询内容为空"))
+        raise ToolFailed(say("query empty", locale))
     if regex and len(query) > LONGEST_PATTERN:
-        raise ToolFailed(
-            says(
-                locale,
-                f"a regular expression may have {LONGEST_PATTERN} characters, not {len(query)}: use a shorter one",
-                f"正则表达式最多 {LONGEST_PATTERN} 个字符，现有 {len(query)} 个：请缩短",
-            )
-        )
+        raise ToolFailed(say("query long", locale, most=LONGEST_PATTERN, count=len(query)))
     pattern = arguments.get("pattern", "")
     state, until = _Search(), clock() + SECONDS
     try:
@@ -157,9 +133,7 @@ def search(folders: Folders, arguments: Mapping[str, Any], clock: Callable[[], f
     except Stopped:
         state.stopped = "time"
     except re.error as error:
-        raise ToolFailed(
-            says(locale, f"{query!r} is no regular expression: {error}", f"{query!r} 不是有效的正则表达式：{error}")
-        ) from None
+        raise ToolFailed(say("no expression", locale, query=query, error=error)) from None
     return _result(state, locale)
 
 
@@ -216,17 +190,11 @@ def _around(line: str, hit: Match) -> str:
 
 
 def _result(search: _Search, locale: str) -> str:
-    lines = search.lines or [says(locale, "[nothing found]", "[没有找到]")]
+    lines = search.lines or [say("nothing found", locale)]
     if search.skipped:
         count, named = len(search.skipped), ", ".join(search.skipped[:MOST_NAMED])
         named += " …" if count > MOST_NAMED else ""
-        lines.append(
-            says(
-                locale,
-                f"[not searched, no text, too large or with keys: {count}: {named}]",
-                f"[未搜索 {count} 个非文本、过大或含密钥的文件：{named}]",
-            )
-        )
+        lines.append(say("not searched", locale, count=count, named=named))
     if search.stopped:
-        lines.append(says(locale, *_STOPPED[search.stopped]).format(matches=MOST_MATCHES, seconds=SECONDS))
+        lines.append(say(f"search {search.stopped}", locale, matches=MOST_MATCHES, seconds=SECONDS))
     return "\n".join(lines)

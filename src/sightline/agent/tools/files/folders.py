@@ -16,10 +16,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from sightline.agent.tools.in_thread import go_on
-from sightline.agent.tools.schema import says
+from sightline.agent.tools.schema import say
 from sightline.errors import ToolFailed
 from sightline.files.gitignore import IgnoreRules, rules_above
 from sightline.files.secrets import has_secret_inside, is_own_name, is_readable, is_secret, own_home
@@ -96,12 +96,9 @@ class Folders:
         with self._open_entry(path) as (descriptor, name, place):
             state = os.fstat(descriptor)
             if stat.S_ISDIR(state.st_mode):
-                raise self._failure(
-                    f"{name} is a folder; list_files shows what is in it",
-                    f"{name} 是文件夹；可用 list_files 查看其内容",
-                )
+                raise self._failure("is folder", name=name)
             if not stat.S_ISREG(state.st_mode):
-                raise self._failure(f"{name} is no regular file", f"{name} 不是普通文件")
+                raise self._failure("irregular", name=name)
             with open(os.dup(descriptor), "rb") as file:  # noqa: PTH123 - of a descriptor
                 readable = self._is_readable(place)
                 if scan and not readable and has_secret_inside(file, go_on):
@@ -110,18 +107,11 @@ class Folders:
 
     def secret(self, path: str) -> ToolFailed:
         """Return the error for a file with a private key or token in it."""
-        return self._failure(
-            f"{path} is refused: it holds a private key or a token; the user can allow it with [tools] readable",
-            f"拒绝读取 {path}：其中含有私钥或令牌；用户可用 [tools] readable 允许",
-        )
+        return self._failure("key inside", path=path)
 
     def _secret_name(self, path: str, place: Path) -> ToolFailed:
         """Return the error for a file with the name of a secret, as the model wrote it. Ours cannot be allowed."""
-        written = printable(path[:200])
-        en, zh = f"{written} is refused: it is a file of keys or secrets", f"拒绝读取 {written}：这是密钥或机密文件"
-        if not self._is_own(place):
-            en, zh = f"{en}; the user can allow it with [tools] readable", f"{zh}；用户可用 [tools] readable 允许"
-        return self._failure(en, zh)
+        return self._failure("own secret" if self._is_own(place) else "secret", path=printable(path[:200]))
 
     def _is_own(self, place: Path) -> bool:
         """Whether it is Sightline's own, which no setting allows."""
@@ -146,7 +136,7 @@ class Folders:
         """
         with self._open_entry(path or BEGINNING) as (descriptor, name, place):
             if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
-                raise self._failure(f"{name} is a file, not a folder", f"{name} 是文件，不是文件夹")
+                raise self._failure("is file", name=name)
             top = next(folder for folder in self.paths if place.is_relative_to(folder))
             yield from self._below(descriptor, place, name, rules_above(place, top), deepest=deepest)
 
@@ -162,26 +152,26 @@ class Folders:
             except FileNotFoundError:
                 raise self._missing(path) from None
             except NotADirectoryError:
-                raise self._failure(f"{path} is no folder on its way", f"{path} 的路径中有一段不是文件夹") from None
+                raise self._failure("no folder on way", path=path) from None
             except OSError as error:
                 why = error.strerror or str(error)
-                raise self._failure(f"cannot read {path!r}: {why}", f"无法读取 {path!r}：{why}") from None
+                raise self._failure("unreadable", path=path, why=why) from None
             yield descriptor, self.name_of(root, real), self.paths[root].joinpath(*real)
 
     def _split(self, path: str) -> tuple[int, list[str]]:
         """Return the number of the folder that a path begins in, and the names below it."""
         if not path.strip() or "\0" in path or not _encodable(path) or len(path) > LONGEST:
             quoted = ascii(path[:80])
-            raise self._failure(f"{quoted} is no path", f"{quoted} 不是有效路径")
+            raise self._failure("no path", quoted=quoted)
         if ".." in path.replace("\\", "/").split("/"):
-            raise self._outside(path, "'..' is refused", "不允许使用 '..'")
+            raise self._outside(path, "no dots")
         if path.startswith("~"):
-            raise self._outside(path, "'~' is refused", "不允许使用 '~'")
+            raise self._outside(path, "no tilde")
         if not self.paths:
-            raise self._outside(path, "no folder may be read", "没有允许读取的文件夹")
+            raise self._outside(path, "no folders")
         names = _names(path)
         if path.startswith("/"):
-            return self._inside(names, path, "it lies outside", "超出允许范围")
+            return self._inside(names, path, "lies outside")
         inside = (self._find_folder([*base, *names]) for base in self._bases if names)
         return next(filter(None, inside), (0, names))
 
@@ -196,7 +186,7 @@ class Folders:
             name = waiting.popleft()
             if name == "..":  # in a link's target; `_split` refuses it in a path
                 if not real:
-                    raise self._outside("/".join(names), "a link leads out", "链接指向允许范围之外")
+                    raise self._outside("/".join(names), "link leads out")
                 real.pop()
                 stack.pop()
                 continue
@@ -213,7 +203,7 @@ class Folders:
             target = os.readlink(name, dir_fd=stack[-1])
             waiting.extendleft(reversed(_names(target)))
             if target.startswith("/"):
-                root, below = self._inside(list(waiting), "/".join(names), "a link leads out", "链接指向允许范围之外")
+                root, below = self._inside(list(waiting), "/".join(names), "link leads out")
                 stack, waiting, real = [self._open_root(root, opened)], deque(below), []
         return stack[-1], root, real
 
@@ -223,18 +213,15 @@ class Folders:
         descriptor = _closing(os.open("/", _PASS), opened)
         for name in _names(str(path)):
             if stat.S_ISLNK(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode):
-                raise self._failure(
-                    f"{path} is not read: {name} has become a link since the start; start anew if it is to be followed",
-                    f"不读取 {path}：启动后 {name} 变成了链接；如需跟随该链接，请重新启动",
-                )
+                raise self._failure("became link", path=path, name=name)
             descriptor = _closing(os.open(name, _PASS, dir_fd=descriptor), opened)
         return _closing(os.open(".", _FOLDER, dir_fd=descriptor), opened)
 
-    def _inside(self, names: list[str], path: str, en: str, zh: str) -> tuple[int, list[str]]:
+    def _inside(self, names: list[str], path: str, key: str) -> tuple[int, list[str]]:
         """Return which folder absolute names lead into, and the names below it. Raises ToolFailed if into none."""
         if folder := self._find_folder(names):
             return folder
-        raise self._outside(path, en, zh)
+        raise self._outside(path, key)
 
     def _find_folder(self, names: list[str]) -> tuple[int, list[str]] | None:
         for index, root in self._spelled:
@@ -250,24 +237,19 @@ class Folders:
         base = self._project or (self.paths[0] if root == 0 else None)
         return printable(str(path.relative_to(base) if base is not None and path.is_relative_to(base) else path))
 
-    def _failure(self, en: str, zh: str) -> ToolFailed:
-        return ToolFailed(says(self.locale, en, zh))
+    def _failure(self, key: str, /, **fields: Any) -> ToolFailed:
+        return ToolFailed(say(key, self.locale, **fields))
 
-    def _outside(self, path: str, en: str, zh: str) -> ToolFailed:
+    def _outside(self, path: str, key: str) -> ToolFailed:
         allowed, written = ", ".join(map(str, self.paths)), printable(path[:200])
-        return self._failure(
-            f"{written}: {en}; readable are files in {allowed}", f"{written}：{zh}；可读取的文件夹：{allowed}"
-        )
+        return self._failure("outside", path=written, why=say(key, self.locale), allowed=allowed)
 
     def _missing(self, path: str) -> ToolFailed:
         name = printable(path[:200])
         if names := ", ".join(self._near(path)):
-            return self._failure(f"there is no {name}; did you mean: {names}", f"文件不存在：{name}；是否指：{names}")
+            return self._failure("near names", name=name, names=names)
         allowed = ", ".join(map(str, self.paths))
-        return self._failure(
-            f"there is no {name}; readable are files in {allowed}; list_files shows them",
-            f"文件不存在：{name}；可读取的文件夹：{allowed}；可用 list_files 查看",
-        )
+        return self._failure("no file", name=name, allowed=allowed)
 
     def _near(self, path: str) -> list[str]:
         """Return files of the same name in other folders, or of a similar name."""

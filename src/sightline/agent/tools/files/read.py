@@ -20,7 +20,7 @@ from sightline.agent.tools.code_by_id import ID, CodeById
 from sightline.agent.tools.files.folders import Folders, Opened, printable
 from sightline.agent.tools.files.view import Asked, contents, header
 from sightline.agent.tools.in_thread import in_thread
-from sightline.agent.tools.schema import Parameter, Wording, says, tool
+from sightline.agent.tools.schema import Parameter, say, tool
 from sightline.errors import StoreError, ToolFailed, UnknownCode
 from sightline.files.secrets import has_secret
 from sightline.shorten import READ_ID
@@ -32,40 +32,14 @@ MOST_NAMED = 10  # ids in an error
 _CODE = re.compile(rf"(?:<code_ref>\s*)?({ID})(?:\.[A-Za-z]{{1,8}})?(?:\s*</code_ref>)?")
 _UPLOAD = re.compile(r"(?:<file_ref>\s*)?(?:upload:)?([\w.\-]{1,200})(?:\s*</file_ref>)?")
 
-_ABOUT = Wording(
-    "Read a file and get its full content: text, code, CSV, Excel (as CSV) or JSON. Name it by its path inside the "
-    "project, by the id of saved code (code_sales_analysis) or by the id of an upload (upload_…). Files too long for "
-    "one result come in pages: the first line says how to go on. Files can be read again at any time.",
-    "读取文件并返回完整内容：文本、代码、CSV、Excel（转为 CSV）或 JSON。用项目内的路径、已保存代码的 ID"
-    "（如 code_sales_analysis）或上传文件的 ID（upload_…）指定文件。过长的文件分页返回，首行会说明如何继续。"
-    "文件可随时重复读取。",
-)
 _PARAMETERS = (
-    Parameter("path", "string", Wording("path of the file, or its id", "文件路径或文件 ID"), required=True),
-    Parameter(
-        "format",
-        "string",
-        Wording("what it is; by its ending if left out", "文件格式；默认按扩展名判断"),
-        choices=FORMATS,
-    ),
-    Parameter(
-        "start",
-        "integer",
-        Wording("first line (or row of a table), from 1", "起始行（表格为数据行），从 1 开始"),
-        least=1,
-    ),
-    Parameter("lines", "integer", Wording("how many lines (or rows)", "读取的行数"), least=1),
-    Parameter(
-        "sheet_name",
-        "string",
-        Wording("sheet of an Excel file, by name or number from 0", "Excel 工作表名称或从 0 开始的序号"),
-    ),
-    Parameter("nrows", "integer", Wording("how many rows of a table", "读取的数据行数"), least=1),
-    Parameter(
-        "encoding",
-        "string",
-        Wording("such as utf-8 or gbk; found out if left out", "文件编码，如 utf-8、gbk；默认自动判断"),
-    ),
+    Parameter("path", "string", "read path", required=True),
+    Parameter("format", "string", "read format", choices=FORMATS),
+    Parameter("start", "integer", "read start", least=1),
+    Parameter("lines", "integer", "read lines count", least=1),
+    Parameter("sheet_name", "string", "read sheet"),
+    Parameter("nrows", "integer", "read nrows", least=1),
+    Parameter("encoding", "string", "read encoding"),
 )
 
 
@@ -74,7 +48,7 @@ def file_reader(
 ) -> Tool:
     """Return the tool that reads files. `uploads`: files that the user uploaded, anywhere on disk, by id."""
     run = partial(in_thread, read, folders.with_locale(locale), codes, uploads or {})
-    return tool(NAME, _ABOUT, _PARAMETERS, run, locale, aliases=(ALIAS,))
+    return tool(NAME, say("file_reader", locale), _PARAMETERS, run, locale, aliases=(ALIAS,))
 
 
 def call_id(unique: str) -> str:
@@ -126,9 +100,7 @@ def _open(folders: Folders, codes: CodeById | None, uploads: Mapping[str, Path],
     upload = uploads.get(match[1]) if match else None
     if upload is None and path.startswith(("upload_", "upload:")):
         names = ", ".join(uploads) or "–"
-        raise ToolFailed(
-            says(locale, f"no upload {path!r}; there are: {names}", f"没有上传文件 {path!r}；现有：{names}")
-        )
+        raise ToolFailed(say("no upload", locale, path=path, names=names))
     try:
         with _upload(upload, locale) if upload else folders.open(path) as opened:
             yield opened
@@ -136,7 +108,7 @@ def _open(folders: Folders, codes: CodeById | None, uploads: Mapping[str, Path],
         if upload or codes is None or not _CODE.fullmatch(path):
             raise
         names = ", ".join(saved.code_id for saved in codes.list()[:MOST_NAMED]) or "–"
-        raise ToolFailed(says(locale, f"{error}; saved code: {names}", f"{error}；已保存的代码：{names}")) from None
+        raise ToolFailed(say("saved code", locale, error=error, names=names)) from None
 
 
 @contextmanager
@@ -146,10 +118,10 @@ def _upload(path: Path, locale: str) -> Iterator[Opened]:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         why = error.strerror or str(error)
-        raise ToolFailed(says(locale, f"cannot read {path.name}: {why}", f"无法读取 {path.name}：{why}")) from None
+        raise ToolFailed(say("upload unreadable", locale, name=path.name, why=why)) from None
     state = os.fstat(descriptor)
     if not stat.S_ISREG(state.st_mode):  # before it is opened as a file, which fails for a folder
         os.close(descriptor)
-        raise ToolFailed(says(locale, f"{path.name} is no regular file", f"{path.name} 不是普通文件"))
+        raise ToolFailed(say("irregular", locale, name=path.name))
     with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
         yield Opened(file, printable(path.name), state.st_size, readable=True)  # the user has given it

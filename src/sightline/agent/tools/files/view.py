@@ -22,7 +22,7 @@ from sightline.agent.tools.files.text import (
     page,
 )
 from sightline.agent.tools.in_thread import go_on
-from sightline.agent.tools.schema import says
+from sightline.agent.tools.schema import say
 from sightline.errors import ToolFailed
 from sightline.shorten.file_description import closed, described
 from sightline.shorten.outline.languages import language_of_path
@@ -71,8 +71,8 @@ def header(path: str, details: str, notes: Sequence[str], locale: str) -> str:
     """
     inside = "; ".join(part for part in (details, *notes) if part)
     if not inside and path.endswith(")"):  # brackets of the name must not be taken for the details
-        inside = language_of_path(path) or says(locale, "text", "文本")
-    return f"[{says(locale, 'file', '文件')}] {printable(path)}" + (f" ({printable(closed(inside))})" if inside else "")
+        inside = language_of_path(path) or say("plain text", locale)
+    return f"[{say('file mark', locale)}] {printable(path)}" + (f" ({printable(closed(inside))})" if inside else "")
 
 
 def contents(opened: Opened, wanted: Asked, locale: str) -> str:
@@ -87,7 +87,7 @@ def contents(opened: Opened, wanted: Asked, locale: str) -> str:
         return _json(opened, wanted, locale) if kind == "json" else _plain(opened, wanted, (), locale)
     except LookupError:
         name = repr(wanted.encoding)
-        raise ToolFailed(says(locale, f"no encoding {name}; leave it out", f"没有编码 {name}；可省略该参数")) from None
+        raise ToolFailed(say("no encoding", locale, name=name)) from None
 
 
 def _as_text(opened: Opened, wanted: Asked, locale: str) -> tuple[Opened, Asked]:
@@ -96,13 +96,13 @@ def _as_text(opened: Opened, wanted: Asked, locale: str) -> tuple[Opened, Asked]
     opened.file.seek(0)
     if kind := "" if wanted.encoding else binary(beginning):
         size = size_text(opened.size)
-        raise ToolFailed(says(locale, f"{path} is no text ({kind}, {size})", f"{path} 不是文本（{kind}，{size}）"))
+        raise ToolFailed(say("no text", locale, path=path, kind=kind, size=size))
     wide = ("utf-16", "utf-32")
     is_asked_wide = wanted.encoding.lower().replace("_", "-").startswith(wide)
     if not is_asked_wide and not mark(beginning).startswith(wide):
         return opened, wanted
     if opened.size > TRANSCODED:
-        raise ToolFailed(says(locale, f"{path} is too large for UTF-16", f"{path} 为 UTF-16 编码且过大"))
+        raise ToolFailed(say("too large", locale, path=path))
     data = decode(opened.file.read(), wanted.encoding).text.encode("utf-8", "replace")
     return Opened(BytesIO(data), path, len(data)), wanted._replace(encoding="" if is_asked_wide else wanted.encoding)
 
@@ -121,7 +121,7 @@ def _plain(opened: Opened, wanted: Asked, notes: tuple[str, ...], locale: str, d
         facts["line_count"] = lines.total
         notes = (*notes, _range("lines", lines.first, lines.last, lines.total, locale, total=True))
         if lines.cut:
-            notes = (*notes, says(locale, f"{lines.cut} long lines cut", f"{lines.cut} 个长行被截断"))
+            notes = (*notes, say("long lines cut", locale, cut=lines.cut))
     notes = (*notes, *_encoding_notes(decoded, locale))
     details = (details or described(opened.path, decoded.text, locale, facts)) if notes else ""
     return f"{header(opened.path, details, notes, locale)}\n{decoded.text}"
@@ -130,20 +130,20 @@ def _plain(opened: Opened, wanted: Asked, notes: tuple[str, ...], locale: str, d
 def _range(unit: str, first: int, last: int, of: int, locale: str, *, total: bool = False) -> str:
     """Return `rows 1–200, start=201 goes on`; with the total if no other part of the line has it."""
     if last < first:
-        return says(locale, f"there are no {unit} from {first} on", f"第 {first} 行之后没有内容")
-    text = says(locale, f"{unit} {first}–{last}", f"第 {first}–{last} 行")
+        return say(f"no {unit} from", locale, first=first)
+    text = say(f"{unit} from to", locale, first=first, last=last)
     if total:
-        text += says(locale, f" of {of}", f"，共 {of} 行")
-    return text + (says(locale, f", start={last + 1} goes on", f", start={last + 1} 继续") if last < of else "")
+        text += say("of total", locale, of=of)
+    return text + (say("goes on", locale, next=last + 1) if last < of else "")
 
 
 def _encoding_notes(decoded: Decoded, locale: str) -> tuple[str, ...]:
     """Return notes on an unusual encoding and on broken characters."""
     notes = []
     if decoded.encoding not in ("utf-8", "utf-8-sig"):
-        notes.append(says(locale, f"encoding {decoded.encoding}", f"编码 {decoded.encoding}"))
+        notes.append(say("encoding", locale, encoding=decoded.encoding))
     if decoded.broken:
-        notes.append(says(locale, f"{decoded.broken} places are no text", f"{decoded.broken} 处不是有效文本"))
+        notes.append(say("broken places", locale, broken=decoded.broken))
     return tuple(notes)
 
 
@@ -156,7 +156,7 @@ def _csv(opened: Opened, wanted: Asked, locale: str) -> str:
         table = csv.table(opened.file, wanted.start, wanted.lines or (PAGE_LINES if small else ROWS), wanted.most_bytes)
     except csv.NoTable as error:
         opened.file.seek(0)
-        note = says(locale, f"no table: {error}", f"不是表格：{error}")
+        note = say("no table", locale, error=error)
         return _plain(opened, wanted, (note,), locale, f"CSV, {size_text(opened.size)}")
     whole = table.first == 1 and table.last == table.rows
     if small and whole:
@@ -168,7 +168,7 @@ def _csv(opened: Opened, wanted: Asked, locale: str) -> str:
     if not whole:
         notes = (_range("rows", table.first, table.last, table.rows, locale), *notes)
     if not table.counted:
-        notes = (*notes, says(locale, "there are more rows than were counted", "行数超出统计上限"))
+        notes = (*notes, say("rows uncounted", locale))
     return f"{header(opened.path, _shape('csv', table.rows, columns, locale), notes, locale)}\n{decoded.text}"
 
 
@@ -184,29 +184,13 @@ def _excel(opened: Opened, wanted: Asked, locale: str) -> str:
         sheet = excel.sheet(opened.file, opened.size, wanted.sheet, wanted.start, rows, wanted.most_bytes)
     except excel.Unreadable as error:
         reason, detail = error.args
-        raise ToolFailed(says(locale, *_UNREADABLE[reason]).format(path=opened.path, detail=detail)) from None
+        raise ToolFailed(say(f"excel {reason}", locale, path=opened.path, detail=detail)) from None
     names = ", ".join(printable(name) for name in sheet.names)
     notes = [
         _range("rows", sheet.first, sheet.last, sheet.rows, locale),
-        says(locale, f"sheet {printable(sheet.name)} of: {names}", f"工作表 {printable(sheet.name)}，共有：{names}"),
+        say("sheet", locale, name=printable(sheet.name), names=names),
     ]
     return f"{header(opened.path, _shape('excel', sheet.rows, sheet.columns, locale), notes, locale)}\n{sheet.text}"
-
-
-_UNREADABLE = {
-    "missing": (
-        "reading Excel files needs a library: pip install 'sightline-context[code]'",
-        "读取 Excel 文件需要安装：pip install 'sightline-context[code]'",
-    ),
-    "bomb": (
-        "{path} is refused: unpacked it would be too large ({detail})",
-        "拒绝读取 {path}：解压后过大（{detail}）",
-    ),
-    "large": ("{path} needs more than {detail} MB to be read", "读取 {path} 需要超过 {detail} MB"),
-    "slow": ("{path} could not be read within {detail} s", "{path} 未能在 {detail} 秒内读完"),
-    "sheet": ("{path} has no such sheet; there are: {detail}", "{path} 没有该工作表；现有：{detail}"),
-    "broken": ("{path} is no Excel file that can be read: {detail}", "无法作为 Excel 文件读取 {path}：{detail}"),
-}
 
 
 # ---------------------------------------------------------------------- JSON
@@ -221,7 +205,7 @@ def _json(opened: Opened, wanted: Asked, locale: str) -> str:
     try:
         decode_json(data, msgspec.Raw)
     except (msgspec.DecodeError, RecursionError) as error:
-        note = says(locale, f"not valid JSON: {str(error)[:100]}", f"不是有效的 JSON：{str(error)[:100]}")
+        note = say("no json", locale, error=str(error)[:100])
         return _plain(opened, wanted, (note,), locale, f"JSON, {size_text(opened.size)}")
     if not wanted.is_part and opened.size <= PAGE_BYTES:
         return _plain(opened, wanted, (), locale)
@@ -229,10 +213,10 @@ def _json(opened: Opened, wanted: Asked, locale: str) -> str:
     if max(map(len, data.split(b"\n"))) <= LONGEST_LINE:
         return _plain(opened, wanted, (), locale, details)
     if _formatted_size(data) > LARGEST_FORMATTED:
-        note = says(locale, "too deep to be laid out on lines", "嵌套过深，未排版为多行")
+        note = say("json too deep", locale)
         return _plain(opened, wanted, (note,), locale, details)
     formatted = msgspec.json.format(data, indent=_INDENT)
-    note = says(locale, "laid out on lines", "已排版为多行")
+    note = say("json laid out", locale)
     return _plain(Opened(BytesIO(formatted), opened.path, len(formatted)), wanted, (note,), locale, details)
 
 
