@@ -342,7 +342,7 @@ MUTANTS = (
     Mutant("import: any object is a message", "imports/messages.py", "_ITEMS.fullmatch(kind) is not None", "True",
            ("imports/test_messages.py",)),
     Mutant("replay: the newest item is read again", "view/replay/text_index.py",
-           "(found < 0 or len(self._texts[at]) < len(self._texts[found]))", "found < 0",
+           "(smallest < 0 or len(text) < len(self._texts[smallest]))", "smallest < 0",
            ("view/replay/test_rereads.py",)),
     Mutant("replay: read again at every call", "view/replay/rereads.py", "call - read < _FRESH", "False",
            ("view/replay/test_rereads.py",)),

@@ -16,7 +16,7 @@ from sightline.agent.events import PayloadComposed
 from sightline.agent.models.retry import RetryingModel
 from sightline.agent.toolbox import MOST_CALLS
 from sightline.agent.tools import Tool
-from sightline.documents import json_budget, json_protocol
+from sightline.documents import json_protocol
 from sightline.documents.code.store import CodeStore
 from sightline.documents.saved_code import SavedCode
 from sightline.errors import ContextOverflow, ModelBusy, PinnedOverflow
@@ -253,13 +253,13 @@ def test_the_reason_is_also_that_of_an_attempt_that_was_not_sent() -> None:
     def write(payload: Payload) -> Payload:
         return replace(payload, system=(*payload.system, head), tools=())
 
-    json_budget.compose(made, budget, write, 400)
+    json_protocol.compose_text(made, budget, write, 400)
     made.configure(layout="contextui")
     made.extend([{"role": "user", "content": "word " * 900}, {"role": "assistant", "content": "ok"}] * 2)
-    sent = json_budget.compose(made, budget, write)
+    sent = json_protocol.compose_text(made, budget, write)
     assert made.receipt is not None
     assert (sent.reason, made.receipt.reason) == ("settings changed", "sweep: forced")
-    assert sent.written.tokens == sent.tokens == json_budget.tokens_of(sent.written, made)
+    assert sent.written.tokens == sent.tokens == json_protocol.tokens_of(sent.written, made)
 
 
 LONG = "print('a long program')\n" * 20

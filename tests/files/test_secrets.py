@@ -228,8 +228,8 @@ def test_no_edit_opens_or_makes_them(tmp_path: Path) -> None:
     root = project(tmp_path)
     for path in CLOSED:
         with pytest.raises(Refused, match=r"keys or secrets|private key or a token"):
-            TextFile(root, path, lambda en, _: en).read()
-    file = TextFile(root, "src/without_key.py", lambda en, _: en)
+            TextFile(root, path, "en").read()
+    file = TextFile(root, "src/without_key.py", "en")
     with pytest.raises(Refused, match="private key or a token"):
         file.write(f"a = '{TOKENS['npm']}'", over=file.read())
     file.write("a = 'npm_EXAMPLE'", over=file.read())
@@ -245,7 +245,7 @@ def test_what_sightline_stores_is_closed_wherever_it_is(tmp_path: Path, monkeypa
     assert "refused" in called(file_reader(Folders([root])), path="state/trusted.json")
     assert "state" not in called(list_files(Folders([root])))
     with pytest.raises(Refused, match="keys or secrets"):
-        TextFile(root, "state/trusted.json", lambda en, _: en).read()
+        TextFile(root, "state/trusted.json", "en").read()
 
 
 def test_a_setting_allows_more_and_nothing_of_our_own(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_setting_allows_more_and_nothing_of_our_own(tmp_path: Path) -> None:
     for path in (".kube/config", "src/with_key.py", "harmless.txt"):
         assert "word" in called(file_reader(folders), path=path)
         assert "word" in (read_file(path, root, folders=some) or "")
-        assert "word" in TextFile(root, path, lambda en, _: en, some).read()
+        assert "word" in TextFile(root, path, "en", some).read()
     for path in ("gh/hosts.yml", ".sightline/trusted.json"):
         assert "refused" in called(file_reader(folders), path=path)
         assert read_file(path, root, folders=some) is None

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.compaction.prompt import SECTIONS
 from sightline.errors import BadInput, SessionNotFound
 from sightline.origins.clawdcode import (
     CommandConfig,
@@ -47,6 +46,7 @@ from sightline.origins.clawdcode.compaction import summary_request
 from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking, WordCounter, numbered_ids
+from sightline.values.phrases import LOCALES, texts
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -285,6 +285,11 @@ def test_files_stand_in_the_request_as_they_are_now(project: Path, tmp_path: Pat
     assert read["long.py"].endswith("row 999.\n[... truncated ...]")
 
 
+def section_names(locale: str) -> list[str]:
+    sections = [text for key, text in texts("summary_prompt").items() if key.startswith("section ")]
+    return [text[LOCALES.index(locale)].partition(": ")[0] for text in sections]
+
+
 @pytest.mark.accepts(208)
 @pytest.mark.parametrize("locale", ["en", "zh"])
 def test_the_request_asks_for_nine_sections(locale: str) -> None:
@@ -294,13 +299,13 @@ def test_the_request_asks_for_nine_sections(locale: str) -> None:
     task = asked.requests[0][-1]
     assert task["role"] == "user"
     assert task["content"].count("\n10. ") == 0
-    names = [name for name, _ in SECTIONS[locale]]
+    names = section_names(locale)
     assert len(set(names)) == 9
     places = [task["content"].index(f"{number}. {name}") for number, name in enumerate(names, start=1)]
     assert len(places) == 9
     assert places == sorted(places)
-    assert SECTIONS["en"][0][0] == "Primary Request and Intent"
-    assert [name for name, _ in SECTIONS["en"]][-3:] == ["Pending Tasks", "Current Work", "Optional Next Step"]
+    assert section_names("en")[0] == "Primary Request and Intent"
+    assert section_names("en")[-3:] == ["Pending Tasks", "Current Work", "Optional Next Step"]
 
 
 @pytest.mark.accepts(208)

@@ -13,8 +13,7 @@ import pytest
 from loopback import Server
 from rest_server import TOKEN, RestServer
 
-from sightline.server.connections import HEADER_BYTES, SlowConnections, protocol
-from sightline.server.listener import RunningRequests
+from sightline.server.listener import HEADER_BYTES, RunningRequests, SlowConnections, protocol
 
 ASK = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n"
 

@@ -1,7 +1,8 @@
 """Keeps what a compaction of Claude Code must not lose, and gives it back to the model afterwards.
 
 Claude Code calls `SessionStart` before it writes its summary to the log. So after a compaction all that was kept is
-given back, and when a session is resumed only what its log does not show since.
+given back, and when a session is resumed only what its log does not show since. The catalog of sessions is imported
+only where our MCP server is configured: it is as much as all the rest, and Claude Code waits for its hooks.
 """
 
 import os
@@ -58,8 +59,8 @@ def keep(facts: dict[str, Any], folder: Path) -> Kept:
     kept = _read_on(Path(facts["transcript_path"]), load(file))
     make_folder(str(folder), SESSIONS)
     replace_file(file, msgspec.json.encode(kept), mode=OWNER_ONLY)
-    for each in (file.parent, folder / METERS):
-        _forget_old(each)
+    for directory in (file.parent, folder / METERS):
+        _forget_old(directory)
     return kept
 
 
@@ -71,16 +72,16 @@ def give_back(facts: dict[str, Any], folder: Path, locale: str = "") -> str:
     kept = load(_file(facts, folder)) or (keep(facts, folder) if source == "compact" else None)
     if kept is None:
         return ""
-    shown = shown_since(kept)
-    if shown is None:
+    seen = shown_since(kept)
+    if seen is None:
         if source == "resume":
             return ""  # it was not compacted after all: the model sees everything
-        shown = ""
+        seen = ""
     locale = locale if locale in LOCALES else kept.reminder.locale
     count = Cautious().count
     head, how = _say("head", locale), _how_to_find(facts, log, locale)
     tokens = MOST_TOKENS - count(f"{head}\n\n\n\n{how}")
-    while text := kept.reminder.text(tokens=tokens, count=count, visible=shown, locale=locale):
+    while text := kept.reminder.text(tokens=tokens, count=count, visible=seen, locale=locale):
         whole = f"{head}\n\n{text}\n\n{how}"
         if len(whole) <= _MOST_CHARS:
             return whole
@@ -101,14 +102,14 @@ def shown_since(kept: Kept) -> str | None:
 
     That is the summary, the user's own words, and what hooks added, which are ours. Files are not the user's word.
     """
-    shown: list[str] | None = None
+    texts: list[str] | None = None
     for step in _log_from(Path(kept.log), kept.place).steps():
         if step.compaction is not None:
-            shown = [step.compaction.summary]
-        elif shown is not None:
+            texts = [step.compaction.summary]
+        elif texts is not None:
             own = (turn.message.parts for turn in step.turns if turn.message.role is Role.USER and not turn.by_program)
-            shown += [*map(plain_text, own), *_added(step)]
-    return None if shown is None else "\n".join(shown)
+            texts += [*map(plain_text, own), *_added(step)]
+    return None if texts is None else "\n".join(texts)
 
 
 def _added(step: Step) -> Iterator[str]:
@@ -125,15 +126,15 @@ def _added(step: Step) -> Iterator[str]:
 def _read_on(log: Path, kept: Kept | None) -> Kept:
     if kept is not None and kept.log == str(log) and kept.place and mark_of(log, kept.place) == kept.mark:
         part = LogPart(log, kept.place)
-        found = ClaudeLog(part)
-        if found.continues(kept.ends):
-            kept.reminder.add(_messages(found.steps()))
-            kept.place, kept.mark, kept.ends = part.end, mark_of(log, part.end), found.ends or kept.ends
+        claude_log = ClaudeLog(part)
+        if claude_log.continues(kept.ends):
+            kept.reminder.add(_messages(claude_log.steps()))
+            kept.place, kept.mark, kept.ends = part.end, mark_of(log, part.end), claude_log.ends or kept.ends
             return kept
     part = LogPart(log, max(0, log.stat().st_size - _MOST_BYTES))
-    found, reminder = ClaudeLog(part), Reminder()
-    reminder.add(_messages(found.steps()))
-    return Kept(str(log), part.end, mark_of(log, part.end), found.ends, reminder)
+    claude_log, reminder = ClaudeLog(part), Reminder()
+    reminder.add(_messages(claude_log.steps()))
+    return Kept(str(log), part.end, mark_of(log, part.end), claude_log.ends, reminder)
 
 
 def _log_from(log: Path, place: int) -> ClaudeLog:
@@ -184,9 +185,9 @@ def mcp_server(project: str) -> str:
     own = (Path(configured) if configured else Path.home()) / ".claude.json"
     for file in (own, Path(project) / ".mcp.json"):
         with suppress(OSError, msgspec.DecodeError):
-            found = decode_json(file.read_bytes(), _Configuration)
-            here = (found.projects or {}).get(project, _Servers())
-            for name, server in {**(found.mcpServers or {}), **(here.mcpServers or {})}.items():
+            configuration = decode_json(file.read_bytes(), _Configuration)
+            here = (configuration.projects or {}).get(project, _Servers())
+            for name, server in {**(configuration.mcpServers or {}), **(here.mcpServers or {})}.items():
                 if _is_ours(server):
                     return name
     return ""

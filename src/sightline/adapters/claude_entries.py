@@ -29,9 +29,9 @@ def places(text: JsonText) -> Iterator[tuple[str, tuple[Step, ...]]]:
     for event in HOOKS:
         for at, group in enumerate(text.get("hooks", event) or ()):
             entries = group.get("hooks") if isinstance(group, dict) else None
-            for each, entry in enumerate(entries if isinstance(entries, list) else ()):
+            for entry_at, entry in enumerate(entries if isinstance(entries, list) else ()):
                 if isinstance(entry, dict) and _is_ours(entry.get("command")):
-                    yield event, ("hooks", event, at, "hooks", each, "command")
+                    yield event, ("hooks", event, at, "hooks", entry_at, "command")
     if _is_ours(text.get("statusLine", "command")):
         yield "statusLine", ("statusLine", "command")
 
@@ -46,7 +46,7 @@ def _is_ours(command: Any) -> bool:
     if at < 1 or Path(words[at - 1]).name != "sightline" or (at > 1 and words[at - 2] != "-m"):
         return False
     return words[at + 1 : at + 2] == ["run"] and words[at + 2 : at + 3] in [
-        [each] for each in (*HOOKS.values(), _STATUS)
+        [word] for word in (*HOOKS.values(), _STATUS)
     ]
 
 

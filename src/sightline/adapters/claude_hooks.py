@@ -28,14 +28,14 @@ def run(event: str, options: Mapping[str, str]) -> None:
     """
     folder = os.path.join(options.get("--root") or home(), FOLDER)  # noqa: PTH118 - pathlib takes long to import
     try:
-        given = sys.stdin.buffer.read()
+        facts = sys.stdin.buffer.read()
         if event == "status-line":
             from sightline.adapters.claude_status import status
 
-            for piece in status(given, folder, options.get("--lang") or "en", options.get("--before", "")):
+            for piece in status(facts, folder, options.get("--lang") or "en", options.get("--before", "")):
                 _write(piece)
         else:
-            _write(_answer(event, json.loads(given), folder, options.get("--lang", "")))
+            _write(_answer(event, json.loads(facts), folder, options.get("--lang", "")))
     except BrokenPipeError:  # Claude Code no longer wants to know
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:  # whatever it is, Claude Code goes on
@@ -78,9 +78,9 @@ def home() -> str:
 
 def make_folder(folder: str, name: str = "") -> str:
     """Make our folder, and one of this name in it, readable by their owner only. Raises OSError."""
-    for each in (folder, os.path.join(folder, name)):  # noqa: PTH118
-        os.makedirs(each, mode=0o700, exist_ok=True)  # noqa: PTH103
-    return each
+    for path in (folder, os.path.join(folder, name)):  # noqa: PTH118
+        os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103
+    return path
 
 
 def log_error(folder: str, text: str) -> None:
@@ -94,7 +94,7 @@ def log_error(folder: str, text: str) -> None:
     with os.fdopen(handle, "a", encoding="utf-8", errors="replace") as file:
         if file.tell() > _MOST_LOGGED:
             file.truncate(0)
-            file.writelines(f"{each}\n" for each in lines[len(lines) // 2 :])
+            file.writelines(f"{older}\n" for older in lines[len(lines) // 2 :])
         file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {line}\n")
 
 

@@ -1,15 +1,18 @@
 """The status line of Claude Code: how full the context window is, what is cached, what it cost, what was lost.
 
 Its facts come from Claude Code; re-reads and compactions are counted in the log, of which only what is new is read.
+Little is imported before it is needed, because the line is shown again and again.
 """
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 from sightline.adapters.claude_hooks import METERS, make_folder
+from sightline.values.screen_text import bar
 
 WINDOW = 200_000  # tokens, if Claude Code does not say
 _WIDTH = 10  # columns of the bar
@@ -22,11 +25,11 @@ _WORDS = {
 }
 
 
-def status(given: bytes, folder: str, locale: str, before: str) -> Iterator[str]:
+def status(facts_json: bytes, folder: str, locale: str, before: str) -> Iterator[str]:
     """Yield what the command `before` prints, which is run with the same input, then our line."""
-    other = _start(before, given) if before else None
+    other = _start(before, facts_json) if before else None
     try:
-        facts = json.loads(given)
+        facts = json.loads(facts_json)
         line = status_line(facts if isinstance(facts, dict) else {}, _counts(facts, folder), locale)
     finally:
         if other is not None:
@@ -46,14 +49,12 @@ def status_line(
         used, cached = counts.get("input_tokens", 0), counts.get("cached_tokens", 0)
     size = window.get("context_window_size") or WINDOW
     percent = round(100 * used / size)
-    from sightline.values.screen_text import bar
-
-    shown = f"{bar(used / size, _WIDTH):<{_WIDTH}}"
+    meter = f"{bar(used / size, _WIDTH):<{_WIDTH}}"
     colour = (not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb") if colour is None else colour
     if colour:
         code = next(code for least, code in _COLOURS if percent >= least)
-        shown = f"\033[{code}m{shown}\033[0m"
-    parts = [f"▕{shown}▏{_short(used)}/{_short(size)} {percent}%"]
+        meter = f"\033[{code}m{meter}\033[0m"
+    parts = [f"▕{meter}▏{_short(used)}/{_short(size)} {percent}%"]
     if used:
         parts.append(_word("cached", locale, percent=round(100 * cached / used)))
     if cost := _dict(facts, "cost").get("total_cost_usd"):
@@ -70,7 +71,7 @@ def _word(key: str, locale: str, **fields: Any) -> str:
 
 
 def _dict(facts: dict[str, Any], key: str) -> dict[str, Any]:
-    return found if isinstance(found := facts.get(key), dict) else {}
+    return value if isinstance(value := facts.get(key), dict) else {}
 
 
 def _short(tokens: int) -> str:
@@ -88,29 +89,29 @@ def _counts(facts: Any, folder: str) -> dict[str, Any]:
     if not os.path.isfile(log) or not session.replace("-", "").isalnum() or len(session) > 100:  # noqa: PTH113
         return {}
     file = os.path.join(folder, METERS, f"{session}.json")  # noqa: PTH118
-    known = _load(file)
-    if known.get("place") == os.stat(log).st_size:  # noqa: PTH116 - nothing is new: nothing more is imported
-        return known
-    return _count_on(log, known, folder, file)
+    counts = _load(file)
+    if counts.get("place") == os.stat(log).st_size:  # noqa: PTH116 - nothing is new: nothing more is imported
+        return counts
+    return _count_on(log, counts, folder, file)
 
 
 def _load(file: str) -> dict[str, Any]:
     try:
         with open(file, "rb") as opened:  # noqa: PTH123
-            found = json.loads(opened.read())
+            counts = json.loads(opened.read())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return counts if isinstance(counts, dict) else {}
 
 
-def _count_on(log: str, known: dict[str, Any], folder: str, file: str) -> dict[str, Any]:
+def _count_on(log: str, stored: dict[str, Any], folder: str, file: str) -> dict[str, Any]:
     import msgspec
 
     from sightline.values.decoders import convert
     from sightline.view.claude_meter import Counts, count_on
 
     try:
-        before = convert(known, Counts)
+        before = convert(stored, Counts)
     except msgspec.ValidationError:
         before = Counts()
     counts = count_on(log, before)
@@ -126,14 +127,14 @@ def _count_on(log: str, known: dict[str, Any], folder: str, file: str) -> dict[s
 # ---------------------------------------------------------------------- the status line that was there before
 
 
-def _start(command: str, given: bytes) -> "subprocess.Popen[bytes]":
+def _start(command: str, facts_json: bytes) -> "subprocess.Popen[bytes]":
     other = subprocess.Popen(
         command, shell=True, executable=_shell(),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     try:
         assert other.stdin is not None
-        other.stdin.write(given)
+        other.stdin.write(facts_json)
         other.stdin.close()
     except BrokenPipeError:
         pass  # it does not read
@@ -153,9 +154,7 @@ def _output(other: "subprocess.Popen[bytes]") -> str:
         other.stdin = None
         said = other.communicate(timeout=_SECONDS)[0].decode("utf-8", "replace")
     except subprocess.TimeoutExpired:
-        from signal import SIGKILL
-
-        os.killpg(other.pid, SIGKILL)
+        os.killpg(other.pid, signal.SIGKILL)
         other.wait()
         return ""
     return said if not said or said.endswith("\n") else f"{said}\n"

@@ -191,11 +191,11 @@ def _streams_of(library: Any) -> tuple[Any, Any]:
 
 def _provider_of(client: object) -> str:
     """Return the provider of a client that can be wrapped. Raises BadInput for others."""
-    kinds, name = {each.__name__: each for each in type(client).__mro__}, type(client).__name__
-    found = [made for made, names in _CLIENTS.items() for each in names if _is_from(made, kinds.get(each))]
-    if found and _SIGNED.isdisjoint(kinds):
-        return found[0]
-    if found or any(_is_from(made, type(client)) and hasattr(client, "messages") for made in _CLIENTS):
+    kinds, name = {kind.__name__: kind for kind in type(client).__mro__}, type(client).__name__
+    providers = [made for made, names in _CLIENTS.items() if any(_is_from(made, kinds.get(own)) for own in names)]
+    if providers and _SIGNED.isdisjoint(kinds):
+        return providers[0]
+    if providers or any(_is_from(made, type(client)) and hasattr(client, "messages") for made in _CLIENTS):
         raise BadInput(
             f"wrap cannot change the requests of {name}: they are signed or have another form. It takes OpenAI, "
             "Anthropic, AzureOpenAI, AnthropicFoundry and other subclasses of the first two, sync and async; for this "
@@ -210,5 +210,5 @@ def _is_from(package: str, kind: type | None) -> bool:
 
 def library_of(http: object) -> Any:
     """Return the library of an HTTP client: httpx2, or httpx for earlier SDKs."""
-    base = next((each for each in type(http).__mro__ if each.__name__ in ("Client", "AsyncClient")), type(http))
+    base = next((kind for kind in type(http).__mro__ if kind.__name__ in ("Client", "AsyncClient")), type(http))
     return sys.modules[base.__module__.partition(".")[0]]

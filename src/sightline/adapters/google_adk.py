@@ -87,7 +87,8 @@ class SightlinePlugin(BasePlugin):  # type: ignore[misc]
         if llm_request.tools_dict and not llm_request.tools_dict.keys() & RECALL_NAMES:
             answer = partial(self._conversations.answer, name)
             llm_request.append_tools([_RecallTool(tool, answer) for tool in RECALL_TOOLS])
-        definitions = [_define(each) for tool in llm_request.config.tools or () for each in _declarations(tool)]
+        tools = llm_request.config.tools or ()
+        definitions = [_define(declaration) for tool in tools for declaration in _declarations(tool)]
         is_ours = all(isinstance(llm_request.tools_dict.get(own), _RecallTool) for own in RECALL_NAMES)
         call = ListCall(
             self._conversations,
@@ -123,7 +124,7 @@ class SightlinePlugin(BasePlugin):  # type: ignore[misc]
                 return None  # it cannot be smaller
             llm_request.contents = contents
             try:
-                return [each async for each in model.generate_content_async(llm_request, stream=False)][-1]
+                return [response async for response in model.generate_content_async(llm_request, stream=False)][-1]
             except Exception as again:
                 refusal = again
         return None

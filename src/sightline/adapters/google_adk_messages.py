@@ -30,22 +30,22 @@ _BESIDE_RESULTS = Opaque(NAME, "+message", {"beside": "results"})  # of what was
 
 def read(messages: list[Any], *, at: int = 0) -> list[Message]:
     """Read contents. `at` is the index of the first one, for error messages. Raises BadInput."""
-    return [found for index, message in enumerate(messages, at) for found in _read(message, f"contents[{index}]")]
+    return [neutral for index, message in enumerate(messages, at) for neutral in _read(message, f"contents[{index}]")]
 
 
 def read_usage(usage: Any) -> Usage | None:
     """Read the usage metadata of a response; None if the provider has not told it."""
     names = ("prompt_token_count", "candidates_token_count", "cached_content_token_count", "thoughts_token_count")
     counts = {name: getattr(usage, name, None) for name in names}
-    given, answered, cached, thought = common.read_counts(counts, *names)
-    return Usage(given, answered + thought, cached) if given else None
+    sent, answered, cached, thought = common.read_counts(counts, *names)
+    return Usage(sent, answered + thought, cached) if sent else None
 
 
 def _read(content: Any, where: str) -> list[Message]:
     if not isinstance(content, dict) or not isinstance(content.get("parts") or [], list):
         raise common.bad_input(where, common.describe(content), "a content with a role and parts")
-    found: Counter[str] = Counter()
-    parts = tuple(each for part in content.get("parts") or () for each in _read_part(_told(part), found))
+    without_id: Counter[str] = Counter()  # calls and responses of a function that have no id
+    parts = tuple(neutral for part in content.get("parts") or () for neutral in _read_part(_told(part), without_id))
     if content.get("role") == "model":
         return [Message(Role.ASSISTANT, parts)]
     results = [Message(Role.TOOL, (part,)) for part in parts if isinstance(part, Result)]
@@ -62,7 +62,7 @@ def _told(value: Any) -> Any:
     return [_told(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _read_part(part: Json, found: Counter[str]) -> tuple[Part, ...]:
+def _read_part(part: Json, without_id: Counter[str]) -> tuple[Part, ...]:
     fields = common.valid({key: value for key, value in part.items() if key not in _KNOWN})
     match part:
         case {"thought": True}:
@@ -70,12 +70,12 @@ def _read_part(part: Json, found: Counter[str]) -> tuple[Part, ...]:
         case {"text": str(text)}:
             return common.with_fields(common.text_part(text), NAME, fields) if text or fields else ()
         case {"functionCall": {"name": str(name), **others}}:
-            call_id = str(others.pop("id", "") or _made_id(name, found))
-            given: Any = others.pop("args", None)
+            call_id = str(others.pop("id", "") or _made_id(name, without_id))
+            arguments: Any = others.pop("args", None)
             more = {"call": common.valid(others)} if others else {}
-            return common.with_fields(common.call_from(call_id, name, given), NAME, fields | more)
+            return common.with_fields(common.call_from(call_id, name, arguments), NAME, fields | more)
         case {"functionResponse": {"name": str(name), **others}}:
-            call_id = str(others.pop("id", "") or _made_id(name, found))
+            call_id = str(others.pop("id", "") or _made_id(name, without_id))
             return (_read_result(call_id, name, others.pop("response", None), fields | common.valid(others)),)
         case {"inlineData": {"mimeType": str(kind), "data": str(data), **others}}:
             data = b64encode(urlsafe_b64decode(data)).decode("ascii")
@@ -87,10 +87,10 @@ def _read_part(part: Json, found: Counter[str]) -> tuple[Part, ...]:
             raise common.bad_input("a part", common.describe(part), "an object such as {'text': …}")
 
 
-def _made_id(name: str, found: Counter[str]) -> str:
+def _made_id(name: str, without_id: Counter[str]) -> str:
     """Return an id for a call or response without one: the function's name, and which of them it is in its content."""
-    found[name] += 1
-    return f"{_NO_ID}{name}.{found[name]}" if found[name] > 1 else f"{_NO_ID}{name}"
+    without_id[name] += 1
+    return f"{_NO_ID}{name}.{without_id[name]}" if without_id[name] > 1 else f"{_NO_ID}{name}"
 
 
 def _read_result(call_id: str, name: str, response: Any, fields: Json) -> Result:
@@ -125,7 +125,7 @@ def write(messages: Sequence[Message]) -> list[Any]:
         else:
             written.append({"role": "model" if message.role is Role.ASSISTANT else "user", "parts": parts})
         last = message.role
-    return [Content.model_validate_json(msgspec.json.encode(each)) for each in written]
+    return [Content.model_validate_json(msgspec.json.encode(content)) for content in written]
 
 
 def merge(one: Any, other: Any) -> Any | None:
@@ -147,7 +147,7 @@ def _message_parts(message: Message, names: dict[str, str]) -> list[Json]:
 
 
 def _parts(parts: Iterable[Part]) -> list[Json]:
-    return [part for each, rest in common.visible_parts(parts, NAME) if (part := _part(each, rest)) is not None]
+    return [part for neutral, rest in common.visible_parts(parts, NAME) if (part := _part(neutral, rest)) is not None]
 
 
 def _part(part: Part, fields: Json) -> Json | None:
@@ -191,10 +191,10 @@ def _response(text: str, key: str) -> Any:
     if key:
         return {key: text}
     try:
-        found = msgspec.json.decode(text)
+        response = msgspec.json.decode(text)
     except msgspec.DecodeError:  # it was shortened
         return {"result": text}
-    return found if found is not None else {}
+    return response if response is not None else {}
 
 
 def _media(result: Result) -> list[Json]:

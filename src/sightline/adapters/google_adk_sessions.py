@@ -136,8 +136,8 @@ class SightlineSessionService(BaseSessionService):  # type: ignore[misc]
             if (user_id, session_id) not in self._directory(app_name).sessions:
                 return None
             with self._use(app_name, user_id, session_id) as (_, kept):
-                found = self._session(app_name, user_id, session_id, kept, _chosen(kept.events, config))
-                return found if kept.exists else None
+                session = self._session(app_name, user_id, session_id, kept, _chosen(kept.events, config))
+                return session if kept.exists else None
 
         return await self._run(get)
 
@@ -145,13 +145,13 @@ class SightlineSessionService(BaseSessionService):  # type: ignore[misc]
         """Return the sessions of a user, or of all, without their events; the one that was used last at the end."""
 
         def find() -> ListSessionsResponse:
-            found = []
-            for user, each in self._directory(app_name).sessions:
+            sessions = []
+            for user, session_id in self._directory(app_name).sessions:
                 if user_id is None or user == user_id:
-                    with self._use(app_name, user, each) as (_, kept):
-                        found.append(self._session(app_name, user, each, kept, []))
-            found.sort(key=lambda each: (each.last_update_time, each.user_id, each.id))
-            return ListSessionsResponse(sessions=found)
+                    with self._use(app_name, user, session_id) as (_, kept):
+                        sessions.append(self._session(app_name, user, session_id, kept, []))
+            sessions.sort(key=lambda session: (session.last_update_time, session.user_id, session.id))
+            return ListSessionsResponse(sessions=sessions)
 
         return await self._run(find)
 
@@ -233,10 +233,10 @@ class SightlineSessionService(BaseSessionService):  # type: ignore[misc]
     def _directory(self, app_name: str) -> KeptApp:
         with self.conversations.use(f"google-adk.{app_name}") as history:
             history.session.refresh()
-            if (found := self._directories.get(history)) is None:
-                found = self._directories[history] = KeptApp(history.session)
-            found.read(history.session)
-            return found
+            if (directory := self._directories.get(history)) is None:
+                directory = self._directories[history] = KeptApp(history.session)
+            directory.read(history.session)
+            return directory
 
     def _note_shared(self, app_name: str, note: Json) -> None:
         with self.conversations.use(f"google-adk.{app_name}") as history:
@@ -278,7 +278,7 @@ def _chosen(events: list[Json], config: GetSessionConfig | None) -> list[Json]:
         events = events[-config.num_recent_events :] if config.num_recent_events else []
     if (after := config.after_timestamp) is not None:
         last_before = max(
-            (at for at, each in enumerate(events) if float(each.get("timestamp") or 0) < after), default=-1
+            (at for at, event in enumerate(events) if float(event.get("timestamp") or 0) < after), default=-1
         )
         events = events[last_before + 1 :]
     return events

@@ -109,8 +109,8 @@ class _Threads:
     def define(self, tools: Sequence[Any]) -> list[Any]:
         """Return the definitions of tools that are not ours. They are made again only for other tools."""
         others = [tool for tool in tools if not self._is_ours(tool)]
-        known, definitions = self._defined
-        if len(others) != len(known) or any(one is not other for one, other in zip(others, known, strict=True)):
+        defined, definitions = self._defined
+        if len(others) != len(defined) or any(one is not other for one, other in zip(others, defined, strict=True)):
             try:
                 definitions = [tool if isinstance(tool, dict) else convert_to_openai_tool(tool) for tool in others]
             except (TypeError, ValueError) as error:
@@ -121,9 +121,9 @@ class _Threads:
         return definitions
 
     def _answering(self, name: str) -> Callable[..., str]:
-        def answer(runtime: ToolRuntime, **given: Any) -> str:
+        def answer(runtime: ToolRuntime, **arguments: Any) -> str:
             conversation = self._name(_messages_in(runtime.state), runtime.config)
-            return self.conversations.answer(conversation, name, given)
+            return self.conversations.answer(conversation, name, arguments)
 
         return answer
 
@@ -228,8 +228,8 @@ class ContextNode:
 
 
 def _messages_in(state: Any) -> Sequence[Any]:
-    found = state.get("messages", ()) if isinstance(state, Mapping) else getattr(state, "messages", state)
-    return found if isinstance(found, Sequence) else ()
+    messages = state.get("messages", ()) if isinstance(state, Mapping) else getattr(state, "messages", state)
+    return messages if isinstance(messages, Sequence) else ()
 
 
 # ---------------------------------------------------------------------- what is put into a request, and counted of it
@@ -249,10 +249,10 @@ class _MessageWriter:
         written: list[BaseMessage] = []
         media: list[BaseMessage] = []  # of results: written after all results of their calls
         made, last = {}, None
-        head = [each for each in payload.system if with_system or history.original(each) is not None]
+        head = [prompt for prompt in payload.system if with_system or history.original(prompt) is not None]
         for message in (*head, *shown_messages(payload)):
-            known, own = self._made.get(id(message), (None, []))
-            if known is not message:
+            before, own = self._made.get(id(message), (None, []))
+            if before is not message:
                 own = _write(message, history)
             made[id(message)] = (message, own)
             if message.role is not Role.TOOL:
@@ -273,7 +273,7 @@ def _write(message: Message, history: History) -> list[BaseMessage]:
     if (original := history.original(message)) is not None:
         return [original]
     made = openai_chat.write_messages([message])
-    return convert_to_messages([{**each, "content": each["content"] or ""} for each in made])
+    return convert_to_messages([{**fields, "content": fields["content"] or ""} for fields in made])
 
 
 def _blocks(message: BaseMessage) -> list[str | dict[Any, Any]]:

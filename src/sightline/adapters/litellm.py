@@ -172,8 +172,8 @@ def _id_of(request: Mapping[str, Any]) -> str:
 def _window_of(kwargs: Json) -> int:
     """Return the context window that LiteLLM knows of the model of a request; 0: none."""
     name = str(kwargs.get("model") or "")
-    known = litellm.model_cost.get(name) or litellm.model_cost.get(name.partition("/")[2]) or {}
-    return int(known.get("max_input_tokens") or 0)
+    costs = litellm.model_cost.get(name) or litellm.model_cost.get(name.partition("/")[2]) or {}
+    return int(costs.get("max_input_tokens") or 0)
 
 
 def _headers_of(kwargs: Json) -> dict[str, str]:
@@ -184,8 +184,8 @@ def _headers_of(kwargs: Json) -> dict[str, str]:
         for source in (metadata.get("headers"), (kwargs.get("proxy_server_request") or {}).get("headers"))
         for name, value in (source or {}).items()
     }
-    given = (kwargs.get("litellm_session_id"), metadata.get("litellm_session_id"), metadata.get("session_id"))
-    session = next((str(each) for each in (*given, *map(headers.get, _SESSION_HEADERS)) if each), "")
+    named = (kwargs.get("litellm_session_id"), metadata.get("litellm_session_id"), metadata.get("session_id"))
+    session = next((str(session_id) for session_id in (*named, *map(headers.get, _SESSION_HEADERS)) if session_id), "")
     owner = "".join(str(metadata.get(name) or "") + "\0" for name in _OWNER).strip("\0")
     if not session and not owner:
         return {}

@@ -3,6 +3,7 @@
 `search_sessions` looks through everything on this machine: sessions of Sightline, imported ones, and logs of Claude
 Code and Codex that were never imported. `recall` and `expand` look into one of them, `context_report` says where its
 tokens went. Nothing is written to any of these logs. Needs the extra `mcp`; `sightline mcp` runs it.
+Over standard input and output it does not import the server, whose guard HTTP needs.
 """
 
 import asyncio
@@ -29,11 +30,10 @@ from anyio import CapacityLimiter, to_thread  # noqa: E402
 from mcp.server.mcpserver import Context, MCPServer  # noqa: E402
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError  # noqa: E402
 from mcp.server.transport_security import TransportSecuritySettings  # noqa: E402
-from mcp.types import ToolAnnotations  # noqa: E402
+from mcp.types import Resource, ToolAnnotations  # noqa: E402
 from pydantic import Field  # noqa: E402
 
 if TYPE_CHECKING:
-    from mcp.types import Resource
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
@@ -72,16 +72,14 @@ class _Server(MCPServer[None]):
         """Do something that blocks, in a thread. If the call is cancelled, its result is thrown away."""
         return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
 
-    async def list_resources(self) -> "list[Resource]":
+    async def list_resources(self) -> list[Resource]:
         """Return the resource of all sessions, and the newest sessions as their own."""
-        from mcp.types import Resource
-
         newest = await self.call(lambda: self.memory.listed(Wanted(limit=_RESOURCES)))
         return [*await super().list_resources(), *(
-            Resource(uri=f"sightline://sessions/{quote(each.id)}", name=each.id,
-                     title=answers.name(each.title) or each.id, description=answers.describe(each),
+            Resource(uri=f"sightline://sessions/{quote(session.id)}", name=session.id,
+                     title=answers.name(session.title) or session.id, description=answers.describe(session),
                      mime_type="text/markdown")
-            for each in newest
+            for session in newest
         )]  # fmt: skip
 
     @asynccontextmanager
@@ -174,7 +172,7 @@ def create_server(places: Places, where: str = MACHINE) -> MCPServer[Any]:
                      description="The newest sessions: id, source, title, project, day")  # fmt: skip
     async def sessions() -> str:
         rows = await server.call(lambda: memory.listed(Wanted(limit=MOST_LISTED)))
-        return msgspec.json.encode([each._asdict() for each in rows]).decode()
+        return msgspec.json.encode([row._asdict() for row in rows]).decode()
 
     @server.resource("sightline://sessions/{session_id}{?start}", mime_type="text/markdown", title="One session",
                      description="A session as Markdown, in pages; start is the item to begin with")  # fmt: skip

@@ -62,7 +62,7 @@ def name(text: str) -> str:
 def describe(session: Described) -> str:
     """Return one line about a session. No part of it can end the line, and what a log says ends it, as a quotation."""
     about = (f"session {session.id}", _NAMES.get(session.source, session.source), session.day)
-    own = " · ".join(each for each in about if each)
+    own = " · ".join(fact for fact in about if fact)
     return f"{own} · in > {name(session.project)}" if session.project else own
 
 
@@ -70,16 +70,16 @@ def list_text(sessions: Sequence[Described]) -> str:
     """Return a list of sessions, each with the first words of its user."""
     number = "1 session" if len(sessions) == 1 else f"{len(sessions)} sessions, the one written to last first"
     lines = [f"{number}. {QUOTED}"]
-    for at, each in enumerate(sessions, start=1):
-        lines += ["", f"{at}. {describe(each)}", quoted(snippet(each.title, ()))]
+    for at, session in enumerate(sessions, start=1):
+        lines += ["", f"{at}. {describe(session)}", quoted(snippet(session.title, ()))]
     return "\n".join(lines)
 
 
-def found_text(words: str, found: Sequence[FoundSession], terms: Sequence[str]) -> str:
+def found_text(words: str, matching: Sequence[FoundSession], terms: Sequence[str]) -> str:
     """Return the sessions that match, with the passages that do."""
-    number = "1 session matches" if len(found) == 1 else f"{len(found)} sessions match, best first"
+    number = "1 session matches" if len(matching) == 1 else f"{len(matching)} sessions match, best first"
     lines = [f"{number}: {plain_name(words)}. {QUOTED}"]
-    for at, session in enumerate(found, start=1):
+    for at, session in enumerate(matching, start=1):
         look = session.document.look
         own = Described(session.id, look.source, look.title, look.project, day(session.document.updated))
         lines += ["", f"{at}. {describe(own)}", f"   began with > {name(look.title)}"]
@@ -94,19 +94,19 @@ def snippet(text: str, terms: Iterable[str]) -> str:
     text = " ".join(text.split())
     if len(text) <= _SNIPPET:
         return text
-    begins = [re.escape(term[:5]) for term in terms]
-    # Words begin so, because terms are stems; Chinese has no spaces between them.
-    wanted = "|".join(f"\\b{each}" if each.isascii() else each for each in begins)
+    stems = [re.escape(term[:5]) for term in terms]
+    # Terms are stems, so a word must begin with one; Chinese has no spaces between words.
+    wanted = "|".join(f"\\b{stem}" if stem.isascii() else stem for stem in stems)
     matches = islice(re.finditer(wanted, text, re.IGNORECASE), _MOST_PLACES) if wanted else ()
-    places = [(found.start(), found[0].casefold()) for found in matches]
+    places = [(match.start(), match[0].casefold()) for match in matches]
     best, most = 0, 0
     for at, _ in places:
         near = len({start for place, start in places if at <= place < at + _SNIPPET - _BEFORE})
         if near > most:
             best, most = at, near
     first = max(0, min(best - _BEFORE, len(text) - _SNIPPET))
-    shown = text[first : first + _SNIPPET]
-    return f"{'…' if first else ''}{shown}{'…' if first + _SNIPPET < len(text) else ''}"
+    part = text[first : first + _SNIPPET]
+    return f"{'…' if first else ''}{part}{'…' if first + _SNIPPET < len(text) else ''}"
 
 
 # ---------------------------------------------------------------------- one session
@@ -125,11 +125,11 @@ def report_text(session_id: str, report: SessionReport) -> str:
     ]
     if spent.money is not None:
         lines.append(f"cost {spent.money:,.2f} $")
-    kinds = [Share(say(f"kind {each.name}"), each.items, each.tokens, each.sent) for each in report.kinds]
+    kinds = [Share(say(f"kind {kind.name}"), kind.items, kind.tokens, kind.sent) for kind in report.kinds]
     lines += _shares("by kind", kinds, spent.input, str)
     for title, shares in (("by tool", report.tools), ("by file", report.files)):
-        lines += _shares(title, shares, spent.input, lambda each: f"> {name(each)}")
-    if again := sum(each.again + each.after_compaction for each in report.again):
+        lines += _shares(title, shares, spent.input, lambda named: f"> {name(named)}")
+    if again := sum(file.again + file.after_compaction for file in report.again):
         lines.append(f"{again:,} readings of files showed what had been read before")
     lines += [f"{len(report.compactions):,} compactions"] if report.compactions else []
     for number, advice in enumerate(report.advice, start=1):

@@ -17,6 +17,8 @@ from sightline.view.catalog.search_documents import Document
 from sightline.view.catalog.search_rows import is_line_id, item_of
 from sightline.view.catalog.session_catalog import SessionCatalog
 from sightline.view.catalog.session_search import SessionSearch
+from sightline.view.report.session_report import report_of
+from sightline.view.report.talk import conversation_of
 
 _SLICE = 2 << 20  # bytes of logs that are read at a time
 _RECALL_TOKENS, _PAGE_TOKENS, _TRANSCRIPT_TOKENS = 2_500, 4_000, 6_000
@@ -45,13 +47,13 @@ class SessionMemory:
 
         if not words.strip():
             wanted = Wanted(limit=MOST_LISTED if project or days else limit)
-            rows = [each for each in self.listed(wanted) if folder in each.project.casefold()]
-            return answers.list_text([each for each in rows if each.day >= answers.day(since)][:limit])
-        found = self._search.search(words, limit, among)
-        if found.is_lost:
+            rows = [row for row in self.listed(wanted) if folder in row.project.casefold()]
+            return answers.list_text([row for row in rows if row.day >= answers.day(since)][:limit])
+        matches = self._search.search(words, limit, among)
+        if matches.is_lost:
             self.extend()
-            found = self._search.search(words, limit, among)
-        return answers.found_text(words, found.sessions, found.terms) if found.sessions else ""
+            matches = self._search.search(words, limit, among)
+        return answers.found_text(words, matches.sessions, matches.terms) if matches.sessions else ""
 
     def listed(self, wanted: Wanted) -> list[answers.Described]:
         """Return sessions and files as a list, the one written to last first."""
@@ -77,9 +79,6 @@ class SessionMemory:
 
     def report(self, session_id: str) -> str:
         """Return where the tokens of a session went, in short."""
-        from sightline.view.report.session_report import report_of
-        from sightline.view.report.talk import conversation_of
-
         place, own_id = self._catalog.locate(session_id)
         with closing(place.stores.open(own_id)) as store:
             return answers.report_text(session_id, report_of(conversation_of(store), economies=()))
@@ -102,6 +101,6 @@ class SessionMemory:
             return item
         place, own_id = self._catalog.locate(session_id)
         with closing(place.stores.open(own_id)) as store:
-            if (found := item_of(store, item)) is None:
+            if (item_id := item_of(store, item)) is None:
                 raise UnknownItem(item)
-        return found
+        return item_id

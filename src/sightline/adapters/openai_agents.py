@@ -192,16 +192,16 @@ class _Filter:
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         last = data.model_data.input[-1] if data.model_data.input else None
         if self.first is not None:
-            found = self.first(data)
-            data = replace(data, model_data=found if isinstance(found, ModelInputData) else await found)
+            filtered = self.first(data)
+            data = replace(data, model_data=filtered if isinstance(filtered, ModelInputData) else await filtered)
         tools = await data.agent.get_all_tools(RunContextWrapper(data.context))
         ours = [tool for tool in tools if any(tool is own for own in recall_tools)]
         definitions = [_define(tool) for tool in tools if tool not in ours]
-        definitions += [_define(each if isinstance(each, Handoff) else handoff(each)) for each in data.agent.handoffs]
+        definitions += [_define(to if isinstance(to, Handoff) else handoff(to)) for to in data.agent.handoffs]
         definitions += _define_output(data.agent)
         budget = self.session.budget or _budget_of(data.agent, self.model)
-        given = partial(self.session.compose, data.model_data, budget, definitions)
-        return await asyncio.to_thread(given, recall=bool(ours), last=last)
+        compose = partial(self.session.compose, data.model_data, budget, definitions)
+        return await asyncio.to_thread(compose, recall=bool(ours), last=last)
 
 
 def run_options(
@@ -231,8 +231,8 @@ def _answer_with(name: str) -> Callable[[ToolContext[Any], str], Any]:
         if not isinstance(composed_by, _Filter):
             raise BadInput(f"{name} needs the session of the run: pass **run_options(…) to Runner.run")
         try:
-            given = msgspec.json.decode(arguments or "{}")
-            return await asyncio.to_thread(composed_by.session.answer, name, given)
+            values = msgspec.json.decode(arguments or "{}")
+            return await asyncio.to_thread(composed_by.session.answer, name, values)
         except (msgspec.DecodeError, UnicodeError, SightlineError) as error:  # the model may try again
             return f"[{name} failed: {error}]"
 

@@ -71,11 +71,11 @@ class ItemList:
         if first is None:
             self._follow(self.items)
             return
-        answered = next((each for each in reversed(self._asked) if self._has(each.last, before + first)), None)
+        answered = next((sent for sent in reversed(self._asked) if self._has(sent.last, before + first)), None)
         listed = [*answered.items, *items[first:]] if answered else self.items
         if answered:
             self._asked.remove(answered)
-        is_new = not any(each is usage for each in self._billed)
+        is_new = not any(billed is usage for billed in self._billed)
         self._billed.append(usage)
         self._follow(listed, len(in_messages(items[first:])), usage_of(usage) if is_new else None)
 
@@ -95,7 +95,7 @@ class ItemList:
 
     def _has(self, item: Any, end: int) -> bool:
         """Whether this item is among the first `end` of the session. The newest are looked at first."""
-        return any(_as_sent(each) == item for each in reversed(self.items[:end]))
+        return any(_as_sent(kept) == item for kept in reversed(self.items[:end]))
 
     def pop(self) -> Json | None:
         """Take the last item out."""
@@ -114,10 +114,10 @@ class ItemList:
         """Return a payload as items: those of the program where they are shown unchanged."""
         written: list[Json] = []
         made, last = {}, None
-        head = [each for each in payload.system if self._history.original(each) is not None]
+        head = [prompt for prompt in payload.system if self._history.original(prompt) is not None]
         for message in (*head, *shown_messages(payload)):
-            known, own = self._written.get(id(message), (None, []))
-            if known is not message:
+            before, own = self._written.get(id(message), (None, []))
+            if before is not message:
                 own = self._items(message)
             made[id(message)] = (message, own)
             if joins(message, last) and written and written[-1].get("role") == "user":
@@ -160,9 +160,9 @@ class ItemList:
 
 def items_of(history: History) -> ItemList:
     """Return the list of a history. It is read from the log once."""
-    if (found := _lists.get(history)) is None:
-        found = _lists[history] = ItemList(history)
-    return found
+    if (listed := _lists.get(history)) is None:
+        listed = _lists[history] = ItemList(history)
+    return listed
 
 
 def usage_of(usage: Any) -> Usage | None:

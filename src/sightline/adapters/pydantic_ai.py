@@ -27,7 +27,7 @@ check_version("pydantic-ai-slim", oldest=(2, 55), before=3, extra="pydantic-ai")
 
 from pydantic_ai import RunContext, Tool  # noqa: E402
 from pydantic_ai.capabilities import AbstractCapability  # noqa: E402
-from pydantic_ai.messages import ModelMessage, ModelResponse  # noqa: E402
+from pydantic_ai.messages import InstructionPart, ModelMessage, ModelResponse  # noqa: E402
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters  # noqa: E402
 from pydantic_ai.toolsets import FunctionToolset  # noqa: E402
 
@@ -129,9 +129,9 @@ class SightlineCapability(AbstractCapability[Any]):
         return self._call.compose(budget)
 
     def _answering(self, name: str) -> Callable[..., str]:
-        def answer(ctx: RunContext[Any], **given: Any) -> str:
+        def answer(ctx: RunContext[Any], **arguments: Any) -> str:
             try:
-                return self._conversations.answer(_name(ctx), name, given)
+                return self._conversations.answer(_name(ctx), name, arguments)
             except SightlineError as error:  # the model may try again
                 return f"[{name} failed: {error}]"
 
@@ -181,8 +181,6 @@ def _name(ctx: RunContext[Any]) -> str:
 
 
 def _as_parts(instructions: str | None) -> Any:
-    from pydantic_ai.messages import InstructionPart
-
     return [InstructionPart(content=instructions)] if instructions else None
 
 

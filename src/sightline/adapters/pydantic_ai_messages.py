@@ -54,7 +54,7 @@ class Listed(NamedTuple):
     @property
     def reads(self) -> list[Message]:
         """What a `History` follows."""
-        return [each.read for each in self.elements]
+        return [element.read for element in self.elements]
 
     @property
     def head_text(self) -> str:
@@ -67,7 +67,7 @@ def read(messages: Sequence[ModelMessage]) -> Listed:
     listed = Listed([], [], [])
     for message in messages:
         if isinstance(message, ModelResponse):
-            if parts := tuple(each for part in message.parts for each in _response_part(part)):
+            if parts := tuple(neutral for part in message.parts for neutral in _response_part(part)):
                 said = Message(Role.ASSISTANT, parts, model=message.model_name or "", usage=_usage(message.usage))
                 listed.elements.append(Element(said, message))
             continue
@@ -90,11 +90,11 @@ def _request_part(part: Any) -> Message:
         return Message(Role.SYSTEM, (text_part(part.content),))
     if isinstance(part, UserPromptPart):
         content = [part.content] if isinstance(part.content, str) else part.content
-        return Message(Role.USER, tuple(read for each in content for read in _content(each)))
+        return Message(Role.USER, tuple(read for piece in content for read in _content(piece)))
     if isinstance(part, ToolReturnPart):
         text = part.model_response_str(wrap_if_error=False) if part.outcome in _ERRORS else part.model_response_str()
         said = (text_part(text),) if text or not part.files else ()
-        files = tuple(read for each in part.files for read in _content(each))
+        files = tuple(read for file in part.files for read in _content(file))
         error = _ERRORS.get(part.outcome, "")
         return Message(Role.TOOL, (Result(part.tool_call_id, (*said, *files), error, part.tool_name),))
     text = part.model_response() if hasattr(part, "model_response") else str(getattr(part, "content", None) or "")
@@ -154,7 +154,7 @@ def _usage(usage: Any) -> Usage | None:
 
 def write(payload: Payload, history: History, listed: Listed) -> list[ModelMessage]:
     """Return a payload as messages: those of the run where they are shown unchanged."""
-    sources = {id(each.read): each for each in listed.elements}
+    sources = {id(element.read): element for element in listed.elements}
     written: list[ModelMessage] = []
     said: list[tuple[Any, ModelRequest | None]] = [(part, None) for part in listed.head]  # since the last response
     names: dict[str, str] = {}
@@ -200,7 +200,7 @@ def _part(message: Message, names: dict[str, str]) -> Any:
 
 def _plain_content(parts: Sequence[Part]) -> Any:
     content = [made for part in parts if (made := _made(part)) is not None]
-    if all(isinstance(each, str) for each in content):
+    if all(isinstance(piece, str) for piece in content):
         return "\n".join(content)
     return content
 

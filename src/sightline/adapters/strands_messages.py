@@ -35,7 +35,7 @@ _IMAGES = frozenset({"png", "jpeg", "gif", "webp"})
 
 def read(messages: list[Any], *, at: int = 0) -> list[Message]:
     """Read messages. `at` is the index of the first one, for error messages. Raises BadInput."""
-    return [found for index, message in enumerate(messages, at) for found in _read(message, f"messages[{index}]")]
+    return [neutral for index, message in enumerate(messages, at) for neutral in _read(message, f"messages[{index}]")]
 
 
 def read_usage(usage: object) -> Usage | None:
@@ -73,12 +73,12 @@ def _read_block(block: Json) -> tuple[Part, ...]:
         case {"text": str(text), **others}:
             return common.with_fields(common.text_part(text), NAME, common.valid(others)) if text or others else ()
         case {"toolUse": {"toolUseId": str(call_id), "name": str(name), **others}}:
-            given: Any = others.pop("input", None)
-            is_text = isinstance(given, str)
-            call = Call(call_id, name, common.valid(given)) if is_text else common.call_from(call_id, name, given)
+            value: Any = others.pop("input", None)
+            is_text = isinstance(value, str)
+            call = Call(call_id, name, common.valid(value)) if is_text else common.call_from(call_id, name, value)
             return common.with_fields(call, NAME, common.valid(others))
         case {"toolResult": {"toolUseId": str(call_id), "content": [*content], **others}}:
-            parts = [part for each in content for part in _read_block(each)]
+            parts = [part for inner in content for part in _read_block(inner)]
             failed = others.pop("status", "") == "error"
             parts += common.fields_part(NAME, "+result", common.valid(others))
             kept = tuple(part for part in parts if not isinstance(part, Call | Result))
@@ -94,7 +94,7 @@ def _read_block(block: Json) -> tuple[Part, ...]:
         case {"guardContent": {"text": {"text": str(text)}}}:
             return (common.text_part(text), Opaque(NAME, "+text", common.valid(block)))
         case {"citationsContent": {"content": [*content]}}:
-            said = "".join(str(each.get("text", "")) for each in content if isinstance(each, dict))
+            said = "".join(str(citation.get("text", "")) for citation in content if isinstance(citation, dict))
             return (common.text_part(said), Opaque(NAME, "+text", common.valid(block)))
         case _:
             return (Opaque(NAME, next(iter(block)), common.valid(block)),)
@@ -146,8 +146,8 @@ def _block(part: Part, fields: Json) -> Json | None:
             return _text_block(common.text_of(part), fields)
         case Call():
             is_plain = part.raw is None and part.input is not None
-            given = common.copy_json(part.input) if is_plain else common.arguments_object(part)
-            return {"toolUse": {"toolUseId": part.id, "name": part.name, "input": given, **fields}}
+            arguments = common.copy_json(part.input) if is_plain else common.arguments_object(part)
+            return {"toolUse": {"toolUseId": part.id, "name": part.name, "input": arguments, **fields}}
         case Image() if part.data and (kind := common.image_type(part).removeprefix("image/")) in _IMAGES:
             return {"image": {"format": kind, "source": {"bytes": b64decode(part.data)}}}
         case File() if part.data and (kind := _FORMATS.get(part.media_type, "")):

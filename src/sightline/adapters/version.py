@@ -16,12 +16,12 @@ def check_version(
     install = f"pip install '{wanted}'"
     module = user or f"sightline.adapters.{module or extra.replace('-', '_')}"
     try:
-        found = version(package)
+        installed = version(package)
     except PackageNotFoundError as error:
         raise ModuleNotFoundError(f"{module} needs {package}: {install}") from error
-    numbers = tuple(int(number) for number in found.split(".")[:2] if number.isdigit())
+    numbers = tuple(int(number) for number in installed.split(".")[:2] if number.isdigit())
     if not oldest <= numbers < (before,):
         raise ImportError(
             f"{module} works with {package} {oldest[0]}.{oldest[1]} and later versions before "
-            f"{before}, and {found} is installed: {install} installs one that fits"
+            f"{before}, and {installed} is installed: {install} installs one that fits"
         )

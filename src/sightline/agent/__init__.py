@@ -12,7 +12,7 @@ from sightline.agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from sightline.agent.usage import Spent
+from sightline.agent.turn import Spent
 
 __all__ = [
     "Agent",

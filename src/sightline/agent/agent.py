@@ -12,16 +12,14 @@ from sightline.agent.constraint_reader import ConstraintReader
 from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived, ToolFinished, ToolStarted
 from sightline.agent.extension import Extension
 from sightline.agent.extraction import Extraction
-from sightline.agent.light_model import LightModel
+from sightline.agent.light_model import LightModel, Summarizer
 from sightline.agent.loop import Loop, run
 from sightline.agent.models import Model, Reply, TextDelta, full_reply
 from sightline.agent.models.errors import TransientFailure
-from sightline.agent.summarizer import Summarizer
 from sightline.agent.toolbox import MOST_CALLS, Output, Toolbox, unique_call_ids
 from sightline.agent.tools import Tool
 from sightline.agent.tools.from_function import tool_of
-from sightline.agent.turn import Turn
-from sightline.agent.usage import Spent, cost_of
+from sightline.agent.turn import Spent, Turn, cost_of
 from sightline.compaction.compactor import Compacted
 from sightline.compose import layout, reused_tokens
 from sightline.errors import BadInput, ContextOverflow, ModelError, StoreError

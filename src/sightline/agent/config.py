@@ -129,10 +129,10 @@ def from_tables(table: Mapping[str, Any], where: str, env: Mapping[str, str]) ->
     Raises:
         BadInput: names `where`, the key and the choices there are, and never a secret.
     """
-    _known(table, (*CHOICE_KEYS, *OTHER_KEYS), where)
+    _check_keys(table, (*CHOICE_KEYS, *OTHER_KEYS), where)
     models = {
-        label: _endpoint(each, f"{where} [models.{label}]", label, env, Path(where).parent)
-        for label, each in _tables(table, "models", where)
+        label: _endpoint(model_table, f"{where} [models.{label}]", label, env, Path(where).parent)
+        for label, model_table in _tables(table, "models", where)
     }
     model = table.get("model", "")
     if isinstance(model, Mapping):
@@ -142,14 +142,14 @@ def from_tables(table: Mapping[str, Any], where: str, env: Mapping[str, str]) ->
         models=models,
         model=model,
         tools=_struct(table.get("tools", {}), ToolSettings, f"{where} [tools]"),
-        mcp={label: _struct(each, McpServer, f"{where} [mcp.{label}]") for label, each in _tables(table, "mcp", where)},
+        mcp={name: _struct(mcp, McpServer, f"{where} [mcp.{name}]") for name, mcp in _tables(table, "mcp", where)},
         chat=_struct(table.get("chat", {}), ChatSettings, f"{where} [chat]"),
         file=where,
     )
     return _consistent(config, env)
 
 
-def endpoint_of(given: str, config: Config, env: Mapping[str, str]) -> Endpoint:
+def endpoint_of(text: str, config: Config, env: Mapping[str, str]) -> Endpoint:
     """Return the model that a text names, as `--model` takes it.
 
     It is a label of the configuration; `provider/name`; an address and a name; a path to a .gguf file; or a name that
@@ -158,33 +158,33 @@ def endpoint_of(given: str, config: Config, env: Mapping[str, str]) -> Endpoint:
     Raises:
         BadInput: it names none; the message tells the forms there are.
     """
-    given = given.strip()
-    if given in config.models:
-        return config.models[given]
-    if given.lower().endswith(".gguf"):
+    text = text.strip()
+    if text in config.models:
+        return config.models[text]
+    if text.lower().endswith(".gguf"):
         # Tools as JSON, and no summaries, because its abilities are not known; [models.NAME] can tell them.
-        return Endpoint(Path(given).stem, "local", gguf=str(Path(given).expanduser()), native=False, capable=False)
-    if given.startswith(("http://", "https://")):
-        return _address_endpoint(given, env)
-    place, slash, name = given.partition("/")
+        return Endpoint(Path(text).stem, "local", gguf=str(Path(text).expanduser()), native=False, capable=False)
+    if text.startswith(("http://", "https://")):
+        return _address_endpoint(text, env)
+    place, slash, name = text.partition("/")
     if slash and name and place in PLACES:
         return at_place(place, name, env)
-    if place := next((place for start, place in FAMILIES.items() if given.startswith(start)), ""):
-        return at_place(place, given, env)
+    if place := next((place for start, place in FAMILIES.items() if text.startswith(start)), ""):
+        return at_place(place, text, env)
     labels = f"{', '.join(config.models)} ([models] of {config.file}), " if config.models else ""
     raise BadInput(
-        f"no model {given!r}; write {labels}PROVIDER/NAME with one of {', '.join(PLACES)}, "
+        f"no model {text!r}; write {labels}PROVIDER/NAME with one of {', '.join(PLACES)}, "
         "'http://HOST:PORT/v1 NAME', or the path of a .gguf file"
     )
 
 
 def with_fallbacks(endpoint: Endpoint, config: Config, env: Mapping[str, str]) -> list[Endpoint]:
     """Return the model and its fallbacks, each once, without the fallbacks' own fallbacks."""
-    found = [endpoint]
+    endpoints = [endpoint]
     for other in endpoint.fallback:
-        each = endpoint_of(other, config, env)
-        found += [each] if each not in found else []
-    return found
+        fallback = endpoint_of(other, config, env)
+        endpoints += [fallback] if fallback not in endpoints else []
+    return endpoints
 
 
 def at_place(place_name: str, name: str, env: Mapping[str, str]) -> Endpoint:
@@ -202,19 +202,19 @@ def at_place(place_name: str, name: str, env: Mapping[str, str]) -> Endpoint:
 def usual_places(base_url: str, env: Mapping[str, str]) -> list[Place]:
     """Return the known places with this address, which may come from this environment."""
     address = base_url.rstrip("/")
-    return [each for each in PLACES.values() if address in (each.base_url, _address(each, env).rstrip("/"))]
+    return [place for place in PLACES.values() if address in (place.base_url, _address(place, env).rstrip("/"))]
 
 
 def _address(place: Place, env: Mapping[str, str]) -> str:
     return env.get(place.key_env.replace("_API_KEY", "_BASE_URL")) or place.base_url
 
 
-def _address_endpoint(given: str, env: Mapping[str, str]) -> Endpoint:
-    address, _, name = given.partition(" ")
+def _address_endpoint(text: str, env: Mapping[str, str]) -> Endpoint:
+    address, _, name = text.partition(" ")
     checked_address(address, "the model's address", login=True)
     if not name.strip():
-        shown = bare_address(address)
-        raise BadInput(f"which model at {shown}? write '{shown} NAME'; GET {shown}/models lists them")
+        bare = bare_address(address)
+        raise BadInput(f"which model at {bare}? write '{bare} NAME'; GET {bare}/models lists them")
     place, variable = place_of(address), _usual_variable(address)
     provider = place.provider if place else "openai"
     return Endpoint(name.strip(), provider, base_url=address, key=_key_in(variable, env), key_env=variable)
@@ -224,41 +224,42 @@ def _address_endpoint(given: str, env: Mapping[str, str]) -> Endpoint:
 
 
 def _endpoint(table: Any, where: str, label: str, env: Mapping[str, str], folder: Path) -> Endpoint:
-    given = _struct(table, Endpoint, where)
-    provider = table.get("provider") or ("local" if given.gguf else "openai")
+    endpoint = _struct(table, Endpoint, where)
+    provider = table.get("provider") or ("local" if endpoint.gguf else "openai")
     if provider not in (*PROVIDERS, *PLACES):
         raise BadInput(f"{where}: unknown provider; choose one of {', '.join(dict.fromkeys([*PROVIDERS, *PLACES]))}")
     local = provider == "local"
-    if local and not given.gguf:
+    if local and not endpoint.gguf:
         raise BadInput(f"{where}: a local model needs gguf, the path of its file")
-    if not local and not given.name:
+    if not local and not endpoint.name:
         raise BadInput(f"{where}: name is missing, the model's name as its provider has it")
-    if min(given.window, given.output) < 0 or not given.seconds > 0 or given.attempts < 1:  # seconds may be NaN
+    # Not `seconds <= 0`, because seconds may be NaN.
+    if min(endpoint.window, endpoint.output) < 0 or not endpoint.seconds > 0 or endpoint.attempts < 1:
         raise BadInput(f"{where}: window and output are at least 0, seconds above 0, attempts at least 1")
-    if ours := [name for name in given.options if name.casefold() in OURS]:  # some servers ignore the case of names
+    if ours := [name for name in endpoint.options if name.casefold() in OURS]:  # some servers ignore the case of names
         raise BadInput(f"{where}: options cannot replace {ours[0]!r}, which is Sightline's part of a request")
     place = PLACES.get(provider)
-    if given.base_url:
-        base_url = checked_address(given.base_url, where)
+    if endpoint.base_url:
+        base_url = checked_address(endpoint.base_url, where)
     else:
         base_url = checked_address(_address(place, env), where, login=True) if place else ""
-    usual = place.key_env if place and not given.base_url else _usual_variable(base_url)
-    if given.base_url and given.at_known_server:
+    usual = place.key_env if place and not endpoint.base_url else _usual_variable(base_url)
+    if endpoint.base_url and endpoint.at_known_server:
         usual = ""  # as at its address in PLACES: whatever listens there gets a key only if it is named
-    own_key = given.key if given.key != Secret("") else None
-    variable = "" if own_key else given.key_env or usual
+    own_key = endpoint.key if endpoint.key != Secret("") else None
+    variable = "" if own_key else endpoint.key_env or usual
     return replace(
-        given,
-        name=given.name or Path(given.gguf).stem,
+        endpoint,
+        name=endpoint.name or Path(endpoint.gguf).stem,
         provider=place.provider if place else provider,
         label=label,
         base_url=base_url,
         key=own_key or _key_in(variable, env),
         key_env=variable,
-        key_said=f"`key` of {where}" if own_key else f"`key_env` of {where}" if given.key_env else "",
+        key_said=f"`key` of {where}" if own_key else f"`key_env` of {where}" if endpoint.key_env else "",
         native=table.get("native", not local),
         capable=table.get("capable", not local),
-        gguf=str(folder / Path(given.gguf).expanduser()) if given.gguf else "",
+        gguf=str(folder / Path(endpoint.gguf).expanduser()) if endpoint.gguf else "",
     )
 
 
@@ -285,26 +286,26 @@ def _consistent(config: Config, env: Mapping[str, str]) -> Config:
     return config
 
 
-def _named(given: str, config: Config, env: Mapping[str, str], key: str) -> Endpoint:
+def _named(text: str, config: Config, env: Mapping[str, str], key: str) -> Endpoint:
     try:
-        if given not in config.models and given.startswith(("http://", "https://")):
-            checked_address(given.partition(" ")[0], "the model's address")  # a file's holds no user or password
-        return endpoint_of(given, config, env)
+        if text not in config.models and text.startswith(("http://", "https://")):
+            checked_address(text.partition(" ")[0], "the model's address")  # a file's holds no user or password
+        return endpoint_of(text, config, env)
     except BadInput as error:
         raise BadInput(f"{config.file}: {key}: {error}") from error
 
 
 def _tables(table: Mapping[str, Any], key: str, where: str) -> list[tuple[str, Any]]:
-    found = table.get(key, {})
-    if not isinstance(found, Mapping):
+    tables = table.get(key, {})
+    if not isinstance(tables, Mapping):
         raise BadInput(f"{where}: {key} holds tables: write [{key}.NAME]")
-    return list(found.items())
+    return list(tables.items())
 
 
 def _struct(table: Any, kind: type[T], where: str) -> T:
     if not isinstance(table, Mapping):
         raise BadInput(f"{where} is a table")
-    _known(table, [name for name in kind.__struct_fields__ if name not in ("label", "key_said")], where)
+    _check_keys(table, [name for name in kind.__struct_fields__ if name not in ("label", "key_said")], where)
     try:
         return convert(table, kind, dec_hook=_secret)
     except msgspec.ValidationError as error:  # the message has the types and the place, not the value
@@ -318,6 +319,6 @@ def _secret(_: type, value: Any) -> Secret:
         raise ValueError(str(error)) from None  # then msgspec adds the place
 
 
-def _known(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    if unknown := [key for key in table if key not in known]:
-        raise BadInput(f"{where}: unknown key {unknown[0]!r}; choose among {', '.join(known)}")
+def _check_keys(table: Mapping[str, Any], choices: Sequence[str], where: str) -> None:
+    if unknown := [key for key in table if key not in choices]:
+        raise BadInput(f"{where}: unknown key {unknown[0]!r}; choose among {', '.join(choices)}")

@@ -87,15 +87,15 @@ class ConstraintReader(BackgroundReader):
     def _add_found(self, texts: Mapping[str, str], reply: Reply) -> bool:
         """Log what the model found, and that it has read these messages. Return whether its answer has the form."""
         answer = plain_text(read_reply(reply.raw).parts)
-        found = next((each["constraints"] for each, _ in objects(answer) if "constraints" in each), None)
+        rows = next((parsed["constraints"] for parsed, _ in objects(answer) if "constraints" in parsed), None)
         for item in texts:
-            self._session.items.add_found(item, _findings(found, item))
-        return isinstance(found, list)
+            self._session.items.add_found(item, _findings(rows, item))
+        return isinstance(rows, list)
 
 
-def _findings(found: Any, item_id: str) -> list[tuple[str, str]]:
+def _findings(answer: Any, item_id: str) -> list[tuple[str, str]]:
     """Return the quotations and readings in an answer that name this item, whatever else the answer holds."""
-    rows = [each for each in (found[:_MOST] if isinstance(found, list) else ()) if isinstance(each, dict)]
-    named = [each for each in rows if str(each.get("item")).lstrip("#") == item_id]
-    quoted = [(each.get("quote"), each.get("reading") or "") for each in named]
+    rows = [row for row in (answer[:_MOST] if isinstance(answer, list) else ()) if isinstance(row, dict)]
+    named = [row for row in rows if str(row.get("item")).lstrip("#") == item_id]
+    quoted = [(row.get("quote"), row.get("reading") or "") for row in named]
     return [(quote, reading) for quote, reading in quoted if isinstance(quote, str) and isinstance(reading, str)]

@@ -64,12 +64,12 @@ class Extraction(BackgroundReader):
         payload, last = await asyncio.to_thread(self._payload, strategy, unread, output)
         reply = await full_reply(self._model, Request(payload, output))
         self._on_reply(reply)
-        found, _ = next(objects(plain_text(read_reply(reply.raw).parts)), (None, False))
-        if found is None:
+        values, _ = next(objects(plain_text(read_reply(reply.raw).parts)), (None, False))
+        if values is None:
             raise ModelRefused(_SAY("no object", session.settings.locale, model=reply.model))
 
         def remember() -> None:  # merged anew after a conflict, because another program may have remembered something
-            state, self.refused = merged(strategy.schema, session.state, found, null_erases=True)
+            state, self.refused = merged(strategy.schema, session.state, values, null_erases=True)
             session.remember(state, read=last)
 
         await asyncio.to_thread(retry_on_conflict, remember, session.refresh)
@@ -84,7 +84,7 @@ class Extraction(BackgroundReader):
         left for the next request. Raises ContextOverflow if not even one message fits.
         """
         locale, today = self._session.settings.locale, iso(wall_clock())[: len("2026-01-31")]
-        schema, state = (msgspec.json.encode(each).decode() for each in (strategy.schema, self._session.state))
+        schema, state = (msgspec.json.encode(value).decode() for value in (strategy.schema, self._session.state))
         ends = [n for n, item in enumerate(unread, start=1) if item.kind is Kind.USER]
         while ends:
             asking = Session(MemoryStore("extraction"), settings=Settings(locale=locale, strategy="sliding"))

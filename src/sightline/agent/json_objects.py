@@ -23,9 +23,9 @@ def objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
         if (at := text.find("{", end)) < 0:
             return
         try:
-            found, end = _DECODER.raw_decode(text, at)
-            found = valid(found)
+            value, end = _DECODER.raw_decode(text, at)
+            value = valid(value)
         except (ValueError, RecursionError):
             end = at + 1
             continue
-        yield found, end - at == len(text)
+        yield value, end - at == len(text)

@@ -1,14 +1,19 @@
-"""The model for work beside the conversation: summaries and extraction."""
+"""The model for work beside the conversation, such as extraction, and the summaries that a model writes."""
 
+import asyncio
 import warnings
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from typing import Any, NamedTuple
 
-from sightline.agent.models import Model, ModelInfo, Reply, Request, RetryScheduled, TextDelta
-from sightline.errors import ModelError
-from sightline.plan import completed
+from sightline.agent.models import Model, ModelInfo, Reply, Request, RetryScheduled, TextDelta, full_reply
+from sightline.compaction.compactor import SECONDS, Compacted
+from sightline.compaction.prompt import no_summary
+from sightline.errors import ModelError, SightlineError
+from sightline.plan import Budget, completed
 from sightline.session.session import Session
 from sightline.values.phrases import Phrases, texts
+from sightline.wire.payload import Payload
 
 _SAY = Phrases(texts("light_model"))
 
@@ -33,9 +38,9 @@ class LightModel:
         """See `Model.stream`."""
         while True:
             light = self._light if self._fits(request) else None
-            asked = light or self._model
+            model = light or self._model
             try:
-                async with aclosing(asked.stream(request)) as pieces:
+                async with aclosing(model.stream(request)) as pieces:
                     async for piece in pieces:
                         yield piece
                 return
@@ -56,3 +61,48 @@ class LightModel:
         for light in (self._light, self._failed):
             if light is not None:
                 await light.close()
+
+
+class Summarizer(NamedTuple):
+    """Summarises a session for a token budget."""
+
+    session: Session
+    model: Model
+    budget: Budget
+    on_reply: Callable[[Reply], None]  # called for each reply, also if its summary is not used
+    write: Callable[[Payload], Payload]  # a request as the model gets it
+
+    async def compact(self) -> Compacted:
+        """See `Agent.compact`. The model writes first, because then a cancellation leaves everything as it was."""
+        if not self.model.info.capable:
+            return await asyncio.to_thread(self.session.summaries.compact, self.budget)
+        job = await asyncio.to_thread(self.session.summaries.preview, self.budget)
+        try:
+            async with asyncio.timeout(SECONDS):
+                summary: Any = await self._answer(job.request)
+        except TimeoutError:
+            summary = no_summary("late", self.session.settings.locale, seconds=SECONDS)
+        except SightlineError as error:
+            summary = error
+
+        def prepared(request: Payload) -> Any:
+            if request.hash != job.request.hash:
+                raise no_summary("went on", self.session.settings.locale)
+            if isinstance(summary, Exception):
+                raise summary
+            return summary
+
+        return await asyncio.to_thread(self.session.summaries.compact, self.budget, model=prepared)
+
+    async def _answer(self, payload: Payload) -> dict[str, Any]:
+        output = min(self.budget.output, self.model.info.output)
+        reply = await full_reply(self.model, Request(self.write(payload), output))
+        self.on_reply(reply)
+        return reply.raw
+
+    def begin(self) -> bool:
+        """See `Agent.compact_in_background`. A thread summarises, and gets the model as a plain function."""
+        running = asyncio.get_running_loop()
+        return self.session.summaries.in_background(
+            lambda payload: asyncio.run_coroutine_threadsafe(self._answer(payload), running).result()
+        )

@@ -51,14 +51,14 @@ def folders_of(project: Path) -> list[Path]:
     """
     real = project.resolve()
     above = [real, *real.parents]
-    root = next((at for at, each in enumerate(above) if os.path.lexists(each / ".git")), 0)
+    root = next((at for at, folder in enumerate(above) if os.path.lexists(folder / ".git")), 0)
     return above[root::-1] if root else [real]
 
 
 def present(project: Path, folders: Sequence[Path]) -> list[str]:
     """Return the files that there are in these folders, as paths from the project, without reading them."""
-    found = (each / name for each in folders for name in FILES if os.path.lexists(each / name))
-    return [os.path.relpath(each, project.resolve()) for each in found]
+    files = (folder / name for folder in folders for name in FILES if os.path.lexists(folder / name))
+    return [os.path.relpath(file, project.resolve()) for file in files]
 
 
 def read_texts(project: Path, folders: Sequence[Path], count: Callable[[str], int], window: int) -> ProjectTexts:
@@ -75,13 +75,13 @@ def read_texts(project: Path, folders: Sequence[Path], count: Callable[[str], in
             unread.append(name)
             continue
         text = data[:_MOST_BYTES].decode("utf-8", "replace").strip()
-        shown = _fit(text, count, left)
-        if not text or any(each.text == shown for each in texts):
+        fitting = _fit(text, count, left)
+        if not text or any(other.text == fitting for other in texts):
             continue
-        is_cut = shown != text or len(data) > _MOST_BYTES
-        texts.append(ProjectText(name, shown, tokens := count(shown), cut=is_cut))
+        is_cut = fitting != text or len(data) > _MOST_BYTES
+        texts.append(ProjectText(name, fitting, tokens := count(fitting), cut=is_cut))
         left = max(left - tokens, 0)
-    return ProjectTexts(tuple(sorted(texts, key=lambda each: names.index(each.name))), tuple(unread))
+    return ProjectTexts(tuple(sorted(texts, key=lambda text: names.index(text.name))), tuple(unread))
 
 
 def limit(window: int) -> int:
@@ -116,9 +116,9 @@ def instructions(own: str, texts: Sequence[ProjectText], locale: str) -> str:
     """Return the system prompt: the program's own instructions, then each text under a line that says whose it is."""
     zh = locale == "zh"
     parts = [own] if own else []
-    for each in texts:
-        rest = [_CUT[zh].format(name=each.name)] if each.cut else []
-        parts.append("\n".join([_LABEL[zh].format(name=each.name), escape(each.text), *rest]))
+    for text in texts:
+        rest = [_CUT[zh].format(name=text.name)] if text.cut else []
+        parts.append("\n".join([_LABEL[zh].format(name=text.name), escape(text.text), *rest]))
     return "\n\n".join(parts)
 
 

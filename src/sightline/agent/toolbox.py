@@ -34,10 +34,10 @@ class Toolbox:
         tool = self._named.get(call.name)
         try:
             if tool is None:
-                known = offered or [each.name for each in self.tools]
-                near = get_close_matches(call.name, known, n=1)
+                names = offered or [own.name for own in self.tools]
+                near = get_close_matches(call.name, names, n=1)
                 meant = f"; did you mean {near[0]}?" if near else "."
-                raise ToolFailed(f"there is no tool {call.name!r}{meant} There are: {', '.join(known) or 'none'}")
+                raise ToolFailed(f"there is no tool {call.name!r}{meant} There are: {', '.join(names) or 'none'}")
             return Output(await _run(tool, _arguments(call, tool)))
         except SightlineError as error:
             return Output(str(error), failed=True)
@@ -92,8 +92,8 @@ def _with_unique_ids(calls: list[Any]) -> list[Any]:
     unique = []
     for call in calls:
         match call:
-            case {"id": str(given)}:
-                own = next(name for name in chain([given], (f"{given}_{n}" for n in count(2))) if name not in seen)
+            case {"id": str(call_id)}:
+                own = next(name for name in chain([call_id], (f"{call_id}_{n}" for n in count(2))) if name not in seen)
                 seen.add(own)
                 unique.append(call | {"id": own})
             case _:

@@ -93,9 +93,9 @@ class Reach(NamedTuple):
 
 def reaches(config: Config, project: str | Path, env: Mapping[str, str]) -> list[Reach]:
     """Return what the file does outside the project, without secrets; if nothing, it needs no trust."""
-    found = [*_servers(config, Path(project)), *_models(config, env), *_tools(config, Path(project))]
+    all_reaches = [*_servers(config, Path(project)), *_models(config, env), *_tools(config, Path(project))]
     # Printable, so that no text looks like another line, or like the question.
-    return list(dict.fromkeys(Reach(kind, printable(detail)) for kind, detail in found))
+    return list(dict.fromkeys(Reach(kind, printable(detail)) for kind, detail in all_reaches))
 
 
 def _servers(config: Config, project: Path) -> Iterator[Reach]:
@@ -110,23 +110,23 @@ def _servers(config: Config, project: Path) -> Iterator[Reach]:
             if _DECIDING.fullmatch(key) and (key.endswith("ASKPASS") or not _SECRET_KEY.search(key))
         }
         hidden = {key: _LOGIN.sub("//***@", value) for key, value in deciding.items()}
-        shown = [f"{key}={shlex.quote(hidden[key])}" if key in deciding else key for key in server.env]
-        variables = f" (env {', '.join(shown)})" if shown else ""
-        given = [server.command, *server.args]
-        named = [word for value in (*given, *deciding.values()) for word in _PATHS_END.split(value)]
-        programs = _programs(list(dict.fromkeys([*given, *named])), project)
+        settings = [f"{key}={shlex.quote(hidden[key])}" if key in deciding else key for key in server.env]
+        variables = f" (env {', '.join(settings)})" if settings else ""
+        command = [server.command, *server.args]
+        named = [word for value in (*command, *deciding.values()) for word in _PATHS_END.split(value)]
+        programs = _programs(list(dict.fromkeys([*command, *named])), project)
         yield Reach("program", f"{name}: {shlex.join([server.command, *server.args])}{variables}{programs}")
 
 
 def _programs(words: Sequence[str], project: Path) -> str:
     """Return the files of the project that a command names, each with a digest: one that changed is asked about."""
-    found = []
+    files = []
     for word in filter(None, words):
         with suppress(OSError, ValueError):  # it is no file, or it cannot be read
             real = (project / word).resolve()
             if real.is_file() and real.is_relative_to(project.resolve()):
-                found.append(f"{word} {sha256(real.read_bytes()).hexdigest()[:32]}")
-    return f" (in this project: {', '.join(found)})" if found else ""
+                files.append(f"{word} {sha256(real.read_bytes()).hexdigest()[:32]}")
+    return f" (in this project: {', '.join(files)})" if files else ""
 
 
 def _with_query(url: str) -> str:
@@ -135,17 +135,17 @@ def _with_query(url: str) -> str:
         pairs = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     except ValueError:  # no address: it cannot be used either
         pairs = []
-    shown = [(name, "***" if _SECRET_KEY.search(name) else value) for name, value in pairs]
-    return bare_address(url) + (f"?{urlencode(shown, safe='*/:')}" if shown else "")
+    query = [(name, "***" if _SECRET_KEY.search(name) else value) for name, value in pairs]
+    return bare_address(url) + (f"?{urlencode(query, safe='*/:')}" if query else "")
 
 
 def _models(config: Config, env: Mapping[str, str]) -> Iterator[Reach]:
     for label, endpoint in config.models.items():
-        for each in with_fallbacks(endpoint, config, env):
-            name = f"models.{_short(each.label or f'{label}.fallback')}"
-            if each.provider == "local":
-                yield Reach("gguf", f"{name}: gguf → {_file(Path(each.gguf).resolve())}")
-            elif request := _request(each, env):
+        for model in with_fallbacks(endpoint, config, env):
+            name = f"models.{_short(model.label or f'{label}.fallback')}"
+            if model.provider == "local":
+                yield Reach("gguf", f"{name}: gguf → {_file(Path(model.gguf).resolve())}")
+            elif request := _request(model, env):
                 yield Reach("request", f"{name}: {request}")
 
 
@@ -183,17 +183,17 @@ def _request(endpoint: Endpoint, env: Mapping[str, str]) -> str:
         return ""
     if endpoint.options:
         # Each cut by itself, so that a long one hides no other.
-        shown = (
+        options = (
             f"{_json(_short(name))}:{_short(_json(value), _LONGEST_VALUE)}" for name, value in endpoint.options.items()
         )
-        sent.append(f"options {{{','.join(shown)}}}")
+        sent.append(f"options {{{','.join(options)}}}")
     protocol, keys = _PROTOCOLS[endpoint.provider]
     return ", ".join([f"POST {bare_address(protocol.url(endpoint))}", *sent, f"body {{{keys}}}"])
 
 
 def _is_harmless(name: str, value: Any) -> bool:
     if name == "stop":  # where an answer ends: any texts
-        return isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value))
+        return isinstance(value, str) or (isinstance(value, list) and all(isinstance(text, str) for text in value))
     is_word = isinstance(value, str) and _WORD.fullmatch(value) is not None
     return name in _HARMLESS and (is_word or isinstance(value, bool | int | float))
 
@@ -211,8 +211,8 @@ def _tools(config: Config, project: Path) -> Iterator[Reach]:
         if getattr(config.tools, name):
             yield Reach(name, f"tools.{name}: true")
     for name in ("python_seconds", "python_memory_mb"):
-        if not (asked := getattr(config.tools, name)) <= getattr(_DEFAULT, name):  # also NaN
-            yield Reach("limits", f"tools.{name}: {asked}")
+        if not (limit := getattr(config.tools, name)) <= getattr(_DEFAULT, name):  # also NaN
+            yield Reach("limits", f"tools.{name}: {limit}")
     if config.chat.rounds > _MOST_ROUNDS:
         yield Reach("rounds", f"chat.rounds: {config.chat.rounds}")
     if not config.tools.seconds <= _MOST_SECONDS:
@@ -283,19 +283,19 @@ class Trusted:
 
     def listing(self) -> list[Trust]:
         """Return all that the user has said, by folder."""
-        found = []
-        for path, each in self._approvals().items():
+        trusts = []
+        for path, approval in self._approvals().items():
             folder, _, name = path.rpartition("/")
-            reads = each.fingerprint == _FOLDER
-            found.append(Trust(folder or "/", each.since, name, each.reaches, reads))
-        return sorted(found)
+            reads = approval.fingerprint == _FOLDER
+            trusts.append(Trust(folder or "/", approval.since, name, approval.reaches, reads))
+        return sorted(trusts)
 
     def withdraw(self, folder: str | Path) -> bool:
         """Forget all that was said about a folder; return whether there was anything. Raises Unwritable."""
         real = str(Path(folder).resolve())
         with self._locked():
             approvals = self._approvals()
-            kept = {path: each for path, each in approvals.items() if (path.rpartition("/")[0] or "/") != real}
+            kept = {path: approval for path, approval in approvals.items() if (path.rpartition("/")[0] or "/") != real}
             if len(kept) < len(approvals):
                 self._write(kept)
         return len(kept) < len(approvals)
@@ -308,8 +308,8 @@ class Trusted:
         return is_new
 
     def _says(self, key: str) -> str:
-        found = self._approvals().get(key)
-        return found.fingerprint if found is not None else ""
+        approval = self._approvals().get(key)
+        return approval.fingerprint if approval is not None else ""
 
     def _note(self, key: str, fingerprint: str, reached: Sequence[Reach] = ()) -> None:
         with self._locked():
@@ -335,10 +335,10 @@ class Trusted:
 
     def _approvals(self) -> dict[str, _Approval]:
         try:
-            found = decode_json(self._file.read_bytes(), dict[str, str | _Approval])
+            stored = decode_json(self._file.read_bytes(), dict[str, str | _Approval])
         except (OSError, msgspec.DecodeError):
             return {}  # nothing is approved
-        return {key: _Approval(each) if isinstance(each, str) else each for key, each in found.items()}
+        return {key: _Approval(approval) if isinstance(approval, str) else approval for key, approval in stored.items()}
 
 
 def _folder_key(project: str | Path) -> str:
@@ -353,5 +353,5 @@ def _fingerprint(config: Config, reached: Sequence[Reach]) -> tuple[str, str]:
     lines count, so that the language of the screen changes nothing.
     """
     file = Path(config.file)
-    lines = [each.line() for each in reached]
+    lines = [reach.line() for reach in reached]
     return str(file.parent.resolve() / file.name), sha256(ascii((config.digest, *lines)).encode()).hexdigest()

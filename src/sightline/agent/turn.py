@@ -1,11 +1,42 @@
-"""One turn of an agent: what a question has led to so far."""
+"""One turn of an agent: what a question has led to so far, and what its model calls have used."""
 
 import asyncio
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from sightline.agent.events import Answer, Event, PayloadComposed, RetryScheduled, TextDelta
-from sightline.agent.usage import Spent
+from sightline.agent.models import Reply
+from sightline.providers.prices import price_usage
+from sightline.values.items import Usage
+from sightline.wire import read_reply
+
+
+class Spent(NamedTuple):
+    """What a number of model calls have used."""
+
+    usage: Usage = Usage(0, 0)
+    cost: float | None = None  # in the currency of the prices; None where no price is known
+    calls: int = 0
+
+    def plus(self, reply: Reply) -> "Spent":
+        """Return the sum with one more call, at the price of the model that answered it."""
+        used, cost, calls = read_reply(reply.raw).usage, cost_of(reply), self.calls + 1
+        if used is None:
+            return self._replace(calls=calls)
+        usage = Usage(
+            self.usage.input_tokens + used.input_tokens,
+            self.usage.output_tokens + used.output_tokens,
+            self.usage.cached_tokens + used.cached_tokens,
+            self.usage.written_tokens + used.written_tokens,
+        )
+        return Spent(usage, self.cost if cost is None else (self.cost or 0.0) + cost, calls)
+
+
+def cost_of(reply: Reply) -> float | None:
+    """Return what a reply cost; None if it does not report its usage, or if its price is not known."""
+    usage, price = read_reply(reply.raw).usage, reply.price
+    return None if usage is None or price is None else price_usage(usage, price)
 
 
 class Turn(Struct):
@@ -42,7 +73,7 @@ class Turn(Struct):
 
     def warn(self, *warnings: str) -> None:
         """Add what the answer warns of, each once."""
-        self.warnings += [each for each in dict.fromkeys(warnings) if each not in self.warnings]
+        self.warnings += [warning for warning in dict.fromkeys(warnings) if warning not in self.warnings]
 
     def end(self, error: str, failure: str = "") -> str:
         """Return the last step of a turn that has no answer, for this reason. `failure`: see `Answer`."""

@@ -20,30 +20,7 @@ NOTICE_CHARS = 200  # of an error that the model is told of, because it replaces
 _MOST_PROGRAMS = 20  # messages of programs that are named
 _LEAST_TOKENS = 200  # of a file: less of it is of no use
 
-SECTIONS = {
-    "en": (
-        ("Primary Request and Intent", "what the user wants in the end, with every condition and limit they set"),
-        ("Key Technical Concepts", "languages, libraries, protocols and patterns the work rests on"),
-        ("Files and Code Sections", "each file read, made or changed: its path, why it matters, the lines to keep"),
-        ("Errors and Fixes", "each error word for word, its cause, and what put it right or did not"),
-        ("Problem Solving", "what was found out, what was decided and why, what was tried and given up"),
-        ("All User Messages", "all the user said, in order, without tool results; requests and corrections verbatim"),
-        ("Pending Tasks", "what was asked for and is not done"),
-        ("Current Work", "what was being done at the very end, with names, paths and figures"),
-        ("Optional Next Step", "the next step, only if it follows from what the user asked last; quote them"),
-    ),
-    "zh": (
-        ("主要请求与意图", "用户最终想要什么，以及提出的全部条件和限制"),
-        ("关键技术概念", "工作所依赖的语言、库、协议和模式"),
-        ("文件与代码片段", "读过、新建或改过的每个文件：路径、重要之处、需要保留的代码行"),
-        ("错误与修复", "每个错误的原文、原因，以及如何解决或为何未解决"),
-        ("问题求解", "查明了什么，做了哪些决定及理由，试过又放弃了什么"),
-        ("全部用户消息", "按顺序列出用户说过的每句话（工具结果除外），请求和更正照录原文"),
-        ("待办任务", "提出过但尚未完成的事"),
-        ("当前工作", "最后正在做什么，写明名称、路径和数字"),
-        ("可选的下一步", "仅当能由用户最近的要求直接得出时才写，并引用原话"),
-    ),
-}  # fmt: skip
+_SECTIONS = 9  # of a summary
 
 _say = Phrases(texts("summary_prompt"))
 
@@ -60,7 +37,7 @@ def instruction(
 
     `programs`: what programs said in the user's place. The newest are named by their first words.
     """
-    lines = [f"{number}. {name}: {what}" for number, (name, what) in enumerate(SECTIONS[locale], start=1)]
+    lines = [f"{number}. {_say(f'section {number}', locale)}" for number in range(1, _SECTIONS + 1)]
     text = "\n".join([_say("task", locale), *lines])
     if programs:
         named = [f"- {plain_name(said)}" for said in programs[-_MOST_PROGRAMS:]]

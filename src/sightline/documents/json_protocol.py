@@ -1,11 +1,12 @@
 """Calls, results and tool definitions as text, for a model that takes no tools.
 
 A payload is written as text, and the calls of a structured response are read from text.
+The text has more tokens than the payload that was composed, and it must fit the token budget too.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any
 
 import msgspec
@@ -15,19 +16,32 @@ from sightline.agent.call_protocol import CallProtocol, Reading, Sent
 from sightline.agent.models import Reply, Request
 from sightline.agent.toolbox import MOST_CALLS
 from sightline.agent.tools.files.read import call_id
-from sightline.documents import json_budget
 from sightline.documents.code.phrases import one_line
 from sightline.documents.code.versions import is_code_id
 from sightline.documents.code_window import CODE_LIST
 from sightline.documents.structured_response import CodeBlock, Parsed, StructuredResponse, again, parse, schema
+from sightline.errors import PinnedOverflow
 from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.shorten import READERS as FILE_READERS
 from sightline.shorten.outline.languages import LANGUAGES
 from sightline.values.clock import Ids
 from sightline.values.escape import escape, plain_label
-from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text, ToolDefinition, plain_text
+from sightline.values.items import (
+    Call,
+    File,
+    Image,
+    Message,
+    Opaque,
+    Part,
+    Result,
+    Role,
+    Text,
+    ToolDefinition,
+    plain_text,
+)
 from sightline.values.phrases import Phrases, say, texts
+from sightline.values.profiles import Profile, media_tokens, opaque_tokens, profile
 from sightline.wire import read_reply
 from sightline.wire.common import arguments_object
 from sightline.wire.payload import Payload
@@ -36,6 +50,7 @@ READER, EXPAND = "file_reader", "expand"  # the tools that show code again
 SHORT_CODE = 200  # characters: about as long as the note that replaces longer code
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")  # characters that no provider takes in a tool's name
 _LONGEST_NAME = 64
+_SPARE = 1.25  # times the extra tokens of the text, because the next messages are written as text too
 _say = Phrases(texts("json_protocol"))
 
 
@@ -50,8 +65,8 @@ class JsonProtocol(CallProtocol):
 
     def compose(self, budget: Budget) -> Sent:
         """See `CallProtocol`."""
-        sent = json_budget.compose(self.session, budget, self._as_text, self._reserve)
-        self._reserve = json_budget.reserve_after(sent)
+        sent = compose_text(self.session, budget, self._as_text, self._reserve)
+        self._reserve = _reserve_after(sent)
         return sent
 
     def request(self, sent: Sent, output: int) -> Request:
@@ -71,7 +86,7 @@ class JsonProtocol(CallProtocol):
 
     def summary_budget(self, budget: Budget) -> Budget:
         """See `CallProtocol`."""
-        return json_budget.less(budget, self._reserve)
+        return _less(budget, self._reserve)
 
     def summary_payload(self, payload: Payload) -> Payload:
         """See `CallProtocol`."""
@@ -80,6 +95,66 @@ class JsonProtocol(CallProtocol):
     def _as_text(self, payload: Payload, form: bool = True) -> Payload:
         stores = CODE_LIST in self.session.windows.apps
         return as_text(payload, self.session.settings.locale, form=form, stores=stores)
+
+
+# ---------------------------------------------------------------------- the text must fit the budget too
+
+
+def compose_text(session: Session, budget: Budget, write: Callable[[Payload], Payload], reserve: int = 0) -> Sent:
+    """Return a payload whose text, as `write` makes it, is within the budget. `reserve`: the last one's.
+
+    If it is not, it is composed again with more tokens kept free: at most some twenty times, because each time half as
+    many again are kept free.
+
+    Raises:
+        PinnedOverflow: it cannot be made small enough.
+    """
+    most, reason = budget.window - budget.output, ""
+    while True:
+        payload = session.compose(_less(budget, reserve))
+        receipt = session.receipt
+        assert receipt is not None, "composing leaves one"
+        written, left = write(payload), max(most - reserve, 1)
+        written = replace(written, tokens=tokens_of(written, session))
+        reason = reason or receipt.reason  # also of a payload that was not sent, because the next continues it
+        limit = receipt.limit * most // left  # as the session would set it for the whole budget
+        sent = Sent(payload, written, min(limit, most), reason)
+        if sent.tokens <= sent.limit:
+            return sent
+        if left == 1:
+            raise PinnedOverflow(["the form of answers and the list of tools"], sent.tokens - sent.limit)
+        reserve = max(_reserve_after(sent), reserve + reserve // 2, 64)
+
+
+def _reserve_after(sent: Sent) -> int:
+    """Return the tokens to keep free in the next payload."""
+    return max(0, round(sent.extra_tokens * _SPARE))
+
+
+def _less(budget: Budget, reserve: int) -> Budget:
+    """Return a budget with so many tokens less, but at least one."""
+    return replace(budget, window=max(budget.window - reserve, budget.output + 1))
+
+
+def tokens_of(payload: Payload, session: Session) -> int:
+    """Count the tokens of a payload without tools, as this session counts them."""
+    rules = profile(session.settings.profile)
+    messages = (*payload.system, *payload.body, *payload.tail)
+    parts = (_part_tokens(part, session, rules) for message in messages for part in message.parts)
+    return rules.request_tokens + rules.message_tokens * len(messages) + sum(parts)
+
+
+def _part_tokens(part: Part, session: Session, rules: Profile) -> int:
+    match part:
+        case Image() | File():
+            return media_tokens(part, rules)
+        case Opaque():
+            return opaque_tokens(part, rules, session.count)
+        case _:
+            return session.count(plain_text((part,)))
+
+
+# ---------------------------------------------------------------------- payloads as text
 
 
 def as_text(payload: Payload, locale: str, *, form: bool = True, stores: bool = False) -> Payload:

@@ -4,27 +4,24 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from sightline.errors import Refused
 from sightline.files.folders import PROJECT, Folders, allowed_folders
+from sightline.values.phrases import Phrases, texts
 
 SIZE = 4_000_000  # bytes: the text of an open file is in memory
 STEPS, KEPT = 20, 64_000  # edits that can be undone, and bytes that they replaced, because the log stores them
 WIDTH = 400  # characters shown of a line: a file may be a single one
 _PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) != "\t"}
 _DEFINES = re.compile(r"\s*(?:(?:export|pub|async|abstract) )*(?:class|def|fn|func|function|interface|struct) ")
-_ALLOW = (
-    "; the user can allow it with [tools] readable",
-    "；用户可用 [tools] readable 允许",
-)  # as the file tools say it
 _HEADING = re.compile(r"#{1,6} ")
+_SAY = Phrases(texts("files"))
 
 
 class Stamp(NamedTuple):
@@ -40,14 +37,14 @@ class Stamp(NamedTuple):
 
 
 class TextFile(NamedTuple):
-    """A path in a project. Methods raise Refused if they cannot do their work, in the language that `says` picks.
+    """A path in a project. Methods raise Refused if they cannot do their work, in the language of the `locale`.
 
     Every method resolves the path again, because a folder may have become a link since the last time.
     """
 
     project: Path
     path: str
-    says: Callable[[str, str], str]
+    locale: str
     folders: Folders = PROJECT  # the folders of the project that it must be in
 
     def place(self) -> Path:
@@ -58,21 +55,20 @@ class TextFile(NamedTuple):
             self.path.encode()  # raises if it is no valid text, because it could not be shown or saved
             place = (root / self.path).resolve()
             if not place.is_relative_to(root):
-                raise self._refused("it is outside the project", "不在项目之内")
+                raise self._refused("outside")
             if ".git" in place.relative_to(root).parts:  # because hooks in it may be run
-                raise self._refused("it belongs to git", "属于 git")
+                raise self._refused("of git")
             if allowed.is_secret(self.path, place):
-                hint = ("", "") if allowed.is_ours(self.path, place) else _ALLOW
-                raise self._refused(f"it is a file of keys or secrets{hint[0]}", f"这是密钥或机密文件{hint[1]}")
+                raise self._refused("secret", is_allowable=not allowed.is_ours(self.path, place))
             if not allowed.contain(place):
-                raise self._refused("it is outside the folders that may be read", "不在允许读取的文件夹之内")
+                raise self._refused("not readable")
             mode = place.lstat().st_mode
         except (FileNotFoundError, NotADirectoryError):
-            raise self._refused("there is no such file", "文件不存在") from None
+            raise self._refused("no file") from None
         except (OSError, ValueError, RuntimeError) as error:  # not permitted, too long, a NUL, links in a circle
-            raise self._refused("it cannot be reached", "无法访问") from error
+            raise self._refused("unreachable") from error
         if not stat.S_ISREG(mode):
-            raise self._refused("it is no regular file", "不是普通文件")
+            raise self._refused("irregular")
         return place
 
     def name(self) -> str:
@@ -95,7 +91,7 @@ class TextFile(NamedTuple):
                 self._check_place(file.fileno(), place)
                 return self._text(file.read(SIZE + 1), place)
         except OSError as error:
-            raise self._refused(f"it cannot be read ({error.strerror})", f"无法读取（{error.strerror}）") from error
+            raise self._refused("unread", strerror=error.strerror) from error
 
     def write(self, text: str, *, over: str) -> None:
         """Replace the text `over` by this one in one step: a reader sees the old or the new text, never a part."""
@@ -103,9 +99,9 @@ class TextFile(NamedTuple):
         place = self.place()
         self._text(data, place)  # refuse what could not be opened again
         if self.read() != over:
-            raise self._refused("somebody else has changed it: look again", "已被他人修改：请重新查看")
+            raise self._refused("changed meanwhile")
         if not place.lstat().st_mode & 0o222:  # because replacing the file would work all the same
-            raise self._refused("it is read-only", "只读")
+            raise self._refused("read-only")
         try:
             folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
@@ -114,7 +110,7 @@ class TextFile(NamedTuple):
             finally:
                 os.close(folder)
         except OSError as error:
-            raise self._refused(f"it cannot be written ({error.strerror})", f"无法写入（{error.strerror}）") from error
+            raise self._refused("unwritten", strerror=error.strerror) from error
 
     def _check_place(self, opened: int, place: Path) -> None:
         """Check that what was opened is really at `place`: no folder has become a link meanwhile."""
@@ -123,21 +119,22 @@ class TextFile(NamedTuple):
         except OSError:  # this system has no /proc: resolve the path again
             now = place.resolve()
         if now != place:
-            raise self._refused("it is outside the project", "不在项目之内")
+            raise self._refused("outside")
 
     def _text(self, data: bytes, place: Path) -> str:
         if len(data) > SIZE:
-            raise self._refused(f"it is larger than {SIZE:,} bytes", f"超过 {SIZE:,} 字节")
+            raise self._refused("too large", size=SIZE)
         if allowed_folders(self.project, self.folders).holds_secret(place, data):
-            raise self._refused(f"it holds a private key or a token{_ALLOW[0]}", f"其中含有私钥或令牌{_ALLOW[1]}")
+            raise self._refused("key inside", is_allowable=True)
         with suppress(UnicodeDecodeError):
             if b"\0" not in data:
                 return data.decode()
-        raise self._refused("it is no UTF-8 text", "不是 UTF-8 文本")
+        raise self._refused("no text")
 
-    def _refused(self, en: str, zh: str) -> Refused:
+    def _refused(self, key: str, *, is_allowable: bool = False, **fields: Any) -> Refused:
         name = self.path.encode("utf-8", "replace").decode()
-        return Refused(self.says(f"{name}: {en}", f"{name}：{zh}"))
+        why = _SAY(key, self.locale, **fields) + (_SAY("allow", self.locale) if is_allowable else "")
+        return Refused(_SAY("refused", self.locale, name=name, why=why))
 
 
 def _swap(folder: int, name: str, data: bytes) -> None:

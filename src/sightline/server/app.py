@@ -5,39 +5,47 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
+
 from sightline.apps.registry import SHIPPED
 from sightline.follow.model_request import FORMATS
 from sightline.follow.replies import provider_of
 from sightline.follow.turns import INDEX, Turns
 from sightline.inspector.pages import PREFIX, give_page, is_browser
+from sightline.server.access_token import is_loopback
+from sightline.server.callers import Callers, OneToken
 from sightline.server.config import Config
 from sightline.server.events import Relay
+from sightline.server.metrics import PATH_PATTERN, Measure, Metrics
 from sightline.server.proxy import Proxy
-from sightline.server.sign_in import SignIn, sign_in_route
+from sightline.server.rest import LARGER, OPERATIONS, rest_routes
+from sightline.server.rest_operation import METHODS, failed
+from sightline.server.safety import Guard, check_address, opens_models
+from sightline.server.sessions import OpenSessions
+from sightline.server.sign_in import SIGN_IN, SignIn
 from sightline.server.totals import Totals
+from sightline.server.uploads import UploadRoom, Uploads
 from sightline.server.upstream import Upstream
 from sightline.server.work import Job
+from sightline.values.decoders import decode_json
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
-    from starlette.middleware import Middleware
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import BaseRoute, Route
-    from starlette.types import ASGIApp
-
     from sightline.agent.models import Model
-    from sightline.server.callers import Callers
-    from sightline.server.metrics import Metrics
-    from sightline.server.sessions import OpenSessions
-    from sightline.server.uploads import Uploads
 
 MCP_PATH = "/api/mcp"
+_MOST_CODE_BYTES = 1_000  # of a request that exchanges a code
+_NO_STORE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
 def create_app(
     config: Config, *, relay: Relay | None = None, model: "Model | None" = None, transport: Any = None
-) -> "Starlette":
+) -> Starlette:
     """Return the server. Its `state` has the `totals` of the proxy and the `hub` of events.
 
     `relay` carries events between the servers of one database; it is started and closed with the server. `model`
@@ -46,11 +54,6 @@ def create_app(
     Raises:
         BadInput: the host can be reached from other machines, and there is no token.
     """
-    from sightline.server.callers import OneToken
-    from sightline.server.metrics import Metrics
-    from sightline.server.safety import check_address, opens_models
-    from sightline.server.uploads import UploadRoom, Uploads
-
     check_address(config.host, config.token_hash)
     sessions = open_sessions(config)
     metrics, upstream = Metrics(lambda: len(sessions.names())), Upstream(config, transport)
@@ -62,7 +65,7 @@ def create_app(
     inner = app.router.lifespan_context
 
     @asynccontextmanager
-    async def lifespan(app: "Starlette") -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
         try:
             if relay is not None:
                 relay.start()
@@ -79,25 +82,16 @@ def create_app(
     return app
 
 
-def open_sessions(config: Config, **options: Any) -> "OpenSessions":
+def open_sessions(config: Config, **options: Any) -> OpenSessions:
     """Return the sessions of a server. `options` as `OpenSessions` has them."""
-    from sightline.server.sessions import OpenSessions
-
     return OpenSessions(
         config.folder, root=config.root, stores=config.stores, everywhere=config.everywhere, samples=config.samples,
         **options,
     )  # fmt: skip
 
 
-def guards(config: Config, metrics: "Metrics", callers: "Callers", *, open_models: bool) -> "list[Middleware]":
+def guards(config: Config, metrics: Metrics, callers: Callers, *, open_models: bool) -> list[Middleware]:
     """Return what every request goes through first: it is counted, and let in or not."""
-    from starlette.middleware import Middleware
-
-    from sightline.server.access_token import is_loopback
-    from sightline.server.metrics import Measure
-    from sightline.server.rest import LARGER
-    from sightline.server.safety import Guard
-
     guard = Middleware(
         Guard, max_body=config.max_body, larger=LARGER, callers=callers, hosts=config.hosts, open_models=open_models,
         any_host=not is_loopback(config.host),
@@ -107,38 +101,28 @@ def guards(config: Config, metrics: "Metrics", callers: "Callers", *, open_model
 
 def path_patterns() -> dict[str, str]:
     """Return the paths that there are, and what each is counted as, for requests that are refused."""
-    from sightline.server.rest import OPERATIONS
-
     own = [*FORMATS, *(operation.path for operation in OPERATIONS), MCP_PATH]
     return {path: path for path in own} | {"/api/{rest:path}": "/api/*", PREFIX + "{file:path}": PREFIX}
 
 
 def unguarded_app(
     config: Config,
-    sessions: "OpenSessions",
+    sessions: OpenSessions,
     upstream: Upstream,
-    metrics: "Metrics",
+    metrics: Metrics,
     *,
     relay: Relay | None = None,
     model: "Model | None" = None,
     apps: Collection[str] = tuple(SHIPPED),
-    note: "Callable[[Request, str, str], Awaitable[None]] | None" = None,
-    uploads: "Uploads | None" = None,
-    more: "Sequence[BaseRoute]" = (),
-) -> "Starlette":
+    note: Callable[[Request, str, str], Awaitable[None]] | None = None,
+    uploads: Uploads | None = None,
+    more: Sequence[BaseRoute] = (),
+) -> Starlette:
     """Return an application over these sessions, which it closes at its end. The upstream and the relay are others'.
 
     `apps` may run in it, `note` gets what is done over REST, `uploads` are files that may be sent, `more` are further
     routes.
     """
-    from starlette.applications import Starlette
-    from starlette.responses import RedirectResponse
-    from starlette.routing import Route
-
-    from sightline.server.metrics import PATH_PATTERN
-    from sightline.server.rest import rest_routes
-    from sightline.server.rest_operation import METHODS
-
     tenant = "" if config.stores is None else config.stores.tenant
 
     def want(kind: str, session: str) -> None:
@@ -149,17 +133,17 @@ def unguarded_app(
     proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub)
     sessions.share(proxy.closed)
 
-    async def call_model(request: "Request") -> "ASGIApp":
+    async def call_model(request: Request) -> ASGIApp:
         request.scope[PATH_PATTERN] = request.url.path
         return await proxy.call_model(request, FORMATS[request.url.path])
 
-    async def pass_on(request: "Request") -> "Response":
+    async def pass_on(request: Request) -> Response:
         if request.url.path in ("/", PREFIX.rstrip("/")) and is_browser(request):
             return RedirectResponse(PREFIX)
         return await proxy.pass_on(request, provider_of(request.url.path, request.headers))
 
     @asynccontextmanager
-    async def lifespan(_app: "Starlette") -> AsyncIterator[None]:
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         try:
             if relay is not None:
                 relay.join(sessions.hub, tenant)
@@ -195,7 +179,7 @@ def unguarded_app(
     return app
 
 
-def _index_wanter(config: Config) -> "Callable[[str], None] | None":
+def _index_wanter(config: Config) -> Callable[[str], None] | None:
     """Return what has a session of the database indexed in the background. In files nobody else would find it."""
     work, tenant = config.work, "" if config.stores is None else config.stores.tenant
     if work is None or not tenant:
@@ -203,14 +187,39 @@ def _index_wanter(config: Config) -> "Callable[[str], None] | None":
     return lambda session_id: work.want(Job(INDEX, session_id, tenant))
 
 
-def page_routes(sign_in: SignIn | None = None) -> "list[Route]":
+def page_routes(sign_in: SignIn | None = None) -> list[Route]:
     """Return the routes of the inspector's pages, and of the codes that they exchange; without any, none is right."""
-    from starlette.routing import Route
 
-    from sightline.server.metrics import PATH_PATTERN
-
-    async def show_page(request: "Request") -> "Response":
+    async def show_page(request: Request) -> Response:
         request.scope[PATH_PATTERN] = PREFIX
         return await give_page(request)
 
-    return [sign_in_route(sign_in or SignIn("")), Route(PREFIX + "{file:path}", show_page, methods=["GET"])]
+    return [_sign_in_route(sign_in or SignIn("")), Route(PREFIX + "{file:path}", show_page, methods=["GET"])]
+
+
+class _Code(msgspec.Struct):
+    code: str
+
+
+def _sign_in_route(sign_in: SignIn) -> Route:
+    """Return the route at which a page exchanges a code. It needs no token. Other origins are refused before."""
+
+    async def exchange(request: Request) -> Response:
+        request.scope[PATH_PATTERN] = SIGN_IN
+        if request.method != "POST":  # it is answered here, because what no route takes goes to the provider
+            return failed(405, "method_not_allowed", f"{request.method} is not possible here", "use POST")
+        body = b""
+        async for piece in request.stream():
+            body = (body + piece)[:_MOST_CODE_BYTES]
+        try:
+            token = sign_in.exchange(decode_json(body, _Code).code)
+        except (msgspec.MsgspecError, ValueError):  # no JSON of this form, or no Unicode
+            token = ""
+        if not token:
+            return failed(
+                401, "code_used", "this code was used before, or is too old",
+                "open the address that `sightline inspect` printed; if nobody of you used it, end the server first",
+            )  # fmt: skip
+        return Response(msgspec.json.encode({"token": token}), 200, _NO_STORE, "application/json")
+
+    return Route(SIGN_IN, exchange, methods=METHODS)

@@ -129,7 +129,7 @@ class Applications(Generic[T]):
         unused = [(held.used, key) for key, held in self._held.items() if not held.users]
         if not unused:
             raise TooManyApplications(f"{len(self._held)} applications are answering requests, and no more are begun")
-        self._close_later(min(unused, key=lambda each: each[0])[1])
+        self._close_later(min(unused, key=lambda pair: pair[0])[1])
 
     def _close_idle(self) -> None:
         self._timer = None

@@ -33,7 +33,7 @@ NO_TOKEN = Refusal(
 class Callers(Protocol):
     """Knows who may use a server."""
 
-    async def check(self, scope: "Scope", shown: Sequence[str]) -> Refusal | None:
+    async def check(self, scope: "Scope", tokens: Sequence[str]) -> Refusal | None:
         """Return why a request that shows these tokens is not let in; None: it is.
 
         Who the caller is may be noted in the scope.
@@ -47,10 +47,10 @@ class OneToken:
         """`token_hash`: what `hash_token` gave; empty: no token is known, so nobody has it."""
         self._hash = token_hash
 
-    def knows(self, shown: Sequence[str]) -> bool:
+    def knows(self, tokens: Sequence[str]) -> bool:
         """Whether the token is among these. Comparing takes a time that tells nothing about it."""
-        return any(compare_digest(hash_token(each), self._hash) for each in shown)
+        return any(compare_digest(hash_token(token), self._hash) for token in tokens)
 
-    async def check(self, scope: "Scope", shown: Sequence[str]) -> Refusal | None:  # noqa: ARG002
+    async def check(self, scope: "Scope", tokens: Sequence[str]) -> Refusal | None:  # noqa: ARG002
         """See `Callers`."""
-        return None if self.knows(shown) else NO_TOKEN
+        return None if self.knows(tokens) else NO_TOKEN

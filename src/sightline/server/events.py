@@ -144,8 +144,8 @@ class Hub:
         if not after:
             return self._number
         start, _, number = after.partition("-")
-        known = start == self._start and number.isascii() and number.isdigit() and len(number) < 16
-        return int(number) if known and int(number) <= self._number else -1
+        is_ours = start == self._start and number.isascii() and number.isdigit() and len(number) < 16
+        return int(number) if is_ours and int(number) <= self._number else -1
 
     def _since(self, place: int) -> tuple[list[Event], int, bool]:
         """Return the kept events after this place, the number of the first, and whether the hub is closed."""
@@ -190,12 +190,12 @@ async def as_sse(followed: AsyncGenerator[Followed | None, None]) -> AsyncGenera
     """Yield events as a browser's EventSource reads them, after a comment so that there is an answer at once."""
     yield b": events follow\nretry: 2000\n\n"
     async with aclosing(followed):  # so that a client that has gone makes room at once
-        async for each in followed:
-            if each is None:
+        async for entry in followed:
+            if entry is None:
                 yield b": nothing new\n\n"
             else:
-                data = msgspec.json.encode(each.event)  # one line, because JSON escapes line ends
-                yield b"id: %b\nevent: %b\ndata: %b\n\n" % (each.id.encode(), each.event.kind.encode(), data)
+                data = msgspec.json.encode(entry.event)  # one line, because JSON escapes line ends
+                yield b"id: %b\nevent: %b\ndata: %b\n\n" % (entry.id.encode(), entry.event.kind.encode(), data)
 
 
 class Relay(Protocol):

@@ -80,10 +80,10 @@ class Imports:
 
     def _begin(self, file: Path, name: str, offered: Offered | None, upload: _Upload | None) -> ImportFacts:
         path = "" if offered is None else str(offered.path)
-        running = [known for known in self._known.values() if known.state == "running"]
-        for known in running:
-            if path and known.path == path:
-                return known  # somebody else has just asked for it
+        running = [facts for facts in self._known.values() if facts.state == "running"]
+        for facts in running:
+            if path and facts.path == path:
+                return facts  # somebody else has just asked for it
         if self._is_closed or len(running) >= _WAITING:
             why = "the server is being stopped" if self._is_closed else f"{len(running)} imports are waiting already"
             raise Busy(why)
@@ -97,9 +97,9 @@ class Imports:
 
     def _forget_old(self) -> None:
         """Forget the oldest imports that have ended. One that has not can always be asked for."""
-        ended = [known.id for known in self._known.values() if known.state != "running"]
-        for each in ended[: max(len(self._known) - _REMEMBERED, 0)]:
-            del self._known[each]
+        ended = [facts.id for facts in self._known.values() if facts.state != "running"]
+        for import_id in ended[: max(len(self._known) - _REMEMBERED, 0)]:
+            del self._known[import_id]
 
     async def _run(self, import_id: str, file: Path, offered: Offered | None, upload: _Upload | None) -> None:
         loop, check = asyncio.get_running_loop(), upload.check if upload is not None else _no_check
@@ -115,15 +115,15 @@ class Imports:
                 done = await asyncio.to_thread(
                     self._files.bring_in, file, offered, tick, lambda: self._is_closed, check
                 )
-            sessions = [self._described(each) for each in done.imported]
+            sessions = [self._described(imported) for imported in done.imported]
             self._change(import_id, "done", 1.0, sessions, done.refused)
             if self._want_index is not None:
                 for imported in done.imported:
                     if imported.state != "unchanged":
                         self._want_index(imported.session)
-            for each in sessions:
-                if each.state == "new":  # other servers of the database list it, too
-                    self._hub.publish(Event("session_created", each.id))
+            for session in sessions:
+                if session.state == "new":  # other servers of the database list it, too
+                    self._hub.publish(Event("session_created", session.id))
         except ImportStopped:
             self._change(import_id, "failed", 1.0, error="the server was stopped; import the file again to go on")
         except (SightlineError, OSError) as error:
@@ -155,6 +155,6 @@ class Imports:
             return
         now = replace(before, state=state, share=share, sessions=sessions or [], error=error)
         self._known[import_id] = now
-        ids = [each.id for each in now.sessions]
+        ids = [session.id for session in now.sessions]
         data = {"import": now.id, "name": now.name, "state": state, "share": share, "sessions": ids, "error": error}
         self._hub.publish(Event("import", data=data))

@@ -14,22 +14,20 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Sequence
+from types import FrameType
+from typing import Any
 
 import msgspec
 import uvicorn
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sightline.follow.answer import error_event
 from sightline.follow.model_request import FORMATS
 from sightline.follow.replies import error_body, provider_of
-from sightline.server.connections import SlowConnections, is_idle, is_new, protocol
 
-if TYPE_CHECKING:
-    from types import FrameType
-
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
+HEADER_SECONDS = 60.0  # that a new connection, and each request, has until its headers are whole
+HEADER_BYTES = 64 * 1024  # of them at most, and what was read at once
 STOP_SECONDS = 7  # that running requests have left when the server is told to stop; Docker kills after ten
 _LOG_SECONDS = 5  # more, that abandoned ones may need to log what they have
 # Idle connections stay open for so long. If it were as short as clients keep theirs (five seconds, most of them), a
@@ -58,13 +56,13 @@ _WHY = "the proxy was stopped before the answer was whole: start it, and send th
 class RunningRequests:
     """An ASGI middleware that knows which requests run, and can abandon them. It takes no more than so many."""
 
-    def __init__(self, app: "ASGIApp", most: int = _MOST_REQUESTS) -> None:
+    def __init__(self, app: ASGIApp, most: int = _MOST_REQUESTS) -> None:
         self._app, self._most = app, most
         self._tasks: set[asyncio.Task[Any]] = set()
         self._is_over = False
         self.is_stopping = False  # set when the server was told to stop
 
-    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. If it is abandoned, its client is told."""
         task = asyncio.current_task()
         if scope["type"] != "http" or task is None:
@@ -98,12 +96,12 @@ class RunningRequests:
 class _Sent:
     """What a client got so far."""
 
-    def __init__(self, send: "Send", is_last: Callable[[], bool]) -> None:
+    def __init__(self, send: Send, is_last: Callable[[], bool]) -> None:
         self._send, self._is_last = send, is_last  # whether the connection gets no other answer after this one
         self._is_begun = self._is_ended = self._is_stream = False
         self._last = b"\n\n"
 
-    async def __call__(self, message: "Message") -> None:
+    async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._is_begun = True
             self._is_stream = any(
@@ -117,7 +115,7 @@ class _Sent:
             self._last = (self._last + message.get("body", b""))[-4:]
         await self._send(message)
 
-    async def end(self, scope: "Scope") -> None:
+    async def end(self, scope: Scope) -> None:
         """Tell the client that no more comes. An answer that cannot say so breaks off, which says it too."""
         path: str = scope["path"]
         body = _told(scope, _WHY)
@@ -138,7 +136,7 @@ class _Sent:
         return self._last.endswith((b"\n\n", b"\r\r", b"\r\n\r\n"))
 
 
-def _told(scope: "Scope", why: str) -> bytes:
+def _told(scope: Scope, why: str) -> bytes:
     """An error in the shape of the provider that the client believes to talk to."""
     provider = provider_of(scope["path"], {name.decode("latin-1").lower() for name, _ in scope["headers"]})
     return msgspec.json.encode(error_body(provider, _STATUS, why))
@@ -149,7 +147,7 @@ class Listener(uvicorn.Server):
 
     def __init__(
         self,
-        app: "ASGIApp",
+        app: ASGIApp,
         *,
         on_stop: Callable[[], None],
         host: str = "127.0.0.1",
@@ -191,7 +189,7 @@ class Listener(uvicorn.Server):
         if self.started:
             self.on_start(self.port)
 
-    def handle_exit(self, sig: int, frame: "FrameType | None") -> None:
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop. A second signal ends the patience of the first."""
         self._stop_signals += 1 if sig == signal.SIGTERM and not self.should_exit else 2
         super().handle_exit(sig, frame)
@@ -208,8 +206,8 @@ class Listener(uvicorn.Server):
         await self._wait(self._drain_seconds, lambda _: True)
         for server in self.servers:
             server.close()
-        for each in self._sockets:
-            each.close()  # ours: whoever opened them has theirs
+        for own_socket in self._sockets:
+            own_socket.close()  # ours: whoever opened them has theirs
         self._on_stop()
         begun = time.monotonic()
         abandon = asyncio.get_running_loop().call_later(self._stop_seconds, self._requests.abandon)
@@ -232,7 +230,9 @@ class Listener(uvicorn.Server):
 
     def _may_bring(self, is_soon: bool) -> bool:
         """Whether a connection that is open may still bring a request, or has one that runs."""
-        return any(is_soon or is_new(each) or not is_idle(each) for each in self.server_state.connections)
+        return any(
+            is_soon or is_new(connection) or not is_idle(connection) for connection in self.server_state.connections
+        )
 
 
 def _allow_files(most: int) -> None:
@@ -245,3 +245,70 @@ def _allow_files(most: int) -> None:
     wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+# ---------------------------------------------------------------------- clients that are too slow or say too much
+# uvicorn alone would keep their connections for ever. `safety` has the limits of bodies.
+
+
+class SlowConnections:
+    """Closes connections whose request does not come to the end of its headers."""
+
+    def __init__(self, seconds: float = HEADER_SECONDS) -> None:
+        self._seconds = seconds
+        self._since: dict[Any, float] = {}  # connections that we wait for
+
+    def close(self, connections: Collection[Any]) -> None:
+        """Close those that were waited for at earlier calls too, for as long as allowed. Call it often."""
+        now = time.monotonic()
+        waited_for = filter(_begins, connections)
+        self._since = {connection: self._since.get(connection, now) for connection in waited_for}
+        for connection, since in self._since.items():
+            if now - since >= self._seconds:
+                connection.transport.close()
+
+
+def is_new(connection: Any) -> bool:
+    """Whether a connection of uvicorn has brought no request yet."""
+    return connection.cycle is None
+
+
+def is_idle(connection: Any) -> bool:
+    """Whether a connection of uvicorn has no request that runs."""
+    return is_new(connection) or bool(connection.cycle.response_complete)
+
+
+def _begins(connection: Any) -> bool:
+    """Whether a request must come: nothing was answered yet, or a part of another one is there."""
+    return is_idle(connection) and connection.timeout_keep_alive_task is None
+
+
+def protocol() -> Any:
+    """uvicorn's protocol with a limit for headers. Without httptools it is h11's, which has one."""
+    try:
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    except ImportError:
+        return "h11"
+
+    class LimitedProtocol(HttpToolsProtocol):
+        """Refuses headers that are too long."""
+
+        _bytes = -1  # of the headers of the request that is read; -1: none is
+
+        def on_message_begin(self) -> None:
+            self._bytes = 0
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self._bytes = -1
+            super().on_headers_complete()
+
+        def data_received(self, data: bytes) -> None:
+            is_begun = self._bytes >= 0
+            super().data_received(data)
+            if is_begun and self._bytes >= 0:
+                self._bytes += len(data)
+            if self._bytes > HEADER_BYTES and not self.transport.is_closing():
+                self.send_400_response("The headers of this request are too long.")
+
+    return LimitedProtocol

@@ -10,17 +10,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+from starlette.routing import compile_path
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sightline.server.work import Work
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _PROBES = frozenset({"/healthz", "/readyz"})
 PATH_PATTERN = "sightline.path"  # the key of a scope under which a handler says which pattern it answers
@@ -138,20 +137,18 @@ class Measure:
     looked for among `patterns`: paths as routes have them, and what each is counted as.
     """
 
-    def __init__(self, app: "ASGIApp", metrics: Metrics, patterns: Mapping[str, str] = MappingProxyType({})) -> None:
-        from starlette.routing import compile_path
-
+    def __init__(self, app: ASGIApp, metrics: Metrics, patterns: Mapping[str, str] = MappingProxyType({})) -> None:
         self._app, self._metrics = app, metrics
         self._patterns = [(compile_path(path)[0], counted) for path, counted in patterns.items()]
 
-    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and note how it ended."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         begun, status = time.perf_counter(), 500  # as the client sees it if the handler fails before it answers
 
-        async def noted(message: "Message") -> None:
+        async def noted(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]

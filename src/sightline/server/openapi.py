@@ -18,7 +18,7 @@ _SCHEMAS = "#/components/schemas/"
 
 def document(operations: Sequence[Operation]) -> dict[str, Any]:
     """Return the OpenAPI document of these operations, as JSON values."""
-    types = list(dict.fromkeys([Failure, *(kind for each in operations for kind in _types(each))]))
+    types = list(dict.fromkeys([Failure, *(kind for operation in operations for kind in _types(operation))]))
     made, components = msgspec.json.schema_components(types, ref_template=_SCHEMAS + "{name}")
     schemas = {_key(kind): schema for kind, schema in zip(types, made, strict=True)}
     for struct in _answered(operations):
@@ -28,7 +28,8 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
     for operation in operations:
         described = _describe(operation, schemas, components)
         paths.setdefault(operation.path, {})[operation.method.lower()] = described
-    used = {each.query.__name__ for each in operations if each.query is not None}  # parameters have their own schemas
+    # Parameters have their own schemas, so the structs of queries are left out.
+    queries = {operation.query.__name__ for operation in operations if operation.query is not None}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -38,7 +39,7 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
         },
         "paths": paths,
         "components": {
-            "schemas": {name: schema for name, schema in components.items() if name not in used},
+            "schemas": {name: schema for name, schema in components.items() if name not in queries},
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "header": {"type": "apiKey", "in": "header", "name": "X-Sightline-Token"},
@@ -54,7 +55,8 @@ def _types(operation: Operation) -> Iterable[Any]:
 
 def _answered(operations: Sequence[Operation]) -> Iterator[StructType]:
     """Yield the structs of answers that have all their fields, also those that are as they usually are."""
-    waiting: list[Any] = [*multi_type_info([each.output for each in operations if each.output is not None])]
+    outputs = [operation.output for operation in operations if operation.output is not None]
+    waiting: list[Any] = [*multi_type_info(outputs)]
     seen: set[type] = set()
     while waiting:
         kind = waiting.pop()
@@ -112,7 +114,7 @@ def _query_parameters(query: type[Struct] | None, components: Mapping[str, Any])
 
 def _without_null(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of a parameter: one that is not given is left out, not null."""
-    kinds = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    kinds = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
     rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default") or value is not None}
     if not kinds:
         return rest

@@ -8,9 +8,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+import httpx2
 import msgspec
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sightline.errors import DELETED, SessionNotFound, Unwritable
 from sightline.follow.call import AsyncExchange, FollowedCall
@@ -24,13 +29,6 @@ from sightline.server.totals import Totals
 from sightline.server.upstream import Upstream, passed_back
 from sightline.session.worker import Worker
 from sightline.values.finish import finish
-
-if TYPE_CHECKING:
-    import httpx2
-    from starlette.datastructures import Headers
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 R = TypeVar("R")
 
@@ -52,7 +50,7 @@ class Proxy:
         self._calls: set[ModelCall] = set()  # that are being answered
         self._is_kept = True  # the last request that was to be logged was
 
-    async def call_model(self, request: "Request", format: Format) -> "ASGIApp":  # noqa: A002
+    async def call_model(self, request: Request, format: Format) -> ASGIApp:  # noqa: A002
         """Answer a request for a model."""
         address = self._upstream.address(format.provider, _raw_path(request), request.url.query)
         call = ModelCall(self, request.headers.items(), address, format)
@@ -64,77 +62,77 @@ class Proxy:
             raise
         return _UntilSent(response, lambda: self._calls.discard(call))
 
-    async def _answer(self, request: "Request", format: Format, call: "ModelCall") -> "Response":  # noqa: A002
+    async def _answer(self, request: Request, format: Format, call: "ModelCall") -> Response:  # noqa: A002
         body = await request.body()
         if "content-encoding" in request.headers:  # compressed: nobody here reads it
             return await call.pass_on(request.method, body)
         headers = dict(request.headers)
         try:
-            asked = None
+            model_request = None
             with suppress(msgspec.DecodeError):  # half a character, or no JSON: `parse` finds out
-                asked = self._recent.match(format, body, headers)
-            if asked is None:
-                asked = self._turns.names.with_name(await asyncio.to_thread(parse, format, body, headers))
+                model_request = self._recent.match(format, body, headers)
+            if model_request is None:
+                model_request = self._turns.names.with_name(await asyncio.to_thread(parse, format, body, headers))
         except Exception:  # whatever it is: the provider says what is wrong with it
             return await call.pass_on(request.method, body)
-        call.names.add(asked.name)
-        if await self._passes(asked):
-            return await call.answer(asked, None)
+        call.names.add(model_request.name)
+        if await self._passes(model_request):
+            return await call.answer(model_request, None)
         try:
-            prepared = await self.log_request(asked, call.names)
+            prepared = await self.log_request(model_request, call.names)
         except Exception:  # a full disk, say: the agent goes on without us
             return await call.pass_on(request.method, body)
-        return await call.answer(asked, prepared)
+        return await call.answer(model_request, prepared)
 
-    async def _passes(self, asked: ModelRequest) -> bool:
+    async def _passes(self, model_request: ModelRequest) -> bool:
         if self._turns.asks_database:
-            return await asyncio.to_thread(self._turns.passes, asked)
-        return self._turns.passes(asked)
+            return await asyncio.to_thread(self._turns.passes, model_request)
+        return self._turns.passes(model_request)
 
-    async def log_request(self, asked: ModelRequest, names: set[str], *, passed: bool = False) -> Prepared:
+    async def log_request(self, model_request: ModelRequest, names: set[str], *, passed: bool = False) -> Prepared:
         """Log a request, and compose what is sent if that is something else. Raises what `Turns.prepare` does.
 
         The name of its conversation is put into `names` before anything is written.
         """
 
         def log() -> tuple[ModelRequest, Prepared]:
-            found = self._turns.names.find(asked)
-            names.add(found.name)
+            named_request = self._turns.names.find(model_request)
+            names.add(named_request.name)
             try:
-                return found, self._turns.prepare(found, passed=passed)
+                return named_request, self._turns.prepare(named_request, passed=passed)
             except (Unwritable, SessionNotFound) as error:  # another program has deleted it: it begins anew
                 if isinstance(error, Unwritable) and DELETED not in error.why:
                     raise
-            with self._turns.closed(found.name):
+            with self._turns.closed(named_request.name):
                 pass
-            return found, self._turns.prepare(found, passed=passed)
+            return named_request, self._turns.prepare(named_request, passed=passed)
 
         try:
-            if asked.kept_upstream and not self._turns.names.name_at_once(asked):
-                await self._searches.run(lambda: self._turns.names.find(asked))
-            asked, prepared = await self.run(asked.name, log)
+            if model_request.kept_upstream and not self._turns.names.name_at_once(model_request):
+                await self._searches.run(lambda: self._turns.names.find(model_request))
+            model_request, prepared = await self.run(model_request.name, log)
         except Exception as error:
-            _log.warning("a request of %s is not logged: %s", asked.name, type(error).__name__, exc_info=True)
+            _log.warning("a request of %s is not logged: %s", model_request.name, type(error).__name__, exc_info=True)
             self._totals.unlogged += 1
             self._is_kept = False
-            self._recent.forget(asked.name)
+            self._recent.forget(model_request.name)
             raise
         self._is_kept = True
-        self._recent.keep(asked, None if prepared.composed else prepared.sent)
+        self._recent.keep(model_request, None if prepared.composed else prepared.sent)
         if prepared.begins:
             self._hub.publish(Event("session_created", prepared.name))
         return prepared
 
-    def begin_log(self, asked: ModelRequest, names: set[str]) -> "asyncio.Task[Prepared]":
+    def begin_log(self, model_request: ModelRequest, names: set[str]) -> "asyncio.Task[Prepared]":
         """Begin to log a request that was sent as it came."""
-        task = asyncio.create_task(self.log_request(asked, names, passed=True))
+        task = asyncio.create_task(self.log_request(model_request, names, passed=True))
         self._logs.add(task)
         task.add_done_callback(self._logs.discard)
         return task
 
-    def name_at_once(self, asked: ModelRequest) -> str:
+    def name_at_once(self, model_request: ModelRequest) -> str:
         """Return the session that a request is logged in; empty: it is not known yet, or nothing can be logged now."""
-        return self._turns.names.name_at_once(asked) if self._is_kept else ""
+        return self._turns.names.name_at_once(model_request) if self._is_kept else ""
 
     @contextmanager
     def closed(self, name: str) -> Iterator[bool]:
@@ -153,7 +151,7 @@ class Proxy:
         if self._logs:
             await asyncio.wait(self._logs, timeout=_LOG_SECONDS)
 
-    async def pass_on(self, request: "Request", provider: str) -> "Response":
+    async def pass_on(self, request: Request, provider: str) -> Response:
         """Pass on a request that is not for a model, and its answer."""
         address = self._upstream.address(provider, _raw_path(request), request.url.query)
         call = ModelCall(
@@ -200,10 +198,10 @@ class Proxy:
 class _UntilSent:
     """A response that tells when it was sent, or could not be."""
 
-    def __init__(self, response: "Response", on_end: Callable[[], None]) -> None:
+    def __init__(self, response: Response, on_end: Callable[[], None]) -> None:
         self._response, self._on_end = response, on_end
 
-    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await self._response(scope, receive, send)
         finally:
@@ -218,11 +216,8 @@ class ModelCall:
         self._format = format
         self.names: set[str] = set()  # of the conversation, as far as they are known
 
-    async def pass_on(self, method: str, body: bytes) -> "Response":
+    async def pass_on(self, method: str, body: bytes) -> Response:
         """Send a request as it came, and pass the answer back as it comes."""
-        import httpx2
-        from starlette.responses import StreamingResponse
-
         try:
             response = await self._proxy.upstream.send(method, self._address, self._headers, body)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -237,21 +232,18 @@ class ModelCall:
 
         return StreamingResponse(stream(), status_code=response.status_code, headers=passed_back(response.headers))
 
-    async def answer(self, asked: ModelRequest, prepared: Prepared | None) -> "Response":
+    async def answer(self, model_request: ModelRequest, prepared: Prepared | None) -> Response:
         """Call the model, and answer calls of our tools until it answers the client.
 
         `prepared`: what is sent, and where it is logged. None: it is sent as it came, and logged after that.
         """
-        import httpx2
-        from starlette.responses import Response, StreamingResponse
-
-        call = FollowedCall(self._proxy.turns, asked, prepared)
+        call = FollowedCall(self._proxy.turns, model_request, prepared)
         exchange = _ProxyExchange(self._proxy, self, call)
         response = await exchange.begin(call.body)
         if response.status_code >= 400:
             return _read_response(response)
         if "text/event-stream" in response.headers.get("content-type", ""):
-            name = call.prepared.name if call.prepared else self._proxy.name_at_once(asked)
+            name = call.prepared.name if call.prepared else self._proxy.name_at_once(model_request)
             headers = _headers_of(response, name)
             return StreamingResponse(exchange.stream(response), status_code=response.status_code, headers=headers)
         try:
@@ -263,10 +255,8 @@ class ModelCall:
         headers = _headers_of(response, call.prepared.name if call.prepared else "")
         return Response(body, status_code=last.status_code, headers=headers)
 
-    async def send(self, body: bytes, on_sent: Callable[[], None] | None = None) -> "httpx2.Response":
+    async def send(self, body: bytes, on_sent: Callable[[], None] | None = None) -> httpx2.Response:
         """Call the model. Return the response whose body still comes; an error is whole, ours if there is no other."""
-        import httpx2
-
         try:
             response = await self._proxy.upstream.send("POST", self._address, self._headers, body, on_sent)
             if response.status_code >= 400:
@@ -275,10 +265,8 @@ class ModelCall:
             return self.failure(error)
         return response
 
-    def failure(self, error: Exception) -> "httpx2.Response":
+    def failure(self, error: Exception) -> httpx2.Response:
         """Return our own error for an upstream that does not answer, or breaks off before its answer is whole."""
-        import httpx2
-
         status = 502
         if isinstance(error, httpx2.TimeoutException) and not isinstance(error, httpx2.ConnectTimeout):
             status, why = 504, "the model's server did not answer in time"
@@ -289,10 +277,8 @@ class ModelCall:
         self._proxy.totals.fail(why)
         return self.error(status, why)
 
-    def error(self, status: int, why: str) -> "httpx2.Response":
+    def error(self, status: int, why: str) -> httpx2.Response:
         """Return an error of our own in the shape of the client's provider."""
-        import httpx2
-
         provider = self._format.provider if self._format else "openai"
         return httpx2.Response(status, json=error_body(provider, status, why))
 
@@ -305,7 +291,7 @@ class _ProxyExchange(AsyncExchange):
         self._proxy, self._model_call = proxy, model_call
         self._logging: asyncio.Task[Prepared] | None = None  # of the request, after it was sent
 
-    async def _send_call(self, body: bytes) -> "httpx2.Response":
+    async def _send_call(self, body: bytes) -> httpx2.Response:
         """Send a call of the model. A request that is not in the log yet is logged from then on."""
         if self.call.prepared is not None:
             return await self._model_call.send(body)
@@ -332,7 +318,7 @@ class _ProxyExchange(AsyncExchange):
             self._proxy.report(call.prepared, call.replies[-1], call.item, stopped=call.is_stopped)
             self._proxy.totals.unlogged += call.failure is not None
 
-    async def next(self) -> "httpx2.Response | None":
+    async def next(self) -> httpx2.Response | None:
         """Begin the next call of the model. If it fails, the client gets an error: half an answer would look whole."""
         call, rounds = self.call, self.call.rounds
         try:
@@ -346,18 +332,16 @@ class _ProxyExchange(AsyncExchange):
         return None if body is None else await self.begin(body)
 
 
-def _headers_of(response: "httpx2.Response", name: str) -> "Headers":
+def _headers_of(response: httpx2.Response, name: str) -> Headers:
     return passed_back(response.headers, **({"x_sightline_session": name} if name else {}))
 
 
-def _read_response(response: "httpx2.Response") -> "Response":
+def _read_response(response: httpx2.Response) -> Response:
     """Return a response that was read, for the client."""
-    from starlette.responses import Response
-
     return Response(response.content, status_code=response.status_code, headers=passed_back(response.headers))
 
 
-def _raw_path(request: "Request") -> str:
+def _raw_path(request: Request) -> str:
     """Return the path as it came: a / or ? in a name stays escaped."""
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     return raw.partition(b"?")[0].decode("latin-1")

@@ -23,26 +23,26 @@ class Readiness:
 
     def __init__(self, stores: Stores, seconds: float = ANSWER_SECONDS) -> None:
         self._stores, self._seconds = stores, seconds
-        self._asked: asyncio.Future[str] | None = None  # what the store is asked now, or was asked last
+        self._answer: asyncio.Future[str] | None = None  # what the store is asked now, or was asked last
         self._since = 0.0
         self._told = ""
 
     async def check(self) -> str:
         """Return why the store cannot be used; nothing, if it can. Takes about `seconds` at most."""
-        if self._asked is None or (self._asked.done() and time.monotonic() - self._since > _FRESH_SECONDS):
-            self._asked, self._since = asyncio.get_running_loop().create_future(), time.monotonic()
+        if self._answer is None or (self._answer.done() and time.monotonic() - self._since > _FRESH_SECONDS):
+            self._answer, self._since = asyncio.get_running_loop().create_future(), time.monotonic()
             threading.Thread(
-                target=self._ask, args=(self._asked,), name="sightline readiness", daemon=True
+                target=self._ask, args=(self._answer,), name="sightline readiness", daemon=True
             ).start()  # a daemon: one that gets no answer must not keep a server that stops
-        asked = self._asked
-        await asyncio.wait([asked], timeout=self._seconds)
-        why = asked.result() if asked.done() else f"no answer in {self._seconds:g} seconds"
+        answer = self._answer
+        await asyncio.wait([answer], timeout=self._seconds)
+        why = answer.result() if answer.done() else f"no answer in {self._seconds:g} seconds"
         if why != self._told:  # once, not at every probe
             self._told = why
             _log.warning("this server is %s", f"not ready: {why}" if why else "ready again")
         return why
 
-    def _ask(self, asked: "asyncio.Future[str]") -> None:
+    def _ask(self, answer: "asyncio.Future[str]") -> None:
         try:
             placed = as_placed(self._stores)
             if placed is not None:
@@ -53,9 +53,9 @@ class Readiness:
         except Exception as error:  # whatever is wrong with the store, this server cannot work now
             why = str(error) or type(error).__name__
         with suppress(RuntimeError):  # the server has ended meanwhile
-            asked.get_loop().call_soon_threadsafe(_answer, asked, why)
+            answer.get_loop().call_soon_threadsafe(_answer, answer, why)
 
 
-def _answer(asked: "asyncio.Future[str]", why: str) -> None:
-    if not asked.done():
-        asked.set_result(why)
+def _answer(answer: "asyncio.Future[str]", why: str) -> None:
+    if not answer.done():
+        answer.set_result(why)

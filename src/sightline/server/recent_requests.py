@@ -27,7 +27,7 @@ _COPIES = 2  # of a request: its body, and its messages one by one
 _FRAME = 16  # tokens around a message and its parts, at most, besides its own text
 
 
-class _Known(NamedTuple):
+class _Recent(NamedTuple):
     request: ModelRequest
     pieces: Pieces
     ends: Sequence[int]  # where each of its messages ends in its body
@@ -38,7 +38,7 @@ class RecentRequests:
     """Remembers the last request of each conversation. Used by one thread."""
 
     def __init__(self, most_bytes: int = REMEMBERED) -> None:
-        self._known: OrderedDict[str, _Known] = OrderedDict()  # by the conversation's name
+        self._recent: OrderedDict[str, _Recent] = OrderedDict()  # by the conversation's name
         self._bytes, self._most_bytes = 0, most_bytes
 
     def match(self, format: Format, body: bytes, headers: Mapping[str, str]) -> ModelRequest | None:  # noqa: A002
@@ -47,15 +47,15 @@ class RecentRequests:
         Raises:
             msgspec.DecodeError: what is new in it is no JSON.
         """
-        found, count = None, 0
-        for known in self._known.values():
-            request = known.request
-            opening = known.ends[request.opening - 1]
+        closest, count = None, 0
+        for recent in self._recent.values():
+            request = recent.request
+            opening = recent.ends[request.opening - 1]
             if request.format is format and body.startswith(memoryview(request.body)[:opening]):
-                same = _count_same(known, body)
+                same = _count_same(recent, body)
                 if same > count:
-                    found, count = known, same
-        return _go_on(found, body, count, headers) if found is not None else None
+                    closest, count = recent, same
+        return _go_on(closest, body, count, headers) if closest is not None else None
 
     def keep(self, request: ModelRequest, tokens: int | None) -> None:
         """Remember a request. `tokens`: how many it has, if it was sent as it came."""
@@ -64,20 +64,20 @@ class RecentRequests:
             return
         lengths = (len(message) + len(pieces.separator) for message in request.listed)
         ends = [end - len(pieces.separator) for end in accumulate(lengths, initial=len(pieces.before))][1:]
-        self._known[request.name] = _Known(request, pieces, ends, tokens)
+        self._recent[request.name] = _Recent(request, pieces, ends, tokens)
         self._bytes += _COPIES * len(request.body)
-        while self._known and (len(self._known) > _MOST or self._bytes > self._most_bytes):
-            self.forget(next(iter(self._known)))
+        while self._recent and (len(self._recent) > _MOST or self._bytes > self._most_bytes):
+            self.forget(next(iter(self._recent)))
 
     def forget(self, name: str) -> None:
         """Forget the last request of a conversation."""
-        if (known := self._known.pop(name, None)) is not None:
-            self._bytes -= _COPIES * len(known.request.body)
+        if (recent := self._recent.pop(name, None)) is not None:
+            self._bytes -= _COPIES * len(recent.request.body)
 
 
-def _count_same(known: _Known, body: bytes) -> int:
+def _count_same(recent: _Recent, body: bytes) -> int:
     """Count the first messages that are the same in this body, byte for byte. Those of the opening are."""
-    was, ends = memoryview(known.request.body), known.ends
+    was, ends = memoryview(recent.request.body), recent.ends
     low, step = len(ends) - 1, 1
     while not body.startswith(was[: ends[low]]):  # mostly one of the last
         low, step = max(0, low - step), 2 * step
@@ -85,8 +85,8 @@ def _count_same(known: _Known, body: bytes) -> int:
     return bisect_left(range(low + 1, high), True, key=lambda at: not body.startswith(was[: ends[at]])) + low + 1
 
 
-def _go_on(known: _Known, body: bytes, count: int, headers: Mapping[str, str]) -> ModelRequest | None:
-    before, pieces, end = known.request, known.pieces, known.ends[count - 1]
+def _go_on(recent: _Recent, body: bytes, count: int, headers: Mapping[str, str]) -> ModelRequest | None:
+    before, pieces, end = recent.request, recent.pieces, recent.ends[count - 1]
     separator = body[end : body.find(b"{", end)]
     new: list[bytes] = []
     if separator.strip() == b",":
@@ -112,6 +112,6 @@ def _go_on(known: _Known, body: bytes, count: int, headers: Mapping[str, str]) -
     if session_of(fields, headers) != before.session:
         return None
     size = sum(len(message) + _FRAME for message in new) + (0 if is_same_after else len(after))
-    most = None if known.tokens is None or any(map(has_media, new)) else known.tokens + size
+    most = None if recent.tokens is None or any(map(has_media, new)) else recent.tokens + size
     listed = [*before.listed[:count], *new]
     return before._replace(body=body, fields=fields, listed=listed, pieces=around, most_tokens=most)

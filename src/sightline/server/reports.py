@@ -84,8 +84,8 @@ def _read(
     stores: Stores, session_id: str, branch: str, forecast: bool, tick: Callable[[], None], price_of: PriceOf
 ) -> SessionReport:  # fmt: skip
     with closing(stores.open(session_id)) as store:
-        found = conversation_of(store, branch)
-        return report_of(found, economies=ECONOMIES if forecast else (), tick=tick, price_of=price_of)
+        conversation = conversation_of(store, branch)
+        return report_of(conversation, economies=ECONOMIES if forecast else (), tick=tick, price_of=price_of)
 
 
 def content_of(stores: Stores, session_id: str) -> str:

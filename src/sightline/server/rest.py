@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 from sightline import __version__
 from sightline.apps.registry import SHIPPED
 from sightline.providers.catalog import price_of as known_price
-from sightline.server import rest_calls, rest_chat, rest_items, rest_list, rest_report, rest_sessions, rest_timeline
+from sightline.server import rest_calls, rest_chat, rest_items, rest_list, rest_sessions
 from sightline.server import rest_values as values
 from sightline.server.events import as_sse
 from sightline.server.imports import Imports
@@ -21,7 +21,7 @@ from sightline.server.metrics import CONTENT_TYPE, PATH_PATTERN, Metrics
 from sightline.server.openapi import document
 from sightline.server.readiness import Readiness
 from sightline.server.reports import Reports
-from sightline.server.rest_operation import METHODS, Asked, Operation, Served, answer, failed
+from sightline.server.rest_operation import METHODS, ApiRequest, Operation, Served, answer, failed
 from sightline.server.session_list import SessionList
 from sightline.server.sessions import OpenSessions
 from sightline.server.uploads import MOST_WAITING, Uploads
@@ -44,39 +44,39 @@ _ITEM = _ONE + "/items/{item}"
 # ---------------------------------------------------------------------- the server itself
 
 
-async def get_health(asked: Asked) -> values.Health:
+async def get_health(request: ApiRequest) -> values.Health:
     """Say that the server runs, and how many sessions are open."""
-    return values.Health("ok", __version__, asked.server.metrics.open_sessions())
+    return values.Health("ok", __version__, request.server.metrics.open_sessions())
 
 
-async def get_alive(_: Asked) -> values.Health:
+async def get_alive(_: ApiRequest) -> values.Health:
     """Say that the server runs. It says nothing about sessions, because it needs no token."""
     return values.Health("ok", __version__)
 
 
-async def get_ready(asked: Asked) -> values.Health | Response:
+async def get_ready(request: ApiRequest) -> values.Health | Response:
     """Say whether sessions can be read. Why not is in the log alone, because this needs no token."""
-    if await asked.server.readiness.check():
+    if await request.server.readiness.check():
         return failed(503, "store_failed", "the store cannot be read", "run sightline doctor where the server runs")
     return values.Health("ready", __version__)
 
 
-async def get_metrics(asked: Asked) -> Response:
+async def get_metrics(request: ApiRequest) -> Response:
     """Give the counts of this server to Prometheus."""
-    return Response(asked.server.metrics.text(), 200, {"content-type": CONTENT_TYPE})
+    return Response(request.server.metrics.text(), 200, {"content-type": CONTENT_TYPE})
 
 
-async def get_description(_: Asked) -> dict[str, Any]:
+async def get_description(_: ApiRequest) -> dict[str, Any]:
     """Give the OpenAPI document."""
     return document(OPERATIONS)
 
 
-async def follow_events(asked: Asked) -> Response:
+async def follow_events(request: ApiRequest) -> Response:
     """Stream what happens, as server-sent events."""
-    query: values.EventsQuery = asked.query
-    hub = asked.server.hub
+    query: values.EventsQuery = request.query
+    hub = request.server.hub
     hub.check_room()  # now, while there can still be another answer than a stream
-    followed = hub.follow(query.session, asked.request.headers.get("last-event-id", ""))
+    followed = hub.follow(query.session, request.http.headers.get("last-event-id", ""))
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}  # the latter tells proxies not to collect them
     return StreamingResponse(as_sse(followed), 200, headers, "text/event-stream")
 
@@ -185,27 +185,27 @@ OPERATIONS: tuple[Operation, ...] = (
     # what is sent
     _get(
         f"{_ONE}/timeline", "getTimeline", "What the context of each model call held, by kind and level",
-        rest_timeline.get_timeline, calls.TimelinePage, query=values.TimelineQuery,
+        rest_calls.get_timeline, calls.TimelinePage, query=values.TimelineQuery,
     ),
     _get(
-        f"{_ONE}/tokens", "getTokens", "Where the tokens are, and what was read again", rest_timeline.get_tokens,
+        f"{_ONE}/tokens", "getTokens", "Where the tokens are, and what was read again", rest_calls.get_tokens,
         TokenTree, query=values.TokensQuery,
     ),
     _get(
         f"{_ONE}/report", "getReport", "Where the tokens went, what it cost, and what would save most",
-        rest_report.get_report, rest_report.ReportFacts, query=values.ReportQuery,
+        rest_calls.get_report, rest_calls.ReportFacts, query=values.ReportQuery,
     ),
     _get(
-        f"{_ONE}/calls", "listCalls", "List model calls and what was decided for each", rest_timeline.list_calls,
+        f"{_ONE}/calls", "listCalls", "List model calls and what was decided for each", rest_calls.list_calls,
         calls.CallPage, query=values.PageQuery,
     ),
     _get(
-        f"{_ONE}/calls/{{call}}", "getCall", "One model call, item by item", rest_timeline.get_call, calls.CallDetails,
+        f"{_ONE}/calls/{{call}}", "getCall", "One model call, item by item", rest_calls.get_call, calls.CallDetails,
         query=values.CallQuery,
     ),
     _get(
         f"{_ONE}/calls/{{call}}/diff/{{other}}", "compareCalls", "What differs between two model calls",
-        rest_timeline.compare_calls, calls.CallDifference, **_B,
+        rest_calls.compare_calls, calls.CallDifference, **_B,
     ),
     _get(
         f"{_ONE}/context", "getContext", "What the next payload would hold", rest_calls.get_context, Context,
@@ -280,7 +280,7 @@ def rest_routes(
     for operation in operations:
         by_path.setdefault(operation.path, []).append(operation)
     routes: list[BaseRoute] = [
-        Route(path, _endpoint(server, found), methods=METHODS) for path, found in by_path.items()
+        Route(path, _endpoint(server, path_operations), methods=METHODS) for path, path_operations in by_path.items()
     ]
     if any(path.startswith("/api/") for path in by_path):
         routes.append(Route("/api/{rest:path}", _unknown, methods=METHODS))

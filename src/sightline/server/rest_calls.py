@@ -1,9 +1,10 @@
-"""Operations on what is sent: the payloads that were, the one that would be now, others to compare, compactions."""
+"""Operations on what is sent: the calls that were made, the one that would be now, compactions, tokens and costs."""
 
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from msgspec import Struct
 from starlette.responses import Response
 
 from sightline.errors import BadInput
@@ -11,32 +12,43 @@ from sightline.plan import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.focus import Focus
 from sightline.providers.catalog import window_of
-from sightline.server.rest_operation import Asked, as_json
+from sightline.server.rest_operation import ApiRequest, NotFound, as_json
 from sightline.server.rest_values import (
     BudgetChoice,
+    CallQuery,
     Compactions,
     ContextQuery,
     Done,
+    PageQuery,
     PreviewChoice,
     RawQuery,
+    ReportQuery,
+    TimelineQuery,
+    TokensQuery,
     Undo,
 )
 from sightline.session.session import Session
+from sightline.view.call_details import call_details, call_difference
 from sightline.view.call_payloads import Anew, call_payload, session_before
-from sightline.view.call_rows import call_at, model_at
+from sightline.view.call_rows import call_at, call_page, model_at, timeline_page
+from sightline.view.call_values import CallDetails, CallDifference, CallPage, TimelinePage
 from sightline.view.context_facts import Context, context_facts
 from sightline.view.inspection import CompactionFacts, compaction_facts, compactions
+from sightline.view.report.phrases import told
+from sightline.view.report.values import Advice, SessionReport
+from sightline.view.token_tree import TokenTree, token_tree
 
+LAST = "last"  # the name of the last call, in a path
 _WINDOW, _OUTPUT = 128_000, 8_000  # tokens, if nothing says how many the model takes: as the command line assumes
 
 
 # ---------------------------------------------------------------------- what would be sent
 
 
-async def get_context(asked: Asked) -> Context:
+async def get_context(request: ApiRequest) -> Context:
     """Return what the next payload would hold."""
-    query: ContextQuery = asked.query
-    async with asked.session() as session:
+    query: ContextQuery = request.query
+    async with request.session() as session:
 
         def read(session: Session) -> Context:
             budget = _budget(_usual_budget(session), query.window, query.output)
@@ -45,10 +57,10 @@ async def get_context(asked: Asked) -> Context:
         return await asyncio.to_thread(read, session.session)
 
 
-async def get_raw_input(asked: Asked) -> Response:
+async def get_raw_input(request: ApiRequest) -> Response:
     """Return the request of the next payload, or of an earlier one, as a provider gets it."""
-    query: RawQuery = asked.query
-    async with asked.session() as session:
+    query: RawQuery = request.query
+    async with request.session() as session:
 
         def read(session: Session) -> bytes:
             if query.call is not None:
@@ -58,18 +70,18 @@ async def get_raw_input(asked: Asked) -> Response:
             written: bytes = payload.json(query.wire)
             return written
 
-        return as_json(asked.request, await asyncio.to_thread(read, session.session))
+        return as_json(request.http, await asyncio.to_thread(read, session.session))
 
 
-async def preview_call(asked: Asked) -> Context:
+async def preview_call(request: ApiRequest) -> Context:
     """Return what the next payload, or an earlier one, would hold with another budget or strategy. Nothing is sent."""
-    choice: PreviewChoice = asked.body
-    async with asked.session() as session:
+    choice: PreviewChoice = request.body
+    async with request.session() as session:
 
         def read(session: Session) -> Context:
             if choice == PreviewChoice(call=choice.call) and (sent := _as_it_was(session, choice.call)) is not None:
                 return sent
-            with _tried(asked, session, choice) as (tried, usual):
+            with _tried(request, session, choice) as (tried, usual):
                 return context_facts(tried, _budget(usual, choice.window, choice.output))
 
         return await asyncio.to_thread(read, session.session)
@@ -88,7 +100,7 @@ def _as_it_was(session: Session, number: int | None) -> Context | None:
 
 
 @contextmanager
-def _tried(asked: Asked, session: Session, choice: PreviewChoice) -> Iterator[tuple[Session, Budget]]:
+def _tried(request: ApiRequest, session: Session, choice: PreviewChoice) -> Iterator[tuple[Session, Budget]]:
     """Have a session of its own that plans as the choice says, and the budget that it would have."""
     settings = session.settings
     name = choice.strategy or settings.strategy
@@ -102,7 +114,7 @@ def _tried(asked: Asked, session: Session, choice: PreviewChoice) -> Iterator[tu
         with session_before(session, choice.call, planner) as (before, budget):
             yield before, budget or _model_budget(session, choice.call)
     else:
-        place, own_id = asked.server.sessions.place_of(asked.path["id"])
+        place, own_id = request.server.sessions.place_of(request.path["id"])
         options = {"stores": place.stores, "branch": session.branch, "strategy": planner}
         with Session.inspect(own_id, place.project, **options) as own:
             yield own, _usual_budget(session)
@@ -129,27 +141,117 @@ def _budget(usual: Budget, window: int | None, output: int | None) -> Budget:
 # ---------------------------------------------------------------------- compactions
 
 
-async def list_compactions(asked: Asked) -> Compactions:
+async def list_compactions(request: ApiRequest) -> Compactions:
     """Return the compactions of a branch, each with what it hid."""
-    async with asked.session() as session:
+    async with request.session() as session:
         return Compactions(await asyncio.to_thread(compactions, session.session))
 
 
-async def compact(asked: Asked) -> CompactionFacts:
+async def compact(request: ApiRequest) -> CompactionFacts:
     """Replace the oldest part by a digest made by rule, from the next call on."""
-    body: BudgetChoice = asked.body
-    async with asked.session() as session:
+    body: BudgetChoice = request.body
+    async with request.session() as session:
         usual = await asyncio.to_thread(_usual_budget, session.session)
         made = await session.summaries.compact(_budget(usual, body.window, body.output))
-        asked.publish("compaction", session, boundary=made.boundary, first=made.covered[0], last=made.covered[1])
-        info = next(each for each in session.session.summaries if each.boundary == made.boundary)
+        request.publish("compaction", session, boundary=made.boundary, first=made.covered[0], last=made.covered[1])
+        info = next(summary for summary in session.session.summaries if summary.boundary == made.boundary)
         return await asyncio.to_thread(compaction_facts, session.session, info, made.loss)
 
 
-async def undo_compaction(asked: Asked) -> Done:
+async def undo_compaction(request: ApiRequest) -> Done:
     """Show again what the last compaction covers, or one item of it."""
-    body: Undo = asked.body
-    async with asked.session() as session:
+    body: Undo = request.body
+    async with request.session() as session:
         await session.summaries.undo(body.item)
-        asked.publish("compaction", session, undone=True, item=body.item)
+        request.publish("compaction", session, undone=True, item=body.item)
         return Done(body.item or "", "undo")
+
+
+# ---------------------------------------------------------------------- the calls that were made
+
+
+async def get_timeline(request: ApiRequest) -> TimelinePage:
+    """Return what the contexts of calls held."""
+    query: TimelineQuery = request.query
+    wanted = (query.start, query.limit, query.every)
+    async with request.session() as session:
+        return await asyncio.to_thread(timeline_page, session.session, *wanted, request.server.price_of)
+
+
+async def list_calls(request: ApiRequest) -> CallPage:
+    """Return a page of the calls, and what was decided for each."""
+    query: PageQuery = request.query
+    async with request.session() as session:
+        return await asyncio.to_thread(call_page, session.session, query.start, query.limit)
+
+
+async def get_call(request: ApiRequest) -> CallDetails:
+    """Return one call, item by item, made again from the log."""
+    query: CallQuery = request.query
+    number = None if request.path["call"] == LAST else call_number(request.path["call"])
+    async with request.session() as session:
+        return await asyncio.to_thread(
+            call_details,
+            session.session,
+            number,
+            query.start,
+            query.limit,
+            whole=query.text == "full",
+            price_of=request.server.price_of,
+        )
+
+
+async def compare_calls(request: ApiRequest) -> CallDifference:
+    """Return what differs between two calls."""
+    one, other = call_number(request.path["call"]), call_number(request.path["other"])
+    async with request.session() as session:
+        return await asyncio.to_thread(call_difference, session.session, one, other, request.server.price_of)
+
+
+def call_number(text: str) -> int:
+    """Return the number of a call in a path. Raises NotFound if it is none."""
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise NotFound(f"calls have numbers, beginning with 1, not {text[:40]!r}")
+    return int(text)
+
+
+# ---------------------------------------------------------------------- where the tokens went
+
+
+async def get_tokens(request: ApiRequest) -> TokenTree:
+    """Return where the tokens are, by kind, tool and file."""
+    query: TokensQuery = request.query
+    groups = [group.strip() for group in query.by.split(",") if group.strip()]
+    async with request.session() as session:
+        return await asyncio.to_thread(token_tree, session.session, groups, query.call)
+
+
+class Recommendation(Struct, frozen=True):
+    """A piece of advice in words."""
+
+    kind: str
+    saving: str
+    found: str
+    what_to_do: str
+    share: float  # of the whole cost
+    is_forecast: bool
+
+
+class ReportFacts(Struct, frozen=True):
+    """The report of a session, and its advice in words, what saves most first."""
+
+    report: SessionReport
+    recommendations: list[Recommendation]
+
+
+async def get_report(request: ApiRequest) -> ReportFacts:
+    """Return the report of a session. With `forecast` it is replayed, which takes longer."""
+    query: ReportQuery = request.query
+    async with request.session() as session:
+        place, own_id = request.server.sessions.place_of(request.path["id"])
+        report = await request.server.reports.get(place, own_id, session.branch, forecast=query.forecast)
+        return ReportFacts(report, [_told(advice, query.lang) for advice in report.advice])
+
+
+def _told(advice: Advice, lang: str) -> Recommendation:
+    return Recommendation(advice.kind, *told(advice, lang), advice.share, advice.is_forecast)

@@ -2,82 +2,79 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
+from sightline.agent import events
+from sightline.agent.agent import Agent
+from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived
 from sightline.errors import BadInput, SightlineError
 from sightline.server.metrics import PATH_PATTERN, logger, without_secrets
-from sightline.server.rest_operation import Asked, Problem, Unavailable, problem_of
+from sightline.server.rest_operation import ApiRequest, Problem, Unavailable, problem_of
 from sightline.server.rest_values import Interaction, Message
 from sightline.server.sessions import InUse
 from sightline.session.async_session import AsyncSession
 from sightline.values.screen_text import first_words
-
-if TYPE_CHECKING:
-    from sightline.agent.events import Answer, Event
 
 _STREAM = "text/event-stream"
 _LONGEST = 400  # characters of an error's text
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no", "x-content-type-options": "nosniff"}
 
 
-async def interact(asked: Asked) -> Interaction | Response:
+async def interact(request: ApiRequest) -> Interaction | Response:
     """Ask the configured model, and wait for its answer; or stream it, if the client accepts that."""
-    body: Message = asked.body
+    body: Message = request.body
     if not body.message.strip():
         raise BadInput("message is empty: say something")
-    async with asked.session() as session:
-        _check(asked, session)  # now, while there can still be another answer than a stream
-        if _STREAM in asked.request.headers.get("accept", ""):
-            return StreamingResponse(_stream(asked, session.branch), 200, _HEADERS, _STREAM)
+    async with request.session() as session:
+        _check(request, session)  # now, while there can still be another answer than a stream
+        if _STREAM in request.http.headers.get("accept", ""):
+            return StreamingResponse(_stream(request, session.branch), 200, _HEADERS, _STREAM)
         answer: Answer | None = None
-        async with aclosing(_answers(asked, session, body.message)) as events:
+        async with aclosing(_answers(request, session, body.message)) as events:
             async for event in events:
                 answer = _answer(event) or answer
         return _told(answer)
 
 
-def _check(asked: Asked, session: AsyncSession) -> None:
+def _check(request: ApiRequest, session: AsyncSession) -> None:
     """Raise Unavailable without a model, and InUse if it is answering in this session."""
-    if asked.server.model is None:
+    if request.server.model is None:
         raise Unavailable("this server has no model of its own: start it with one, or let an agent use the proxy")
-    if (asked.path["id"], session.branch) in asked.server.answering:
+    if (request.path["id"], session.branch) in request.server.answering:
         raise InUse(f"the model is answering in session {session.id!r}: wait for its answer")
 
 
-async def _answers(asked: Asked, session: AsyncSession, message: str) -> AsyncGenerator["Event", None]:
+async def _answers(request: ApiRequest, session: AsyncSession, message: str) -> AsyncGenerator[Event, None]:
     """Yield what happens while the question is answered, and tell those who follow the session."""
-    from sightline.agent.agent import Agent
-    from sightline.agent.events import PayloadComposed, ReplyReceived
-
-    _check(asked, session)  # somebody may have asked since
-    model, key = asked.server.model, (asked.path["id"], session.branch)
+    _check(request, session)  # somebody may have asked since
+    model, key = request.server.model, (request.path["id"], session.branch)
     assert model is not None
-    asked.server.answering.add(key)
+    request.server.answering.add(key)
     try:
         async for event in Agent(session, model).stream(message):
             if isinstance(event, PayloadComposed):
-                asked.publish("payload", session, tokens=event.tokens, limit=event.limit, reason=event.reason)
+                request.publish("payload", session, tokens=event.tokens, limit=event.limit, reason=event.reason)
                 if event.reason.startswith("sweep"):
-                    asked.publish("sweep", session, reason=event.reason)
+                    request.publish("sweep", session, reason=event.reason)
             elif isinstance(event, ReplyReceived):
-                asked.publish("append", session, item=event.item)
+                request.publish("append", session, item=event.item)
             elif (answer := _answer(event)) is not None and not answer.success:
-                asked.publish("error", session, message=_shown(answer.error))
+                request.publish("error", session, message=_shown(answer.error))
             yield event
     finally:
-        asked.server.answering.discard(key)
+        request.server.answering.discard(key)
 
 
-async def _stream(asked: Asked, branch: str) -> AsyncIterator[bytes]:
+async def _stream(request: ApiRequest, branch: str) -> AsyncIterator[bytes]:
     """Yield the events of an answer as a browser reads them. The last is the answer, or an error."""
-    body: Message = asked.body
+    body: Message = request.body
     try:
         async with (
-            asked.server.sessions.use(asked.path["id"], branch) as session,
-            aclosing(_answers(asked, session, body.message)) as events,
+            request.server.sessions.use(request.path["id"], branch) as session,
+            aclosing(_answers(request, session, body.message)) as events,
         ):
             async for event in events:
                 if (told := _event(event)) is not None:
@@ -86,14 +83,12 @@ async def _stream(asked: Asked, branch: str) -> AsyncIterator[bytes]:
         problem = problem_of(error)
         yield _sse("error", msgspec.structs.replace(problem, message=_shown(problem.message)))
     except Exception:  # a model or tool of somebody else's: the stream has begun, so there is no other way to say it
-        logger.exception("the model failed", extra={"path": asked.request.scope.get(PATH_PATTERN, "")})
+        logger.exception("the model failed", extra={"path": request.http.scope.get(PATH_PATTERN, "")})
         yield _sse("error", Problem("model_failed", "the model failed", "look at the server's log, and try again"))
 
 
-def _event(event: "Event") -> tuple[str, Any] | None:
+def _event(event: Event) -> tuple[str, Any] | None:
     """Return the kind and the data of an event; None for what a page does not show."""
-    from sightline.agent import events
-
     match event:
         case events.PayloadComposed():
             return "payload", event
@@ -113,13 +108,11 @@ def _event(event: "Event") -> tuple[str, Any] | None:
             return None
 
 
-def _answer(event: Any) -> "Answer | None":
-    from sightline.agent.events import Answer
-
+def _answer(event: Any) -> Answer | None:
     return event if isinstance(event, Answer) else None
 
 
-def _told(answer: "Answer | None") -> Interaction:
+def _told(answer: Answer | None) -> Interaction:
     if answer is None:
         return Interaction(False, "", "the question was not answered", 0, None, None)
     return Interaction(answer.success, answer.text, _shown(answer.error), answer.rounds, answer.usage, answer.cost)

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from sightline import __version__
 from sightline.errors import BadInput
 from sightline.plan.strategies import names as strategy_names
-from sightline.server.rest_operation import Asked, Busy, NotFound, QuotaExceeded, TooLarge
+from sightline.server.rest_operation import ApiRequest, Busy, NotFound, QuotaExceeded, TooLarge
 from sightline.server.rest_values import (
     Economy,
     FileChoice,
@@ -38,55 +38,55 @@ def export_formats() -> list[str]:
     return [LOG_FORMAT, *TRANSCRIPTS, *registry.names()]
 
 
-async def get_server(asked: Asked) -> ServerFacts:
+async def get_server(request: ApiRequest) -> ServerFacts:
     """Say what this server has and can do."""
-    model, places = asked.server.model, asked.server.sessions.places
+    model, places = request.server.model, request.server.sessions.places
     return ServerFacts(
         version=__version__,
-        project=str(asked.server.sessions.project),
+        project=str(request.server.sessions.project),
         everywhere=places.everywhere,
         model=None if model is None else ModelFacts(model.info.name, model.info.window),
         strategies=strategy_names(),
         economies=list(get_args(Economy)),
         wires=list(registry.names()),
         formats=export_formats(),
-        apps=sorted(asked.server.apps),
+        apps=sorted(request.server.apps),
     )
 
 
-async def list_sessions(asked: Asked) -> SessionPage:
+async def list_sessions(request: ApiRequest) -> SessionPage:
     """Return a part of the list of sessions and files."""
-    query: SessionsQuery = asked.query
-    return await asked.server.listing.page(query)
+    query: SessionsQuery = request.query
+    return await request.server.listing.page(query)
 
 
 # ---------------------------------------------------------------------- recordings
 
 
-async def begin_import(asked: Asked) -> ImportFacts:
+async def begin_import(request: ApiRequest) -> ImportFacts:
     """Import a file that the list offers. No other file is read, whatever path is named."""
-    body: FileChoice = asked.body
-    offered = await asyncio.to_thread(asked.server.listing.catalog.find_offered, body.path)
+    body: FileChoice = request.body
+    offered = await asyncio.to_thread(request.server.listing.catalog.find_offered, body.path)
     if offered is None:
         raise NotFound("this file is not among those that the list of sessions offers; drop it on the page instead")
-    return asked.server.imports.begin(offered)
+    return request.server.imports.begin(offered)
 
 
-async def upload(asked: Asked) -> ImportFacts:
+async def upload(request: ApiRequest) -> ImportFacts:
     """Import a file whose bytes are the body."""
-    query: UploadQuery = asked.query
+    query: UploadQuery = request.query
     name = PurePath(query.name.replace("\\", "/")).name
     if not name.strip(". ") or "\0" in name or len(name.encode("utf-8", "replace")) > 200:
         raise BadInput(f"{query.name[:60]!r} cannot name a file")
     name = name.encode("utf-8", "replace").decode()
-    received = _Received(asked.server.uploads, asked.request)
-    folder = await asyncio.to_thread(asked.server.uploads.room.make_folder)
+    received = _Received(request.server.uploads, request.http)
+    folder = await asyncio.to_thread(request.server.uploads.room.make_folder)
     try:
         with (folder / name).open("xb") as file:
             await received.write_to(file)
         if query.modified is not None:  # its time is that of the talk, if nothing in it says more
             os.utime(folder / name, (query.modified, query.modified))
-        return asked.server.imports.begin_upload(folder, name, check=received.checker(), ended=received.give_back)
+        return request.server.imports.begin_upload(folder, name, check=received.checker(), ended=received.give_back)
     except BaseException as error:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         received.give_back()
@@ -143,17 +143,18 @@ class _Received:
         self._size = 0
 
 
-async def list_imports(asked: Asked) -> ImportList:
+async def list_imports(request: ApiRequest) -> ImportList:
     """Return the last imports."""
-    return ImportList(asked.server.imports.all())
+    return ImportList(request.server.imports.all())
 
 
-async def get_import(asked: Asked) -> ImportFacts:
+async def get_import(request: ApiRequest) -> ImportFacts:
     """Return one import, and how far it is."""
-    found = asked.server.imports.get(asked.path["import"])
-    if found is None:
+    facts = request.server.imports.get(request.path["import"])
+    if facts is None:
         raise NotFound(
-            f"no import {asked.path['import'][:40]!r} at this server; GET /api/imports lists its last ones. An import "
-            "is known only to the server that runs it; the sessions it makes are in GET /api/sessions of every server"
+            f"no import {request.path['import'][:40]!r} at this server; GET /api/imports lists its last ones. "
+            "An import is known only to the server that runs it; the sessions it makes are in GET /api/sessions of "
+            "every server"
         )
-    return found
+    return facts

@@ -77,11 +77,11 @@ class Served(NamedTuple):
     note: "Callable[[Request, str, str], Awaitable[None]] | None" = None  # is told what was done, and to what
 
 
-class Asked(NamedTuple):
+class ApiRequest(NamedTuple):
     """A request that was read: the parts of its path, its query and its body as the operation's types."""
 
     server: Served
-    request: Request
+    http: Request
     path: Mapping[str, str]
     query: Any = None
     body: Any = None
@@ -91,8 +91,8 @@ class Asked(NamedTuple):
         """Have the session of the path open, on the branch of the query, with what other programs wrote to it."""
         branch: str | None = getattr(self.query, "branch", None)
         try:
-            found = self.server.sessions.use(self.path["id"], "" if branch == FIRST else branch)
-            session = await found.__aenter__()
+            opening = self.server.sessions.use(self.path["id"], "" if branch == FIRST else branch)
+            session = await opening.__aenter__()
         except BadSessionId as error:
             raise NotFound(str(error)) from error
         except BadInput as error:  # no such branch
@@ -105,14 +105,14 @@ class Asked(NamedTuple):
                 raise
             yield session
         finally:
-            await found.__aexit__(None, None, None)
+            await opening.__aexit__(None, None, None)
 
     def publish(self, kind: EventKind, session: AsyncSession, **data: Any) -> None:
         """Tell who follows that something happened to a session."""
         self.server.hub.publish(Event(kind, self.path["id"], session.branch, data))
 
 
-Handler = Callable[[Asked], Awaitable[Any]]
+Handler = Callable[[ApiRequest], Awaitable[Any]]
 
 
 class Operation(NamedTuple):
@@ -219,7 +219,7 @@ async def answer(operation: Operation, server: Served, request: Request) -> Resp
     try:
         query = read_query(request, operation.query) if operation.query is not None else None
         body = await read_body(request, operation.body) if operation.body is not None else None
-        made = await operation.handle(Asked(server, request, request.path_params, query, body))
+        made = await operation.handle(ApiRequest(server, request, request.path_params, query, body))
     except _Refused as refused:
         return refused.response
     except SightlineError as error:
@@ -240,12 +240,12 @@ async def answer(operation: Operation, server: Served, request: Request) -> Resp
 
 
 def as_json(request: Request, body: bytes, status: int = 200) -> Response:
-    """Return JSON with its ETag; to who has it already, only that it is still the same."""
+    """Return JSON with its ETag, or 304 if the client's copy is current."""
     if request.method not in ("GET", "HEAD"):
         return Response(body, status, _HEADERS, JSON)
     tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
-    known = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
-    if tag in known or "*" in known:
+    client_tags = {part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")}
+    if tag in client_tags or "*" in client_tags:
         return Response(None, 304, _HEADERS | {"etag": tag})
     return Response(body, status, _HEADERS | {"etag": tag}, JSON)
 

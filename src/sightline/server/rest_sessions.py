@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from sightline.errors import BadInput
 from sightline.log import branch_label
 from sightline.server.rest_list import LOG_FORMAT, export_formats
-from sightline.server.rest_operation import Asked, NotFound
+from sightline.server.rest_operation import ApiRequest, NotFound
 from sightline.server.rest_values import (
     Branches,
     Created,
@@ -47,23 +47,23 @@ T = TypeVar("T")
 # ---------------------------------------------------------------------- create, look, delete
 
 
-async def create_session(asked: Asked) -> Created:
+async def create_session(request: ApiRequest) -> Created:
     """Begin a session, stored from now on."""
-    body: NewSession = asked.body
+    body: NewSession = request.body
     settings = None
     if body.strategy is not None or body.config or body.locale != "en" or body.profile is not None:
         settings = Settings(
             strategy=body.strategy or "focus", config=body.config, locale=body.locale, profile=body.profile or "openai"
         )
-    session = await asked.server.sessions.create(body.id, settings)
+    session = await request.server.sessions.create(body.id, settings)
     await session.annotate("created", {"by": "rest"})  # so that the session is stored, and listed, before any message
     return Created(session.id, branch_label(session.branch))
 
 
-async def get_session(asked: Asked) -> SessionDetails:
+async def get_session(request: ApiRequest) -> SessionDetails:
     """Describe a session."""
-    async with asked.session() as session:
-        facts = await asked.server.listing.facts(asked.path["id"])
+    async with request.session() as session:
+        facts = await request.server.listing.facts(request.path["id"])
 
         def read(session: Session) -> SessionDetails:
             _, total = call_rows(session, 0, 0)
@@ -80,10 +80,10 @@ async def get_session(asked: Asked) -> SessionDetails:
         return await asyncio.to_thread(read, session.session)
 
 
-async def delete_session(asked: Asked) -> None:
+async def delete_session(request: ApiRequest) -> None:
     """Delete a session for good."""
     try:
-        await asked.server.sessions.delete(asked.path["id"])
+        await request.server.sessions.delete(request.path["id"])
     except BadInput as error:
         raise NotFound(str(error)) from error
 
@@ -91,37 +91,37 @@ async def delete_session(asked: Asked) -> None:
 # ---------------------------------------------------------------------- branches
 
 
-async def list_branches(asked: Asked) -> Branches:
+async def list_branches(request: ApiRequest) -> Branches:
     """List the branches of a session."""
-    async with asked.session() as session:
+    async with request.session() as session:
         current = await asyncio.to_thread(current_branch, session.session)
         return Branches(branch_label(current), list(map(branch_label, await session.branches())))
 
 
-async def fork_session(asked: Asked) -> Created:
+async def fork_session(request: ApiRequest) -> Created:
     """Begin a branch after an item."""
-    body: Fork = asked.body
-    async with asked.session() as session:
+    body: Fork = request.body
+    async with request.session() as session:
         forked = await session.fork(body.at, name=body.name, keep_summaries=body.keep_summaries)
-        made = await asked.server.sessions.adopt(forked, asked.path["id"])
-        asked.publish("append", made, branch=made.branch, at=body.at)
-        return Created(asked.path["id"], branch_label(made.branch))
+        made = await request.server.sessions.adopt(forked, request.path["id"])
+        request.publish("append", made, branch=made.branch, at=body.at)
+        return Created(request.path["id"], branch_label(made.branch))
 
 
 # ---------------------------------------------------------------------- export, verify
 
 
-async def export_session(asked: Asked) -> Response:
+async def export_session(request: ApiRequest) -> Response:
     """Stream a whole conversation."""
-    query: ExportQuery = asked.query
-    if query.format not in (known := export_formats()):
-        raise BadInput(f"no format {query.format[:40]!r}; choose one of {', '.join(known)}")
-    async with asked.session() as session:  # here, so that an unknown one is a 404 and no broken stream
+    query: ExportQuery = request.query
+    if query.format not in (formats := export_formats()):
+        raise BadInput(f"no format {query.format[:40]!r}; choose one of {', '.join(formats)}")
+    async with request.session() as session:  # here, so that an unknown one is a 404 and no broken stream
         name = f"{session.id}.{SUFFIXES.get(query.format, LOG_FORMAT if query.format == LOG_FORMAT else 'json')}"
 
     async def pieces() -> AsyncIterator[bytes]:
-        async with asked.session() as session:
-            made = _exported(asked.server.sessions.place_of(asked.path["id"])[0], session, query)
+        async with request.session() as session:
+            made = _exported(request.server.sessions.place_of(request.path["id"])[0], session, query)
             while some := await asyncio.to_thread(_some, made):
                 yield b"".join(some)
 
@@ -146,16 +146,16 @@ def _exported(place: Place, session: AsyncSession, query: ExportQuery) -> Iterat
         yield msgspec.json.format(session.session.transcript().json(query.format), indent=2) + b"\n"
 
 
-async def verify_session(asked: Asked) -> Verification:
+async def verify_session(request: ApiRequest) -> Verification:
     """Make every payload again from the log, in a session of its own, because this moves from branch to branch."""
-    async with asked.session():
-        place, own_id = asked.server.sessions.place_of(asked.path["id"])
+    async with request.session():
+        place, own_id = request.server.sessions.place_of(request.path["id"])
 
         def read() -> Verification:
             with Session.inspect(own_id, place.project, stores=place.stores) as own:
-                found, receipts = list(own.receipts.verify()), own.receipts
-                bad = [Mismatch(branch_label(each.branch), *each[1:]) for each in found if not each.good]
+                checks, receipts = list(own.receipts.verify()), own.receipts
+                bad = [Mismatch(branch_label(check.branch), *check[1:]) for check in checks if not check.good]
                 damaged, changed = receipts.damaged_lines(), receipts.changed_lines()
-                return Verification(not (bad or damaged or changed), len(found), bad, damaged, changed)
+                return Verification(not (bad or damaged or changed), len(checks), bad, damaged, changed)
 
         return await asyncio.to_thread(read)

@@ -31,10 +31,11 @@ import re
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sightline.errors import BadInput
 from sightline.follow.replies import error_body, provider_of
@@ -42,9 +43,6 @@ from sightline.inspector.pages import PREFIX
 from sightline.server.access_token import is_loopback
 from sightline.server.callers import OWN_PATHS, Callers, Refusal
 from sightline.server.sign_in import SIGN_IN
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 TOKEN_HEADER = "x-sightline-token"
 PATH_PREFIX = "/token/"
@@ -75,7 +73,7 @@ def opens_models(host: str, upstreams: Iterable[str]) -> bool:
 
     A user or a password in an upstream's address would be sent with the requests of anybody.
     """
-    return is_loopback(host) and not any("@" in urlsplit(each).netloc for each in upstreams)
+    return is_loopback(host) and not any("@" in urlsplit(address).netloc for address in upstreams)
 
 
 class BodyRefused(Exception):
@@ -102,7 +100,7 @@ class Guard:
 
     def __init__(
         self,
-        app: "ASGIApp",
+        app: ASGIApp,
         *,
         max_body: int,
         larger: Mapping[str, int] = MappingProxyType({}),
@@ -122,11 +120,11 @@ class Guard:
         hosts = tuple(hosts)
         self._app, self._max_body, self._larger, self._callers = app, max_body, larger, callers
         self._opens_models, self._body_seconds = open_models, body_seconds
-        self._hosts: Collection[str] | None = _LOOPBACK_NAMES | {_host_name(each) for each in hosts}
+        self._hosts: Collection[str] | None = _LOOPBACK_NAMES | {_host_name(host) for host in hosts}
         if any_host and not hosts:
             self._hosts = None
 
-    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or pass it on."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
@@ -139,10 +137,10 @@ class Guard:
             return
         await self._pass_on(scope, receive, send)
 
-    async def _check(self, scope: "Scope") -> Refusal | None:
+    async def _check(self, scope: Scope) -> Refusal | None:
         headers = _Headers(scope)
         token_in_path = _take_token(scope)
-        scope["headers"] = [each for each in scope["headers"] if each[0].lower() != TOKEN_HEADER.encode()]
+        scope["headers"] = [header for header in scope["headers"] if header[0].lower() != TOKEN_HEADER.encode()]
         if not (hosts := headers.all(b"host")) and scope["path"] in OPEN_PATHS:
             return None  # a load balancer that asks by HTTP/1.0 names no host
         if len(hosts) != 1:
@@ -155,7 +153,7 @@ class Guard:
         if not _is_own_origin(headers, hosts[0]) and not _opens_page(scope, headers):
             return _FOREIGN_ORIGIN
         if not self._is_open(scope):
-            refusal = await self._callers.check(scope, _shown(scope["path"], headers, token_in_path))
+            refusal = await self._callers.check(scope, _tokens_of(scope["path"], headers, token_in_path))
             if refusal is not None:
                 return refusal
         declared = headers.first(b"content-length")
@@ -163,21 +161,21 @@ class Guard:
             return _TOO_LARGE
         return None
 
-    def _is_open(self, scope: "Scope") -> bool:
+    def _is_open(self, scope: Scope) -> bool:
         """Whether a request needs no token."""
         if scope["path"].startswith(_API):
             return False
         signs_in = scope["path"] == SIGN_IN and scope.get("method") == "POST"
         return self._opens_models or scope["path"] in OPEN_PATHS or signs_in or _is_page(scope)
 
-    def _limit(self, scope: "Scope") -> int:
+    def _limit(self, scope: Scope) -> int:
         return self._larger.get(scope["path"], self._max_body)
 
-    async def _pass_on(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         read, started, more, most = 0, False, True, self._limit(scope)
         refusal: Refusal | None = None
 
-        async def counted() -> "Message":
+        async def counted() -> Message:
             nonlocal read, more, refusal
             try:
                 async with asyncio.timeout(self._body_seconds if more else None):
@@ -191,7 +189,7 @@ class Guard:
                 raise BodyRefused
             return message
 
-        async def noted(message: "Message") -> None:
+        async def noted(message: Message) -> None:
             nonlocal started
             if refusal is None or started:  # else: frameworks answer 500 where reading fails
                 started = True
@@ -209,7 +207,7 @@ class Guard:
 class _Headers:
     """The headers of a request, as text."""
 
-    def __init__(self, scope: "Scope") -> None:
+    def __init__(self, scope: Scope) -> None:
         self._headers: list[tuple[bytes, bytes]] = list(scope.get("headers", ()))
 
     @property
@@ -223,15 +221,15 @@ class _Headers:
         return next(iter(self.all(name)), "")
 
 
-def _shown(path: str, headers: _Headers, token_in_path: str) -> list[str]:
+def _tokens_of(path: str, headers: _Headers, token_in_path: str) -> list[str]:
     """Return what a request shows as tokens."""
-    shown = [token_in_path, *headers.all(TOKEN_HEADER.encode())]
+    tokens = [token_in_path, *headers.all(TOKEN_HEADER.encode())]
     if path.startswith(_API) or path in OWN_PATHS:
-        shown += [_bearer(each) for each in headers.all(b"authorization")]
-    return [each for each in shown if each]
+        tokens += [_bearer(value) for value in headers.all(b"authorization")]
+    return [token for token in tokens if token]
 
 
-def _take_token(scope: "Scope") -> str:
+def _take_token(scope: Scope) -> str:
     """Return the token that a path begins with, and take it off.
 
     The scope itself is changed, not a copy of it, because the server that made it may log its path.
@@ -249,12 +247,12 @@ def _take_token(scope: "Scope") -> str:
     return token
 
 
-def _is_page(scope: "Scope") -> bool:
+def _is_page(scope: Scope) -> bool:
     """Whether a file of the inspector is wanted. The answer says nothing about sessions."""
     return scope["path"].startswith(PREFIX) and scope["method"] in ("GET", "HEAD")
 
 
-def _opens_page(scope: "Scope", headers: "_Headers") -> bool:
+def _opens_page(scope: Scope, headers: _Headers) -> bool:
     """Whether a browser opens a page of the inspector in a tab of its own, perhaps by a link in another page."""
     is_tab = headers.all(b"sec-fetch-mode") == ["navigate"] and headers.all(b"sec-fetch-dest") == ["document"]
     return is_tab and _is_page(scope) and not headers.all(b"origin")
@@ -267,9 +265,9 @@ def _bearer(value: str) -> str:
 
 def _host_name(host: str) -> str:
     """Return the name in a Host header, without its port, as it is compared; empty if it is no name and port."""
-    if (found := _HOST.fullmatch(host.strip().lower())) is None:
+    if (host_match := _HOST.fullmatch(host.strip().lower())) is None:
         return ""
-    name = found[1]
+    name = host_match[1]
     return f"[{name}]" if ":" in name and not name.startswith("[") else name.removesuffix(".")
 
 
@@ -283,12 +281,10 @@ def _is_own_origin(headers: _Headers, host: str) -> bool:
     return all(site in _SAME_SITE for site in headers.all(b"sec-fetch-site"))
 
 
-async def refuse(scope: "Scope", receive: "Receive", send: "Send", refusal: Refusal, *, has_more: bool = True) -> None:
+async def refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal, *, has_more: bool = True) -> None:
     """Answer a request that is not let in. `has_more`: not all of its body was read."""
     headers = _Headers(scope)
     if has_more and not headers.first(b"expect"):  # who expects to be told sends no body before
-        from starlette.requests import Request
-
         await throw_body_away(Request(scope, receive).stream())
     body = msgspec.json.encode(_told(scope["path"], headers, refusal))
     told = [
@@ -305,8 +301,6 @@ async def refuse(scope: "Scope", receive: "Receive", send: "Send", refusal: Refu
 
 async def throw_body_away(rest: AsyncIterator[bytes]) -> None:
     """Read the rest of a body, unless it is very long or comes slowly."""
-    from starlette.requests import ClientDisconnect
-
     left = _MOST_THROWN_AWAY
     with suppress(TimeoutError, ClientDisconnect):
         async with asyncio.timeout(_THROWING_SECONDS):

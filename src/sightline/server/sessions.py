@@ -130,9 +130,9 @@ class OpenSessions:
             await session.close()
             raise SessionClosed(session.id)
         key = (session_id or session.id, session.branch)
-        if (known := self._open.get(key)) is not None:
+        if (already_open := self._open.get(key)) is not None:
             await session.close()
-            return known.session
+            return already_open.session
         self._open[key] = _Open(session)
         session.session.windows.events.subscribe(self._window_event(*key))
         self._look_later()
@@ -204,9 +204,9 @@ class OpenSessions:
         if session_id in self._deleted:
             raise SessionNotFound(session_id, str(self.places.home))
         if branch is None:  # any open branch of the session knows which one is the current
-            known = next((held for key, held in self._open.items() if key[0] == session_id), None)
+            opened = next((held.session for key, held in self._open.items() if key[0] == session_id), None)
             try:
-                branch = None if known is None else await asyncio.to_thread(current_branch, known.session.session)
+                branch = None if opened is None else await asyncio.to_thread(current_branch, opened.session)
             except SessionNotFound:
                 await self.forget(session_id)
         if branch is not None and (held := self._open.get((session_id, branch))) is not None:

@@ -31,8 +31,8 @@ def snippet(passages: str, query: str) -> list[SnippetPart]:
     matches = []
     if words:
         longest_first = sorted(words, key=len, reverse=True)
-        found = re.compile("|".join(longest_first), re.IGNORECASE).finditer(text)
-        matches = [match for match, _ in zip(found, range(_MOST_MATCHES), strict=False)]
+        all_matches = re.compile("|".join(longest_first), re.IGNORECASE).finditer(text)
+        matches = [match for match, _ in zip(all_matches, range(_MOST_MATCHES), strict=False)]
     start = max(_best(matches) - _BEFORE, 0)
     end = min(start + _LENGTH, len(text))
     return [*_parts(text, matches, start, end)]
@@ -53,9 +53,10 @@ def _best(matches: list[re.Match[str]]) -> int:
     """Return the place from which on most different words are found within a snippet; the first of several."""
     best, most = 0, 0
     for at, match in enumerate(matches):
-        near = {each.group().casefold() for each in matches[at : at + _MOST_WORDS] if each.end() <= match.start() + 140}
-        if len(near) > most:
-            best, most = match.start(), len(near)
+        end = match.start() + 140
+        words = {near.group().casefold() for near in matches[at : at + _MOST_WORDS] if near.end() <= end}
+        if len(words) > most:
+            best, most = match.start(), len(words)
     return best
 
 

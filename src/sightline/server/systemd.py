@@ -33,14 +33,14 @@ def given_sockets(variables: MutableMapping[str, str]) -> list[socket.socket]:
 
 def _listening(number: int) -> socket.socket:
     try:
-        given = socket.socket(fileno=number)
-        is_listening = given.family in _TCP and given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        inherited = socket.socket(fileno=number)
+        is_listening = inherited.family in _TCP and inherited.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
     except OSError as error:
         raise BadInput(f"LISTEN_FDS names the file {number}, which is no socket: {error.strerror}") from error
     if not is_listening:
         raise BadInput(f"the socket {number} of LISTEN_FDS does not listen at a TCP port: use ListenStream=PORT")
-    given.set_inheritable(False)
-    return given
+    inherited.set_inheritable(False)
+    return inherited
 
 
 def notify(state: str, variables: MutableMapping[str, str]) -> None:

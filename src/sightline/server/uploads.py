@@ -53,9 +53,9 @@ class UploadRoom:
     def delete_left(self) -> None:
         """Delete the folders of processes that were killed."""
         with suppress(OSError):
-            for each in os.scandir(tempfile.gettempdir()):
-                if each.name.startswith(_PREFIX) and each.is_dir(follow_symlinks=False):
-                    _delete_if_left(Path(each.path))
+            for entry in os.scandir(tempfile.gettempdir()):
+                if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False):
+                    _delete_if_left(Path(entry.path))
 
     def close(self) -> None:
         """Delete the folder of this process."""

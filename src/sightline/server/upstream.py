@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterable
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import httpx2
+from starlette.datastructures import Headers
 
 from sightline.server.config import Config
-
-if TYPE_CHECKING:
-    import httpx2
-    from starlette.datastructures import Headers
 
 CONNECT_SECONDS = 10.0
 _MOST_CONNECTIONS = 1000
@@ -27,8 +26,6 @@ class Upstream:
     """Sends requests to the upstream of their provider, and to no other address."""
 
     def __init__(self, config: Config, transport: Any = None) -> None:
-        import httpx2
-
         self._bases = {name: address.rstrip("/") for name, address in config.upstreams.items()}
         timeout = httpx2.Timeout(config.timeout, connect=CONNECT_SECONDS)
         limits = httpx2.Limits(
@@ -57,7 +54,7 @@ class Upstream:
         headers: Iterable[tuple[str, str]],
         body: bytes,
         on_sent: Callable[[], None] | None = None,
-    ) -> "httpx2.Response":
+    ) -> httpx2.Response:
         """Send a request. Return the response, whose body still comes: close it. Raises httpx2.HTTPError.
 
         `on_sent` is called when the body has gone up.
@@ -70,10 +67,8 @@ class Upstream:
         )
         return await self._send(request, on_sent)
 
-    async def _send(self, request: "httpx2.Request", on_sent: Callable[[], None] | None) -> "httpx2.Response":
+    async def _send(self, request: httpx2.Request, on_sent: Callable[[], None] | None) -> httpx2.Response:
         """Begin a request. It is sent once more if it met a kept connection that the upstream was just closing."""
-        import httpx2
-
         events: list[str] = []
 
         async def note(event: str, _facts: object) -> None:
@@ -94,10 +89,8 @@ class Upstream:
         await self._client.aclose()
 
 
-def passed_back(headers: "httpx2.Headers", **more: str) -> "Headers":
+def passed_back(headers: httpx2.Headers, **more: str) -> Headers:
     """Return the headers of a response that a client gets, and more of ours. Some come several times."""
-    from starlette.datastructures import Headers
-
     passed = [(name.lower(), value) for name, value in headers.raw if name.lower().decode("latin-1") not in _HOP]
     ours = [(name.replace("_", "-").encode(), value.encode()) for name, value in more.items()]
     return Headers(raw=[*passed, *ours])

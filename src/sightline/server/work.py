@@ -126,10 +126,10 @@ class LocalWork:
         with self._wake:
             while not self._stopped:
                 now = time.monotonic()
-                found = min(self._jobs.values(), key=lambda each: each.due, default=None)
-                if found is not None and found.due <= now:
-                    return self._jobs.pop(found.job.key)
-                self._wake.wait(None if found is None else found.due - now)
+                first = min(self._jobs.values(), key=lambda waiting: waiting.due, default=None)
+                if first is not None and first.due <= now:
+                    return self._jobs.pop(first.job.key)
+                self._wake.wait(None if first is None else first.due - now)
         return None
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from sightline.shorten.file_description import balanced, described
 from sightline.shorten.json_values import decode_json
-from sightline.shorten.labels import PHRASES, phrases
+from sightline.shorten.labels import phrases, tables
 from sightline.shorten.sample import encodable
 
 LARGEST = 16 << 20  # characters of a result that is parsed as JSON
@@ -50,7 +50,7 @@ def read_gist(text: str, locale: str = "en", path: str = "") -> str | None:
     file is named. Total.
     """
     line = text.strip() if len(text) <= 2 * DETAILS + NAME else ""
-    beginnings = tuple(f"{own['file read']} " for own in PHRASES.values())
+    beginnings = tuple(f"{own['file read']} " for own in tables())
     if line.startswith(beginnings) and line.endswith(")") and "\n" not in line:
         return text
     read = parse_read(text, path)

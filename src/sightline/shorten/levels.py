@@ -12,7 +12,7 @@ from sightline.shorten.file_reads import read_gist
 from sightline.shorten.fill import EMPTY, Count, CountedText, Level, TokenLimit, fill
 from sightline.shorten.identifiers import values_in
 from sightline.shorten.json_values import json_levels, parse_json, wrapped_text
-from sightline.shorten.labels import PHRASES, phrases
+from sightline.shorten.labels import phrases, tables
 from sightline.shorten.lines import make_view
 from sightline.shorten.parts import part_levels
 from sightline.shorten.sample import (
@@ -296,7 +296,7 @@ def unusual_value(text: str, chars: int = 60) -> str:
     first, _, rest = text.partition("\n")
     if first.startswith("[#") and first.endswith("]"):
         first = rest.partition("\n")[0]
-    elif first.startswith(tuple(wording["file read"] for wording in PHRASES.values())):
+    elif first.startswith(tuple(wording["file read"] for wording in tables())):
         first = first.rpartition(")")[0].partition("(")[2].split(", ", 2)[-1]
     line = " ".join(first.split())
     return line if len(line) <= chars else cut_at_blank(line, chars)

@@ -96,7 +96,7 @@ class CallContents:
         """Yield the lines of a call that was not composed, in the order in which its messages stand."""
         timeline, plan = self._journal.timeline, self._plan
         yield from self._head([timeline.id(row) for row in self._inputs.system], 0)
-        stands = {unit: each.first for each in timeline.compactions for unit in each.summaries}
+        stands = {unit: compaction.first for compaction in timeline.compactions for unit in compaction.summaries}
         block = 0
         for unit in sorted(plan, key=lambda unit: (stands.get(unit, unit), unit not in stands)):
             for row in timeline.rows_of(unit):
@@ -134,7 +134,7 @@ class CallContents:
                 ContentLine(message.id, own, "full", tokens, tokens, framed=tokens + framing, block=block, text=text)
             ]
         rows = [row, *timeline.calls_of(row)] if message.role is Role.ASSISTANT else [row]
-        return [self._row_line(each, block) for each in rows]
+        return [self._row_line(line_row, block) for line_row in rows]
 
     def _row_line(self, row: int, block: int) -> ContentLine:
         timeline, plan, profile = self._journal.timeline, self._plan, self._journal.reader.profile
@@ -159,7 +159,7 @@ class Difference(NamedTuple):
 
 def compare(one: CallContents, other: CallContents) -> Difference:
     """Return what the second call shows and the first does not, and the other way round."""
-    before, after = ({line.key: line for line in each.lines} for each in (one, other))
+    before, after = ({line.key: line for line in contents.lines} for contents in (one, other))
     shared = [(line, after[key]) for key, line in before.items() if key in after]
     changed = [
         ChangedLine(a.id, a.kind, a.tool, a.subject, a.level, b.level, a.tokens, b.tokens)

@@ -77,9 +77,9 @@ def _composed(journal: Journal, index: CallIndex, call: ModelCall) -> Payload:
 
 def _since_sweep(journal: Journal, index: CallIndex, call: ModelCall) -> Iterator[ReceiptNote]:
     """Yield the receipt of a call and those before it, newest first, up to the last that has a whole plan."""
-    for each in reversed(index.calls[: call.number]):
-        if each.receipt != NONE:
-            note = receipt_of(journal, each)
+    for earlier in reversed(index.calls[: call.number]):
+        if earlier.receipt != NONE:
+            note = receipt_of(journal, earlier)
             yield note
             if note.plan is not None:
                 return
@@ -99,11 +99,11 @@ def uncomposed_plan(journal: Journal, call: ModelCall) -> tuple[Plan, ComposeInp
     """Return what a call that was not composed showed: everything before the reply, except what compactions cover."""
     timeline, reader, path = journal.timeline, journal.reader, journal.path
     in_force = compactions_at(journal, call)
-    summaries = {unit for each in in_force for unit in each.summaries}
+    summaries = {unit for compaction in in_force for unit in compaction.summaries}
     units = [
         unit
         for unit in body_units(timeline, path, 0, call.rows)
-        if not any(each.first <= unit <= each.last for each in in_force)
+        if not any(compaction.first <= unit <= compaction.last for compaction in in_force)
         if timeline.unit_kind(unit) is not Kind.SUMMARY or unit in summaries
     ]
     tools = reader.in_force(timeline.tools, path, ToolsNote, call.offset) or NO_TOOLS

@@ -41,14 +41,14 @@ def call_rows(
     Reads the receipts since the last sweep before the first of them, and the replies.
     """
     made, total = _made_rows(session, start, limit, every, price_of)
-    return [each.row for each in made], total
+    return [call.row for call in made], total
 
 
 def call_page(session: Session, start: int, limit: int) -> CallPage:
     """Return calls of the branch, and what was decided for each."""
     made, total = _made_rows(session, start, limit)
     end = start + len(made)
-    return CallPage([_facts(*each) for each in made], total, end if made and end < total else None)
+    return CallPage([_facts(*call) for call in made], total, end if made and end < total else None)
 
 
 def timeline_page(session: Session, start: int, limit: int, every: int, price_of: PriceOf) -> TimelinePage:
@@ -190,18 +190,18 @@ class _Rows:
 
     def _uncomposed(self, call: ModelCall, sums: CallSums) -> Tokens:
         tokens: Tokens = {}
-        for kind, shown, said in zip(KINDS, sums.shown, sums.said, strict=True):
-            _add(tokens, kind, "full", shown)
+        for kind, in_context, said in zip(KINDS, sums.shown, sums.said, strict=True):
+            _add(tokens, kind, "full", in_context)
             if kind in _HIDES:
-                _add(tokens, kind, HIDDEN, said - shown)
+                _add(tokens, kind, HIDDEN, said - in_context)
         tools = self._tools(call)
         _add(tokens, "tools" if tools.tokens else "request", "full", tools.tokens + self._profile.request_tokens)
         return tokens
 
     def _tools(self, call: ModelCall) -> ToolsNote:
         journal = self._journal
-        found = journal.reader.in_force(journal.timeline.tools, journal.path, ToolsNote, call.offset)
-        return found or NO_TOOLS
+        tools = journal.reader.in_force(journal.timeline.tools, journal.path, ToolsNote, call.offset)
+        return tools or NO_TOOLS
 
     def _by_receipt(self, call: ModelCall, note: ReceiptNote, sums: CallSums) -> Tokens:
         if self._composed is None or note.plan is not None or self._composed.number != note.number - 1:
@@ -215,20 +215,20 @@ class _Rows:
         for kind, said in zip(KINDS, sums.said, strict=True):
             if kind in _HIDES:
                 _add(tokens, kind, HIDDEN, max(said - self._composed.full.get(kind, 0), 0))
-        known = sum(size for levels in tokens.values() for level, size in levels.items() if level != HIDDEN)
-        _add(tokens, "tools" if self._tools(call).tokens else "request", "full", max(note.tokens - known, 0))
+        counted = sum(size for levels in tokens.values() for level, size in levels.items() if level != HIDDEN)
+        _add(tokens, "tools" if self._tools(call).tokens else "request", "full", max(note.tokens - counted, 0))
         return tokens
 
     def _whole(self, call: ModelCall, note: ReceiptNote) -> list[ReceiptNote]:
         """Return the receipts since the last whole plan, oldest first."""
-        found = [note]
+        notes = [note]
         at = call.number - 2
-        while found[-1].plan is None and at >= 0:
+        while notes[-1].plan is None and at >= 0:
             earlier, _ = self._receipt(self._index.calls[at])
             if earlier is not None:
-                found.append(earlier)
+                notes.append(earlier)
             at -= 1
-        return found[::-1]
+        return notes[::-1]
 
     def _windows(self, note: ReceiptNote) -> int:
         tokens = 0
@@ -281,10 +281,10 @@ class _Rows:
         elif note is not None and note.reason:
             yield Mark("prefix", note.reason)
         for at in sums.compactions:
-            each = timeline.compactions[at]
-            first = timeline.id(timeline.unit_row[each.summaries[0]])
-            undone = any(journal.path.knows(note) and note.offset < call.offset for note in each.undone)
-            covered = range(timeline.unit_row[each.first], timeline.unit_row[each.last] + 1)
+            compaction = timeline.compactions[at]
+            first = timeline.id(timeline.unit_row[compaction.summaries[0]])
+            undone = any(journal.path.knows(note) and note.offset < call.offset for note in compaction.undone)
+            covered = range(timeline.unit_row[compaction.first], timeline.unit_row[compaction.last] + 1)
             messages = sum(timeline.kind[row] != Kind.CALL for row in covered)
             yield Mark("compaction", "undone" if undone else "", first, messages)
         first_row = self._index.calls[call.number - 2].rows if call.number > 1 else 0

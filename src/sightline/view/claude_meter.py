@@ -117,13 +117,13 @@ class _Reading:
     def _add_result(self, block: _Block) -> None:
         if self._reads.is_reading(block.tool_use_id):
             text = _text(block.content)
-            found = self._reads.add_result(block.tool_use_id, text, failed=bool(block.is_error))
-            self._counts.rereads += found is not None and found.is_known
+            reading = self._reads.add_result(block.tool_use_id, text, failed=bool(block.is_error))
+            self._counts.rereads += reading is not None and reading.is_known
 
     def counts(self, place: int, mark: str, *, is_behind: bool) -> Counts:
-        waiting, known = self._reads.state()
+        waiting, lines = self._reads.state()
         return msgspec.structs.replace(
-            self._counts, place=place, mark=mark, is_behind=is_behind, waiting=waiting, reads=known
+            self._counts, place=place, mark=mark, is_behind=is_behind, waiting=waiting, reads=lines
         )
 
 
@@ -132,5 +132,5 @@ def _digest(file: str) -> str:
 
 
 def _text(content: Raw) -> str:
-    found = decode_json(content, str | list[_Text] | None)
-    return found if isinstance(found, str) else "\n".join(each.text for each in found or ())
+    decoded = decode_json(content, str | list[_Text] | None)
+    return decoded if isinstance(decoded, str) else "\n".join(part.text for part in decoded or ())

@@ -99,7 +99,7 @@ def context_facts(
     ]
     levels = Counter(line.level for line in lines)
     shown_ids = {line.id for line in lines}
-    gone = [infos[id_] for each in reductions if each.kind in ("summaries", "trim") for id_ in each.removed]
+    gone = [infos[item_id] for cut in reductions if cut.kind in ("summaries", "trim") for item_id in cut.removed]
     return Context(
         window=budget.window,
         output=budget.output,
@@ -116,14 +116,14 @@ def context_facts(
             "messages": sum(item.kind is not Kind.CALL for item in gone),
             "tokens": sum(item.full for item in gone),
         },
-        reductions=[ContextReduction(*each, off=each.kind not in settings.reductions) for each in reductions],
+        reductions=[ContextReduction(*cut, off=cut.kind not in settings.reductions) for cut in reductions],
         marker=plan.marker,
         state=session.state if keeps_state else None,
         unread=sum(item.kind is Kind.USER for item in session.unread) if keeps_state else 0,
         summaries=[
-            CoveringSummary(*(getattr(each, name) for name in CoveringSummary.__struct_fields__))
-            for each in session.summaries
-            if not shown_ids.isdisjoint(each.summaries)
+            CoveringSummary(*(getattr(summary, name) for name in CoveringSummary.__struct_fields__))
+            for summary in session.summaries
+            if not shown_ids.isdisjoint(summary.summaries)
         ],
         faults={
             "results": len(session.items.faults),
@@ -134,10 +134,10 @@ def context_facts(
     )
 
 
-def _hidden(infos: Iterable[ItemInfo], shown: Collection[str]) -> list[Line]:
+def _hidden(infos: Iterable[ItemInfo], shown_ids: Collection[str]) -> list[Line]:
     """Return the newest items that are not shown."""
-    lines = [Line(item.id, item.kind.name.lower(), "hidden", 0, item.full) for item in infos if item.id not in shown]
-    return lines[-_MOST_HIDDEN:]
+    hidden = [item for item in infos if item.id not in shown_ids][-_MOST_HIDDEN:]
+    return [Line(item.id, item.kind.name.lower(), "hidden", 0, item.full) for item in hidden]
 
 
 def _next_sweep(settings: Settings, budget: Budget, plan: Plan) -> dict[str, int]:
@@ -156,7 +156,8 @@ def _by_kind(session: Session, payload: Payload, infos: Mapping[str, ItemInfo]) 
     """
     framing, windows, plan = profile(session.settings.profile), payload.shown_windows.values(), payload.plan
     listed = {line.id for line in plan.lines()}
-    messages = [each for each in (*payload.system, *payload.body) if each.role is Role.SYSTEM and each.id not in listed]
+    heads = (message for message in (*payload.system, *payload.body) if message.role is Role.SYSTEM)
+    messages = [message for message in heads if message.id not in listed]
     system = sum(infos[message.id].full + framing.message_tokens for message in messages)
     window_tokens = sum(session.count(text) + framing.message_tokens for text in windows)
     rest = plan.fixed - system - window_tokens  # the tools, with what a provider adds to a request

@@ -90,7 +90,7 @@ def _part_blocks(part: Part, locale: str, tools: dict[str, str]) -> Iterator[Blo
         case Result():
             name = first_words(tools.pop(part.id, "") or part.name or part.id, _NAME)
             key = "result error" if part.error else "result"
-            inside = [block for each in part.parts for block in _part_blocks(each, locale, tools)]
+            inside = [block for inner in part.parts for block in _part_blocks(inner, locale, tools)]
             text = "\n".join(block.text for block in inside if block.form == "text")
             yield Block("result", _SAY(key, locale, error=part.error), name, text)
             yield from (block for block in inside if block.form != "text")
@@ -112,7 +112,7 @@ def thoughts_in(raw: Mapping[str, Any]) -> str:
     texts = [raw.get(name) for name in ("thinking", "reasoning_content", "reasoning")]
     if raw.get("type") == "reasoning":
         lists = (raw.get(name) for name in ("summary", "content"))
-        blocks = (block for each in lists if isinstance(each, list) for block in each)
+        blocks = (block for listed in lists if isinstance(listed, list) for block in listed)
         texts += [block.get("text") for block in blocks if isinstance(block, dict)]
     return "\n\n".join(text for text in texts if isinstance(text, str) and text.strip())
 

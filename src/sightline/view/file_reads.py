@@ -40,12 +40,12 @@ class FileReads:
 
     def state(self) -> tuple[dict[str, str], dict[str, list[int]]]:
         """Return what is known, to be stored: the calls without a result, and the lines of each file, as numbers."""
-        return dict(self._waiting), {file: sorted(each.known) for file, each in self._files.items()}
+        return dict(self._waiting), {file: sorted(readings.known) for file, readings in self._files.items()}
 
-    def restore(self, waiting: Mapping[str, str], known: Mapping[str, Iterable[int]]) -> None:
+    def restore(self, waiting: Mapping[str, str], lines_by_file: Mapping[str, Iterable[int]]) -> None:
         """Go on from what `state` returned."""
         self._waiting = dict(waiting)
-        for file, lines in known.items():
+        for file, lines in lines_by_file.items():
             self._files[file].known |= set(lines)
 
     def add_call(self, call: Call) -> None:
@@ -89,15 +89,15 @@ class _File:
         lines = _lines(text)
         if removed != self._removed:
             self._removed = removed
-            self._readings = [(place, each) for place, each in self._readings if place > removed]
-            self._shown = set[int]().union(*(each for _, each in self._readings))
+            self._readings = [(place, shown_lines) for place, shown_lines in self._readings if place > removed]
+            self._shown = set[int]().union(*(shown_lines for _, shown_lines in self._readings))
         is_known = len(text) >= _SHORTEST and _nearly_in(lines, self.known)
-        found = Reading(file, is_known, is_known and at != NOWHERE and not _nearly_in(lines, self._shown))
+        reading = Reading(file, is_known, is_known and at != NOWHERE and not _nearly_in(lines, self._shown))
         self.known |= lines
         if at != NOWHERE:
             self._readings.append((at, lines))
             self._shown |= lines
-        return found
+        return reading
 
 
 def file_of(call: Call) -> str:

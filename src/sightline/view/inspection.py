@@ -141,8 +141,8 @@ def item_page(session: Session, start: int, limit: int, *, whole: bool = False) 
     described, total = described_items(session, start, limit)
     facts: list[ItemFacts] = []
     size = 0
-    for each in described:
-        facts.append(_facts(each, whole=whole))
+    for item in described:
+        facts.append(_facts(item, whole=whole))
         size += facts[-1].characters
         if whole and len(facts) > 1 and size > _MOST_TEXT:
             facts.pop()
@@ -156,7 +156,7 @@ def pinned_items(session: Session) -> list[ItemFacts]:
     with session._lock:
         journal = session.log
         rows = sorted(row for row, mark in journal.timeline.marked(journal.path).items() if mark == "pin")
-        return [_facts(each) for each in _described(session, rows)]
+        return [_facts(item) for item in _described(session, rows)]
 
 
 def item_details(session: Session, item_id: str) -> ItemDetails:
@@ -245,24 +245,24 @@ def shown_windows(session: Session, apps: Collection[str] = ()) -> list[WindowFa
     with session._lock:
         host, log = session.windows, session.windows._log
         saved = {window_id: log.saved(window_id) for window_id in host.live()}
-        wanted = {each.app for each in saved.values() if each is not None}.intersection(apps) - set(host.apps)
+        wanted = {window.app for window in saved.values() if window is not None}.intersection(apps) - set(host.apps)
         host.register(*sorted(wanted))
         sent = sent_windows(session.receipt, session.log.blobs)
-        found = []
-        for window_id, known in saved.items():
-            app, target = (known.app, known.target) if known is not None else ("", "")
+        windows = []
+        for window_id, saved_window in saved.items():
+            app, target = (saved_window.app, saved_window.target) if saved_window is not None else ("", "")
             window = host.get(window_id)
             if isinstance(window, AppWindow):
                 actions = [
-                    WindowAction(each.id, each.label_in(host.locale), each.about, each.schema, each.asks)
-                    for each in window.actions.values()
+                    WindowAction(action.id, action.label_in(host.locale), action.about, action.schema, action.asks)
+                    for action in window.actions.values()
                 ]
                 level = window.document.lod.name.lower()
-                found.append(WindowFacts(window_id, app, target, window.render(), True, level, actions))
+                windows.append(WindowFacts(window_id, app, target, window.render(), True, level, actions))
             else:
                 last = sent.get(window_id) or window
-                found.append(WindowFacts(window_id, app, target, last.render() if last else "", False, "full", []))
-        return found
+                windows.append(WindowFacts(window_id, app, target, last.render() if last else "", False, "full", []))
+        return windows
 
 
 # ---------------------------------------------------------------------- compactions
@@ -290,7 +290,7 @@ class CompactionFacts(Struct, frozen=True):
 def compactions(session: Session) -> list[CompactionFacts]:
     """Return the compactions of a branch, oldest first, each with what it hid."""
     losses = session.summaries.losses()
-    return [compaction_facts(session, each, losses.get(each.boundary)) for each in session.summaries]
+    return [compaction_facts(session, summary, losses.get(summary.boundary)) for summary in session.summaries]
 
 
 def compaction_facts(session: Session, info: CompactionInfo, loss: Loss | None) -> CompactionFacts:

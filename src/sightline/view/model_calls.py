@@ -123,8 +123,8 @@ class CallIndex:
         self.calls.append(ModelCall(len(self.calls) + 1, reply, receipt, rows, offset))
         sums = self._tally.at(rows, offset)
         if self._forgotten:
-            made = tuple(at for each in reversed(self._forgotten) for at in each.compactions)
-            failed = sums.failed + sum(each.failed for each in self._forgotten)
+            made = tuple(at for forgotten in reversed(self._forgotten) for at in forgotten.compactions)
+            failed = sums.failed + sum(forgotten.failed for forgotten in self._forgotten)
             sums = sums._replace(compactions=made + sums.compactions, failed=failed)
             self._forgotten.clear()
         self.sums.append(sums)
@@ -149,10 +149,10 @@ class _Tally:
         failed = self._failed
         self._add_rows(rows)
         changed = self._change(rows, offset)
-        shown, said = list(self._shown), list(self._said)
-        shown[_SYSTEM] += self._head
+        in_context, said = list(self._shown), list(self._said)
+        in_context[_SYSTEM] += self._head
         said[_SYSTEM] += self._head
-        return CallSums(tuple(shown), tuple(said), changed, self._failed - failed)
+        return CallSums(tuple(in_context), tuple(said), changed, self._failed - failed)
 
     def _add_rows(self, end: int) -> None:
         timeline, first = self._timeline, self._row
@@ -211,40 +211,32 @@ class _Tally:
         timeline, path = self._timeline, self._path
         if not timeline.compactions:
             return ()
-        made = sum(each.offset < offset and each.at <= rows for each in timeline.compactions)
-        undone = sum(note.offset < offset for each in timeline.compactions for note in each.undone)
+        made = sum(compaction.offset < offset and compaction.at <= rows for compaction in timeline.compactions)
+        undone = sum(note.offset < offset for compaction in timeline.compactions for note in compaction.undone)
         if (made, undone) == self._known:
             return ()
         self._known = (made, undone)
-        now = {
-            at: each
-            for at, each in enumerate(timeline.compactions)
-            if each.summaries and each.offset < offset and each.at <= rows and path.knows(each)
-            if not any(note.offset < offset and path.knows(note) for note in each.undone)
-        }
+        now = _in_force(timeline, path, rows, offset)
         changed = now.keys() ^ self._in_force.keys()
         if changed:
             self._in_force = now
             for at in changed:
-                each = timeline.compactions[at]
-                first, end = (
-                    timeline.unit_row[each.first],
-                    min(max(each.at, timeline.unit_row[each.last] + 1), self._row),
-                )
-                self._refresh(range(first, end))
+                compaction = timeline.compactions[at]
+                end = min(max(compaction.at, timeline.unit_row[compaction.last] + 1), self._row)
+                self._refresh(range(timeline.unit_row[compaction.first], end))
         return tuple(sorted(changed))
 
     def _refresh(self, rows: Sequence[int]) -> None:
         """Show or hide these rows as the compactions in force say."""
         timeline, path = self._timeline, self._path
-        summaries = {unit for each in self._in_force.values() for unit in each.summaries}
+        summaries = {unit for compaction in self._in_force.values() for unit in compaction.summaries}
         for row in rows:
             kind, unit = timeline.kind[row], timeline.unit[row]
             if kind == Kind.WINDOW or (kind == Kind.SYSTEM and timeline.state[row] & HEAD):
                 continue
             if not path.holds(timeline.branch[row], row):
                 continue
-            covered = any(each.first <= unit <= each.last for each in self._in_force.values())
+            covered = any(compaction.first <= unit <= compaction.last for compaction in self._in_force.values())
             hidden = covered or (kind == Kind.SUMMARY and unit not in summaries)
             if hidden and row not in self._hidden:
                 self._hidden.add(row)
@@ -293,14 +285,22 @@ def kind_parts(index: CallIndex, row: int) -> list[tuple[str, int]]:
 
 def compactions_at(journal: Journal, call: ModelCall) -> list[Compaction]:
     """Return the compactions in force when a call was made, without those that another one covers."""
-    path = journal.path
-    known = [
-        each
-        for each in journal.timeline.compactions
-        if each.summaries and each.offset < call.offset and each.at <= call.rows and path.knows(each)
-        if not any(note.offset < call.offset and path.knows(note) for note in each.undone)
+    in_force = [*_in_force(journal.timeline, journal.path, call.rows, call.offset).values()]
+    return [
+        compaction
+        for at, compaction in enumerate(in_force, start=1)
+        if not any(later.covers(compaction) for later in in_force[at:])
     ]
-    return [each for at, each in enumerate(known) if not any(later.covers(each) for later in known[at + 1 :])]
+
+
+def _in_force(timeline: Timeline, path: Path, rows: int, offset: int) -> dict[int, Compaction]:
+    """Return the compactions that were made and not undone before this place of the log, by their index."""
+    return {
+        at: compaction
+        for at, compaction in enumerate(timeline.compactions)
+        if compaction.summaries and compaction.offset < offset and compaction.at <= rows and path.knows(compaction)
+        if not any(note.offset < offset and path.knows(note) for note in compaction.undone)
+    }
 
 
 __all__ = ["KINDS", "CallIndex", "CallSums", "ModelCall", "Sums", "call_index", "compactions_at", "kind_parts"]

@@ -1,26 +1,29 @@
 """Where the tokens of a session, or of one call, are: by kind, tool and file; and what was read again."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+import msgspec
 from msgspec import Struct
 
-from sightline.errors import BadInput
-from sightline.log import NONE, Journal
+from sightline.errors import BadInput, Damaged
+from sightline.log import FAILED, NONE, Journal, entries
 from sightline.session.session import Session
-from sightline.values.items import Kind
+from sightline.values.items import Call, Kind, Result, plain_text
 from sightline.view.call_contents import CallContents
 from sightline.view.call_values import ContentLine
+from sightline.view.file_reads import READS, FileReads
 from sightline.view.model_calls import call_index, kind_parts
-from sightline.view.repeated_reads import RereadFile, repeated_reads
 from sightline.view.tool_calls import ToolCalls, tool_calls
 
 GROUPS = ("kind", "tool", "file", "level")
 _MOST_CHILDREN = 100  # of a node; the rest is one more
 _MOST_FILES = 200
 _LONGEST = 300  # characters of a name: a command may be a whole script
-_MOST_KNOWN = 8  # trees of a session that are kept, because a page asks for the same again
+_READ_AT_ONCE = 256  # entries
+_MOST_TREES = 8  # trees of a session that are kept, because a page asks for the same again
 
 
 class Node(Struct):
@@ -32,6 +35,15 @@ class Node(Struct):
     items: int = 0
     reread_tokens: int = 0  # of them, those that had been read before
     children: "list[Node]" = []
+
+
+class RereadFile(Struct):
+    """A file of which readings showed nothing new."""
+
+    name: str
+    times: int = 0  # such readings
+    tokens: int = 0  # of these, with what a provider adds to each
+    items: list[str] = []  # all readings
 
 
 class Rereads(Struct, frozen=True):
@@ -52,7 +64,7 @@ class TokenTree(Struct, frozen=True):
     rereads: Rereads
 
 
-_known: "WeakKeyDictionary[Session, dict[tuple[Any, ...], TokenTree]]" = WeakKeyDictionary()
+_trees: "WeakKeyDictionary[Session, dict[tuple[Any, ...], TokenTree]]" = WeakKeyDictionary()
 
 
 class _Leaf(NamedTuple):
@@ -76,18 +88,18 @@ def token_tree(session: Session, by: Sequence[str] = ("kind", "tool", "file"), n
     with session._lock:
         journal = session.log
         key = (journal.branch, len(journal.timeline), len(journal.timeline.receipt_offset), tuple(by), number)
-        known = _known.setdefault(session, {})
-        if key not in known:
-            while len(known) >= _MOST_KNOWN:
-                del known[next(iter(known))]
-            known[key] = _make_tree(session, by, number)
-        return known[key]
+        trees = _trees.setdefault(session, {})
+        if key not in trees:
+            while len(trees) >= _MOST_TREES:
+                del trees[next(iter(trees))]
+            trees[key] = _make_tree(session, by, number)
+        return trees[key]
 
 
 def _make_tree(session: Session, by: Sequence[str], number: int | None) -> TokenTree:
     journal, calls = session.log, tool_calls(session)
-    found = repeated_reads(session)
-    again, files = set(found.rows), found.files()
+    reads = repeated_reads(session)
+    again, files = set(reads.rows), reads.files()
     if number is None:
         leaves, faults = _all_leaves(session, journal, calls, again), len(session.items.faults)
     else:
@@ -97,7 +109,7 @@ def _make_tree(session: Session, by: Sequence[str], number: int | None) -> Token
         again &= rows
         leaves = [_leaf(line, is_again=row in again) for line, row in lines]
         files = [file for file in files if not rows.isdisjoint(map(session.items.row, file.items))]
-        faults = sum(session.items.row(each) in rows for each in session.items.faults)
+        faults = sum(session.items.row(item_id) in rows for item_id in session.items.faults)
     root = _grown(leaves, by)
     rereads = Rereads(len(again), root.reread_tokens, faults, files[:_MOST_FILES])
     return TokenTree(root.tokens, number, root, rereads)
@@ -113,10 +125,10 @@ def _all_leaves(session: Session, journal: Journal, calls: ToolCalls, again: set
         *parts, (kind, tokens) = kind_parts(index, row)
         for part, size in parts:
             sums.setdefault((part, "", NONE), [0, 0, 0])[0] += size
-        found = sums.setdefault((kind, calls.name(row), timeline.subject[row]), [0, 0, 0])
-        found[0] += tokens
-        found[1] += 1
-        found[2] += tokens if row in again else 0
+        leaf = sums.setdefault((kind, calls.name(row), timeline.subject[row]), [0, 0, 0])
+        leaf[0] += tokens
+        leaf[1] += 1
+        leaf[2] += tokens if row in again else 0
     subjects = timeline.subjects
     return [
         _Leaf(
@@ -161,3 +173,73 @@ def _sort(node: Node) -> None:
         del node.children[_MOST_CHILDREN:]
         sums = (sum(getattr(child, field) for child in rest) for field in ("tokens", "items", "reread_tokens"))
         node.children.append(Node("", "rest", *sums))
+
+
+# ---------------------------------------------------------------------- what was read again
+
+
+class RepeatedReads:
+    """What was read again on a branch. Each result that reads a file is read from the log once."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.timeline, self.branch, self._journal, self._path = journal.timeline, journal.branch, journal, journal.path
+        self.rows: set[int] = set()  # results that showed nothing new
+        self._files: dict[str, RereadFile] = {}
+        self._reads = FileReads()
+        self._next = 0
+
+    def fits(self, journal: Journal) -> bool:
+        """Whether this is of the journal's branch as it is now, so that it can be updated."""
+        same = self.timeline is journal.timeline and self.branch == journal.branch
+        return same and self._next <= len(journal.timeline) and self._path.limits == journal.path.limits
+
+    def update(self, calls: ToolCalls) -> None:
+        """Look at the results that are new in the log."""
+        timeline, reader = self.timeline, self._journal.reader
+        rows = iter(
+            [row for row in timeline.rows_on(self._path, range(self._next, len(timeline))) if self._reads_at(row)]
+        )
+        while batch := list(islice(rows, _READ_AT_ONCE)):
+            reader.prefetch(batch)
+            for row in batch:
+                self._add(row, calls)
+        self._next = len(timeline)
+
+    def files(self) -> list[RereadFile]:
+        """Return the files that were read again, those with the most such tokens first."""
+        return sorted((file for file in self._files.values() if file.times), key=lambda file: -file.tokens)
+
+    def _reads_at(self, row: int) -> bool:
+        timeline = self.timeline
+        is_result = timeline.kind[row] == Kind.RESULT and timeline.purpose[row] in READS
+        return is_result and timeline.partner[row] != NONE and not timeline.state[row] & FAILED
+
+    def _add(self, row: int, calls: ToolCalls) -> None:
+        timeline, partner = self.timeline, self.timeline.partner[row]
+        try:
+            arguments = msgspec.json.decode(calls.arguments.get(partner, b"null"))
+            parts = entries.parts_of(self._journal.reader.entry(row))
+        except (Damaged, *entries.UNREADABLE):
+            return
+        self._reads.add_call(Call("", calls.name(row), arguments))
+        text = next((plain_text(part.parts) for part in parts if isinstance(part, Result)), "")
+        if (reading := self._reads.add_result("", text, failed=False)) is None:
+            return
+        file = self._files.setdefault(reading.file, RereadFile(reading.file[:_LONGEST], items=[]))
+        file.items.append(timeline.id(row))
+        if reading.is_known:
+            self.rows.add(row)
+            file.times += 1
+            file.tokens += timeline.full[row] + self._journal.reader.profile.framing(Kind.RESULT)
+
+
+_reads_of: "WeakKeyDictionary[Session, RepeatedReads]" = WeakKeyDictionary()
+
+
+def repeated_reads(session: Session) -> RepeatedReads:
+    """Return what was read again on a session's branch as it is now. Hold the session's lock while you use it."""
+    reads = _reads_of.get(session)
+    if reads is None or not reads.fits(session.log):
+        reads = _reads_of[session] = RepeatedReads(session.log)
+    reads.update(tool_calls(session))
+    return reads

@@ -101,9 +101,9 @@ def tool_calls(session: Session, *, whole: bool = True) -> ToolCalls:
 
     Without `whole` nothing is read yet: names of calls are read where they are asked for.
     """
-    found = _known.get(session)
-    if found is None or found.timeline is not session.log.timeline or found._rows > len(found.timeline):
-        found = _known[session] = ToolCalls(session.log)
+    calls = _known.get(session)
+    if calls is None or calls.timeline is not session.log.timeline or calls._rows > len(calls.timeline):
+        calls = _known[session] = ToolCalls(session.log)
     if whole:
-        found.update()
-    return found
+        calls.update()
+    return calls

@@ -19,8 +19,8 @@ from stub import Stub, answer, cut, error, failing, hang, raw, unended
 from sightline.agent.models import Model, Request, TextDelta
 from sightline.agent.models.anthropic import VERSION
 from sightline.agent.models.endpoint import Endpoint
+from sightline.agent.models.http import Events
 from sightline.agent.models.sdk import SdkModel
-from sightline.agent.models.sse import Events
 from sightline.errors import ContextOverflow, ModelBusy, ModelRefused
 from sightline.values.items import Call, Text, Usage
 from sightline.wire import read_reply, why_ended

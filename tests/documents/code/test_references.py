@@ -9,16 +9,17 @@ from code_writer import opened
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.documents.code.quotes import PlainPlaces, quoted
 from sightline.documents.code.references import (
     CodeReference,
     FileReference,
+    PlainPlaces,
     Upload,
     announcement,
     fenced,
     marked,
     marker,
     markers,
+    quoted,
     references,
     resolved,
     shown,

@@ -40,7 +40,8 @@ def refused_option(error: ModelRefused, body: Mapping[str, Any], endpoint: Endpo
     twice.
     """
     why = str(error).lower()
-    if "signature" in why and "thinking" in why and any(_without_thinking(each) != each for each in _messages(body)):
+    refuses_thinking = "signature" in why and "thinking" in why
+    if refuses_thinking and any(_without_thinking(message) != message for message in _messages(body)):
         return THOUGHTS
     shaped = SHAPE in body and SHAPE not in endpoint.options
     return SHAPE if shaped and any(word in why for word in (SHAPE, "schema", "structured output")) else ""

@@ -35,8 +35,8 @@ async def with_window(endpoint: Endpoint, seconds: float = ASK_SECONDS) -> Endpo
 
     The server that gets the requests is asked, with the same key. A provider whose models are known is not asked.
     """
-    known = endpoint.window or (endpoint.hosted and endpoint.window_known)
-    if known or endpoint.provider != "openai" or endpoint.keyless or not endpoint.base_url:
+    is_known = endpoint.window or (endpoint.hosted and endpoint.window_known)
+    if is_known or endpoint.provider != "openai" or endpoint.keyless or not endpoint.base_url:
         return endpoint
     httpx2 = import_optional("httpx2", "asking a model", "agent")
     hidden = {name: value.reveal() for name, value in endpoint.headers.items()}
@@ -76,8 +76,8 @@ async def _ask(client: Any, endpoint: Endpoint) -> int:
     if window := listed_window(_rows(await ask(f"{own}/api/ps"), "models"), name):  # Ollama, if it is loaded
         return window
     settings = _object(await ask(f"{own}/api/show", model=name)).get("parameters")  # Ollama, what its file sets
-    found = _OLLAMA_SETTING.search(settings) if isinstance(settings, str) else None
-    return _sane(int(found[1])) if found else 0
+    setting = _OLLAMA_SETTING.search(settings) if isinstance(settings, str) else None
+    return _sane(int(setting[1])) if setting else 0
 
 
 def context_window(row: Mapping[str, Any]) -> int:

@@ -61,8 +61,8 @@ async def found(config: Config, env: Mapping[str, str], home: Path, probe: Probe
         BadInput: SIGHTLINE_MODEL names none.
     """
     async with aclosing(candidates(config, env, home, probe)) as all_:
-        async for each in all_:
-            return each
+        async for best in all_:
+            return best
     raise NoModel(
         "no model is configured and none was found on this machine: `sightline model get` fetches a tiny one (it needs "
         f"the extra `local`); else set {' or '.join(key_variables())}; start {' or '.join(server_names())} here; "
@@ -85,8 +85,8 @@ async def candidates(
     config: Config, env: Mapping[str, str], home: Path, probe: Probe | None = None
 ) -> AsyncGenerator[Found, None]:
     """Yield every model that could be used, the best first, in the order that the module describes."""
-    if given := env.get(MODEL_VARIABLE, ""):
-        endpoint = _existing(endpoint_of(given, config, env), given, config, f"{MODEL_VARIABLE} takes")
+    if text := env.get(MODEL_VARIABLE, ""):
+        endpoint = _existing(endpoint_of(text, config, env), text, config, f"{MODEL_VARIABLE} takes")
         yield Found(endpoint, "variable", MODEL_VARIABLE)
     if config.model:
         yield Found(config.models[config.model], "configured", config.file)
@@ -108,22 +108,22 @@ async def candidates(
         yield Found(tiny, "tiny", tiny.gguf)
 
 
-def named(given: str, config: Config, env: Mapping[str, str], home: Path) -> Endpoint:
+def named(text: str, config: Config, env: Mapping[str, str], home: Path) -> Endpoint:
     """Return the model that `--model` names; `tiny` is the fetched one.
 
     Raises:
         BadInput: it names none; the message tells the forms there are.
     """
-    if given.strip() != TINY or TINY in config.models:
-        return _existing(endpoint_of(given, config, env), given, config, "--model and /model take")
+    if text.strip() != TINY or TINY in config.models:
+        return _existing(endpoint_of(text, config, env), text, config, "--model and /model take")
     if (tiny := tiny_endpoint(home)) is None:
         raise NoModel("the tiny model is not here yet: sightline model get")
     return tiny
 
 
-def _existing(endpoint: Endpoint, given: str, config: Config, who: str) -> Endpoint:
-    """Return the endpoint. Raises BadInput if `given` is the path of a file that does not exist."""
-    if endpoint.gguf and given.strip() not in config.models and not Path(endpoint.gguf).is_file():
+def _existing(endpoint: Endpoint, text: str, config: Config, who: str) -> Endpoint:
+    """Return the endpoint. Raises BadInput if `text` is the path of a file that does not exist."""
+    if endpoint.gguf and text.strip() not in config.models and not Path(endpoint.gguf).is_file():
         raise BadInput(f"no file {endpoint.gguf}: {who} the path of a model's .gguf file")
     return endpoint
 
@@ -178,13 +178,13 @@ def retrying_model(
     """
     first, *others = endpoints
     usable = [first]
-    for each in others:
-        if why := _why_no_fallback(each, first):
-            name, (en, zh) = each.label or each.name, why
+    for endpoint in others:
+        if why := _why_no_fallback(endpoint, first):
+            name, (en, zh) = endpoint.label or endpoint.name, why
             warn(f"备用模型 {name} 不使用：{zh}" if locale == "zh" else f"fallback {name} is left out: {en}")
         else:
-            usable.append(each)
-    return RetryingModel([make_model(each) for each in usable], attempts=[each.attempts for each in usable])
+            usable.append(endpoint)
+    return RetryingModel(list(map(make_model, usable)), attempts=[endpoint.attempts for endpoint in usable])
 
 
 def _why_no_fallback(endpoint: Endpoint, first: Endpoint) -> tuple[str, str] | None:

@@ -100,10 +100,10 @@ class Endpoint(Struct, frozen=True):
         """Whether it is at the usual port and path of a model server on this machine, so that no other service is."""
         parts = _split(self.base_url)
         try:
-            known = parts.hostname in _LOOPBACK and parts.port in _SERVER_PORTS
+            is_known = parts.hostname in _LOOPBACK and parts.port in _SERVER_PORTS
         except ValueError:  # no such port
             return False
-        return known and parts.path.rstrip("/") in ("", "/v1") and "@" not in parts.netloc
+        return is_known and parts.path.rstrip("/") in ("", "/v1") and "@" not in parts.netloc
 
     @property
     def address(self) -> str:

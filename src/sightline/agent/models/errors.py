@@ -53,10 +53,10 @@ def failure_inside(endpoint: Endpoint, body: str) -> ModelError:
     said = endpoint.hide(told.message)[:LONGEST]
     if told.is_overflow(400):
         return ContextOverflow(f"{endpoint.name} takes less than it was sent: {said}", told.input_tokens)
-    known = " ".join(told.kinds)
-    if "invalid" in known and not _BUSY_WORDS.search(known):
+    kinds = " ".join(told.kinds)
+    if "invalid" in kinds and not _BUSY_WORDS.search(kinds):
         return ModelRefused(f"{endpoint.name} refuses the request: {said}")
-    kind = "rate" if "rate_limit" in known else "overload"
+    kind = "rate" if "rate_limit" in kinds else "overload"
     return TransientFailure(kind, f"{endpoint.name} failed in the middle of its answer: {said}", said)
 
 
@@ -92,10 +92,10 @@ def retry_after(headers: Mapping[str, str], clock: Callable[[], int] = wall_cloc
     try:
         if milliseconds := headers.get("retry-after-ms"):
             return max(0.0, float(milliseconds) / 1000)
-        given = headers.get("retry-after") or ""
-        if re.fullmatch(r"\d+(\.\d+)?", given.strip()):
-            return float(given)
-        return max(0.0, parsedate_to_datetime(given).timestamp() - clock() / 1000) if given else None
+        value = headers.get("retry-after") or ""
+        if re.fullmatch(r"\d+(\.\d+)?", value.strip()):
+            return float(value)
+        return max(0.0, parsedate_to_datetime(value).timestamp() - clock() / 1000) if value else None
     except (ValueError, OverflowError):  # a date out of range
         return None
 

@@ -64,12 +64,12 @@ class RetryingModel:
             if following == len(self.models):
                 raise _combined(failures)
             fallback = self.models[following].info.name if following != place else ""
-            why = "; ".join(str(failures[each]) for each in (place, *range(place + 1, following)))
+            why = "; ".join(str(failures[failed_at]) for failed_at in (place, *range(place + 1, following)))
             tries = 1 if fallback else tries + 1
             attempts = 0 if fallback else self._attempts[place]
             failed = failures[place] if why == str(failures[place]) else None  # else several failed
-            known = (failed.kind, failed.detail) if isinstance(failed, TransientFailure) else ("", "")
-            yield RetryScheduled(model.info.name, why, seconds, tries, fallback, attempts, *known)
+            reason = (failed.kind, failed.detail) if isinstance(failed, TransientFailure) else ("", "")
+            yield RetryScheduled(model.info.name, why, seconds, tries, fallback, attempts, *reason)
             await self._sleep(seconds)
             place = following
 
@@ -83,21 +83,21 @@ class RetryingModel:
 
     def _too_small(self, request: Request) -> dict[int, ModelError]:
         """Return the fallbacks whose context window is too small for this request, and why."""
-        found: dict[int, ModelError] = {}
+        too_small: dict[int, ModelError] = {}
         for place, model in enumerate(self.models):
             needed = request.payload.tokens + self._for(place, request).output
             if place and needed > model.info.window:
-                found[place] = ModelRefused(
+                too_small[place] = ModelRefused(
                     f"{model.info.name} is not asked: {needed} tokens do not fit into its {model.info.window}"
                 )
-        return found
+        return too_small
 
     def _next_attempt(self, failures: Mapping[int, ModelError], place: int, tries: int) -> tuple[int, float]:
         """Return the place of the model to ask next, behind the last if there is none, and how long to wait before."""
         seconds = self._wait(failures[place], tries) if tries < self._attempts[place] else None
         if seconds is not None:
             return place, seconds
-        untried = (each for each in range(place + 1, len(self.models)) if each not in failures)
+        untried = (other for other in range(place + 1, len(self.models)) if other not in failures)
         return next(untried, len(self.models)), 0.0
 
     def _wait(self, error: ModelError, tries: int) -> float | None:

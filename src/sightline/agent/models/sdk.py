@@ -67,12 +67,12 @@ class SdkModel(ServedModel):
                 async for chunk in chunks:
                     yield Chunk(common.plain(chunk, "chunk"))
         except Exception as error:
-            known = _model_error(error, self.endpoint)
-            if known is None and opened and isinstance(error, MALFORMED):
-                known = errors.garbled(self.endpoint, error)
-            if known is None:
+            model_error = _model_error(error, self.endpoint)
+            if model_error is None and opened and isinstance(error, MALFORMED):
+                model_error = errors.garbled(self.endpoint, error)
+            if model_error is None:
                 raise
-            raise known from None
+            raise model_error from None
 
 
 def _secret(value: Any) -> Secret | None:

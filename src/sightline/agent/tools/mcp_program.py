@@ -52,8 +52,8 @@ class Program:
         received, incoming = anyio.create_memory_object_stream[Any](0)
         outgoing, sent = anyio.create_memory_object_stream[Any](0)
         work = [
-            asyncio.create_task(each)
-            for each in (self._read(process, received), self._write(process, sent), self._listen(process))
+            asyncio.create_task(task)
+            for task in (self._read(process, received), self._write(process, sent), self._listen(process))
         ]
         try:
             yield incoming, outgoing
@@ -110,8 +110,8 @@ class Program:
     async def _write(self, process: asyncio.subprocess.Process, sent: Any) -> None:
         assert process.stdin is not None
         with suppress(OSError):  # it has ended, which the reader notices
-            async for each in sent:
-                process.stdin.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            async for request in sent:
+                process.stdin.write(request.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
                 await process.stdin.drain()
 
     async def _listen(self, process: asyncio.subprocess.Process) -> None:
@@ -153,7 +153,7 @@ async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
 
 def _outline(line: bytes) -> tuple[int, int | str | None]:
     """Return how deeply a line of JSON is nested, and the id of the call that it answers, without reading the rest."""
-    depth, deepest, found = 0, 0, None
+    depth, deepest, call_id = 0, 0, None
     for token in islice(_TOKEN.finditer(line), _MOST_TOKENS):
         match token[0][:1]:
             case b"[" | b"{":
@@ -162,5 +162,5 @@ def _outline(line: bytes) -> tuple[int, int | str | None]:
             case b"]" | b"}":
                 depth -= len(token[0])
             case _ if depth == 1 and token[0] == b'"id"' and (named := _ID.match(line, token.end())):
-                found = json.loads(named[1].decode("utf-8", "replace"))
-    return deepest, found
+                call_id = json.loads(named[1].decode("utf-8", "replace"))
+    return deepest, call_id

@@ -79,9 +79,9 @@ class _Runner(NamedTuple):
         limits = replace(self.limits, seconds=float(arguments.get("seconds", self.limits.seconds)))
         place = Place()
         try:
-            folder, given = await in_thread(place.use, self._prepare, arguments)
+            folder, times = await in_thread(place.use, self._prepare, arguments)
             ran = await confined(folder / PROGRAM, folder, limits, self.protected, self.program.command)
-            left = await in_thread(place.use, lambda _: collect_files(folder / "work", given, self.keep, limits.disk))
+            left = await in_thread(place.use, lambda _: collect_files(folder / "work", times, self.keep, limits.disk))
             return self._result(ran, limits, left)
         finally:
             with suppress(TimeoutError):  # it is removed later, when nobody writes to it
@@ -93,7 +93,7 @@ class _Runner(NamedTuple):
         (folder / PROGRAM).write_text(self.program.text(arguments), encoding="utf-8", errors="replace")
         (folder / "work").mkdir()
         (folder / "home").mkdir()
-        given: dict[str, int] = {}
+        times: dict[str, int] = {}
         sources: dict[str, os.stat_result] = {}
         room = MOST_GIVEN
         for path in arguments.get("files", ()):
@@ -103,21 +103,21 @@ class _Runner(NamedTuple):
                     most = size_text(MOST_GIVEN)
                     raise ToolFailed(says(self.folders.locale, f"files of more than {most}", f"文件总量超过 {most}"))
                 named = opened.path if path.startswith("/") else str(PurePosixPath(path))  # as the program names it
-                shown = PurePosixPath(named).name if named.startswith("/") else named
+                name = PurePosixPath(named).name if named.startswith("/") else named
                 state = os.fstat(opened.file.fileno())
-                if shown in sources and os.path.samestat(sources[shown], state):
+                if name in sources and os.path.samestat(sources[name], state):
                     continue  # named twice
-                if shown in sources:
+                if name in sources:
                     raise ToolFailed(
                         says(
                             self.folders.locale,
-                            f"two of the files would be {shown}: give the program one of them, then the other",
-                            f"有两个文件都叫 {shown}：请分两次运行程序，每次只给一个",
+                            f"two of the files would be {name}: give the program one of them, then the other",
+                            f"有两个文件都叫 {name}：请分两次运行程序，每次只给一个",
                         )
                     )
-                copy_bytes(opened.file, folder / "work" / shown, opened.size)
-                given[shown], sources[shown] = (folder / "work" / shown).stat().st_mtime_ns, state
-        return folder, given
+                copy_bytes(opened.file, folder / "work" / name, opened.size)
+                times[name], sources[name] = (folder / "work" / name).stat().st_mtime_ns, state
+        return folder, times
 
     def _result(self, ran: Ran, limits: Limits, left: Left) -> str:
         endings = {
@@ -137,7 +137,7 @@ class _Runner(NamedTuple):
         if ran.err.strip():
             parts += [says(self.folders.locale, "[errors]", "[错误输出]"), ran.err.rstrip("\n")]
         for kept, en, zh in ((True, f"kept in {left.where}", f"保存在 {left.where}"), (False, "not kept", "未保留")):
-            files = [f"{each.shown} ({size_text(each.size)})" for each in left.files if each.kept == kept]
+            files = [f"{file.shown} ({size_text(file.size)})" for file in left.files if file.kept == kept]
             if named := ", ".join(files[:MOST_NAMED]):
                 parts.append(
                     says(self.folders.locale, f"[files written, {en}: {named}]", f"[写出的文件，{zh}：{named}]")

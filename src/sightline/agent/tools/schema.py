@@ -50,37 +50,37 @@ def schema(parameters: Sequence[Parameter], locale: str) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {
-            each.name: {
-                "type": each.type,
-                "description": says(locale, *each.about),
-                **({"items": {"type": "string"}} if each.type == "array" else {}),
-                **({"enum": list(each.choices)} if each.choices else {}),
-                **({"minimum": each.least} if each.least is not None else {}),
-                **({"maximum": each.most} if each.most is not None else {}),
+            parameter.name: {
+                "type": parameter.type,
+                "description": says(locale, *parameter.about),
+                **({"items": {"type": "string"}} if parameter.type == "array" else {}),
+                **({"enum": list(parameter.choices)} if parameter.choices else {}),
+                **({"minimum": parameter.least} if parameter.least is not None else {}),
+                **({"maximum": parameter.most} if parameter.most is not None else {}),
             }
-            for each in parameters
+            for parameter in parameters
         },
-        "required": [each.name for each in parameters if each.required],
+        "required": [parameter.name for parameter in parameters if parameter.required],
         "additionalProperties": False,
     }
 
 
-def checked(parameters: Sequence[Parameter], given: Mapping[str, Any], locale: str) -> dict[str, Any]:
+def checked(parameters: Sequence[Parameter], sent: Mapping[str, Any], locale: str) -> dict[str, Any]:
     """Return the arguments by name. None, which models send for what they leave out, is left out.
 
     Raises:
         ToolFailed: one is missing, unknown or of the wrong kind; says what is right.
     """
-    arguments = {name: value for name, value in given.items() if value is not None}
+    arguments = {name: value for name, value in sent.items() if value is not None}
     rules = {"additionalProperties": False} | schema(parameters, locale)  # an unknown name is reported before others
     if problem := first_problem(rules, arguments):
-        known = {each.name: each for each in parameters}
+        by_name = {parameter.name: parameter for parameter in parameters}
         name = str(next(iter(problem.path), ""))
-        parameter = known.get(name, Parameter(name, "string", Wording("", "")))
+        parameter = by_name.get(name, Parameter(name, "string", Wording("", "")))
         raise ToolFailed(
             says(locale, *_PHRASES[problem.keyword]).format(
                 name=name,
-                names=", ".join(known) or "–",
+                names=", ".join(by_name) or "–",
                 about=says(locale, *parameter.about),
                 type=says(locale, *_TYPES[parameter.type]),
                 found=type(arguments.get(name)).__name__,
@@ -88,7 +88,7 @@ def checked(parameters: Sequence[Parameter], given: Mapping[str, Any], locale: s
                 wanted=problem.wanted,
             )
         )
-    whole = {each.name for each in parameters if each.type == "integer"}
+    whole = {parameter.name for parameter in parameters if parameter.type == "integer"}
     return {name: int(value) if name in whole else value for name, value in arguments.items()}
 
 

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from sightline.apps import App, Element, Event, Lod, Options, Page, action
+from sightline.apps import Element, Event, Lod, Options, Page, action
+from sightline.apps.builtin.app import BuiltinApp
 
 _MOST = 50  # events that it keeps, the newest
 _RECENT = 10  # events that it shows at SUMMARY
 
 
-class ActivityLog(App):
+class ActivityLog(BuiltinApp):
     """Show what was lately done with the windows of this session."""
 
     name = "activity_log"
@@ -38,32 +39,32 @@ class ActivityLog(App):
     def clear(self) -> str:
         """Forget the events so far."""
         count, self.events = len(self.events), []
-        return self.says(f"cleared {count} events", f"已清空 {count} 条记录")
+        return self._say("cleared events", count=count)
 
     def view(self, lod: Lod) -> Page:
         """GIST: how many, and the last; SUMMARY: the last ten; FULL: all it keeps. The newest come last."""
-        title, lines = self.says("Activity", "活动日志"), [self._line(event) for event in self.events]
+        title, lines = self._say("activity title"), [self._line(event) for event in self.events]
         if not lines:
-            return Page(title, (Element(tag="count", text=self.says("nothing yet", "暂无记录")),))
+            return Page(title, (Element(tag="count", text=self._say("no events")),))
         if lod is Lod.GIST:
-            counted = self.says(f"{len(lines)} events, the last: {lines[-1]}", f"{len(lines)} 条，最近：{lines[-1]}")
+            counted = self._say("events", count=len(lines), last=lines[-1])
             return Page(title, (Element(tag="count", text=counted),))
         visible = lines if lod is Lod.FULL else lines[-_RECENT:]
         more = len(lines) - len(visible)
-        first = [Element(tag="count", text=self.says(f"{more} earlier", f"更早的 {more} 条"))] if more else []
+        first = [Element(tag="count", text=self._say("earlier events", more=more))] if more else []
         return Page(title, (*first, *(Element(tag="event", text=line) for line in visible)))
 
     def _line(self, event: Event) -> str:
         after = f" ({event.summary})" if event.summary else ""
         match event.kind:
             case "opened":
-                target = self.says(f", target: {event.target}", f"，目标: {event.target}") if event.target else ""
-                return f"[{event.seq}] {self.says('opened app', '打开应用')} {event.app}{target}"
+                target = self._say("event target", target=event.target) if event.target else ""
+                return f"[{event.seq}] {self._say('app opened')} {event.app}{target}"
             case "closed":
-                return f"[{event.seq}] {self.says('closed window', '关闭窗口')} {event.window}{after}"
+                return f"[{event.seq}] {self._say('window closed')} {event.window}{after}"
             case _:
-                result = self.says("succeeded", "成功") if event.success else self.says("failed", "失败")
-                return f"[{event.seq}] {self.says('action', '操作')} {event.window}.{event.action} -> {result}{after}"
+                result = self._say("succeeded") if event.success else self._say("failed")
+                return f"[{event.seq}] {self._say('action done')} {event.window}.{event.action} -> {result}{after}"
 
     # ------------------------------------------------------------------ events
 

@@ -3,7 +3,8 @@
 from pathlib import PurePath
 from typing import Any
 
-from sightline.apps import App, Element, Lod, Page, Refused, action
+from sightline.apps import Element, Lod, Page, Refused, action
+from sightline.apps.builtin.app import BuiltinApp
 from sightline.files import textfile
 from sightline.files.textfile import Stamp, Step, TextFile
 
@@ -12,7 +13,7 @@ OUTLINE = 40  # lines at most
 UNREAD = Stamp()  # no file has it, so the file is read again
 
 
-class Editor(App):
+class Editor(BuiltinApp):
     """Open and edit the text files of the project."""
 
     name = "editor"
@@ -56,21 +57,21 @@ class Editor(App):
         if file.name() != self.path:
             self.path, self.cursor, self.selection, self.steps = file.name(), 1, None, []
         self._load()
-        return self.says(f"opened {self.path}", f"已打开 {self.path}")
+        return self._say("opened file", path=self.path)
 
     @action(label="Go to a line", zh="跳转到行")
     def goto(self, line: int) -> str:
         """Move the cursor to a line, and show what stands around it."""
         self._check(line, line, inserting=False)
         self.cursor, self.selection = line, None
-        return self.says(f"at line {line}", f"已到第 {line} 行")
+        return self._say("at line", line=line)
 
     @action(label="Select lines", zh="选择行")
     def select(self, first: int, last: int) -> str:
         """Select the lines from first to last, and show them."""
         self._check(first, last, inserting=False)
         self.cursor, self.selection = first, (first, last)
-        return self.says(f"selected lines {first} to {last}", f"已选择第 {first} 至 {last} 行")
+        return self._say("selected", first=first, last=last)
 
     @action(
         label="Replace lines; an empty text deletes, last=first-1 inserts",
@@ -88,9 +89,9 @@ class Editor(App):
         self._check()
         places = textfile.spans(self._lines, old)
         if not places:
-            raise Refused(self.says("that text does not occur", "没有该文本"))
+            raise Refused(self._say("no text"))
         if len(places) > 1:
-            raise Refused(self.says("that text occurs more than once", "该文本出现多次"))
+            raise Refused(self._say("text twice"))
         return self._change_to(textfile.exchanged(self._lines, places[0], new))
 
     @action(label="Undo the last edit", zh="撤销上一次编辑", asks=True)
@@ -98,12 +99,12 @@ class Editor(App):
         """Take back the last edit. Refused if somebody else has changed the file after it."""
         self._check()
         if not self.steps:
-            raise Refused(self.says("nothing to undo", "没有可撤销的编辑"))
+            raise Refused(self._say("nothing to undo"))
         *earlier, last = self.steps
         if last.digest != textfile.digest(self._lines):
-            raise Refused(self.says("somebody else changed the file after that edit", "该编辑之后文件已被他人修改"))
+            raise Refused(self._say("changed since"))
         self._write(last.undone(self._lines), last.at, earlier)
-        return self.says(f"undone; {len(earlier)} more can be", f"已撤销；还可撤销 {len(earlier)} 次")
+        return self._say("undone", count=len(earlier))
 
     @action(label="Find a text", zh="查找文本")
     def find(self, text: str) -> str:
@@ -111,25 +112,25 @@ class Editor(App):
         self._check()
         numbers = [number for number, line in enumerate(self._lines, 1) if text and text in line]
         if not numbers:
-            raise Refused(self.says(f"no line holds {text!r}", f"没有包含 {text!r} 的行"))
+            raise Refused(self._say("no line", text=text))
         self.cursor, self.selection = next((number for number in numbers if number > self.cursor), numbers[0]), None
         listed = ", ".join(map(str, numbers[:20])) + ", …" * (len(numbers) > 20)
-        return self.says(f"at line {self.cursor}; it is in {listed}", f"已到第 {self.cursor} 行；出现于 {listed}")
+        return self._say("occurs", cursor=self.cursor, listed=listed)
 
     def view(self, lod: Lod) -> Page:
         """GIST: the file and the position; SUMMARY: also an outline and 20 lines; FULL: 200 lines at the cursor."""
-        title, count = self.says("TextEditor", "文本编辑器"), len(self._lines)
+        title, count = self._say("editor title"), len(self._lines)
         if not self.path:
-            return Page(title, (Element(tag="file", text=self.says("no file is open", "没有打开的文件")),))
-        at = self.says(f"{count} lines | Ln {self.cursor}", f"{count} 行 | 第 {self.cursor} 行")
+            return Page(title, (Element(tag="file", text=self._say("no file")),))
+        at = self._say("position", count=count, cursor=self.cursor)
         elements = [Element(tag="file", text=self._problem or f"{self.path} | {at}")]
         if lod is not Lod.GIST and count:
             elements.append(self._around(SHOWN[lod]))
         if lod is Lod.SUMMARY and (outline := textfile.outlined(self._lines, PurePath(self.path).suffix)):
             rows = [textfile.numbered(self._lines, number, outline[-1]) for number in outline[:OUTLINE]]
             if (more := len(outline) - OUTLINE) > 0:
-                rows.append(self.says(f"… {more} more", f"… 还有 {more} 项"))
-            elements.append(Element(tag="outline", text=self.says("Outline", "大纲"), body="\n".join(rows), code=""))
+                rows.append(self._say("more entries", more=more))
+            elements.append(Element(tag="outline", text=self._say("outline title"), body="\n".join(rows), code=""))
         return Page(f"{title}: {self.path}", tuple(elements))
 
     def _around(self, most: int) -> Element:
@@ -138,7 +139,7 @@ class Editor(App):
         start = max(1, min(first - max(0, most - 1 - last + first) // 2, len(self._lines) - most + 1))
         stop = min(start + most - 1, len(self._lines))
         above, below = start - 1, len(self._lines) - stop
-        text = self.says(f"█ cursor | {above} lines above, {below} below", f"█ 光标 | 上方 {above} 行，下方 {below} 行")
+        text = self._say("around cursor", above=above, below=below)
         marks = dict.fromkeys(range(first, last + 1), ">") | {self.cursor: "█"}
         rows = [
             f"{marks.get(number, ' ')} {textfile.numbered(self._lines, number, stop)}"
@@ -150,7 +151,7 @@ class Editor(App):
 
     def _file(self, path: str | None = None) -> TextFile:
         """Return a file of the project; without a path, the one that is open."""
-        return TextFile(self.host.project, self.path if path is None else path, self.says, self.host.folders)
+        return TextFile(self.host.project, self.path if path is None else path, self.host.locale, self.host.folders)
 
     def _load(self) -> None:
         """Read the file, or set the reason why it cannot be read."""
@@ -171,10 +172,10 @@ class Editor(App):
     def _change_to(self, text: str) -> str:
         """Write this text to the file, and remember how to undo that."""
         if text == "".join(self._lines):
-            raise Refused(self.says("that is what stands there already", "内容没有变化"))
+            raise Refused(self._say("same text"))
         step = textfile.step(self._lines, textfile.split(text))
         self._write(text, step.at, textfile.kept([*self.steps, step]))
-        return self.says(f"changed at line {self.cursor}", f"已修改第 {self.cursor} 行处")
+        return self._say("changed", cursor=self.cursor)
 
     def _write(self, text: str, at: int, steps: list[Step]) -> None:
         self._file().write(text, over="".join(self._lines))
@@ -185,10 +186,6 @@ class Editor(App):
         """Raise Refused if no file is open, or it has no such lines. `inserting`: the range may be empty."""
         count = len(self._lines)
         if not self.path or self._problem:
-            raise Refused(self._problem or self.says("no file is open: open(path)", "没有打开的文件：open(path)"))
+            raise Refused(self._problem or self._say("open first"))
         if not (1 <= first <= last + inserting and last <= count):
-            raise Refused(
-                self.says(
-                    f"no lines {first} to {last}; there are {count}", f"没有第 {first} 至 {last} 行；共 {count} 行"
-                )
-            )
+            raise Refused(self._say("no lines", first=first, last=last, count=count))

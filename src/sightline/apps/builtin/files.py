@@ -7,8 +7,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from sightline.apps import App, Element, Lod, Page, Refused, action
+from sightline.apps import Element, Lod, Page, Refused, action
 from sightline.apps.anchors import NAME
+from sightline.apps.builtin.app import BuiltinApp
 from sightline.files.folders import allowed_folders
 from sightline.files.gitignore import IgnoreRules, rules_of
 from sightline.files.secrets import is_secret
@@ -35,7 +36,7 @@ class Listing(NamedTuple):
     named: frozenset[str] = frozenset()  # folders there that are shown although git ignores them: somebody named them
 
 
-class Files(App):
+class Files(BuiltinApp):
     """Show the files of the project as a tree whose folders are expanded and folded."""
 
     name = "files"
@@ -76,48 +77,48 @@ class Files(App):
         for name in PurePosixPath(path).parts or ("",):
             # Neither a link nor a path that leads out is a folder.
             if Entry("folder", name) not in self._listing(above, more=name).entries:
-                raise Refused(self.says(f"there is no folder {path!r} here", f"这里没有文件夹 {path!r}"))
+                raise Refused(self._say("no folder", path=path))
             above = _join(above, name)
             self.expanded = sorted({*self.expanded, above})
-        return self.says(f"expanded {above}", f"已展开 {above}")
+        return self._say("expanded folder", above=above)
 
     @action(label="Fold a folder", zh="折叠文件夹")
     def fold(self, path: str) -> str:
         """Show a folder without what is in it."""
         path = self._to_path(path)
         if path not in self.expanded:
-            raise Refused(self.says(f"{path!r} is not expanded", f"{path!r} 没有展开"))
+            raise Refused(self._say("not expanded", path=path))
         self.expanded = [folder for folder in self.expanded if folder != path]
-        return self.says(f"folded {path}", f"已折叠 {path}")
+        return self._say("folded folder", path=path)
 
     @action(label="Open a file in the editor", zh="在编辑器中打开文件")
     def open(self, path: str) -> str:
         """Open a file in a window of the editor, or say in which it is open."""
         if "editor" not in self.host.apps:
-            raise Refused(self.says("there is no app 'editor' in this session", "本会话中没有 editor 应用"))
+            raise Refused(self._say("no editor"))
         path = self._to_path(path)
         editors = [window for window in self.host.all() if window.app.name == "editor"]
         open_ids = [editor.id for editor in editors if getattr(editor.app, "path", "") == path]
         window_id = open_ids[0] if open_ids else self.host.open("editor", path)
-        return self.says(f"{path} is open in {window_id}", f"{path} 已在 {window_id} 中打开")
+        return self._say("opened in", path=path, window_id=window_id)
 
     @action(label="Show only files whose names match, such as *.py; no pattern shows all", zh="按名称筛选文件，如 *.py")
     def filter(self, pattern: str = "") -> str:
         """Show only the files whose names match a pattern, such as *.py. Without one, show all."""
         self.pattern = pattern.strip()
-        return self.says(f"showing {self.pattern or 'all'}", f"显示 {self.pattern or '全部'}")
+        return self._say("files shown", pattern=self.pattern or self._say("all files"))
 
     def view(self, lod: Lod) -> Page:
         """GIST: how many; SUMMARY: the folders; FULL: also the files of those that are expanded."""
         counts = self._counts("") + (f" | {self.pattern}" if self.pattern else "")
         elements = () if lod is Lod.GIST else self._elements("", lod)
-        return Page(self.says("Files", "文件"), (Element(tag="project", text=counts), *elements))
+        return Page(self._say("files title"), (Element(tag="project", text=counts), *elements))
 
     def _counts(self, path: str) -> str:
         kinds = [entry.kind == "folder" for entry in self._listings[path].entries]
-        folders, files = kinds.count(True), kinds.count(False)
-        counted = f"{folders} folder{'s' * (folders != 1)}, {files} file{'s' * (files != 1)}"
-        return self.says(counted, f"{folders} 个文件夹，{files} 个文件")
+        counts = (("folders", kinds.count(True)), ("files", kinds.count(False)))
+        folders, files = (self._say(f"{kind} one" if n == 1 else kind, n=n) for kind, n in counts)
+        return self._say("folders and files", folders=folders, files=files)
 
     def _elements(self, path: str, lod: Lod) -> Iterator[Element]:
         """Return the elements of a folder. Folders come first, so that every level shows the same ones."""
@@ -131,7 +132,7 @@ class Files(App):
         ]
         yield from (self._element(_join(path, entry.name), entry, lod) for entry in entries[:MOST])
         if (more := len(entries) - MOST) > 0:
-            yield Element(tag="more", text=self.says(f"… {more} more", f"… 还有 {more} 项"))
+            yield Element(tag="more", text=self._say("more entries", more=more))
 
     def _element(self, path: str, entry: Entry, lod: Lod) -> Element:
         match entry.kind:
@@ -167,7 +168,7 @@ class Files(App):
         try:
             status = place.lstat()
             if not stat.S_ISDIR(status.st_mode):
-                return Listing(0, problem=self.says("no folder any more", "不再是文件夹"))
+                return Listing(0, problem=self._say("folder gone"))
             rules = rules_of(place, self.host.project.resolve())  # a file of patterns above may have changed
             if before is not None and before.modified == status.st_mtime_ns and before[3:] == (rules, named):
                 return before

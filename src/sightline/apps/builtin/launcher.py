@@ -2,7 +2,8 @@
 
 from msgspec import Struct
 
-from sightline.apps import App, Element, Lod, Options, Outcome, Page, action
+from sightline.apps import Element, Lod, Options, Outcome, Page, action
+from sightline.apps.builtin.app import BuiltinApp
 from sightline.apps.calls import CREATE
 from sightline.values.items import Call
 
@@ -15,7 +16,7 @@ class Offer(Struct, frozen=True):
     zh: str
 
 
-class Launcher(App):
+class Launcher(BuiltinApp):
     """List the apps that can be opened, and open one."""
 
     name = "launcher"
@@ -46,9 +47,9 @@ class Launcher(App):
         elements, actions = [], ("open",) if lod is Lod.FULL else ()
         if lod is Lod.GIST:
             names = ", ".join(offer.name for offer in self.offers) or "–"
-            counted = self.says(f"{len(self.offers)} apps: {names}", f"{len(self.offers)} 个应用：{names}")
+            counted = self._say("app count", count=len(self.offers), names=names)
             elements = [Element(tag="count", text=counted)]
         for number, offer in enumerate(self.offers if lod > Lod.GIST else (), 1):
             about = f" - {self.says(offer.en, offer.zh)}" if lod is Lod.FULL else ""
             elements.append(Element(tag="app", id=offer.name, text=f"{number}. {offer.name}{about}", actions=actions))
-        return Page(self.says("Apps", "应用"), tuple(elements))
+        return Page(self._say("apps title"), tuple(elements))

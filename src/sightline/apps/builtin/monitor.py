@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from sightline.apps import App, Element, Lod, Page, Refused, action
+from sightline.apps import Element, Lod, Page, Refused, action
+from sightline.apps.builtin.app import BuiltinApp
 from sightline.values.clock import iso
 
 FRESH = 5000  # milliseconds between measurements, because measuring costs CPU time
@@ -36,7 +37,7 @@ class Process(Struct, frozen=True):
     memory: int
 
 
-class Monitor(App):
+class Monitor(BuiltinApp):
     """Watch the machine: CPU, memory, the disk that the project is on, and the processes that take most."""
 
     name = "monitor"
@@ -82,40 +83,36 @@ class Monitor(App):
     def sort(self, by: Literal["cpu", "memory"]) -> str:
         """Show the processes that take most CPU, or most memory."""
         self.by = by
-        return self.says(f"sorted by {by}", f"已按 {by} 排序")
+        return self._say("sorted by", by=by)
 
     def view(self, lod: Lod) -> Page:
         """GIST: one line; SUMMARY: a table and the first 3 processes; FULL: all that was measured, 10 processes."""
-        title = self.says("System monitor", "系统监视器")
+        title = self._say("monitor title")
         if self._problem or lod is Lod.GIST:
             return Page(title, (Element(tag="status", text=self._problem or self._line()),))
-        resources = Element(tag="resources", text=self.says("Resources", "资源"), table=tuple(self._rows(lod)))
+        resources = Element(tag="resources", text=self._say("resources title"), table=tuple(self._rows(lod)))
         return Page(title, (Element(tag="status", text=self._line()), resources, self._top(TOP[lod])))
 
     def _line(self) -> str:
         worst = max(self._level(name) for name in LIMITS)
         state, cpu, disk = f"{'✓⚠✗'[worst]} {self._status(worst)}", f"{self.cpu:.0f}%", f"{self.disk.percent:.0f}%"
-        return self.says(
-            f"System {state} | CPU {cpu} | Mem {self.memory} | Disk {disk}",
-            f"系统 {state} | CPU {cpu} | 内存 {self.memory} | 磁盘 {disk}",
-        )
+        return self._say("machine", state=state, cpu=cpu, memory=self.memory, disk=disk)
 
     def _rows(self, lod: Lod) -> Iterator[tuple[str, ...]]:
-        yield self.says("resource", "资源"), self.says("now", "当前"), self.says("status", "状态")
+        yield self._say("resource"), self._say("now"), self._say("status")
         yield "CPU", f"{self.cpu:.0f}%", self._status(self._level("cpu"))
-        for name, zh, amount in (("memory", "内存", self.memory), ("disk", "磁盘", self.disk)):
-            yield self.says(name, zh), f"{amount} ({amount.percent:.0f}%)", self._status(self._level(name))
+        for name, amount in (("memory", self.memory), ("disk", self.disk)):
+            yield self._say(name), f"{amount} ({amount.percent:.0f}%)", self._status(self._level(name))
         if lod is Lod.FULL:
-            yield self.says("each core", "各核心"), " ".join(f"{core:.0f}%" for core in self.cores), ""
-            yield self.says("load in 1, 5, 15 min", "1、5、15 分钟负载"), " ".join(f"{n:.2f}" for n in self.load), ""
-            yield self.says("measured", "测量时间"), iso(self.at), ""
+            yield self._say("each core"), " ".join(f"{core:.0f}%" for core in self.cores), ""
+            yield self._say("load"), " ".join(f"{n:.2f}" for n in self.load), ""
+            yield self._say("measured"), iso(self.at), ""
 
     def _top(self, most: int) -> Element:
         processes = sorted(self.processes, key=lambda process: (-getattr(process, self.by), process.pid))[:most]
-        rows = [("pid", self.says("name", "名称"), "CPU", self.says("memory", "内存"))]
+        rows = [("pid", self._say("name"), "CPU", self._say("memory"))]
         rows += [(str(p.pid), p.name, f"{p.cpu:.0f}%", f"{p.memory / MEGABYTE:.0f}MB") for p in processes]
-        count, by = len(processes), {"cpu": "CPU", "memory": "内存"}[self.by]
-        text = self.says(f"First {count} processes by {self.by}", f"{by}占用前 {count} 的进程")
+        text = self._say(f"first by {self.by}", count=len(processes))
         return Element(tag="processes", text=text, table=tuple(rows))
 
     def _level(self, name: str) -> int:
@@ -124,7 +121,7 @@ class Monitor(App):
         return sum(round(percent) >= limit for limit in LIMITS[name])  # rounded as it is shown
 
     def _status(self, level: int) -> str:
-        return self.says(("OK", "WARN", "CRIT")[level], ("正常", "警告", "严重")[level])
+        return self._say(f"level {level}")
 
     # ------------------------------------------------------------------ measuring
 
@@ -137,7 +134,7 @@ class Monitor(App):
             psutil: Any = import_module("psutil")
         except ImportError as error:
             how = "pip install psutil"
-            raise Refused(self.says(f"this needs psutil: {how}", f"需要 psutil：{how}")) from error
+            raise Refused(self._say("needs psutil", how=how)) from error
         begin = not self._begun or self._is_fresh()  # there is no measurement before, or it is too recent
         try:
             if begin:
@@ -146,7 +143,7 @@ class Monitor(App):
             memory, disk = psutil.virtual_memory(), psutil.disk_usage(str(self.host.project))
             load, processes = list(psutil.getloadavg()), _processes(psutil)
         except (OSError, psutil.Error) as error:
-            raise Refused(self.says(f"cannot be measured: {error}", f"无法测量：{error}")) from error
+            raise Refused(self._say("not measured", error=error)) from error
         self.cpu, self.cores = round(sum(cores) / max(1, len(cores)), 1), cores
         self.load, self.processes = load, processes
         self.memory = Amount(memory.total - memory.available, memory.total, memory.percent)

@@ -5,8 +5,9 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sightline.apps import App, Element, Lod, Page, Refused, action
+from sightline.apps import Element, Lod, Page, Refused, action
 from sightline.apps.anchors import NAME
+from sightline.apps.builtin.app import BuiltinApp
 
 _SUMMARY = 200  # characters of the content that are its summary if nobody wrote one
 _KNOWN = 10  # ids or tags named in an error message
@@ -31,7 +32,7 @@ class Entry(Struct, frozen=True):
         return {Lod.FULL: whole, Lod.SUMMARY: short, Lod.GIST: self.gist or short}[lod]
 
 
-class Notebook(App):
+class Notebook(BuiltinApp):
     """Keep notes, each of them folded or unfolded as needed, found by tag."""
 
     name = "notebook"
@@ -57,12 +58,12 @@ class Notebook(App):
     ) -> str:
         """Add an entry at the end. Tags are words between commas; without a summary, the beginning is one."""
         if not NAME.fullmatch(entry_id):
-            raise Refused(self.says("an id has letters, digits and _ - . : only", "ID 只能含字母、数字和 _ - . :"))
+            raise Refused(self._say("bad entry id"))
         if any(entry.id == entry_id for entry in self.entries):
-            raise Refused(self.says(f"there is an entry {entry_id} already", f"条目 {entry_id} 已存在"))
+            raise Refused(self._say("entry exists", entry_id=entry_id))
         fields = (self._title(title), content or "", summary or "", gist or "", _words(tags or ""))
         self.entries.append(Entry(entry_id, *fields))
-        return self.says(f"added entry {entry_id}", f"已添加条目 {entry_id}")
+        return self._say("added entry", entry_id=entry_id)
 
     @action(label="Change an entry", zh="修改条目")
     def edit(
@@ -84,16 +85,16 @@ class Notebook(App):
         }
         changes = {name: value for name, value in fields.items() if value is not None}
         if not changes:
-            raise Refused(self.says("say what to change", "请指明要修改的内容"))
+            raise Refused(self._say("no change named"))
         self._update(replace(self._entry(entry_id), **changes))
-        return self.says(f"changed entry {entry_id}", f"已修改条目 {entry_id}")
+        return self._say("changed entry", entry_id=entry_id)
 
     @action(label="Remove an entry", zh="删除条目", asks=True)
     def remove(self, entry_id: str) -> str:
         """Remove an entry."""
         self.entries.remove(self._entry(entry_id))
         self.focused = "" if self.focused == entry_id else self.focused
-        return self.says(f"removed entry {entry_id}", f"已删除条目 {entry_id}")
+        return self._say("removed entry", entry_id=entry_id)
 
     @action(label="Fold an entry to one line", zh="折叠条目")
     def fold(self, entry_id: str) -> str:
@@ -114,23 +115,23 @@ class Notebook(App):
     def fold_all(self) -> str:
         """Show every entry in one line."""
         self.entries = [replace(entry, lod=Lod.GIST) for entry in self.entries]
-        return self.says(f"folded {len(self.entries)}", f"已折叠 {len(self.entries)} 个条目")
+        return self._say("folded entries", count=len(self.entries))
 
     @action(label="Unfold all entries", zh="全部展开")
     def unfold_all(self) -> str:
         """Show every entry with all its content."""
         self.entries = [replace(entry, lod=Lod.FULL) for entry in self.entries]
-        return self.says(f"unfolded {len(self.entries)}", f"已展开 {len(self.entries)} 个条目")
+        return self._say("unfolded entries", count=len(self.entries))
 
     @action(label="Unfold these entries and fold the others", zh="聚焦条目")
     def focus(self, ids: str) -> str:
         """Unfold the entries with these ids, between commas, and fold all others. The first one has the focus."""
         wanted = [self._entry(entry_id).id for entry_id in _words(ids)]
         if not wanted:
-            raise Refused(self.says("say which entries", "请指明条目"))
+            raise Refused(self._say("no entries named"))
         self.entries = [replace(entry, lod=Lod.FULL if entry.id in wanted else Lod.GIST) for entry in self.entries]
         self.focused = wanted[0]
-        return self.says(f"focus on {', '.join(wanted)}", f"已聚焦 {'、'.join(wanted)}")
+        return self._say("focus", ids=self._say("between ids").join(wanted))
 
     @action(label="Show only entries with a tag", zh="按标签筛选")
     def filter(self, tag: str | None = None) -> str:
@@ -138,24 +139,24 @@ class Notebook(App):
         tags = list(dict.fromkeys(tag for entry in self.entries for tag in entry.tags))
         if tag and tag not in tags:
             there = ", ".join(tags[:_KNOWN]) or "–"
-            raise Refused(self.says(f"no entry has the tag {tag!r}; tags: {there}", f"没有标签 {tag!r}；现有：{there}"))
+            raise Refused(self._say("no tag", tag=tag, there=there))
         self.tag = tag or ""
         counts = f"{len(self._shown())}/{len(self.entries)}"
-        return self.says(f"showing {counts} entries", f"显示 {counts} 个条目")
+        return self._say("entries shown", counts=counts)
 
     # ------------------------------------------------------------------ view
 
     def view(self, lod: Lod) -> Page:
         """GIST: how many; SUMMARY: one line for each entry; FULL: each at its own level."""
         count, with_tag = len(self.entries), len(self._shown())
-        some = self.says(f" | {with_tag} with tag {self.tag}", f" | 标签 {self.tag}：{with_tag} 个") if self.tag else ""
-        text = self.says(f"{count} {'entry' if count == 1 else 'entries'}", f"{count} 个条目") + some
+        some = self._say("with tag", with_tag=with_tag, tag=self.tag) if self.tag else ""
+        text = self._say("entries one" if count == 1 else "entries", count=count) + some
         levels = ", ".join(f"{sum(entry.lod is lod for entry in self.entries)} {lod.name.lower()}" for lod in Lod)
-        distribution = self.says(f"LOD distribution: {levels}", f"级别分布：{levels}")
+        distribution = self._say("levels", levels=levels)
         elements = [Element(tag="count", text=text), Element(tag="levels", text=distribution)]
         elements += [self._element(entry, lod) for entry in self._shown() if lod > Lod.GIST]
         custom = {"filter": self.tag} if self.tag else None
-        return Page(self.says("📓 Memory Notebook", "📓 记忆笔记本"), tuple(elements), self.focused or None, custom)
+        return Page(self._say("notebook title"), tuple(elements), self.focused or None, custom)
 
     def _element(self, entry: Entry, lod: Lod) -> Element:
         own, offered = (entry.lod, _OFFERED[entry.lod]) if lod is Lod.FULL else (Lod.GIST, ())
@@ -172,7 +173,7 @@ class Notebook(App):
             if entry.id == entry_id:
                 return entry
         there = ", ".join(entry.id for entry in self.entries[:_KNOWN]) or "–"
-        raise Refused(self.says(f"no entry {entry_id!r}; there are: {there}", f"没有条目 {entry_id!r}；现有：{there}"))
+        raise Refused(self._say("no entry", entry_id=entry_id, there=there))
 
     def _set_level(self, entry_id: str, lod: Lod) -> str:
         self._update(replace(self._entry(entry_id), lod=lod))
@@ -183,7 +184,7 @@ class Notebook(App):
 
     def _title(self, title: str) -> str:
         if not title.strip():
-            raise Refused(self.says("an entry needs a title", "条目需要标题"))
+            raise Refused(self._say("no title"))
         return " ".join(title.split())
 
 

@@ -2,7 +2,8 @@
 
 from msgspec import Struct
 
-from sightline.apps import App, Element, Lod, Page, Refused, action
+from sightline.apps import Element, Lod, Page, Refused, action
+from sightline.apps.builtin.app import BuiltinApp
 
 
 class Task(Struct):
@@ -13,7 +14,7 @@ class Task(Struct):
     done: bool = False
 
 
-class Todo(App):
+class Todo(BuiltinApp):
     """Keep a to-do list: what is to be done, and what is done."""
 
     name = "todo"
@@ -28,48 +29,48 @@ class Todo(App):
     def add(self, text: str) -> str:
         """Add an item at the end of the list."""
         if not text.strip():
-            raise Refused(self.says("an item needs a text", "条目不能为空"))
+            raise Refused(self._say("no item text"))
         self.added += 1
         self.tasks.append(Task(self.added, text.strip()))
-        return self.says(f"added item {self.added}", f"已添加条目 {self.added}")
+        return self._say("added item", added=self.added)
 
     @action(label="Mark an item as done, or as open again", zh="切换完成状态")
     def toggle(self, index: int) -> str:
         """Mark an item as done; if it is done, as open again."""
         task = self._task(index)
         task.done = not task.done
-        state = self.says("done", "已完成") if task.done else self.says("open", "未完成")
-        return self.says(f"item {index} is {state}", f"条目 {index} {state}")
+        state = self._say("done item") if task.done else self._say("open item")
+        return self._say("item state", index=index, state=state)
 
     @action(label="Delete an item", zh="删除条目", asks=True)
     def delete(self, index: int) -> str:
         """Delete an item; the others keep their numbers."""
         task = self._task(index)
         self.tasks.remove(task)
-        return self.says(f"deleted: {task.text}", f"已删除：{task.text}")
+        return self._say("deleted item", text=task.text)
 
     @action(label="Delete what is done", zh="清除已完成", asks=True)
     def clear(self) -> str:
         """Delete every item that is done."""
         done = sum(task.done for task in self.tasks)
         self.tasks = [task for task in self.tasks if not task.done]
-        return self.says(f"deleted {done} items", f"已清除 {done} 项")
+        return self._say("deleted items", done=done)
 
     def view(self, lod: Lod) -> Page:
         """GIST: how many; SUMMARY: the open items; FULL: all items with their actions."""
         left = sum(not task.done for task in self.tasks)
-        counted = self.says(f"{left} open of {len(self.tasks)}", f"{len(self.tasks)} 项中 {left} 项未完成")
+        counted = self._say("open items", left=left, count=len(self.tasks))
         elements = [] if lod is Lod.FULL else [Element(tag="count", text=counted)]
         actions = ("toggle", "delete") if lod is Lod.FULL else ()
         for task in self.tasks:
             if lod is Lod.FULL or (lod is Lod.SUMMARY and not task.done):
-                done = (self.says("done", "已完成"),) if task.done else ()
+                done = (self._say("done item"),) if task.done else ()
                 elements.append(Element(id=str(task.number), text=task.text, tags=done, actions=actions))
-        return Page(self.says("To do", "待办"), tuple(elements))
+        return Page(self._say("todo title"), tuple(elements))
 
     def _task(self, index: int) -> Task:
         for task in self.tasks:
             if task.number == index:
                 return task
         count = len(self.tasks)
-        raise Refused(self.says(f"no item {index}; there are {count}", f"没有条目 {index}；共 {count} 项"))
+        raise Refused(self._say("no item", index=index, count=count))

@@ -83,11 +83,11 @@ class ImportedFiles:
         if not marks:
             return
         offered = [*self._offered()]
-        for each in offered:
-            for (compared, digest), found in marks.get(each.path.name, {}).items():
-                if each.size >= compared and self._begins_as(each, compared) == digest:
-                    size = max(mark.size for _, mark in found)  # if a file holds several, only some have grown
-                    yield str(each.path), Origin(size, 0, tuple(session_id for session_id, _ in found))
+        for file in offered:
+            for (compared, digest), same_file in marks.get(file.path.name, {}).items():
+                if file.size >= compared and self._begins_as(file, compared) == digest:
+                    size = max(mark.size for _, mark in same_file)  # if a file holds several, only some have grown
+                    yield str(file.path), Origin(size, 0, tuple(session_id for session_id, _ in same_file))
         now = set(offered)
         self._digests = {key: digest for key, digest in self._digests.items() if key[0] in now}
 
@@ -132,8 +132,8 @@ class ImportedFiles:
         refused = ""
         most = max(MOST_UNPACKED, file.stat().st_size)
         try:
-            for found in conversations(Source(file, most=most, tick=_Share(tick, is_stopped))):
-                done.append(import_into(self.place.stores, found, self.place.project, check=check))
+            for conversation in conversations(Source(file, most=most, tick=_Share(tick, is_stopped))):
+                done.append(import_into(self.place.stores, conversation, self.place.project, check=check))
                 if len(done) >= _MOST_CONVERSATIONS:
                     refused = f"only the first {_MOST_CONVERSATIONS} conversations of the file were imported"
                     break
@@ -142,7 +142,7 @@ class ImportedFiles:
                 raise
             refused = str(error)
         if self._has_folder and (origin_of := offered if offered is not None else self._original(file)) is not None:
-            self._remember(origin_of, tuple(each.session for each in done))
+            self._remember(origin_of, tuple(imported.session for imported in done))
         return Import(done, refused)
 
     def _remember(self, offered: Offered, sessions: tuple[str, ...]) -> None:
@@ -155,9 +155,9 @@ class ImportedFiles:
         """Return the offered file that this one is a copy of, as long as the copy is; None if there is none."""
         try:
             size = file.stat().st_size
-            for each in self._offered():
-                if each.size >= size and _begins_with(each.path, file):
-                    return each if each.size == size else each._replace(size=size, changed=0)
+            for offered in self._offered():
+                if offered.size >= size and _begins_with(offered.path, file):
+                    return offered if offered.size == size else offered._replace(size=size, changed=0)
         except OSError:  # one of them was deleted
             pass
         return None

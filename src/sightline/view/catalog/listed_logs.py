@@ -84,8 +84,9 @@ class ListedLog:
         """Return what it is about, by its first lines."""
         if not self.looked:
             self.read(HEAD)
-        found, named = self.counted, source_named(self.session_id)
-        return FirstLook(SOURCES.get(found.kind) or named, found.title, found.project, found.created, found.model)
+        counted = self.counted
+        source = SOURCES.get(counted.kind) or source_named(self.session_id)
+        return FirstLook(source, counted.title, counted.project, counted.created, counted.model)
 
     def kept(self) -> KeptCount:
         """Return what to keep of it."""
@@ -183,12 +184,13 @@ class UnplacedLogs:
 
         Those that were written to since the last time come first, so it is enough to ask until one has not grown.
         """
-        found = [self._logs.get(each) or UnplacedLog(self.place, each) for each in self.place.stores.sessions()]
-        self._logs = {log.session_id: log for log in found}
-        for log in found:
+        ids = self.place.stores.sessions()
+        logs = [self._logs.get(session_id) or UnplacedLog(self.place, session_id) for session_id in ids]
+        self._logs = {log.session_id: log for log in logs}
+        for log in logs:
             if log.is_ready and not log.has_grown():
                 break
-        return found
+        return logs
 
 
 def source_named(session_id: str) -> str:
@@ -199,7 +201,7 @@ def source_named(session_id: str) -> str:
 def read_kept(file: Path) -> KeptList:
     """Return what an earlier run kept; nothing if that was another version."""
     with suppress(msgspec.DecodeError):
-        found = decode_msgpack(read_whole(file) or b"\x80", KeptList)
-        if found.version == __version__:
-            return found
+        kept = decode_msgpack(read_whole(file) or b"\x80", KeptList)
+        if kept.version == __version__:
+            return kept
     return KeptList()  # of another version, which may have counted in another way

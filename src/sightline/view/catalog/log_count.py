@@ -152,37 +152,37 @@ class LogCount:
 
     def counted(self) -> Counted:
         """Return what was counted so far."""
-        found = self._found
+        counted = self._found
         return replace(
-            found,
-            title=found.title or self._command,
-            usages=dict(found.usages),
-            branches=list(found.branches),
+            counted,
+            title=counted.title or self._command,
+            usages=dict(counted.usages),
+            branches=list(counted.branches),
             pins=sum(mark == "pin" for mark in self._marks.values()),
         )
 
     # ------------------------------------------------------------------ private
 
     def _count(self, line: _Line, data: bytes) -> None:
-        found = self._found
+        counted = self._found
         if line.type in entries.CONVERSATION or (line.type == "system" and line.subtype in entries.CHAINED):
-            found.branch = line.branch
-            found.project = found.project or line.cwd
-            if found.created is None and line.timestamp:
-                found.created = seconds_of(line.timestamp)
+            counted.branch = line.branch
+            counted.project = counted.project or line.cwd
+            if counted.created is None and line.timestamp:
+                counted.created = seconds_of(line.timestamp)
         if line.type == "system" and line.subtype not in ("", "recall"):
             self._annotate(line)
             return
         if line.tokens:
-            found.items += len(line.tokens)
-            found.tokens += sum(entries.full_tokens(line.tokens))
-            found.tokens += self._profile.message_tokens + self._profile.call_tokens * (len(line.tokens) - 1)
+            counted.items += len(line.tokens)
+            counted.tokens += sum(entries.full_tokens(line.tokens))
+            counted.tokens += self._profile.message_tokens + self._profile.call_tokens * (len(line.tokens) - 1)
         if line.is_compact_summary:
-            found.compactions += self._boundary
+            counted.compactions += self._boundary
             self._boundary = False
         elif line.type == "user":
-            found.turns += not line.flags & LABELLED
-            if not found.title and line.message is not None:
+            counted.turns += not line.flags & LABELLED
+            if not counted.title and line.message is not None:
                 self._find_title(line.message.content, by_program=bool(line.flags & LABELLED))
         elif line.type in ("assistant", "tool_use"):
             self._add_answer(line, data)
@@ -206,9 +206,9 @@ class LogCount:
         if line.message is not None:
             self._found.model = model = line.message.model or self._found.model
             if line.message.usage is not None:
-                known = self._found.usages.get(model)
+                before = self._found.usages.get(model)
                 self._found.usages[model] = (
-                    summed(iter([known or Usage(0, 0), line.message.usage])) or line.message.usage
+                    summed(iter([before or Usage(0, 0), line.message.usage])) or line.message.usage
                 )
         if line.tool is not None:
             self._reads.add_call(Call(line.tool.id, line.tool.name, line.tool.input))
@@ -253,8 +253,8 @@ def own_words(content: Any) -> str:
 def typed_command(content: Any) -> str:
     """Return the command that a person typed, if the message is a harness's note of it; else nothing."""
     blocks = [content] if isinstance(content, str) else content
-    found = (command_words(text[:_LOOKED_AT]) for text in _texts(blocks))
-    return first_words(next(filter(None, found), ""), TITLE)
+    commands = (command_words(text[:_LOOKED_AT]) for text in _texts(blocks))
+    return first_words(next(filter(None, commands), ""), TITLE)
 
 
 def _texts(blocks: Iterable[Any]) -> Iterator[str]:

@@ -69,16 +69,16 @@ class OfferedFiles:
 
     def now(self) -> dict[str, Offered]:
         """Return the files that there are now, by path, the one changed last first. One with two names comes once."""
-        found: dict[tuple[int, int], Offered] = {}
+        by_inode: dict[tuple[int, int], Offered] = {}
         for file in self._paths():
             path = Path(os.path.abspath(file))  # noqa: PTH100 - as the user knows it: links stay
             with suppress(OSError, ValueError):  # deleted since
                 status = path.stat()
                 if status.st_size:
                     offered = Offered(path, status.st_size, status.st_mtime_ns)
-                    found.setdefault((status.st_dev, status.st_ino), offered)
-        ordered = sorted(found.values(), key=lambda each: -each.changed)
-        return {str(each.path): each for each in ordered}
+                    by_inode.setdefault((status.st_dev, status.st_ino), offered)
+        ordered = sorted(by_inode.values(), key=lambda offered: -offered.changed)
+        return {str(offered.path): offered for offered in ordered}
 
     def _paths(self) -> Iterator[Path]:
         for path in self._named:
@@ -178,8 +178,8 @@ def _messages_in(value: Any) -> Iterator[tuple[str, Any]]:
         case {"role": str(role), "content": str() | list() as content}:
             yield role, content
         case {"messages": list(inner)} | {"input": list(inner)} | list(inner):
-            for each in inner[:_LOOKED_AT]:
-                yield from _messages_in(each) if isinstance(each, dict) else ()
+            for element in inner[:_LOOKED_AT]:
+                yield from _messages_in(element) if isinstance(element, dict) else ()
 
 
 def _text(value: Any, key: str) -> str:
@@ -189,7 +189,7 @@ def _text(value: Any, key: str) -> str:
             outer = value.get(key)
             return outer if isinstance(outer, str) and outer else _text(inner, key)
         case dict():
-            found = value.get(key)
-            return found if isinstance(found, str) else ""
+            text = value.get(key)
+            return text if isinstance(text, str) else ""
         case _:
             return ""

@@ -91,14 +91,14 @@ class Places:
     def _others(self) -> list[Place]:
         own = self.own.stores.path if isinstance(self.own.stores, Folder) else None
         samples = self.home / SAMPLES
-        found = [Place(SAMPLES, samples, Folder.at(samples))] if self._samples else []
+        places = [Place(SAMPLES, samples, Folder.at(samples))] if self._samples else []
         with suppress(OSError), os.scandir(self.home / "projects") as folders:
-            for each in folders:
-                path = Path(each.path)
-                if each.is_dir(follow_symlinks=False) and path != own:
-                    key = blake2b(os.fsencode(each.name), digest_size=4).hexdigest()
-                    found.append(Place(key, path, Folder.at(path)))
-        return sorted(found, key=lambda place: place.project)
+            for folder in folders:
+                path = Path(folder.path)
+                if folder.is_dir(follow_symlinks=False) and path != own:
+                    key = blake2b(os.fsencode(folder.name), digest_size=4).hexdigest()
+                    places.append(Place(key, path, Folder.at(path)))
+        return sorted(places, key=lambda place: place.project)
 
 
 def _project_of(folder: Folder, session_id: str) -> Path:

@@ -73,14 +73,16 @@ def file_rows(conversation: Conversation, after: int) -> Iterator[StepRows]:
 
 
 def _rows_of(conversation: Conversation, step: Step, calls: dict[str, str]) -> Iterator[SearchRow]:
-    line = next((each.number for each in step.lines if conversation.is_active(each.number)), step.lines[-1].number)
+    numbers = [line.number for line in step.lines]
+    line = next(filter(conversation.is_active, numbers), numbers[-1])
     for number, turn in enumerate(step.turns, start=1):
         _note_calls(turn.message.parts, calls)
         row = _row(f"L{line}.{number}", _kind_of(turn), turn.timestamp, turn.message.parts, calls)
         if row is not None:
             yield row
-    if (found := step.compaction) is not None:  # an import makes a boundary and a summary of it
-        yield SearchRow(f"L{line}.{len(step.turns) + 2}", "summary", found.timestamp, _cut(found.summary, _SAID))
+    if (compaction := step.compaction) is not None:  # an import makes a boundary and a summary of it
+        text = _cut(compaction.summary, _SAID)
+        yield SearchRow(f"L{line}.{len(step.turns) + 2}", "summary", compaction.timestamp, text)
 
 
 def _kind_of(turn: Turn) -> str:
@@ -125,15 +127,15 @@ def is_line_id(row_id: str) -> bool:
 
 def item_of(store: Store, line_id: str) -> str | None:
     """Return the id of the item that an import made of a line of its file; None if it made none."""
-    if (found := _LINE_ID.fullmatch(line_id)) is None:
+    if (match := _LINE_ID.fullmatch(line_id)) is None:
         return None
-    line, number = int(found[1]), int(found[2])
+    line, number = int(match[1]), int(match[2])
     seqs: dict[str, int] = {}  # of the entries since the last line of the file that was kept
     is_new = False
     store.refresh()
-    for each in store.scan():
+    for logged in store.scan():
         try:
-            entry = decode_json(each.data, _Entry)
+            entry = decode_json(logged.data, _Entry)
             if entry.subtype != entries.SOURCE:
                 seqs = {} if is_new else seqs
                 seqs[entry.uuid], is_new = entry.seq, False

@@ -98,14 +98,15 @@ class SessionCatalog:
             unplaced = self._unplaced_now(_PAGE_BYTES)
             rows += map(self._unplaced_row, unplaced)
             rows += self._files(offered)
-            found = sorted(filter(row_filter(wanted), rows), key=row_order(wanted.sort), reverse=not wanted.ascending)
-            page = found[wanted.start : wanted.start + wanted.limit]
+            matching = [*filter(row_filter(wanted), rows)]
+            matching.sort(key=row_order(wanted.sort), reverse=not wanted.ascending)
+            page = matching[wanted.start : wanted.start + wanted.limit]
             page = self._count_page(page, {log.place.full_id(log.session_id): log for log in logs}, origins)
             pending = sum(not log.is_ready for log in (*logs, *unplaced)) + len(unseen[_MOST_HEADS:])
             sources, projects = Counter(row.facts.source for row in rows), Counter(row.facts.project for row in rows)
             return Page(
                 [*map(self._facts, page)],
-                len(found),
+                len(matching),
                 pending,
                 dict(sources.most_common()),
                 dict(projects.most_common()),
@@ -117,8 +118,8 @@ class SessionCatalog:
         with self._lock:
             if as_placed(place.stores) is None:
                 return next((self._unplaced_row(log).facts for log in self._unplaced_now(_ROW_BYTES, session_id)), None)
-            found = (each for each in self._found_in(place, self._logs) if each[1].session_id == session_id)
-            key, log = next(found, ("", None))
+            matching = (listed for listed in self._found_in(place, self._logs) if listed[1].session_id == session_id)
+            key, log = next(matching, ("", None))
             if log is None:
                 return None
             self._logs[key] = log
@@ -163,15 +164,15 @@ class SessionCatalog:
         with self._lock:
             offered = self._offered_now()
             origins = self._origins(offered)
-            found = []
+            sources = []
             for log in self._logs_now():
                 file, grown = origins.get(log.session_id, (None, False)) if self._is_imported(log) else (None, False)
                 full_id, grown_file = log.place.full_id(log.session_id), file if grown else None
-                found.append(SessionSource(full_id, log.file, log.size, log.changed, log, grown_file))
+                sources.append(SessionSource(full_id, log.file, log.size, log.changed, log, grown_file))
             imported = self._imported_files()
-            files = (each for path, each in offered.items() if path not in imported)
-            found += [SessionSource(file_id(each.path), each.path, each.size, each.changed) for each in files]
-            return sorted(found, key=lambda each: -each.changed)
+            files = (offer for path, offer in offered.items() if path not in imported)
+            sources += [SessionSource(file_id(file.path), file.path, file.size, file.changed) for file in files]
+            return sorted(sources, key=lambda source: -source.changed)
 
     def look(self, source: SessionSource) -> FirstLook:
         """Return what a session or file is about, by its first lines."""
@@ -189,7 +190,7 @@ class SessionCatalog:
         """
         with self._lock:
             offered = self._offered_now()
-            named = (each for each in offered.values() if file_id(each.path) == full_id)
+            named = (offer for offer in offered.values() if file_id(offer.path) == full_id)
             if full_id.startswith(FILE_ID) and (file := next(named, None)) is not None:
                 return self.places.imported, self._bring_in(file)
             place, own_id = self.places.find(full_id)
@@ -242,43 +243,42 @@ class SessionCatalog:
         """Return the logs that there are now, the one written to last first."""
         before, self._logs = self._logs, {}  # without those that are gone
         self._logs = {key: log for place in self.places.all() for key, log in self._found_in(place, before)}
-        found = self._logs.values()
-        return sorted(found, key=lambda log: -log.changed)
+        return sorted(self._logs.values(), key=lambda log: -log.changed)
 
-    def _found_in(self, place: Place, known: dict[str, ListedLog]) -> Iterator[tuple[str, ListedLog]]:
+    def _found_in(self, place: Place, before: dict[str, ListedLog]) -> Iterator[tuple[str, ListedLog]]:
         """Yield the logs of a place, each with its key."""
         if not isinstance(place.stores, Folder):
-            yield from self._found_in_database(place, known)
+            yield from self._found_in_database(place, before)
             return
         with suppress(OSError), os.scandir(place.stores.path) as names:
-            for each in names:
-                name, suffix = os.path.splitext(each.name)  # noqa: PTH122 - a Path for each would take longer
+            for file in names:
+                name, suffix = os.path.splitext(file.name)  # noqa: PTH122 - a Path for each would take longer
                 with suppress(OSError, BadSessionId):
-                    if suffix != ".jsonl" or not each.is_file() or not (status := each.stat()).st_size:
+                    if suffix != ".jsonl" or not file.is_file() or not (status := file.stat()).st_size:
                         continue
-                    if (log := known.get(each.path)) is None:
-                        kept = self._before.logs.pop(each.path, None)
-                        log = ListedLog(place, check_session_id(name), Path(each.path), kept)
+                    if (log := before.get(file.path)) is None:
+                        kept = self._before.logs.pop(file.path, None)
+                        log = ListedLog(place, check_session_id(name), Path(file.path), kept)
                     log.note(status.st_size, status.st_mtime_ns, status.st_ino)
-                    yield each.path, log
+                    yield file.path, log
 
-    def _found_in_database(self, place: Place, known: dict[str, ListedLog]) -> Iterator[tuple[str, ListedLog]]:
+    def _found_in_database(self, place: Place, before: dict[str, ListedLog]) -> Iterator[tuple[str, ListedLog]]:
         if (stores := as_placed(place.stores)) is None:
             return
         for written in stores.written():
             key = f"{stores.where}#{written.session_id}"
-            if (log := known.get(key)) is None:
+            if (log := before.get(key)) is None:
                 log = StoredLog(place, written.session_id, self._before.logs.pop(key, None))
             log.note(written.size, round(written.seconds * 1e9))
             yield key, log
 
     def _unplaced_now(self, most: int, session_id: str = "") -> list[UnplacedLog]:
         """Return the logs in stores that know no sizes and times, or one, after at most so many bytes were read."""
-        found = [log for logs in self._unplaced for log in logs.now() if session_id in ("", log.session_id)]
-        for log in found:
+        matching = [log for logs in self._unplaced for log in logs.now() if session_id in ("", log.session_id)]
+        for log in matching:
             if most > 0 and not log.is_ready:
                 most -= log.read(most) + 1
-        return found
+        return matching
 
     def _unplaced_row(self, log: UnplacedLog) -> Listed:
         counted = log.counted
@@ -295,11 +295,11 @@ class SessionCatalog:
     def _unseen(self, offered: dict[str, Offered]) -> list[Offered]:
         """Return the files that must be looked at: those that are new, or have another size."""
         looks, nothing = self._before.looks, (-1, FirstLook())
-        return [each for path, each in offered.items() if looks.get(path, nothing)[0] != each.size]
+        return [file for path, file in offered.items() if looks.get(path, nothing)[0] != file.size]
 
     def _look(self, files: list[Offered]) -> None:
-        for each in files:
-            self._before.looks[str(each.path)] = (each.size, look_at(each.path))
+        for file in files:
+            self._before.looks[str(file.path)] = (file.size, look_at(file.path))
             self._is_new = True
 
     def _origins(self, offered: dict[str, Offered]) -> dict[str, tuple[Offered, bool]]:
@@ -307,14 +307,14 @@ class SessionCatalog:
 
         Of several, such as a copy, it is one that has grown.
         """
-        found: dict[str, tuple[Offered, bool]] = {}
+        origins: dict[str, tuple[Offered, bool]] = {}
         for path, origin in self.imported.origins().items():
             if (now := offered.get(path)) is not None:
                 grown = now.size != origin.size or (now.changed != origin.changed and bool(origin.changed))
                 for session_id in origin.sessions:
-                    if grown or session_id not in found:
-                        found[session_id] = (now, grown)
-        return found
+                    if grown or session_id not in origins:
+                        origins[session_id] = (now, grown)
+        return origins
 
     def _row(self, log: ListedLog, origins: dict[str, tuple[Offered, bool]]) -> Listed:
         updated, origin = log.changed / 1e9, origins.get(log.session_id) if self._is_imported(log) else None
@@ -338,11 +338,12 @@ class SessionCatalog:
 
     def _marks(self) -> list[tuple[str, FileMark]]:
         """Return the sessions whose logs say which file they come from, as far as they were counted."""
-        most, found = _PAGE_BYTES, [log for log in self._logs.values() if self._is_imported(log) and log.counted.file]
-        for log in found:
+        most = _PAGE_BYTES
+        imported = [log for log in self._logs.values() if self._is_imported(log) and log.counted.file]
+        for log in imported:
             if most > 0 and not log.is_ready:  # it has grown: so may have what was imported
                 most -= self._read(log, most)
-        return [(log.session_id, mark) for log in found if (mark := log.counted.file) is not None]
+        return [(log.session_id, mark) for log in imported if (mark := log.counted.file) is not None]
 
     def _said(self, file: Offered) -> float:
         """Return when the last message of a file was said, in seconds since 1970; else when the file was changed.
@@ -361,10 +362,10 @@ class SessionCatalog:
     def _files(self, offered: dict[str, Offered]) -> Iterator[Listed]:
         """Yield the files that are not imported, without those in which nobody says anything."""
         imported = self._imported_files()
-        for path, each in offered.items():
+        for path, file in offered.items():
             _, look = self._before.looks.get(path, (-1, FirstLook()))
             if look.source and path not in imported:
-                yield file_row(each, look, self._said(each))
+                yield file_row(file, look, self._said(file))
 
     def _count_page(
         self, page: list[Listed], logs: dict[str, ListedLog], origins: dict[str, tuple[Offered, bool]]

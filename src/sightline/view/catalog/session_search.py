@@ -99,14 +99,14 @@ class SessionSearch:
         """Return the sessions that match best, of those that `among` lets through. Only what is indexed is found."""
         with self._lock:
             self._reload()
-            shown, documents = self._shown(), self._table.documents
-            wanted = {name for name, full_id in shown.items() if among(full_id, documents[name])}
+            listed, documents = self._shown(), self._table.documents
+            wanted = {name for name, full_id in listed.items() if among(full_id, documents[name])}
             scope = SearchScope(lambda row: int(self._document(row) in wanted), lambda _: True, _BREADTH)
-            found = self._index.answers(words, limit * _TRIED, scope)
+            answers = self._index.answers(words, limit * _TRIED, scope)
             if self._index.upto < self._table.rows:
                 self._forget_lost()
-                return Found(found.terms, [], is_lost=True)
-            return Found(found.terms, [*self._gathered(found.hits, limit, shown)])
+                return Found(answers.terms, [], is_lost=True)
+            return Found(answers.terms, [*self._gathered(answers.hits, limit, listed)])
 
     def documents(self) -> dict[str, Document]:
         """Return what is indexed of the catalog, by the ids of sessions and files."""
@@ -119,24 +119,24 @@ class SessionSearch:
         ids = {document_name(source): source.id for source in self._catalog.sources()}
         return {name: ids[name] for name in self._table.documents if name in ids}
 
-    def _gathered(self, hits: Iterable[Hit], limit: int, shown: dict[str, str]) -> Iterator[FoundSession]:
+    def _gathered(self, hits: Iterable[Hit], limit: int, listed: dict[str, str]) -> Iterator[FoundSession]:
         """Put the hits of one session together. What several sessions say in the same words is given once."""
         documents, seen = self._table.documents, set[str]()
-        found: dict[str, list[FoundItem]] = {}
+        by_document: dict[str, list[FoundItem]] = {}
         newest = iso(self._clock() - _JUST_NOW)
         rows = [(hit, row) for hit in hits if (row := self._row(hit.row)) is not None and row.when < newest]
         for hit, row in sorted(rows, key=self._rank, reverse=True):
             name = self._document(hit.row)
-            if row.text in seen or (name not in found and len(found) == limit):
+            if row.text in seen or (name not in by_document and len(by_document) == limit):
                 continue
             seen.add(row.text)
-            if len(items := found.setdefault(name, [])) < _EACH:
+            if len(items := by_document.setdefault(name, [])) < _EACH:
                 items.append(FoundItem(row, hit.score))
-        yield from (FoundSession(shown[name], documents[name], items) for name, items in found.items())
+        yield from (FoundSession(listed[name], documents[name], items) for name, items in by_document.items())
 
-    def _rank(self, found: tuple[Hit, SearchRow]) -> tuple[bool, float, float]:
+    def _rank(self, match: tuple[Hit, SearchRow]) -> tuple[bool, float, float]:
         """Return what to sort by: the match, what somebody said before what a tool gave, then the newer log."""
-        hit, row = found
+        hit, row = match
         said = _SAID if row.kind != "tool" else 0.0
         return hit.exact, round(hit.score + said, 1), self._table.documents[self._document(hit.row)].updated
 
@@ -201,9 +201,13 @@ class SessionSearch:
         return len(waiting) - done
 
     def _waiting(self, sources: Iterable[SessionSource]) -> list[SessionSource]:
-        documents, unknown = self._table.documents, Document()
-        known = ((source, documents.get(document_name(source), unknown)) for source in sources)
-        return [source for source, each in known if (each.size, each.changed) != (source.size, _changed(source))]
+        unread = Document()
+
+        def is_indexed(source: SessionSource) -> bool:
+            document = self._table.documents.get(document_name(source), unread)
+            return (document.size, document.changed) == (source.size, _changed(source))
+
+        return [source for source in sources if not is_indexed(source)]
 
     def _read(self, source: SessionSource, most: int) -> int:
         """Index what is new in one log. Return about how many bytes were read. What cannot be read is noted."""
@@ -249,10 +253,10 @@ class SessionSearch:
         """Index a file a step at a time. Return the bytes that were read, and whether that is all of it."""
         self._cut_tail(document)
         most = max(most, source.size // _PARTS_OF_A_FILE)
-        if (found := next(conversations(Source(source.file)), None)) is None:
+        if (conversation := next(conversations(Source(source.file)), None)) is None:
             raise BadInput(f"{source.file.name} holds no conversation")
         read, rows, is_done = 0, list[SearchRow](), True
-        for step in file_rows(found, document.read):
+        for step in file_rows(conversation, document.read):
             if read > most:  # the step before is whole, because this one has begun
                 document.read, document.tail, is_done = step.line - 1, 0, False
                 break
@@ -274,16 +278,16 @@ class SessionSearch:
     def _add(self, document: Document, rows: Iterable[SearchRow]) -> None:
         """Index rows, and keep their texts."""
         first = self._table.rows = max(self._table.rows, self._index.upto)
-        given = list(rows)
-        if not given:
+        new = list(rows)
+        if not new:
             return
-        for at in range(0, len(given), _CHUNK):
-            packed = zlib.compress(msgspec.msgpack.encode(given[at : at + _CHUNK]), 1)
+        for at in range(0, len(new), _CHUNK):
+            packed = zlib.compress(msgspec.msgpack.encode(new[at : at + _CHUNK]), 1)
             self._packed[_part(first + at)] = packed
-        document.runs.append((first, len(given)))
-        document.until = max(document.until, *(row.when for row in given))
-        self._table.rows, self._runs = first + len(given), None
-        self._index.add(((first + at, row.text) for at, row in enumerate(given)), self._table.rows)
+        document.runs.append((first, len(new)))
+        document.until = max(document.until, *(row.when for row in new))
+        self._table.rows, self._runs = first + len(new), None
+        self._index.add(((first + at, row.text) for at, row in enumerate(new)), self._table.rows)
 
     # ------------------------------------------------------------------ what is kept
 
@@ -342,7 +346,8 @@ class SessionSearch:
         self._runs = None if names else self._runs
 
     def _dead(self) -> int:
-        return self._table.rows - sum(count for each in self._table.documents.values() for _, count in each.runs)
+        documents = self._table.documents.values()
+        return self._table.rows - sum(count for document in documents for _, count in document.runs)
 
     def _save(self) -> None:
         """Keep texts and documents. They are kept before the index, which must know of no others."""

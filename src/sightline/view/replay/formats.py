@@ -64,15 +64,15 @@ def read_recording(data: bytes, format: str = AUTO) -> Recording:  # noqa: A002 
     Raises:
         BadInput: it is no conversation, or there is no such wire. The message says what was found and where.
     """
-    found = [*conversations(Source("the file", data=data), format)]
-    if len(found) > 1:
-        raise BadInput(f"{len(found)} conversations, one per line; choose one of them with --line")
-    return read_conversation(found[0])
+    recorded_conversations = [*conversations(Source("the file", data=data), format)]
+    if len(recorded_conversations) > 1:
+        raise BadInput(f"{len(recorded_conversations)} conversations, one per line; choose one of them with --line")
+    return read_conversation(recorded_conversations[0])
 
 
 def recorded(value: Any, format: str = AUTO) -> Recording:  # noqa: A002
     """Read a recording from JSON values: a list of messages, or an object that contains one. Raises BadInput."""
-    found = MessageList.of(value, "messages", "" if format == AUTO else format)
-    if found is None:
+    conversation = MessageList.of(value, "messages", "" if format == AUTO else format)
+    if conversation is None:
         raise BadInput(f"this is not a conversation: {describe(value)}; what can be replayed: {ACCEPTED}")
-    return read_conversation(found)
+    return read_conversation(conversation)

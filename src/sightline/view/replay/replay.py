@@ -171,7 +171,7 @@ def replay(session: Session, recording: Recording, budget: Budget, pace: Pace | 
             pace.go_to(index)
         if message.role is Role.ASSISTANT and not answering:
             later = islice(recording.messages, index, None)
-            answers = [*takewhile(lambda each: each.role is Role.ASSISTANT, later)]
+            answers = [*takewhile(lambda answer: answer.role is Role.ASSISTANT, later)]
             yield tracker.call(budget, new, answers)
             new.clear()
         answering = message.role is Role.ASSISTANT
@@ -205,8 +205,8 @@ class _Tracker:
         self._own_tools = 0  # tokens of `expand` and `recall`, which the full history does not pay for
         if recording.tools:
             session.tools(recording.tools)
-            given = wire.read_tools(recording.tools)
-            self._own_tools = session.count(dumped((*given, *RECALL_TOOLS))) - session.count(dumped(given))
+            tools = wire.read_tools(recording.tools)
+            self._own_tools = session.count(dumped((*tools, *RECALL_TOOLS))) - session.count(dumped(tools))
 
     def new_inputs(self, message: Message) -> Iterator[NewInput]:
         """Yield what a message adds for the model: user and system text, and tool results."""

@@ -63,12 +63,12 @@ class Rereads:
         if not needs:
             return Reread()
         self._latest = {item: read for item, read in self._latest.items() if call - read < _FRESH}
-        shown = "\n".join((*map(_text, payload), *(self._texts[item] for item in self._latest)))
-        lost = self._cheapest([need for need in needs if not all(piece in shown for piece in need)], shown)
+        prompt = "\n".join((*map(_text, payload), *(self._texts[item] for item in self._latest)))
+        lost = self._cheapest([need for need in needs if not all(piece in prompt for piece in need)], prompt)
         self._latest.update(dict.fromkeys(lost, call))
         return Reread(len(lost), sum(self._count(self._texts[item]) for item in lost))
 
-    def _cheapest(self, needs: Iterable[Need], shown: str) -> list[int]:
+    def _cheapest(self, needs: Iterable[Need], prompt: str) -> list[int]:
         """Return the items that hold what is needed: the smallest for each need, and none that another makes needless.
 
         Lines that no item holds together are looked for one by one, without those that are shown.
@@ -77,12 +77,12 @@ class Rereads:
         for need in needs:
             sources[need] = self._texts.smallest_with(need)
             if sources[need] < 0:
-                alone = [(piece,) for piece in need if piece not in shown]
-                sources |= {each: self._texts.smallest_with(each) for each in alone if each not in sources}
-        found = [(len(self._texts[item]), item, need) for need, item in sources.items() if item >= 0]
+                alone = [(piece,) for piece in need if piece not in prompt]
+                sources |= {single: self._texts.smallest_with(single) for single in alone if single not in sources}
+        by_size = [(len(self._texts[item]), item, need) for need, item in sources.items() if item >= 0]
         lost: list[int] = []
-        for _, item, need in sorted(found, reverse=True):
-            if not any(all(piece in self._texts[each] for piece in need) for each in lost):
+        for _, item, need in sorted(by_size, reverse=True):
+            if not any(all(piece in self._texts[larger] for piece in need) for larger in lost):
                 lost.append(item)
         return lost
 

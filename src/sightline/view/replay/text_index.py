@@ -43,15 +43,16 @@ class TextIndex:
         Each piece has at least four characters. Of texts of one size it is the newest, and of a piece that many texts
         hold only the newest blocks are looked through.
         """
-        found = -1
+        smallest = -1
         for number, texts in enumerate(self._blocks_with(max(pieces, key=len, default=""))):
-            if found >= 0 and number > _NEWEST:
+            if smallest >= 0 and number > _NEWEST:
                 break
             for at in reversed(texts):
-                self.searched += len(self._texts[at])
-                if (found < 0 or len(self._texts[at]) < len(self._texts[found])) and _holds(self._texts[at], pieces):
-                    found = at
-        return found
+                text = self._texts[at]
+                self.searched += len(text)
+                if (smallest < 0 or len(text) < len(self._texts[smallest])) and _holds(text, pieces):
+                    smallest = at
+        return smallest
 
     def _blocks_with(self, piece: str) -> Iterator[range]:
         """Yield the texts among which some may hold a piece, block by block, the newest first."""

@@ -15,8 +15,8 @@ _LEAST = 0.01  # of the whole cost: what saves less is not worth a change of hab
 def advice_on(sessions: Sequence[SessionReport]) -> tuple[Advice, ...]:
     """Return the things that would save most in these sessions, the greatest saving first; none if nothing would."""
     cost = sum(session.spent.cost for session in sessions)
-    found = [each for each in _all(sessions, cost) if each.share >= _LEAST] if cost else []
-    return tuple(sorted(found, key=lambda each: -each.saved)[:MOST])
+    worthwhile = [advice for advice in _all(sessions, cost) if advice.share >= _LEAST] if cost else []
+    return tuple(sorted(worthwhile, key=lambda advice: -advice.saved)[:MOST])
 
 
 def _all(sessions: Sequence[SessionReport], cost: float) -> Iterator[Advice]:
@@ -32,38 +32,38 @@ def _advice(kind: str, parts: Sequence[tuple[SessionReport, float]], cost: float
 
     Money is known if all of them have a price.
     """
-    parts = [(session, min(each, session.spent.cost)) for session, each in parts]
-    saved = sum(each for _, each in parts)
+    parts = [(session, min(saving, session.spent.cost)) for session, saving in parts]
+    saved = sum(saving for _, saving in parts)
     money = 0.0
-    for session, each in parts:
+    for session, saving in parts:
         if session.unit is None:
             return Advice(kind=kind, saved=saved, share=saved / cost, facts=facts)
-        money += each * session.unit
+        money += saving * session.unit
     return Advice(kind=kind, saved=saved, share=saved / cost, money=money, facts=facts)
 
 
 def _on_breaks(sessions: Sequence[SessionReport], cost: float) -> Iterator[Advice]:
     for cause in ("pause", "model", "other"):
-        parts = [(session, sum(each.cost for each in _breaks(session, cause))) for session in sessions]
+        parts = [(session, sum(miss.cost for miss in _breaks(session, cause))) for session in sessions]
         parts = [(session, saved) for session, saved in parts if saved]
-        found: list[Break] = [*chain.from_iterable(_breaks(session, cause) for session, _ in parts)]
-        if found:
-            tokens = sum(each.tokens for each in found)
-            yield _advice(f"break {cause}", parts, cost, count=len(found), tokens=tokens)
+        misses: list[Break] = [*chain.from_iterable(_breaks(session, cause) for session, _ in parts)]
+        if misses:
+            tokens = sum(miss.tokens for miss in misses)
+            yield _advice(f"break {cause}", parts, cost, count=len(misses), tokens=tokens)
 
 
 def _breaks(session: SessionReport, cause: str) -> list[Break]:
-    return [each for each in session.breaks if each.cause == cause]
+    return [miss for miss in session.breaks if miss.cause == cause]
 
 
 def _on_reading(sessions: Sequence[SessionReport], cost: float) -> Iterator[Advice]:
-    parts = [(session, sum(each.cost for each in session.again)) for session in sessions]
+    parts = [(session, sum(file.cost for file in session.again)) for session in sessions]
     files: Counter[str] = Counter()
     count = tokens = 0
     for session in sessions:
-        for each in session.again:
-            files[each.file] += each.again
-            count, tokens = count + each.again, tokens + each.tokens
+        for read in session.again:
+            files[read.file] += read.again
+            count, tokens = count + read.again, tokens + read.tokens
     if count:
         file, times = files.most_common(1)[0]
         yield _advice("read again", parts, cost, count=count, tokens=tokens, file=file, times=times)
@@ -84,14 +84,14 @@ def _on_large_results(sessions: Sequence[SessionReport], cost: float) -> Iterato
 def _on_compactions(sessions: Sequence[SessionReport], cost: float) -> Iterator[Advice]:
     """What was processed anew because of compactions, and read again after them."""
     parts = [
-        (session, sum(each.cost for each in _breaks(session, "compaction"))
-         + sum(each.after_cost for each in session.again))
+        (session, sum(miss.cost for miss in _breaks(session, "compaction"))
+         + sum(file.after_cost for file in session.again))
         for session in sessions if session.compactions
     ]  # fmt: skip
     if parts:
         count = sum(len(session.compactions) for session, _ in parts)
-        needed = sum(each.needed for session, _ in parts for each in session.compactions)
-        again = sum(each.after_compaction for session, _ in parts for each in session.again)
+        needed = sum(loss.needed for session, _ in parts for loss in session.compactions)
+        again = sum(file.after_compaction for session, _ in parts for file in session.again)
         yield _advice("compaction", parts, cost, count=count, needed=needed, again=again)
 
 

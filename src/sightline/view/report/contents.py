@@ -55,9 +55,9 @@ def _message_pieces(
         tokens = part_tokens(result, profile, count) + profile.framing(Kind.RESULT)
         file = file_of(call) if call is not None else ""
         reads = call is not None and shows_file(call)
-        shown = text if file and reads and not result.error else ""
+        file_text = text if file and reads and not result.error else ""
         name = result.name or (call.name if call is not None else "") or "?"
-        yield Piece(index, "result", tokens, name, file, shown)
+        yield Piece(index, "result", tokens, name, file, file_text)
     if thinking := sum(part_tokens(part, profile, count) for part in message.parts if isinstance(part, Opaque)):
         yield Piece(index, "thinking", thinking)
     if not results:
@@ -92,7 +92,7 @@ class Shares(NamedTuple):
 
     def with_sent(self, share: float) -> "Shares":
         """Return these as if only this share of them had been sent."""
-        return Shares(*(tuple(replace(each, sent=int(each.sent * share)) for each in shares) for shares in self))
+        return Shares(*(tuple(replace(entry, sent=int(entry.sent * share)) for entry in shares) for shares in self))
 
 
 def shares_of(talk: Talk, pieces: Iterable[Piece]) -> Shares:
@@ -109,7 +109,7 @@ def shares_of(talk: Talk, pieces: Iterable[Piece]) -> Shares:
             large[piece.tool].add(piece.tokens - LARGE, times)
     sums = (kinds, tools, files, large)
     return Shares(*(
-        largest(Share(name, each.items, each.tokens, each.sent) for name, each in one.items()) for one in sums
+        largest(Share(name, total.items, total.tokens, total.sent) for name, total in one.items()) for one in sums
     ))  # fmt: skip
 
 
@@ -152,7 +152,7 @@ def read_again(
     talk: Talk, pieces: Iterable[Piece], read_price: float, write_price: float, sent: float = 1.0
 ) -> Iterator[Again]:
     """Yield the files that were read again, the dearest first. `sent`: the share of the conversation that was sent."""
-    reads, found = FileReads(), defaultdict[str, _Readings](_Readings)
+    reads, by_file = FileReads(), defaultdict[str, _Readings](_Readings)
     cuts = iter(talk.cuts)
     cut = next(cuts, None)
     for piece in pieces:
@@ -163,10 +163,10 @@ def read_again(
             cut = next(cuts, None)
         reading, times = reads.add_reading(piece.file, piece.text, piece.at), sent * talk.sent_with(piece.at)
         cost = piece.tokens * (write_price + max(times - 1, 0) * read_price) if times else 0.0
-        found[piece.file].add(reading, piece.tokens, times, cost)
+        by_file[piece.file].add(reading, piece.tokens, times, cost)
     again = [
-        Again(file, each.reads, each.again, each.tokens, each.sent, each.cost, each.after, each.after_tokens,
-              each.after_cost)
-        for file, each in found.items() if each.again or each.after
+        Again(file, readings.reads, readings.again, readings.tokens, readings.sent, readings.cost, readings.after,
+              readings.after_tokens, readings.after_cost)
+        for file, readings in by_file.items() if readings.again or readings.after
     ]  # fmt: skip
-    yield from sorted(again, key=lambda each: -each.cost - each.after_cost)
+    yield from sorted(again, key=lambda file: -file.cost - file.after_cost)

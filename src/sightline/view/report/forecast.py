@@ -59,9 +59,9 @@ def scale_of(talk: Talk, pieces: Iterable[Piece]) -> Scale:
     pairs = [(sizes[index], usage.input_tokens) for _, index, _, usage in talk.usages() if index < end]
     if len(pairs) < _FEW:
         return Scale(1.0, max(min((theirs - ours for ours, theirs in pairs), default=0), 0))
-    ours, theirs = fmean(each for each, _ in pairs), fmean(each for _, each in pairs)
-    spread = sum((each - ours) ** 2 for each, _ in pairs)
-    slope = sum((one - ours) * (other - theirs) for one, other in pairs) / spread if spread else 1.0
+    ours, theirs = fmean(size for size, _ in pairs), fmean(tokens for _, tokens in pairs)
+    spread = sum((size - ours) ** 2 for size, _ in pairs)
+    slope = sum((size - ours) * (tokens - theirs) for size, tokens in pairs) / spread if spread else 1.0
     factor = min(max(slope, _FACTORS[0]), _FACTORS[1])
     return Scale(factor, max(round(theirs - factor * ours), 0))
 

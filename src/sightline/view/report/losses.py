@@ -25,7 +25,7 @@ def losses_of(talk: Talk, counter: TokenCounter) -> Iterator[CompactionLoss]:
         before = [*_quotes(cut, 0), *summary, *seen]
         after = [*_shown_instead(cut), *talk.messages[cut.first : cut.at]]
         users = filter(_is_users, (*summary, *talk.messages[start : cut.first]))
-        found = loss(
+        lost = loss(
             map(readable_text, before),
             [plain_text(message.parts) for message in users],
             "\n".join(map(readable_text, after)),
@@ -40,12 +40,12 @@ def losses_of(talk: Talk, counter: TokenCounter) -> Iterator[CompactionLoss]:
             trigger=cut.compaction.trigger,
             tokens=cut.compaction.pre_tokens or counted,
             summary=counter.count(cut.compaction.summary),
-            constraints=found.constraints.count,
-            paths=found.paths.count,
-            identifiers=found.identifiers.count,
-            numbers=found.numbers.count,
-            errors=found.errors.count,
-            named=found.constraints.named[:_NAMED],
+            constraints=lost.constraints.count,
+            paths=lost.paths.count,
+            identifiers=lost.identifiers.count,
+            numbers=lost.numbers.count,
+            errors=lost.errors.count,
+            named=lost.constraints.named[:_NAMED],
             needed=needed,
             needed_tokens=tokens,
         )
@@ -78,14 +78,14 @@ def _needed(talk: Talk, cut: Cut, end: int, rereads: Rereads) -> tuple[int, int]
         message = talk.messages[index]
         rereads.add(Message(message.role, ()) if index in cut.unseen else message)
     rereads.forget_latest()
-    shown = [*_shown_instead(cut), *talk.messages[cut.first : cut.at]]
-    shown += (message for message in talk.messages[: cut.first] if message.role is Role.SYSTEM)
+    prompt = [*_shown_instead(cut), *talk.messages[cut.first : cut.at]]
+    prompt += (message for message in talk.messages[: cut.first] if message.role is Role.SYSTEM)
     count = tokens = 0
     answers = {index for index in talk.answers if cut.at <= index < end}
     for index in range(cut.at, end):
         if index in answers:
-            said = [*takewhile(lambda each: each.role is Role.ASSISTANT, talk.messages[index:end])]
-            found = rereads.find(said, shown, talk.call_before(index) + 1)
-            count, tokens = count + bool(found.items), tokens + found.tokens
-        shown.append(talk.messages[index])
+            said = [*takewhile(lambda answer: answer.role is Role.ASSISTANT, talk.messages[index:end])]
+            reread = rereads.find(said, prompt, talk.call_before(index) + 1)
+            count, tokens = count + bool(reread.items), tokens + reread.tokens
+        prompt.append(talk.messages[index])
     return count, tokens

@@ -67,7 +67,7 @@ def page(report: Report, locale: str = "en", version: str = "") -> Iterator[str]
 
 def introduction(report: Report, locale: str) -> Iterator[str]:
     """Yield what the report is about, and how far its figures are to be trusted."""
-    days = [day(each) for session in report.sessions for each in (session.begin, session.end) if each]
+    days = [day(moment) for session in report.sessions for moment in (session.begin, session.end) if moment]
     counts = {"sessions": len(report.sessions), "calls": report.calls}
     yield (
         say("sessions", locale, begin=min(days), end=max(days), **counts) if days else say("no dates", locale, **counts)
@@ -106,10 +106,10 @@ def cached_share(session: SessionReport) -> str:
 def _cost_parts(report: Report, locale: str) -> str:
     """Return what the cost is made of, in a sentence."""
     spent, whole = report.spent, report.spent.cost or 1
-    known = spent.read_cost + spent.write_cost + spent.output_cost
+    itemised = spent.read_cost + spent.write_cost + spent.output_cost
     return say(
         "cost parts", locale, read=spent.read_cost / whole, write=spent.write_cost / whole,
-        fresh=(spent.cost - known) / whole, output=spent.output_cost / whole,
+        fresh=(spent.cost - itemised) / whole, output=spent.output_cost / whole,
     )  # fmt: skip
 
 
@@ -132,9 +132,9 @@ def _advice(report: Report, locale: str) -> Iterator[str]:
         yield _paragraph(say("advice none", locale))
         return
     yield '<ol class="advice">\n'
-    for number, each in enumerate(report.advice, start=1):
-        saving, found, action = map(_with_code, told(each, locale))
-        yield f"<li><strong>{number}. {saving}</strong>{found}<br>{action}</li>\n"
+    for number, advice in enumerate(report.advice, start=1):
+        saving, finding, action = map(_with_code, told(advice, locale))
+        yield f"<li><strong>{number}. {saving}</strong>{finding}<br>{action}</li>\n"
     yield "</ol>\n" + _paragraph(say("advice overlap", locale))
 
 
@@ -153,17 +153,17 @@ def _spent(report: Report, locale: str) -> Iterator[str]:
 
 def _sessions_chart(report: Report, locale: str) -> Iterator[str]:
     """One column for each session, in the order of time: where its input came from."""
-    shown = sorted(report.sessions, key=lambda session: session.begin)[-_MOST_SESSIONS:]
-    most = max((session.spent.input for session in shown), default=0)
-    if len(shown) < 2 or not most:
+    sessions = sorted(report.sessions, key=lambda session: session.begin)[-_MOST_SESSIONS:]
+    most = max((session.spent.input for session in sessions), default=0)
+    if len(sessions) < 2 or not most:
         return
     keys = (("one", "cached"), ("two", "written"), ("three", "fresh"))
     width, height = 1000.0, 220.0
-    step = width / len(shown)
+    step = width / len(sessions)
     yield _heading("over time", locale)
     yield f'<svg viewBox="0 0 {width:g} {height:g}" height="220" role="img" preserveAspectRatio="none">'
     yield f"<title>{escape(say('over time', locale))}</title>"
-    for at, session in enumerate(shown):
+    for at, session in enumerate(sessions):
         top = height
         spent = session.spent
         label = escape(f"{session.name} {day(session.begin) if session.begin else ''}: {spent.input:,}")
@@ -186,22 +186,22 @@ def share_base(report: Report) -> tuple[int, str]:
 
     What Sightline shortened was said in full and sent short: then the input is less than what was said.
     """
-    said = sum(each.sent for each in report.kinds)
+    said = sum(kind.sent for kind in report.kinds)
     return (said, "share said") if said > report.spent.input else (report.spent.input or 1, "share")
 
 
 def _shares(report: Report, locale: str) -> Iterator[str]:
     total, share = share_base(report)
-    kinds = [Share(say(f"kind {each.name}", locale), each.items, each.tokens, each.sent) for each in report.kinds]
+    kinds = [Share(say(f"kind {kind.name}", locale), kind.items, kind.tokens, kind.sent) for kind in report.kinds]
     for key, shares in (("by kind", kinds), ("by tool", report.tools), ("by file", report.files)):
         if not shares:
             continue
         yield _heading(key, locale)
-        most = max(each.sent for each in shares) or 1
+        most = max(entry.sent for entry in shares) or 1
         rows = [
-            [_name(each.name), _number(each.items), _number(each.sent), _cell(f"{each.sent / total:.1%}"),
-             _bar(each.sent / most)]
-            for each in shares[:MOST]
+            [_name(entry.name), _number(entry.items), _number(entry.sent), _cell(f"{entry.sent / total:.1%}"),
+             _bar(entry.sent / most)]
+            for entry in shares[:MOST]
         ]  # fmt: skip
         yield _table(
             [("name", ""), ("items", "number"), ("sent", "number"), (share, "number"), ("name", "bar")], rows, locale
@@ -218,9 +218,9 @@ def _caching(report: Report, locale: str) -> Iterator[str]:
         return
     whole, most = report.spent.cost or 1, max(report.break_cost.values()) or 1
     rows = [
-        [_name(say(f"cause {cause}", locale)), _number(found.items), _number(found.tokens),
+        [_name(say(f"cause {cause}", locale)), _number(misses.items), _number(misses.tokens),
          _cell(f"{report.break_cost[cause] / whole:.1%}"), _bar(report.break_cost[cause] / most, "two")]
-        for cause, found in report.breaks.items()
+        for cause, misses in report.breaks.items()
     ]  # fmt: skip
     yield _table(
         [("cause", ""), ("times", "number"), ("processed again", "number"), ("cost", "number"), ("name", "bar")],
@@ -235,9 +235,9 @@ def _again(report: Report, locale: str) -> Iterator[str]:
         yield _paragraph(say("reading none", locale))
         return
     rows = [
-        [_name(each.file), _number(each.reads), _number(each.again), _number(each.after_compaction),
-         _number(each.tokens + each.after_tokens), _number(round(each.cost + each.after_cost))]
-        for each in report.again[:MOST]
+        [_name(file.file), _number(file.reads), _number(file.again), _number(file.after_compaction),
+         _number(file.tokens + file.after_tokens), _number(round(file.cost + file.after_cost))]
+        for file in report.again[:MOST]
     ]  # fmt: skip
     titles = [("file", ""), ("reads", "number"), ("again", "number"), ("after compaction", "number")]
     yield _table([*titles, ("tokens", "number"), ("cost", "number")], rows, locale)
@@ -302,12 +302,12 @@ def _forecasts(report: Report, locale: str) -> Iterator[str]:
     if not report.forecasts:
         yield _paragraph(say("forecast none", locale))
         return
-    found = [*forecast_rows(report, locale)]
-    most = max(spent.cost for _, spent, _, _ in found) or 1
+    forecasts = [*forecast_rows(report, locale)]
+    most = max(spent.cost for _, spent, _, _ in forecasts) or 1
     rows = [
         [_name(name), _number(spent.input), _number(round(spent.cost)), _cell(share), _number(rereads),
          _bar(spent.cost / most, "three")]
-        for name, spent, share, rereads in found
+        for name, spent, share, rereads in forecasts
     ]  # fmt: skip
     titles = [("name", ""), ("input", "number"), ("cost", "number"), ("against", "number"), ("rereads", "number")]
     yield _table([*titles, ("name", "bar")], rows, locale)
@@ -316,14 +316,14 @@ def _forecasts(report: Report, locale: str) -> Iterator[str]:
 
 def _sessions(report: Report, locale: str) -> Iterator[str]:
     yield _heading("by session", locale)
-    shown = sorted(report.sessions, key=lambda session: -session.spent.cost)
-    most = max((session.spent.cost for session in shown), default=0) or 1
+    sessions = sorted(report.sessions, key=lambda session: -session.spent.cost)
+    most = max((session.spent.cost for session in sessions), default=0) or 1
     titles = [("session", ""), ("day", ""), ("calls", "number"), ("input", "number"), ("hit", "number")]
     titles += [("compactions", "number"), ("cost", "number"), ("name", "bar")]
-    rows = (_session_row(session, most) for session in shown[:_MOST_SESSIONS])
+    rows = (_session_row(session, most) for session in sessions[:_MOST_SESSIONS])
     yield _table(titles, rows, locale, "sessions")
-    if len(shown) > _MOST_SESSIONS:
-        yield _paragraph(say("more", locale, count=len(shown) - _MOST_SESSIONS))
+    if len(sessions) > _MOST_SESSIONS:
+        yield _paragraph(say("more", locale, count=len(sessions) - _MOST_SESSIONS))
 
 
 def _session_row(session: SessionReport, most: float) -> list[str]:
@@ -365,7 +365,7 @@ def _paragraph(text: str) -> str:
 
 
 def _table(titles: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]], locale: str, style: str = "") -> str:
-    head = "".join(_title(say(key, locale), each) for key, each in titles)
+    head = "".join(_title(say(key, locale), style_class) for key, style_class in titles)
     body = "".join(f"<tr>{''.join(row)}</tr>\n" for row in rows)
     table = f'<table class="{style}">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>'
     return f'<div class="scroll">{table}</div>\n'

@@ -65,7 +65,7 @@ def _report(
     scale = scale_of(talk, pieces)
     shares = shares_of(talk, pieces).with_sent(scale.factor)  # what was sent is told as the provider counts
     broken = [*breaks_of(talk, profile)]
-    misses = {index: found.share for index, found in broken if found.cause not in ("compaction", "sweep", "joined")}
+    misses = {index: miss.share for index, miss in broken if miss.cause not in ("compaction", "sweep", "joined")}
     misses = misses or _expected_misses(talk, profile)
     models = Counter(model for _, _, model, _ in talk.usages()) or Counter(filter(None, [talk.recording.model]))
     sizes = Sizes(talk, pieces)
@@ -100,7 +100,7 @@ def _report(
         economy=talk.economy, is_reported=is_reported, is_cached=is_cached, spent=spent,
         spent_elsewhere=_elsewhere(talk, spent),
         kinds=_with_unlogged(shares.kinds, spent, is_reported=is_reported), tools=shares.tools, files=shares.files,
-        breaks=tuple(found for _, found in broken), again=tuple(again), compactions=tuple(lost), large=shares.large,
+        breaks=tuple(miss for _, miss in broken), again=tuple(again), compactions=tuple(lost), large=shares.large,
         large_cost=_sending_cost(shares.large, read, write, scale.factor), forecasts=tuple(forecasts),
         unit=unit / 1_000_000 if unit is not None else None,
     )  # fmt: skip
@@ -109,15 +109,15 @@ def _report(
 
 def _window(talk: Talk, profile: Profile, models: Counter[str], prompts: Sequence[Prompt]) -> int:
     """Return the context window: the one that Sightline composed for, or that of the model; at least what was sent."""
-    known = max((window_of(model) for model in models), default=0)
+    window_size = max((window_of(model) for model in models), default=0)
     if talk.receipt is not None:
         used = window_for(allowed_tokens(talk.receipt, profile))
-        return min(used, known or used)
+        return min(used, window_size or used)
     counted = max((usage.input_tokens for *_, usage in talk.usages()), default=0)
-    if known and counted <= known:
-        return known
+    if window_size and counted <= window_size:
+        return window_size
     sent = counted or round(max((prompt.tokens for prompt in prompts), default=0) / _UNCOUNTED)
-    return next((window for window in WINDOWS if window >= max(sent, known)), max(sent, known))
+    return next((window for window in WINDOWS if window >= max(sent, window_size)), max(sent, window_size))
 
 
 def _expected_misses(talk: Talk, profile: Profile) -> dict[int, float]:

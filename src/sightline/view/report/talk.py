@@ -46,9 +46,9 @@ class Talk:
         self.cuts: list[Cut] = []
         at: dict[str, int] = {}  # uuid → index of the turn
         for step in conversation.steps():
-            if (found := step.compaction) is not None and turns:
-                unseen = frozenset(at[uuid] for uuid in found.unseen if uuid in at)
-                self.cuts.append(Cut(len(turns), at.get(found.kept_from, len(turns)), found, unseen))
+            if (compaction := step.compaction) is not None and turns:
+                unseen = frozenset(at[uuid] for uuid in compaction.unseen if uuid in at)
+                self.cuts.append(Cut(len(turns), at.get(compaction.kept_from, len(turns)), compaction, unseen))
             for turn in step.turns:
                 at.setdefault(turn.uuid, len(turns))
                 turns.append(turn)
@@ -121,12 +121,12 @@ def answers_in(messages: Sequence[Message]) -> list[int]:
 
 def _settings(conversation: SightlineLog) -> Settings:
     """Return the settings that a log was written with last."""
-    found = Settings()
+    settings = Settings()
     for line in conversation.lines():
         if b'"subtype":"settings"' in line.data:
             with suppress(BadInput, *log.UNREADABLE):  # settings of another form
-                found = log.decode_data(log.decode(line.data), Settings)
-    return found
+                settings = log.decode_data(log.decode(line.data), Settings)
+    return settings
 
 
 def _economy(settings: Settings) -> str:
@@ -137,6 +137,6 @@ def _economy(settings: Settings) -> str:
 def conversation_of(store: Store, branch: str | None = None) -> Conversation:
     """Return the conversation of a session's log, wherever it is stored: of a branch, or of that written to last."""
     store.refresh()
-    found = SightlineLog(Source(store.session_id, data=b"\n".join(line.data for line in store.scan()) + b"\n"))
-    found.branch = branch
-    return found
+    conversation = SightlineLog(Source(store.session_id, data=b"\n".join(line.data for line in store.scan()) + b"\n"))
+    conversation.branch = branch
+    return conversation

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from itertools import chain
 
 from sightline.view.report.advice import advice_on
 from sightline.view.report.cache import plus
@@ -14,9 +15,9 @@ CAUSES = ("pause", "model", "compaction", "sweep", "joined", "other")
 
 def report_over(sessions: Sequence[SessionReport], refused: Sequence[Refused] = ()) -> Report:
     """Return the report over these sessions."""
-    lost = [each for session in sessions for each in session.compactions]
+    lost = [loss for session in sessions for loss in session.compactions]
     breaks = {
-        cause: [each for session in sessions for each in session.breaks if each.cause == cause] for cause in CAUSES
+        cause: [miss for session in sessions for miss in session.breaks if miss.cause == cause] for cause in CAUSES
     }
     return Report(
         sessions=tuple(sessions),
@@ -28,10 +29,10 @@ def report_over(sessions: Sequence[SessionReport], refused: Sequence[Refused] = 
         tools=_summed(session.tools for session in sessions),
         files=_summed(session.files for session in sessions),
         breaks={
-            cause: Share(cause, len(found), sum(each.tokens for each in found))
-            for cause, found in breaks.items() if found
+            cause: Share(cause, len(misses), sum(miss.tokens for miss in misses))
+            for cause, misses in breaks.items() if misses
         },
-        break_cost={cause: sum(each.cost for each in found) for cause, found in breaks.items() if found},
+        break_cost={cause: sum(miss.cost for miss in misses) for cause, misses in breaks.items() if misses},
         again=_again(sessions),
         compactions=len(lost),
         lost=_lost(lost) if lost else None,
@@ -43,7 +44,7 @@ def report_over(sessions: Sequence[SessionReport], refused: Sequence[Refused] = 
 
 def _summed(groups: Iterable[Sequence[Share]]) -> tuple[Share, ...]:
     sums: dict[str, Share] = {}
-    for share in (each for group in groups for each in group):
+    for share in chain.from_iterable(groups):
         old = sums.get(share.name, Share(share.name))
         sums[share.name] = Share(
             share.name, old.items + share.items, old.tokens + share.tokens, old.sent + share.sent
@@ -54,19 +55,19 @@ def _summed(groups: Iterable[Sequence[Share]]) -> tuple[Share, ...]:
 def _again(sessions: Sequence[SessionReport]) -> tuple[Again, ...]:
     by_file: defaultdict[str, list[Again]] = defaultdict(list)
     for session in sessions:
-        for each in session.again:
-            by_file[each.file].append(each)
+        for reads in session.again:
+            by_file[reads.file].append(reads)
     sums = [
-        Again(file, *(sum(column) for column in zip(*map(_numbers, found), strict=True)))
-        for file, found in by_file.items()
+        Again(file, *(sum(column) for column in zip(*map(_numbers, readings), strict=True)))
+        for file, readings in by_file.items()
     ]
-    return tuple(sorted(sums, key=lambda each: -each.cost - each.after_cost))
+    return tuple(sorted(sums, key=lambda file: -file.cost - file.after_cost))
 
 
-def _numbers(each: Again) -> tuple[float, ...]:
+def _numbers(file: Again) -> tuple[float, ...]:
     return (
-        each.reads, each.again, each.tokens, each.sent, each.cost, each.after_compaction, each.after_tokens,
-        each.after_cost,
+        file.reads, file.again, file.tokens, file.sent, file.cost, file.after_compaction, file.after_tokens,
+        file.after_cost,
     )  # fmt: skip
 
 
@@ -74,37 +75,37 @@ def _lost(lost: Sequence[CompactionLoss]) -> CompactionLoss:
     return CompactionLoss(
         call=0,
         trigger="",
-        tokens=sum(each.tokens for each in lost),
-        summary=sum(each.summary for each in lost),
-        constraints=sum(each.constraints for each in lost),
-        paths=sum(each.paths for each in lost),
-        identifiers=sum(each.identifiers for each in lost),
-        numbers=sum(each.numbers for each in lost),
-        errors=sum(each.errors for each in lost),
-        named=tuple(name for each in lost for name in each.named)[:5],
-        needed=sum(each.needed for each in lost),
-        needed_tokens=sum(each.needed_tokens for each in lost),
+        tokens=sum(loss.tokens for loss in lost),
+        summary=sum(loss.summary for loss in lost),
+        constraints=sum(loss.constraints for loss in lost),
+        paths=sum(loss.paths for loss in lost),
+        identifiers=sum(loss.identifiers for loss in lost),
+        numbers=sum(loss.numbers for loss in lost),
+        errors=sum(loss.errors for loss in lost),
+        named=tuple(name for loss in lost for name in loss.named)[:5],
+        needed=sum(loss.needed for loss in lost),
+        needed_tokens=sum(loss.needed_tokens for loss in lost),
     )
 
 
 def _forecasts(sessions: Sequence[SessionReport]) -> tuple[Forecast, ...]:
     """Return the sum of each economy's forecasts, over the sessions that have one."""
-    found: defaultdict[str, list[Forecast]] = defaultdict(list)
+    by_economy: defaultdict[str, list[Forecast]] = defaultdict(list)
     for session in sessions:
-        for each in session.forecasts:
-            found[each.economy].append(each)
+        for forecast in session.forecasts:
+            by_economy[forecast.economy].append(forecast)
     return tuple(
         Forecast(
             economy=economy,
-            window=max(each.window for each in made),
-            spent=reduce(plus, (each.spent for each in made), Spent(money=0.0)),
-            full=reduce(plus, (each.full for each in made), Spent(money=0.0)),
-            rereads=sum(each.rereads for each in made),
-            reread_cost=sum(each.reread_cost for each in made),
-            sweeps=sum(each.sweeps for each in made),
-            sessions=sum(each.sessions for each in made),
-            unchanged=sum(each.unchanged for each in made),
-            largest=max(each.largest for each in made),
+            window=max(forecast.window for forecast in made),
+            spent=reduce(plus, (forecast.spent for forecast in made), Spent(money=0.0)),
+            full=reduce(plus, (forecast.full for forecast in made), Spent(money=0.0)),
+            rereads=sum(forecast.rereads for forecast in made),
+            reread_cost=sum(forecast.reread_cost for forecast in made),
+            sweeps=sum(forecast.sweeps for forecast in made),
+            sessions=sum(forecast.sessions for forecast in made),
+            unchanged=sum(forecast.unchanged for forecast in made),
+            largest=max(forecast.largest for forecast in made),
         )
-        for economy, made in found.items()
+        for economy, made in by_economy.items()
     )

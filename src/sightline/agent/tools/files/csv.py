@@ -44,7 +44,7 @@ def table(file: BinaryIO, start: int, rows: int, most_bytes: int = MOST_BYTES) -
     delimiter = separator(file.read(HEADER).decode("latin-1"))
     file.seek(0)
     records = _records(_lines(file), delimiter)
-    shown: list[bytes] = []
+    page: list[bytes] = []
     try:
         columns, header = next(records, ([], b""))
         before = sum(1 for _ in zip(range(start - 1), records, strict=False))
@@ -52,15 +52,13 @@ def table(file: BinaryIO, start: int, rows: int, most_bytes: int = MOST_BYTES) -
         for _, (_, data) in zip(range(rows), records, strict=False):
             taken += 1
             room -= len(data)
-            if room < 0 and shown:
+            if room < 0 and page:
                 break
-            shown.append(data)
+            page.append(data)
         more, whole = _count_rest(file)
     except csv.Error as error:
         raise NoTable(str(error)) from None
-    return Table(
-        tuple(columns), before + taken + more, before + 1, before + len(shown), header + b"".join(shown), whole
-    )
+    return Table(tuple(columns), before + taken + more, before + 1, before + len(page), header + b"".join(page), whole)
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:

@@ -60,17 +60,17 @@ def _rows(request: dict[str, Any]) -> dict[str, Any]:
     room -= taken
     if header:
         writer.writerow(header)
-    total = shown = 0
+    total = written = 0
     for row in every:
         if not any(cell not in ("", None) for cell in row):
             continue
         total += 1
-        if total >= request["start"] and shown < request["rows"] and shown == total - request["start"]:
+        if total >= request["start"] and written < request["rows"] and written == total - request["start"]:
             cells, taken, whole = _fit(row, room)
-            if whole or not shown:  # else the row begins the next page
+            if whole or not written:  # else the row begins the next page
                 writer.writerow(cells)
                 room -= taken
-                shown += 1
+                written += 1
     first = min(request["start"], total + 1)
     return {
         "names": _shown_names(names),
@@ -78,7 +78,7 @@ def _rows(request: dict[str, Any]) -> dict[str, Any]:
         "columns": header,
         "rows": total,
         "first": first,
-        "last": first + shown - 1,
+        "last": first + written - 1,
         "text": text.getvalue(),
     }
 
@@ -91,11 +91,11 @@ def _fit(row: list[Any], room: int) -> tuple[list[str], int, bool]:
     cells: list[str] = []
     taken = 0
     for cell in row:
-        shown = _shown(cell)
-        size = len(shown.encode("utf-8", "replace")) + shown.count('"') + 3  # with quotes around it, and a comma
+        text = _shown(cell)
+        size = len(text.encode("utf-8", "replace")) + text.count('"') + 3  # with quotes around it, and a comma
         if taken + size > room:
             return [*cells, _CUT], taken, False
-        cells.append(shown)
+        cells.append(text)
         taken += size
     return cells, taken, True
 

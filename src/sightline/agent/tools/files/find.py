@@ -75,17 +75,17 @@ def list_tree(folders: Folders, arguments: Mapping[str, Any]) -> str:
     """Return the result of `list_files`. Raises ToolFailed."""
     pattern, path, locale = arguments.get("pattern", ""), _path(arguments), folders.locale
     lines: list[str] = []
-    for found in _walk(folders, path, DEEPEST) if pattern else folders.walk(path, deepest=DEEPEST):
-        if pattern and (found.kind == "folder" or not _matches(found.path, pattern)):
+    for entry in _walk(folders, path, DEEPEST) if pattern else folders.walk(path, deepest=DEEPEST):
+        if pattern and (entry.kind == "folder" or not _matches(entry.path, pattern)):
             continue
         if len(lines) == MOST_LISTED:
             lines.append(
                 says(locale, "… there are more; name a path or a pattern", "… 还有更多；请指定 path 或 pattern")
             )
             break
-        name = found.path if pattern else "  " * found.depth + found.path.rpartition("/")[2]
-        details = {"folder": "/", "file": f" ({size_text(found.size)})"}
-        lines.append(name + details.get(found.kind, f" [{found.kind}]"))
+        name = entry.path if pattern else "  " * entry.depth + entry.path.rpartition("/")[2]
+        details = {"folder": "/", "file": f" ({size_text(entry.size)})"}
+        lines.append(name + details.get(entry.kind, f" [{entry.kind}]"))
     if not path and not pattern:  # the first folder, under its name if relative paths do not begin in it; the others
         first, *others = map(folders.name_of, range(len(folders.paths)))
         if lines and first != BEGINNING:
@@ -143,7 +143,7 @@ def search(folders: Folders, arguments: Mapping[str, Any], clock: Callable[[], f
     state, until = _Search(), clock() + SECONDS
     try:
         with matcher(query, regex=regex, seconds=SECONDS, most=MOST_PER_FILE) as matches:
-            for found in _walk(folders, _path(arguments)):
+            for entry in _walk(folders, _path(arguments)):
                 limits = (
                     ("matches", state.matches >= MOST_MATCHES),
                     ("files", state.files >= MOST_FILES or state.bytes >= MOST_SEARCHED),
@@ -152,8 +152,8 @@ def search(folders: Folders, arguments: Mapping[str, Any], clock: Callable[[], f
                 state.stopped = next((limit for limit, is_reached in limits if is_reached), "")
                 if state.stopped:
                     break
-                if found.kind == "file" and (not pattern or _matches(found.path, pattern)):
-                    _search_file(folders, found, matches, state)
+                if entry.kind == "file" and (not pattern or _matches(entry.path, pattern)):
+                    _search_file(folders, entry, matches, state)
     except Stopped:
         state.stopped = "time"
     except re.error as error:
@@ -174,35 +174,35 @@ def _walk(folders: Folders, path: str, deepest: int = DEEPEST_SEARCHED) -> Itera
     seen: set[str] = set()  # because a folder may lie in another
     for start in [path] if path else ["", *map(str, folders.paths[1:])]:
         with suppress(ToolFailed) if start != path else nullcontext():  # a missing folder does not hide the others
-            for found in folders.walk(start, deepest=deepest):
-                if start == path or found.path not in seen:
-                    seen.add(found.path)
-                    yield found
+            for entry in folders.walk(start, deepest=deepest):
+                if start == path or entry.path not in seen:
+                    seen.add(entry.path)
+                    yield entry
 
 
-def _search_file(folders: Folders, found: Found, matches: Matcher, search: _Search) -> None:
+def _search_file(folders: Folders, entry: Found, matches: Matcher, search: _Search) -> None:
     search.files += 1
-    if found.size > LARGEST:
-        search.skipped.append(f"{found.path} ({size_text(found.size)})")
+    if entry.size > LARGEST:
+        search.skipped.append(f"{entry.path} ({size_text(entry.size)})")
         return
     try:
-        with folders.open(found.path, scan=False) as opened:
+        with folders.open(entry.path, scan=False) as opened:
             data, readable = opened.file.read(LARGEST), opened.readable
     except ToolFailed:  # removed meanwhile, or not permitted
-        search.skipped.append(found.path)
+        search.skipped.append(entry.path)
         return
     if kind := binary(data[:8192]):
-        search.skipped.append(f"{found.path} ({kind})")
+        search.skipped.append(f"{entry.path} ({kind})")
         return
     search.bytes += len(data)
     text = decode(data).text
     hits = matches(text)[: MOST_MATCHES - search.matches]
     if hits and not readable and has_secret(data):  # only now, because it takes longer than searching
-        search.skipped.append(found.path)
+        search.skipped.append(entry.path)
         return
     search.matches += len(hits)
     lines = text.split("\n") if hits else []
-    search.lines += [f"{found.path}:{hit.line}: {_around(lines[hit.line - 1], hit)}" for hit in hits]
+    search.lines += [f"{entry.path}:{hit.line}: {_around(lines[hit.line - 1], hit)}" for hit in hits]
 
 
 def _around(line: str, hit: Match) -> str:

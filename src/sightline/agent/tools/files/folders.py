@@ -93,20 +93,20 @@ class Folders:
         Raises:
             ToolFailed: there is none, or it may not be read. The message tells why, and which files there are.
         """
-        with self._open_entry(path) as (descriptor, shown, place):
+        with self._open_entry(path) as (descriptor, name, place):
             state = os.fstat(descriptor)
             if stat.S_ISDIR(state.st_mode):
                 raise self._failure(
-                    f"{shown} is a folder; list_files shows what is in it",
-                    f"{shown} 是文件夹；可用 list_files 查看其内容",
+                    f"{name} is a folder; list_files shows what is in it",
+                    f"{name} 是文件夹；可用 list_files 查看其内容",
                 )
             if not stat.S_ISREG(state.st_mode):
-                raise self._failure(f"{shown} is no regular file", f"{shown} 不是普通文件")
+                raise self._failure(f"{name} is no regular file", f"{name} 不是普通文件")
             with open(os.dup(descriptor), "rb") as file:  # noqa: PTH123 - of a descriptor
                 readable = self._is_readable(place)
                 if scan and not readable and has_secret_inside(file, go_on):
                     raise self.secret(printable(path[:200]))
-                yield Opened(file, shown, state.st_size, readable)
+                yield Opened(file, name, state.st_size, readable)
 
     def secret(self, path: str) -> ToolFailed:
         """Return the error for a file with a private key or token in it."""
@@ -117,8 +117,8 @@ class Folders:
 
     def _secret_name(self, path: str, place: Path) -> ToolFailed:
         """Return the error for a file with the name of a secret, as the model wrote it. Ours cannot be allowed."""
-        shown = printable(path[:200])
-        en, zh = f"{shown} is refused: it is a file of keys or secrets", f"拒绝读取 {shown}：这是密钥或机密文件"
+        written = printable(path[:200])
+        en, zh = f"{written} is refused: it is a file of keys or secrets", f"拒绝读取 {written}：这是密钥或机密文件"
         if not self._is_own(place):
             en, zh = f"{en}; the user can allow it with [tools] readable", f"{zh}；用户可用 [tools] readable 允许"
         return self._failure(en, zh)
@@ -144,11 +144,11 @@ class Folders:
         Raises:
             ToolFailed: it is not a folder, or may not be read.
         """
-        with self._open_entry(path or BEGINNING) as (descriptor, shown, place):
+        with self._open_entry(path or BEGINNING) as (descriptor, name, place):
             if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
-                raise self._failure(f"{shown} is a file, not a folder", f"{shown} 是文件，不是文件夹")
+                raise self._failure(f"{name} is a file, not a folder", f"{name} 是文件，不是文件夹")
             top = next(folder for folder in self.paths if place.is_relative_to(folder))
-            yield from self._below(descriptor, place, shown, rules_above(place, top), deepest=deepest)
+            yield from self._below(descriptor, place, name, rules_above(place, top), deepest=deepest)
 
     # ------------------------------------------------------------------ the way in
 
@@ -171,8 +171,8 @@ class Folders:
     def _split(self, path: str) -> tuple[int, list[str]]:
         """Return the number of the folder that a path begins in, and the names below it."""
         if not path.strip() or "\0" in path or not _encodable(path) or len(path) > LONGEST:
-            shown = ascii(path[:80])
-            raise self._failure(f"{shown} is no path", f"{shown} 不是有效路径")
+            quoted = ascii(path[:80])
+            raise self._failure(f"{quoted} is no path", f"{quoted} 不是有效路径")
         if ".." in path.replace("\\", "/").split("/"):
             raise self._outside(path, "'..' is refused", "不允许使用 '..'")
         if path.startswith("~"):
@@ -232,8 +232,8 @@ class Folders:
 
     def _inside(self, names: list[str], path: str, en: str, zh: str) -> tuple[int, list[str]]:
         """Return which folder absolute names lead into, and the names below it. Raises ToolFailed if into none."""
-        if found := self._find_folder(names):
-            return found
+        if folder := self._find_folder(names):
+            return folder
         raise self._outside(path, en, zh)
 
     def _find_folder(self, names: list[str]) -> tuple[int, list[str]] | None:
@@ -254,19 +254,19 @@ class Folders:
         return ToolFailed(says(self.locale, en, zh))
 
     def _outside(self, path: str, en: str, zh: str) -> ToolFailed:
-        allowed, shown = ", ".join(map(str, self.paths)), printable(path[:200])
+        allowed, written = ", ".join(map(str, self.paths)), printable(path[:200])
         return self._failure(
-            f"{shown}: {en}; readable are files in {allowed}", f"{shown}：{zh}；可读取的文件夹：{allowed}"
+            f"{written}: {en}; readable are files in {allowed}", f"{written}：{zh}；可读取的文件夹：{allowed}"
         )
 
     def _missing(self, path: str) -> ToolFailed:
-        shown = printable(path[:200])
+        name = printable(path[:200])
         if names := ", ".join(self._near(path)):
-            return self._failure(f"there is no {shown}; did you mean: {names}", f"文件不存在：{shown}；是否指：{names}")
+            return self._failure(f"there is no {name}; did you mean: {names}", f"文件不存在：{name}；是否指：{names}")
         allowed = ", ".join(map(str, self.paths))
         return self._failure(
-            f"there is no {shown}; readable are files in {allowed}; list_files shows them",
-            f"文件不存在：{shown}；可读取的文件夹：{allowed}；可用 list_files 查看",
+            f"there is no {name}; readable are files in {allowed}; list_files shows them",
+            f"文件不存在：{name}；可读取的文件夹：{allowed}；可用 list_files 查看",
         )
 
     def _near(self, path: str) -> list[str]:
@@ -274,11 +274,11 @@ class Folders:
         name = path.rstrip("/").rpartition("/")[2]
         if name in ("", "."):  # the folder itself is missing
             return []
-        files = (found.path for found in islice(self._everything(), MOST_LOOKED_AT) if found.kind == "file")
+        files = (entry.path for entry in islice(self._everything(), MOST_LOOKED_AT) if entry.kind == "file")
         seen = list(dict.fromkeys(files))  # once each, because a folder may lie in another
-        same = [each for each in seen if each.rpartition("/")[2].casefold() == name.casefold()]
-        names = {each.rpartition("/")[2]: each for each in reversed(seen)}
-        return same[:3] or [names[each] for each in get_close_matches(name, names, 3)]
+        same = [file for file in seen if file.rpartition("/")[2].casefold() == name.casefold()]
+        names = {file.rpartition("/")[2]: file for file in reversed(seen)}
+        return same[:3] or [names[near] for near in get_close_matches(name, names, 3)]
 
     def _everything(self) -> Iterator[Found]:
         for index in range(len(self.paths)):
@@ -300,15 +300,15 @@ class Folders:
                 state = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except OSError:  # gone since
                 continue
-            shown = printable(name if path == BEGINNING else f"{path}/{name}")
+            entry = printable(name if path == BEGINNING else f"{path}/{name}")
             kind = _KINDS.get(stat.S_IFMT(state.st_mode), "other")
             if rules.hide(name, is_folder=kind == "folder"):
                 continue
-            yield Found(shown, kind, state.st_size if kind != "folder" else 0, depth)
+            yield Found(entry, kind, state.st_size if kind != "folder" else 0, depth)
             if kind == "folder" and depth + 1 < deepest:
                 with suppress(OSError), ExitStack() as opened:  # not permitted, or no folder any more
                     below = _closing(os.open(name, _FOLDER, dir_fd=folder), opened)
-                    yield from self._below(below, place / name, shown, rules.enter(name), depth + 1, deepest=deepest)
+                    yield from self._below(below, place / name, entry, rules.enter(name), depth + 1, deepest=deepest)
 
 
 def shell_directory(env: Mapping[str, str]) -> Path:
@@ -323,7 +323,7 @@ def shell_directory(env: Mapping[str, str]) -> Path:
 def printable(path: str) -> str:
     """Return a path on one line, whatever is in its name."""
     clean = path.encode("utf-8", "replace").decode()
-    return clean if clean.isprintable() else "".join(each if each.isprintable() else "�" for each in clean)
+    return clean if clean.isprintable() else "".join(char if char.isprintable() else "�" for char in clean)
 
 
 def _encodable(path: str) -> bool:
@@ -340,7 +340,8 @@ def _names(path: str) -> list[str]:
 
 def _spellings(path: str | Path) -> list[list[str]]:
     """Return the names of a folder's real path and of the given path, because a file may be named through a link."""
-    return [_names(str(each)) for each in (Path(path).resolve(), Path(path).absolute()) if ".." not in each.parts]
+    spellings = (Path(path).resolve(), Path(path).absolute())
+    return [_names(str(spelling)) for spelling in spellings if ".." not in spelling.parts]
 
 
 def _open_name(name: str, folder: int, mode: int, *, last: bool, opened: ExitStack) -> int:

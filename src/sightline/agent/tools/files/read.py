@@ -85,24 +85,24 @@ def call_id(unique: str) -> str:
 def read(folders: Folders, codes: CodeById | None, uploads: Mapping[str, Path], arguments: Mapping[str, Any]) -> str:
     """Return the tool's result. Raises ToolFailed."""
     path, sheet = arguments["path"].strip(), arguments.get("sheet_name", "0")
-    asked = Asked(
+    wanted = Asked(
         format=arguments.get("format", ""),
         start=arguments.get("start", 1),
         lines=arguments.get("lines") or arguments.get("nrows"),
         sheet=int(sheet) if sheet.isascii() and sheet.isdigit() else sheet,
         encoding=arguments.get("encoding", ""),
     )
-    if (code := _saved_code(codes, path, asked, folders.locale)) is not None:
+    if (code := _saved_code(codes, path, wanted, folders.locale)) is not None:
         return code
     with _open(folders, codes, uploads, path) as opened:
-        result = contents(opened, asked, folders.locale)
+        result = contents(opened, wanted, folders.locale)
         # What was not looked at when it was opened: the end of a long file, or a workbook's text.
         if not opened.readable and has_secret(result.encode("utf-8", "replace")):
             raise folders.secret(opened.path)
         return result
 
 
-def _saved_code(codes: CodeById | None, path: str, asked: Asked, locale: str) -> str | None:
+def _saved_code(codes: CodeById | None, path: str, wanted: Asked, locale: str) -> str | None:
     """Return saved code, under the name of its file; None if the path is not the id of saved code."""
     match = _CODE.fullmatch(path)
     if codes is None or match is None:
@@ -113,11 +113,11 @@ def _saved_code(codes: CodeById | None, path: str, asked: Asked, locale: str) ->
         return None
     except StoreError as error:
         raise ToolFailed(str(error)) from error
-    if not asked.is_part:
+    if not wanted.is_part:
         return f"{header(saved.file_name, '', (), locale)}\n{code}"
     data = code.encode("utf-8", "replace")
     opened = Opened(BytesIO(data), saved.file_name, len(data))
-    return contents(opened, asked._replace(format="text", encoding="utf-8"), locale)
+    return contents(opened, wanted._replace(format="text", encoding="utf-8"), locale)
 
 
 @contextmanager
@@ -125,9 +125,9 @@ def _open(folders: Folders, codes: CodeById | None, uploads: Mapping[str, Path],
     locale, match = folders.locale, _UPLOAD.fullmatch(path)
     upload = uploads.get(match[1]) if match else None
     if upload is None and path.startswith(("upload_", "upload:")):
-        known = ", ".join(uploads) or "–"
+        names = ", ".join(uploads) or "–"
         raise ToolFailed(
-            says(locale, f"no upload {path!r}; there are: {known}", f"没有上传文件 {path!r}；现有：{known}")
+            says(locale, f"no upload {path!r}; there are: {names}", f"没有上传文件 {path!r}；现有：{names}")
         )
     try:
         with _upload(upload, locale) if upload else folders.open(path) as opened:
@@ -135,8 +135,8 @@ def _open(folders: Folders, codes: CodeById | None, uploads: Mapping[str, Path],
     except ToolFailed as error:
         if upload or codes is None or not _CODE.fullmatch(path):
             raise
-        known = ", ".join(saved.code_id for saved in codes.list()[:MOST_NAMED]) or "–"
-        raise ToolFailed(says(locale, f"{error}; saved code: {known}", f"{error}；已保存的代码：{known}")) from None
+        names = ", ".join(saved.code_id for saved in codes.list()[:MOST_NAMED]) or "–"
+        raise ToolFailed(says(locale, f"{error}; saved code: {names}", f"{error}；已保存的代码：{names}")) from None
 
 
 @contextmanager

@@ -61,7 +61,7 @@ def matcher(query: str, *, regex: bool, seconds: float, most: int) -> Iterator[M
 
         def find(text: str) -> list[Match]:
             data = text.encode("utf-8", "replace")
-            return [Match(*each) for each in _ask(child, b"%d\n" % len(data) + data)]
+            return [Match(*pair) for pair in _ask(child, b"%d\n" % len(data) + data)]
 
         timer = Timer(seconds, child.kill)
         timer.daemon = True
@@ -80,8 +80,8 @@ def matcher(query: str, *, regex: bool, seconds: float, most: int) -> Iterator[M
 
 def _find_plain(query: str, text: str, ignore_case: bool, most: int) -> list[Match]:
     lines = enumerate((text.lower() if ignore_case else text).split("\n"), 1)
-    found = (Match(number, line.find(query)) for number, line in lines if query in line)
-    return list(islice(found, most))
+    matches = (Match(number, line.find(query)) for number, line in lines if query in line)
+    return list(islice(matches, most))
 
 
 def _ask(child: "subprocess.Popen[bytes]", question: bytes = b"") -> Any:

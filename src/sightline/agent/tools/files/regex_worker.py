@@ -25,13 +25,13 @@ def main() -> None:
     print(json.dumps(""), flush=True)
     while size := sys.stdin.buffer.readline():
         text = sys.stdin.buffer.read(int(size)).decode("utf-8", "replace")
-        found: list[tuple[int, int]] = []
+        matches: list[tuple[int, int]] = []
         for number, line in enumerate(text.split("\n"), 1):
-            if len(found) == request["most"]:
+            if len(matches) == request["most"]:
                 break
             if match := pattern.search(line.removesuffix("\r")):
-                found.append((number, match.start()))
-        print(json.dumps(found), flush=True)
+                matches.append((number, match.start()))
+        print(json.dumps(matches), flush=True)
 
 
 if __name__ == "__main__":

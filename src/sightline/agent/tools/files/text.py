@@ -81,7 +81,7 @@ def decode(data: bytes, encoding: str = "") -> Decoded:
         return Decoded(text, wanted, text.count("\ufffd"))
     text = data.decode("utf-8", "replace")
     broken = text.count("\ufffd") - data.count("\ufffd".encode())
-    if broken * _TOLERATED <= sum(1 for each in text if each > "\x7f") - broken if broken else True:
+    if broken * _TOLERATED <= sum(1 for character in text if character > "\x7f") - broken if broken else True:
         return Decoded(text, "utf-8", broken)
     try:
         return Decoded(data.decode("gb18030"), "gb18030")
@@ -92,10 +92,10 @@ def decode(data: bytes, encoding: str = "") -> Decoded:
 def _check(encoding: str) -> None:
     """Raise LookupError if it is not an encoding of text: "rot13" and "zip" are codecs, too."""
     try:
-        found = codecs.lookup(encoding)
+        codec = codecs.lookup(encoding)
     except ValueError:  # not a name
         raise LookupError(f"unknown encoding: {encoding!r}") from None
-    if not found._is_text_encoding or found.name in _NO_FILES:
+    if not codec._is_text_encoding or codec.name in _NO_FILES:
         raise LookupError(f"unknown encoding: {encoding}")
 
 
@@ -103,16 +103,16 @@ def page(file: BinaryIO, start: int, lines: int, most_bytes: int) -> Page:
     """Return at most so many lines and bytes of a file, from line `start` on. Memory is bounded for every file."""
     offset, before, total = _find_line(file, start)
     file.seek(offset)
-    shown: list[bytes] = []
+    taken: list[bytes] = []
     room, cut = most_bytes, 0
-    while len(shown) < lines and room > 0:
+    while len(taken) < lines and room > 0:
         line, rest = _line(file, min(LONGEST_LINE, room))
         if not line:
             break
-        shown.append(line)
+        taken.append(line)
         room -= len(line)
         cut += rest
-    return Page(b"".join(shown), before + 1, before + len(shown), total, cut)
+    return Page(b"".join(taken), before + 1, before + len(taken), total, cut)
 
 
 def _find_line(file: BinaryIO, start: int) -> tuple[int, int, int]:
@@ -120,19 +120,19 @@ def _find_line(file: BinaryIO, start: int) -> tuple[int, int, int]:
     file.seek(0)
     total = offset = position = 0
     last = b"\n"
-    found = start == 1
+    is_reached = start == 1
     while block := file.read(BLOCK):
         go_on()
         newlines = block.count(b"\n")
-        if not found and total + newlines >= start - 1:
-            offset, found = position, True
+        if not is_reached and total + newlines >= start - 1:
+            offset, is_reached = position, True
             for _ in range(start - 1 - total):
                 offset = position + block.index(b"\n", offset - position) + 1
         total += newlines
         position += len(block)
         last = block[-1:]
     total += last != b"\n"
-    return (offset, start - 1, total) if found else (position, total, total)
+    return (offset, start - 1, total) if is_reached else (position, total, total)
 
 
 def _line(file: BinaryIO, most: int) -> tuple[bytes, bool]:
@@ -148,5 +148,5 @@ def _line(file: BinaryIO, most: int) -> tuple[bytes, bool]:
             break
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     decoder.decode(line[:most])
-    shown = most - len(decoder.getstate()[0])  # without the beginning of a character whose end was cut off
-    return line[:shown] + b" [+%d bytes]\n" % left, True
+    end = most - len(decoder.getstate()[0])  # without the beginning of a character whose end was cut off
+    return line[:end] + b" [+%d bytes]\n" % left, True

@@ -75,56 +75,55 @@ def header(path: str, details: str, notes: Sequence[str], locale: str) -> str:
     return f"[{says(locale, 'file', '文件')}] {printable(path)}" + (f" ({printable(closed(inside))})" if inside else "")
 
 
-def contents(opened: Opened, asked: Asked, locale: str) -> str:
+def contents(opened: Opened, wanted: Asked, locale: str) -> str:
     """Return the result for an open file. Raises ToolFailed."""
-    kind = asked.format or _FORMATS.get(opened.path[opened.path.rfind(".") :].lower(), "text")
+    kind = wanted.format or _FORMATS.get(opened.path[opened.path.rfind(".") :].lower(), "text")
     if kind == "excel":
-        return _excel(opened, asked, locale)
+        return _excel(opened, wanted, locale)
     try:
-        opened, asked = _as_text(opened, asked, locale)
+        opened, wanted = _as_text(opened, wanted, locale)
         if kind == "csv":
-            return _csv(opened, asked, locale)
-        return _json(opened, asked, locale) if kind == "json" else _plain(opened, asked, (), locale)
+            return _csv(opened, wanted, locale)
+        return _json(opened, wanted, locale) if kind == "json" else _plain(opened, wanted, (), locale)
     except LookupError:
-        raise ToolFailed(
-            says(locale, f"no encoding {asked.encoding!r}; leave it out", f"没有编码 {asked.encoding!r}；可省略该参数")
-        ) from None
+        name = repr(wanted.encoding)
+        raise ToolFailed(says(locale, f"no encoding {name}; leave it out", f"没有编码 {name}；可省略该参数")) from None
 
 
-def _as_text(opened: Opened, asked: Asked, locale: str) -> tuple[Opened, Asked]:
+def _as_text(opened: Opened, wanted: Asked, locale: str) -> tuple[Opened, Asked]:
     """Return the file in an encoding whose line end is one byte, and how to read it. Raises ToolFailed if no text."""
     path, beginning = opened.path, opened.file.read(8192)
     opened.file.seek(0)
-    if found := "" if asked.encoding else binary(beginning):
+    if kind := "" if wanted.encoding else binary(beginning):
         size = size_text(opened.size)
-        raise ToolFailed(says(locale, f"{path} is no text ({found}, {size})", f"{path} 不是文本（{found}，{size}）"))
+        raise ToolFailed(says(locale, f"{path} is no text ({kind}, {size})", f"{path} 不是文本（{kind}，{size}）"))
     wide = ("utf-16", "utf-32")
-    is_asked_wide = asked.encoding.lower().replace("_", "-").startswith(wide)
+    is_asked_wide = wanted.encoding.lower().replace("_", "-").startswith(wide)
     if not is_asked_wide and not mark(beginning).startswith(wide):
-        return opened, asked
+        return opened, wanted
     if opened.size > TRANSCODED:
         raise ToolFailed(says(locale, f"{path} is too large for UTF-16", f"{path} 为 UTF-16 编码且过大"))
-    data = decode(opened.file.read(), asked.encoding).text.encode("utf-8", "replace")
-    return Opened(BytesIO(data), path, len(data)), asked._replace(encoding="" if is_asked_wide else asked.encoding)
+    data = decode(opened.file.read(), wanted.encoding).text.encode("utf-8", "replace")
+    return Opened(BytesIO(data), path, len(data)), wanted._replace(encoding="" if is_asked_wide else wanted.encoding)
 
 
 # ---------------------------------------------------------------------- text and code
 
 
-def _plain(opened: Opened, asked: Asked, notes: tuple[str, ...], locale: str, details: str = "") -> str:
+def _plain(opened: Opened, wanted: Asked, notes: tuple[str, ...], locale: str, details: str = "") -> str:
     """Return lines of a text, all of them if they fit one page."""
-    known = {"size": opened.size}
-    fits = not asked.is_part and opened.size <= PAGE_BYTES
-    decoded = decode(opened.file.read() if fits else b"", asked.encoding)
+    facts = {"size": opened.size}
+    fits = not wanted.is_part and opened.size <= PAGE_BYTES
+    decoded = decode(opened.file.read() if fits else b"", wanted.encoding)
     if not fits or decoded.text.count("\n") > PAGE_LINES:
-        found = page(opened.file, asked.start, asked.lines or PAGE_LINES, asked.most_bytes)
-        decoded = decode(found.data, asked.encoding)
-        known["line_count"] = found.total
-        notes = (*notes, _range("lines", found.first, found.last, found.total, locale, total=True))
-        if found.cut:
-            notes = (*notes, says(locale, f"{found.cut} long lines cut", f"{found.cut} 个长行被截断"))
+        lines = page(opened.file, wanted.start, wanted.lines or PAGE_LINES, wanted.most_bytes)
+        decoded = decode(lines.data, wanted.encoding)
+        facts["line_count"] = lines.total
+        notes = (*notes, _range("lines", lines.first, lines.last, lines.total, locale, total=True))
+        if lines.cut:
+            notes = (*notes, says(locale, f"{lines.cut} long lines cut", f"{lines.cut} 个长行被截断"))
     notes = (*notes, *_encoding_notes(decoded, locale))
-    details = (details or described(opened.path, decoded.text, locale, known)) if notes else ""
+    details = (details or described(opened.path, decoded.text, locale, facts)) if notes else ""
     return f"{header(opened.path, details, notes, locale)}\n{decoded.text}"
 
 
@@ -132,10 +131,10 @@ def _range(unit: str, first: int, last: int, of: int, locale: str, *, total: boo
     """Return `rows 1–200, start=201 goes on`; with the total if no other part of the line has it."""
     if last < first:
         return says(locale, f"there are no {unit} from {first} on", f"第 {first} 行之后没有内容")
-    shown = says(locale, f"{unit} {first}–{last}", f"第 {first}–{last} 行")
+    text = says(locale, f"{unit} {first}–{last}", f"第 {first}–{last} 行")
     if total:
-        shown += says(locale, f" of {of}", f"，共 {of} 行")
-    return shown + (says(locale, f", start={last + 1} goes on", f", start={last + 1} 继续") if last < of else "")
+        text += says(locale, f" of {of}", f"，共 {of} 行")
+    return text + (says(locale, f", start={last + 1} goes on", f", start={last + 1} 继续") if last < of else "")
 
 
 def _encoding_notes(decoded: Decoded, locale: str) -> tuple[str, ...]:
@@ -151,26 +150,26 @@ def _encoding_notes(decoded: Decoded, locale: str) -> tuple[str, ...]:
 # ---------------------------------------------------------------------- tables
 
 
-def _csv(opened: Opened, asked: Asked, locale: str) -> str:
-    small = not asked.is_part and opened.size <= PAGE_BYTES
+def _csv(opened: Opened, wanted: Asked, locale: str) -> str:
+    small = not wanted.is_part and opened.size <= PAGE_BYTES
     try:
-        found = csv.table(opened.file, asked.start, asked.lines or (PAGE_LINES if small else ROWS), asked.most_bytes)
+        table = csv.table(opened.file, wanted.start, wanted.lines or (PAGE_LINES if small else ROWS), wanted.most_bytes)
     except csv.NoTable as error:
         opened.file.seek(0)
         note = says(locale, f"no table: {error}", f"不是表格：{error}")
-        return _plain(opened, asked, (note,), locale, f"CSV, {size_text(opened.size)}")
-    whole = found.first == 1 and found.last == found.rows
+        return _plain(opened, wanted, (note,), locale, f"CSV, {size_text(opened.size)}")
+    whole = table.first == 1 and table.last == table.rows
     if small and whole:
         opened.file.seek(0)
-        return _plain(opened, asked, (), locale)
-    decoded = decode(found.data, asked.encoding)
-    columns = [decode(name.encode("latin-1"), decoded.encoding.removesuffix("-sig")).text for name in found.columns]
+        return _plain(opened, wanted, (), locale)
+    decoded = decode(table.data, wanted.encoding)
+    columns = [decode(name.encode("latin-1"), decoded.encoding.removesuffix("-sig")).text for name in table.columns]
     notes = _encoding_notes(decoded, locale)
     if not whole:
-        notes = (_range("rows", found.first, found.last, found.rows, locale), *notes)
-    if not found.counted:
+        notes = (_range("rows", table.first, table.last, table.rows, locale), *notes)
+    if not table.counted:
         notes = (*notes, says(locale, "there are more rows than were counted", "行数超出统计上限"))
-    return f"{header(opened.path, _shape('csv', found.rows, columns, locale), notes, locale)}\n{decoded.text}"
+    return f"{header(opened.path, _shape('csv', table.rows, columns, locale), notes, locale)}\n{decoded.text}"
 
 
 def _shape(kind: str, rows: int, columns: Sequence[str], locale: str) -> str:
@@ -179,18 +178,19 @@ def _shape(kind: str, rows: int, columns: Sequence[str], locale: str) -> str:
     return described("", "", locale, {"type": kind, "rows": rows, "columns": named})
 
 
-def _excel(opened: Opened, asked: Asked, locale: str) -> str:
+def _excel(opened: Opened, wanted: Asked, locale: str) -> str:
     try:
-        found = excel.sheet(opened.file, opened.size, asked.sheet, asked.start, asked.lines or ROWS, asked.most_bytes)
+        rows = wanted.lines or ROWS
+        sheet = excel.sheet(opened.file, opened.size, wanted.sheet, wanted.start, rows, wanted.most_bytes)
     except excel.Unreadable as error:
         reason, detail = error.args
         raise ToolFailed(says(locale, *_UNREADABLE[reason]).format(path=opened.path, detail=detail)) from None
-    names = ", ".join(printable(name) for name in found.names)
+    names = ", ".join(printable(name) for name in sheet.names)
     notes = [
-        _range("rows", found.first, found.last, found.rows, locale),
-        says(locale, f"sheet {printable(found.name)} of: {names}", f"工作表 {printable(found.name)}，共有：{names}"),
+        _range("rows", sheet.first, sheet.last, sheet.rows, locale),
+        says(locale, f"sheet {printable(sheet.name)} of: {names}", f"工作表 {printable(sheet.name)}，共有：{names}"),
     ]
-    return f"{header(opened.path, _shape('excel', found.rows, found.columns, locale), notes, locale)}\n{found.text}"
+    return f"{header(opened.path, _shape('excel', sheet.rows, sheet.columns, locale), notes, locale)}\n{sheet.text}"
 
 
 _UNREADABLE = {
@@ -212,28 +212,28 @@ _UNREADABLE = {
 # ---------------------------------------------------------------------- JSON
 
 
-def _json(opened: Opened, asked: Asked, locale: str) -> str:
+def _json(opened: Opened, wanted: Asked, locale: str) -> str:
     """Return JSON as it is in the file; if it is long and on few lines, formatted."""
     if opened.size > LARGEST_JSON:
-        return _plain(opened, asked, (), locale, f"JSON, {size_text(opened.size)}")
-    data = decode(opened.file.read(), asked.encoding).text.encode("utf-8", "replace").removeprefix("\ufeff".encode())
+        return _plain(opened, wanted, (), locale, f"JSON, {size_text(opened.size)}")
+    data = decode(opened.file.read(), wanted.encoding).text.encode("utf-8", "replace").removeprefix("\ufeff".encode())
     opened.file.seek(0)
     try:
         decode_json(data, msgspec.Raw)
     except (msgspec.DecodeError, RecursionError) as error:
         note = says(locale, f"not valid JSON: {str(error)[:100]}", f"不是有效的 JSON：{str(error)[:100]}")
-        return _plain(opened, asked, (note,), locale, f"JSON, {size_text(opened.size)}")
-    if not asked.is_part and opened.size <= PAGE_BYTES:
-        return _plain(opened, asked, (), locale)
+        return _plain(opened, wanted, (note,), locale, f"JSON, {size_text(opened.size)}")
+    if not wanted.is_part and opened.size <= PAGE_BYTES:
+        return _plain(opened, wanted, (), locale)
     details = described("a.json", data.decode(), locale, {"size": opened.size})
     if max(map(len, data.split(b"\n"))) <= LONGEST_LINE:
-        return _plain(opened, asked, (), locale, details)
+        return _plain(opened, wanted, (), locale, details)
     if _formatted_size(data) > LARGEST_FORMATTED:
         note = says(locale, "too deep to be laid out on lines", "嵌套过深，未排版为多行")
-        return _plain(opened, asked, (note,), locale, details)
+        return _plain(opened, wanted, (note,), locale, details)
     formatted = msgspec.json.format(data, indent=_INDENT)
     note = says(locale, "laid out on lines", "已排版为多行")
-    return _plain(Opened(BytesIO(formatted), opened.path, len(formatted)), asked, (note,), locale, details)
+    return _plain(Opened(BytesIO(formatted), opened.path, len(formatted)), wanted, (note,), locale, details)
 
 
 def _formatted_size(data: bytes) -> int:

@@ -36,17 +36,17 @@ def overuse(session: int, memory: int, tasks: int) -> str:
 
     Memory that processes share counts once. Where it cannot be read how much is shared, all of it counts.
     """
-    running, resident, found = 0, 0, []
+    running, resident, counted = 0, 0, []
     for process in processes_of(session):
         facts = _facts(process)
         running += facts.get(b"Threads", 1)
         if running > tasks:
             return "processes"
         resident += _size(facts)
-        found.append(process)
+        counted.append(process)
     if resident <= memory:
         return ""
-    return "memory" if sum(map(_own_share, found)) > memory else ""
+    return "memory" if sum(map(_own_share, counted)) > memory else ""
 
 
 def _own_share(process: str) -> int:

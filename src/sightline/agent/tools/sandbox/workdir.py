@@ -97,10 +97,10 @@ class _Open(NamedTuple):
     size: int
 
 
-def collect_files(work: Path, given: Mapping[str, int], keep: Path | None, room: int) -> Left:
+def collect_files(work: Path, times: Mapping[str, int], keep: Path | None, room: int) -> Left:
     """Copy the files that a program wrote into a new folder of `keep`: all but those it was given and left unchanged.
 
-    `given`: the time of each when the program got it, in nanoseconds. A program cannot set the time of a file.
+    `times`: when the program got each file that it was given, in nanoseconds. A program cannot set the time of a file.
 
     A file beyond `room` bytes, or one that cannot be read, is listed and not copied. `keep` has a limit for the files
     of all programs together.
@@ -110,18 +110,18 @@ def collect_files(work: Path, given: Mapping[str, int], keep: Path | None, room:
     free = MOST_KEPT - (_size_of(keep) if keep is not None else 0)
     is_full = False
     try:
-        for found in _files(work):
-            if found.file is not None and given.get(found.path) == os.fstat(found.file.fileno()).st_mtime_ns:
+        for own in _files(work):
+            if own.file is not None and times.get(own.path) == os.fstat(own.file.fileno()).st_mtime_ns:
                 continue
-            source = found.file if found.size <= room and len(files) < MOST_FILES else None
-            if source is not None and max(found.size, SMALLEST) > free:
+            source = own.file if own.size <= room and len(files) < MOST_FILES else None
+            if source is not None and max(own.size, SMALLEST) > free:
                 source, is_full = None, keep is not None
             if keep is not None and source is not None:
                 target = target or _new_folder(keep)
-                copy_bytes(source, target / found.path, found.size)
-                room -= found.size
-                free -= max(found.size, SMALLEST)
-            files.append(File(printable(found.path), found.size, keep is not None and source is not None))
+                copy_bytes(source, target / own.path, own.size)
+                room -= own.size
+                free -= max(own.size, SMALLEST)
+            files.append(File(printable(own.path), own.size, keep is not None and source is not None))
     except BaseException:  # no incomplete copy is left
         if target is not None:
             shutil.rmtree(target, ignore_errors=True)
@@ -187,7 +187,7 @@ def _is_own(state: os.stat_result) -> bool:
 def _new_folder(keep: Path) -> Path:
     """Create the next folder for the files of a program. Other processes may do so at the same time."""
     keep.mkdir(parents=True, exist_ok=True)
-    number = 1 + max((int(each.name[4:]) for each in keep.glob("run_*") if each.name[4:].isdecimal()), default=0)
+    number = 1 + max((int(folder.name[4:]) for folder in keep.glob("run_*") if folder.name[4:].isdecimal()), default=0)
     while True:
         target = keep / f"run_{number:04d}"
         try:
