@@ -25,6 +25,12 @@ PAGES = [page for page in sorted(DOCS.rglob("*.md")) if blocks(page) and page.na
 # What a page takes for granted, because another page or the text before it has shown it.
 GIVEN = {
     "cli.md": 'import io, sys; sys.stdin = io.StringIO(\'{"messages": [{"role": "user", "content": "Hi"}]}\')',
+    "session.md": (
+        "import sightline as sl; session = sl.Session(sl.MemoryStore())\n"
+        "for number in range(420): session.user(f'The port number of service {number} is {8000 + number}.')\n"
+        "session.compose(sl.Budget(128_000)); ask = lambda payload: 'Services, 8000 and up.'\n"
+        "messages = [{'role': 'user', 'content': 'hello'}]"
+    ),
 }
 WARM = [answer("", [("c1", "fahrenheit", {"celsius": 17})]), answer("It is 62.6 degrees.")]
 PORT = [answer("", [("c1", "port_of", {"service": "web"})]), answer("It listens on 8080.")]

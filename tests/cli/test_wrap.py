@@ -185,9 +185,9 @@ def test_serve_says_its_address_and_ends_cleanly(tmp_path: Path) -> None:
         )  # fmt: skip
         assert serving.stderr is not None
         try:
-            found = re.search(r"http://[\d.]+:\d+", serving.stderr.readline())
-            assert found
-            with openai.OpenAI(api_key="any", base_url=f"{found[0]}/v1") as client:
+            address = re.search(r"http://[\d.]+:\d+", serving.stderr.readline())
+            assert address
+            with openai.OpenAI(api_key="any", base_url=f"{address[0]}/v1") as client:
                 assert [model.id for model in client.models.list()]
         finally:
             serving.send_signal(signal.SIGTERM)

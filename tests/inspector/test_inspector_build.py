@@ -81,7 +81,7 @@ def test_the_page_knows_what_the_server_gives() -> None:
 def test_what_is_built_is_kept_out_of_the_repository() -> None:
     """Neither the pages nor the packages that build them are committed; archives have the pages all the same."""
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
-    assert {"/inspector/node_modules/", "/src/sightline/inspector/pages/"} <= set(ignored)
+    assert {"/inspector/node_modules", "/src/sightline/inspector/pages/"} <= set(ignored)
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
     assert settings["artifacts"] == ["src/sightline/inspector/pages"]
 
