@@ -102,6 +102,7 @@ def _compactions_agree(session: Session) -> None:
             assert found == {kind: getattr(lost, kind) for kind in found}
 
 
+@pytest.mark.slow("long_chat")
 @pytest.mark.parametrize("name", samples.names())
 def test_all_views_of_a_sample_agree(name: str, tmp_path: Path) -> None:
     """In tokens by kind, with thinking and what was recalled; in calls, files that were read again, and prices."""
