@@ -103,6 +103,13 @@ class Summarizer(NamedTuple):
     def begin(self) -> bool:
         """See `Agent.compact_in_background`. A thread summarises, and gets the model as a plain function."""
         running = asyncio.get_running_loop()
-        return self.session.summaries.in_background(
-            lambda payload: asyncio.run_coroutine_threadsafe(self._answer(payload), running).result()
-        )
+
+        def ask(payload: Payload) -> dict[str, Any]:
+            answer = self._answer(payload)
+            try:
+                return asyncio.run_coroutine_threadsafe(answer, running).result()
+            except RuntimeError:  # the loop has ended meanwhile
+                answer.close()
+                raise
+
+        return self.session.summaries.in_background(ask)
