@@ -94,7 +94,8 @@ def query(**fields: Any) -> bytes:
 @pytest.mark.parametrize("mode", list(schemathesis.GenerationMode))
 def test_schemathesis_finds_no_server_error(app: Application, mode: schemathesis.GenerationMode, tried: Tried) -> None:
     """Requests made from the OpenAPI document, valid and invalid: each answer is one that the document names."""
-    schema = schemathesis.openapi.from_asgi("/openapi.json", app.asgi)
+    with lasting():  # the library keeps its client, which has a thread
+        schema = schemathesis.openapi.from_asgi("/openapi.json", app.asgi)
     made = 0
 
     @given(case=schema.as_strategy(generation_mode=mode))
@@ -109,7 +110,7 @@ def test_schemathesis_finds_no_server_error(app: Application, mode: schemathesis
             left_out.append(negative_data_rejection)
         case.validate_response(response, excluded_checks=left_out)
 
-    with lasting():  # the library keeps its client, which has a thread
+    with lasting():
         check()
     asyncio.run(app.service.close())
     tried("requests by schemathesis", made)

@@ -93,6 +93,7 @@ class Agent:
         self._busy = asyncio.Lock()
         self._extension = extension or Extension()
         self._protocols: dict[str, CallProtocol] = {}  # those that were used
+        self._tasks: set[asyncio.Task[Any]] = set()  # that ask for a summary in the background
         self.loop: Loop = run  # the steps of a turn
         self._steps = {"context": self._context, "model": self._model, "tools": self._tools, "answer": self._answer}
 
@@ -355,15 +356,22 @@ class Agent:
     def _summarizer(self) -> Summarizer:
         calls = self._calls
         budget = calls.summary_budget(self.budget)
-        return Summarizer(self.session, self._light, budget, self._count_summary, calls.summary_payload)
+        return Summarizer(self.session, self._light, budget, self._count_summary, calls.summary_payload, self._tasks)
 
     async def finish(self) -> None:
         """Wait for the extraction that is going on, at most some seconds. What it leaves unread stays in the prompt."""
         await asyncio.gather(self.extraction.finish(_LAST_SECONDS), self._constraints.finish(_READ_SECONDS))
 
     async def close(self, *, keep_model: bool = False) -> None:
-        """`finish`, and close the models; with `keep_model`, only the light one. The session stays open."""
+        """`finish`, and close the models; with `keep_model`, only the light one. The session stays open.
+
+        A summary that is being made in the background is given up.
+        """
         await self.finish()
+        tasks = [task for task in self._tasks if task.get_loop() is asyncio.get_running_loop()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         for model in (self._light,) if keep_model else (self._light, self.model):
             await model.close()
 

@@ -71,6 +71,7 @@ class Summarizer(NamedTuple):
     budget: Budget
     on_reply: Callable[[Reply], None]  # called for each reply, also if its summary is not used
     write: Callable[[Payload], Payload]  # a request as the model gets it
+    tasks: set[asyncio.Task[Any]]  # that ask the model in the background
 
     async def compact(self) -> Compacted:
         """See `Agent.compact`. The model writes first, because then a cancellation leaves everything as it was."""
@@ -100,12 +101,21 @@ class Summarizer(NamedTuple):
         self.on_reply(reply)
         return reply.raw
 
+    async def _answer_in_background(self, payload: Payload) -> dict[str, Any]:
+        task = asyncio.current_task()
+        assert task is not None
+        self.tasks.add(task)
+        try:
+            return await self._answer(payload)
+        finally:
+            self.tasks.discard(task)
+
     def begin(self) -> bool:
         """See `Agent.compact_in_background`. A thread summarises, and gets the model as a plain function."""
         running = asyncio.get_running_loop()
 
         def ask(payload: Payload) -> dict[str, Any]:
-            answer = self._answer(payload)
+            answer = self._answer_in_background(payload)
             try:
                 return asyncio.run_coroutine_threadsafe(answer, running).result()
             except RuntimeError:  # the loop has ended meanwhile

@@ -44,8 +44,11 @@ class Place:
             if self._folder is None:
                 remove_abandoned(Path(tempfile.gettempdir()))
                 self._folder = tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
-                self._used = open(Path(self._folder.name, _IN_USE), "wb")  # noqa: PTH123, SIM115 - as long as the folder
+                used = Path(self._folder.name, _IN_USE)
+                fresh = used.with_suffix(".new")  # it is locked before others see it: else they remove the folder
+                self._used = open(fresh, "wb")  # noqa: PTH123, SIM115 - as long as the folder
                 fcntl.flock(self._used, fcntl.LOCK_EX)
+                fresh.rename(used)
             return function(Path(self._folder.name).resolve(), *arguments)
 
     def remove(self) -> None:
