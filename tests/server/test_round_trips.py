@@ -87,11 +87,12 @@ def test_a_turn_asks_the_database_so_often(
 ) -> None:
     """It writes the request, the answer, and what the agent got of it; nothing is read.
 
-    If it composes, that is written, too; before that it looks whether others have written, and whether others have
-    indexed more.
+    If it composes, that is written, too; before that it looks at most twice: whether others have written, and whether
+    others have indexed more.
     """
     few = asked(tmp_path / "few", postgres.url(), FIRST, **options)
     many = asked(tmp_path / "many", postgres.url(), FIRST + MORE, **options)
-    assert {word: many[word] - few[word] for word in many if many[word] != few[word]} == {
-        word: count * MORE for word, count in each.items()
-    }
+    further = {word: many[word] - few[word] for word in many if many[word] != few[word]}
+    assert further.keys() == each.keys()
+    assert further["append"] == each["append"] * MORE
+    assert all(further[word] <= count * MORE for word, count in each.items())
