@@ -52,6 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Measure what each test costs, and look at what it leaves open."""
+    gc.disable()  # until all is imported: little of that is ever garbage, and to look for it takes a tenth of the time
     config.pluginmanager.register(Costs(config))
     config.pluginmanager.register(open_resources)  # hooks of a conftest are not called for fixtures of the whole run
 
@@ -66,6 +67,7 @@ def pytest_collection_finish() -> None:
     """What is imported by now stays, so that the collector of garbage need not look at it again and again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,10 @@
 """What each test costs in seconds of CPU, and the slow tier that is made from it.
 
 A test that costs SLOW or more carries `@pytest.mark.slow` and is run by `make slow`, so that `make test` stays short:
-`@pytest.mark.slow("a", "b")` means the cases [a] and [b] alone. A run ends with the sum, and with the tests that cost
-more than twice that without the mark: other programs on the machine make a second of CPU longer. `pytest --costs FILE`
-measures also processes that are still running, and writes a line for each test; `tools/slow_tests.py` makes marks from
-such files.
+`@pytest.mark.slow("a", "b")` means the cases [a] and [b] alone. So do the dearer ones of many cases of one promise. A
+run ends with the sum, and with the tests that cost more than twice SLOW without the mark: other programs on the machine
+make a second of CPU longer. `pytest --costs FILE` measures also processes that are still running, and writes a line for
+each test; `tools/slow_tests.py` makes marks from such files.
 
 What a fixture of several tests costs is nobody's.
 """

@@ -68,6 +68,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=home, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_archives_hold_what_is_needed_and_no_data(built: Path) -> None:
     """The wheel has the typed package with its samples; the other what builds and tests it; neither has caches."""
     [wheel], [source] = built.glob("*.whl"), built.glob("*.tar.gz")

@@ -6,12 +6,16 @@ import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from types import FrameType
+from typing import Any, NamedTuple
 
 import pytest
+
+from sightline import Budget, MemoryStore, Session
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "sightline"
@@ -33,7 +37,10 @@ LARGE_CLASSES = {  # more public methods than others; a number may fall, not ris
 
 VAGUE = {"found", "each", "known", "shown", "asked", "given"}
 MOST_VAGUE = 0.005  # of all names that are bound in the source; only ever lower this
-MOST_LATE_IMPORTS = 152  # inside functions, with no optional package behind them; only ever lower this
+MOST_LATE_IMPORTS = 81  # inside functions, with no optional package behind them; only ever lower this
+
+MOST_FILE_CHANGES = 320  # in one turn, from a call or return to the next; only ever lower this
+MOST_FILES = 30  # that one `compose` runs through
 
 ALWAYS_INSTALLED = {"sightline", "jsonschema", "referencing", "msgspec", "splintr"}
 
@@ -234,6 +241,48 @@ def test_the_page_on_one_turn_names_what_there_is() -> None:
     [compose] = [node for node in modules()["compose/turn.py"].functions if node.name == "compose"]
     calls = sorted((node for node in ast.walk(compose) if isinstance(node, ast.Call)), key=lambda node: node.lineno)
     assert [ast.unparse(call.func).rpartition(".")[2] for call in calls] == steps
+
+
+def test_one_turn_rarely_changes_files() -> None:
+    """A turn is read from file to file: it goes through few of them, and not to and fro between two."""
+    session = Session(MemoryStore())
+    session.system("You help.")
+    session.tools([{"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}])
+    for number in range(5):
+        _take_turn(session, number)
+    session.user("And now?")
+    composed = _files_run(lambda: session.compose(Budget(window=128_000)))
+    session.reply("Nothing.")
+    files = _files_run(lambda: _take_turn(session, 6))
+    pairs = Counter(tuple(sorted(pair)) for pair in pairwise(files) if pair[0] != pair[1])
+    assert "compose/turn.py" in composed
+    assert len(set(composed)) <= MOST_FILES, sorted(set(composed))
+    assert pairs.total() <= MOST_FILE_CHANGES, f"{pairs.total()} changes: {pairs.most_common(40)}"
+
+
+def _take_turn(session: Session, number: int) -> None:
+    session.user(f"What does src/part_{number}.py do?")
+    session.compose(Budget(window=128_000))
+    message = {"role": "assistant", "content": f"It holds part {number}."}
+    usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+    session.reply({"choices": [{"index": 0, "finish_reason": "stop", "message": message}], "usage": usage})
+
+
+def _files_run(run: Callable[[], object]) -> list[str]:
+    """The file of the package at each call and return while this runs."""
+    files: list[str] = []
+
+    def note(frame: FrameType, event: str, _argument: Any) -> None:
+        if event in ("call", "return") and frame.f_code.co_filename.startswith(f"{SOURCE}/"):
+            files.append(frame.f_code.co_filename.removeprefix(f"{SOURCE}/"))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return files
 
 
 def _definitions(path: Path) -> set[str]:

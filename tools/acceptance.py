@@ -1,10 +1,11 @@
 """Writes docs/origins/acceptance.md: which acceptance points are shown, and by which tests. Run by `make acceptance`.
 
 The points are those of `@pytest.mark.accepts(…)` in the tests, read as text: nothing is imported and nothing runs. A
-test that is skipped or expected to fail shows nothing.
+test that is skipped or expected to fail shows nothing. What each point requires is in `tools/requirements.md`.
 """
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from itertools import groupby
@@ -17,7 +18,8 @@ INTRODUCTION = """\
 # Acceptance
 
 What the source documents require is numbered, and a test that shows a point carries its number. This page is made from
-those marks by `make acceptance`; a test fails when it is out of date.
+those marks by `make acceptance`; a test fails when it is out of date. First it has what is required, by document, then
+what each test shows. Ids such as C-002-13 are [decisions](decisions.md) where a document contradicts itself or another.
 """
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
@@ -38,7 +40,30 @@ def page(project: Path = PROJECT) -> str:
     points = sorted({point for shown in tests for point in shown.points})
     sections = [_section(file, list(group)) for file, group in groupby(tests, key=lambda shown: shown.file)]
     count = f"{len(points)} points are shown by {len(tests)} tests: {', '.join(_runs(points))}."
-    return "\n".join([INTRODUCTION, count, "", *sections])
+    return "\n".join([INTRODUCTION, count, "", *_requirements(project, tests), *sections])
+
+
+def _requirements(project: Path, tests: list[Shown]) -> Iterator[str]:
+    """What each point requires, by document and part of it, with the tests that show it."""
+    source = project / "tools" / "requirements.md"
+    before = ""
+    for line in source.read_text(encoding="utf-8").splitlines()[2:] if source.exists() else ():
+        if point := re.match(r"(\d+)\. (.*)", line):
+            if not before:
+                yield "| point | what is required | tests |\n|---|---|---|"
+            names = [f"`{test.test}`" for test in tests if int(point[1]) in test.points]
+            yield f"| {point[1]} | {_required(point[2])} | {', '.join(names)} |"
+        else:
+            yield re.sub(r"^\*\*(.*)\*\*$", r"### \1", line)
+        before = line
+    yield ""
+
+
+def _required(text: str) -> str:
+    """The words of a requirement, for a cell: its decisions are links, and only code has angle brackets."""
+    pieces = re.split(r"(`[^`]*`)", text.replace("|", "\\|"))
+    text = "".join(piece if piece.startswith("`") else piece.replace("<", "&lt;") for piece in pieces)
+    return re.sub(r"C-\d{3}-\d+", lambda decision: f"[{decision[0]}](decisions.md)", text)
 
 
 def marked_tests(path: Path, project: Path) -> Iterator[Shown]:

@@ -47,6 +47,7 @@ class Mutant(NamedTuple):
 SWEEP, FOCUS, VIEW, PLAN = "plan/strategies/sweep.py", "plan/strategies/focus.py", "plan/view.py", "plan/plan.py"
 WORTHS, REPEATS, CALLS = "plan/strategies/worth.py", "log/repeats.py", "shorten/shell.py"
 TURN, RENDER, ROOM = "compose/turn.py", "compose/render.py", "compose/inputs.py"
+FILES, FILE_WORTH = "recall/files_in_work.py", ("recall/test_file_worth.py",)
 JSONL, WORTH = "log/stores/jsonl.py", ("plan/strategies/test_sweep_worth.py",)
 SWEPT, LIMITS = ("plan/strategies/test_sweep.py",), ("plan/strategies/test_focus_limits.py",)
 OVERVIEW = ("recall/overview/test_overview_question.py", "recall/overview/test_overview_settlement.py")
@@ -59,7 +60,7 @@ SESSION, COMPACTED = ("session/test_session.py",), ("compaction/test_compaction.
 LEVELS, TOKENS, STRATEGY = "shorten/levels.py", "values/cautious.py", "plan/strategy.py"
 FOREIGN, CAUTIOUS, HOOKS = ("shorten/test_shorteners.py",), ("values/test_cautious.py",), ("plan/test_strategy.py",)
 FAILING, PLANNED = ("compaction/test_compaction_failures.py",), ("plan/test_plan.py",)
-SCHEMA, DATABASE = "fleet/schema.py", "fleet/database.py"
+SCHEMA, DATABASE = "fleet/migrations/2.sql", "fleet/database.py"
 TENANTED, REMOVAL = "fleet/tenant_statements.py", "fleet/removal.py"
 GUARDED, TENANTS = ("fleet/test_row_security.py",), ("fleet/test_tenants.py",)
 REMOVED, INPUTS = ("fleet/test_removal.py",), "compose/inputs.py"
@@ -107,8 +108,8 @@ MUTANTS = (
            ("compose/test_made_to_measure.py",)),
     Mutant("sweep: the task may be dropped", SWEEP, "| protected | {self.task}", "| protected", SWEPT),
     Mutant("sweep: the user has no share", SWEEP, "_USER_SHARE = 0.4", "_USER_SHARE = 0.0", SWEPT),
-    Mutant("sweep: what is recent goes like the rest", SWEEP, "_RECENT_SHARE = 0.15", "_RECENT_SHARE = 0.0", SWEPT),
-    Mutant("sweep: far more is recent", SWEEP, "_RECENT_SHARE = 0.15", "_RECENT_SHARE = 0.3", SWEPT),
+    Mutant("sweep: what is recent goes like the rest", SWEEP, "_RECENT_SHARE = 0.12", "_RECENT_SHARE = 0.0", SWEPT),
+    Mutant("sweep: far more is recent", SWEEP, "_RECENT_SHARE = 0.12", "_RECENT_SHARE = 0.3", SWEPT),
     Mutant("sweep: fetched again, not protected", SWEEP, "_FAULT_UNITS = 30", "_FAULT_UNITS = 3", SWEPT),
     Mutant("sweep: fetched again, without limit", SWEEP, "_FAULT_SHARE = 0.25", "_FAULT_SHARE = 1.0", SWEPT),
     Mutant("sweep: a large result erases the rest", SWEEP, "\n_OLDER = 0.4 ", "\n_OLDER = 0.0 ", SWEPT),
@@ -134,7 +135,7 @@ MUTANTS = (
     Mutant("window: what must be shown takes all of it", INPUTS, "\n_NEEDED = 2 ", "\n_NEEDED = 1 ", LIMITS),
     Mutant("window: larger than the limit", INPUTS, "min(view.limit, max(window,", "(max(window,", LIMITS),
     Mutant("window: no payload is kept within it", TURN,
-           "inputs.limit_in_window(view, self.strategy.most_tokens)", "view.limit", ROOMIER),
+           "inputs.limit_in_window(view, most)", "view.limit", ROOMIER),
     Mutant("window: more room outside of it is a reason", TURN, "min(limit, most), budget.target",
            "limit, budget.target", ROOMIER),
     Mutant("window: outputs that are paged widen it", INPUTS, "full_tokens(must) - paged", "full_tokens(must)",
@@ -203,8 +204,19 @@ MUTANTS = (
     Mutant("recall: after the words of the message", TURN, "leads = view.last is None or", "leads = False and", FRAMED),
     Mutant("recall: no share of the budget", ROOM, "int(view.budget.recall * view.limit)", "view.limit", UNASKED),
     Mutant("recall: one message takes all that is free", ROOM, "\n_ENOUGH = 4_500 ", "\n_ENOUGH = 250_000 ", UNASKED),
-    Mutant("parts: the first blocks of a file", "shorten/parts.py", "key=lambda at: (-worths[at], at)",
-           "key=lambda at: at", ("compose/test_file_parts.py",)),
+    Mutant("files: the first blocks of a file", FILES, "key=attrgetter(\"worth\"), reverse=True", "key=lambda _: 0",
+           ("compose/test_files_in_work.py",)),
+    Mutant("files: an old one is worth as much", FILES, "age=-0.6", "age=0.0", FILE_WORTH),
+    Mutant("files: a change is worth nothing", FILES, "changed=0.5", "changed=0.0", FILE_WORTH),
+    Mutant("files: the question says nothing", FILES, "question=0.17", "question=0.0", FILE_WORTH),
+    Mutant("files: the newest units say nothing", FILES, "recent=0.26", "recent=0.0", FILE_WORTH),
+    Mutant("files: a long block is worth as much", FILES, "LENGTH = -0.5", "LENGTH = 0.0", FILE_WORTH),
+    Mutant("files: a frequent word counts as much", FILES, "wanted[word]) / often[word]", "wanted[word])", FILE_WORTH),
+    Mutant("files: a failed change counts", "recall/file_text.py", "timeline.state[row] & FAILED or", "",
+           ("recall/test_file_text.py",)),
+    Mutant("files: a change over a gap", "recall/file_text.py",
+           "if self.lines[last].number - self.lines[first].number == last - first:", "if True:",
+           ("recall/test_file_text.py",)),
     Mutant("recall: again in the middle of a turn", TURN, "self._question != self._searched and", "", UNASKED),
     Mutant("recall: a program's note is the user's", "log/recall_frame.py",
            '"by program" if timeline.is_by_program(row) else _L', "_L", FRAMED),
@@ -347,10 +359,10 @@ MUTANTS = (
     Mutant("replay: read again at every call", "view/replay/rereads.py", "call - read < _FRESH", "False",
            ("view/replay/test_rereads.py",)),
     # tenants of a database
-    Mutant("tenant-not-forced", SCHEMA, "{table} FORCE ROW", "{table} NO FORCE ROW", GUARDED),
+    Mutant("tenant-not-forced", SCHEMA, "entry FORCE ROW", "entry NO FORCE ROW", GUARDED),
     Mutant("tenant-kept-at-checkout", DATABASE, ".get(connection) != wanted", ".get(connection) is None", GUARDED),
     Mutant("tenant-set-for-a-transaction", DATABASE, "%s, false), set_config", "%s, true), set_config", GUARDED),
-    Mutant("tenant-operator-sees-data", SCHEMA, 'in ("tenant", "token", "pace")', "in _GUARDED[:-1]", GUARDED),
+    Mutant("tenant-operator-sees-data", SCHEMA, "operator ON {schema}.pace", "operator ON {schema}.session", GUARDED),
     Mutant("tenant-audit-changed", SCHEMA, "audit FOR SELECT USING", "audit USING", GUARDED),
     Mutant("tenant-token-revoked", TENANTED, " AND revoked IS NULL", "", TENANTS),
     Mutant("tenant-token-expired", TENANTED, "expires > now()", "expires IS NOT NULL", TENANTS),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from benchmarks.quality.messages import Message
 
 _OLD_TEXT = ("old_string", "old_str", "old_text")  # what edit tools call the text to be replaced
+_PATH = ("file_path", "path")  # what they call the file
 _PATCH_TOOL, _COMMAND = "apply_patch", ("command", "cmd")  # a tool's name, and what shell tools call their command
 _PATCH = re.compile(r"\*\*\* Begin Patch\s*\n(.*?)^\*\*\* End Patch", re.MULTILINE | re.DOTALL)
 _LONGER_THAN = 3  # characters: a closing bracket is in every file
@@ -61,6 +62,12 @@ def replaced_lines(call: Message) -> list[list[str]]:
     found = [[line.strip() for line in text.splitlines()] for text in texts]
     kept = [list(dict.fromkeys(line for line in lines if len(line) > _LONGER_THAN)) for lines in found]
     return [lines for lines in kept if lines]
+
+
+def path_of(call: Message) -> str:
+    """Return the file that a call names; empty if it names none, as a patch does not."""
+    arguments = _arguments(call)
+    return next((arguments[key] for key in _PATH if isinstance(arguments.get(key), str)), "")
 
 
 def _old_text(arguments: dict[str, Any]) -> str:

@@ -192,7 +192,8 @@ def create_code(shop: Shop) -> None:
 
 def list_code(shop: Shop) -> None:
     print("\n完整消息列表结构")
-    answer = shop.query("请基于上传的数据继续", file_context={"file_id": "upload_q1", "filename": "q1.csv"})
+    shop.service.uploads.add("q1.csv", (shop.folder / "work" / "data.csv").read_bytes(), file_id="upload_q1")
+    answer = shop.query("请基于上传的数据继续", file_context="upload_q1")
     shop.show_messages()
     print(shop.asked[-1][-3]["content"])
     print(shop.asked[-1][-2]["content"])

@@ -110,7 +110,9 @@ def manage_a_context(root: Path, project: Path) -> None:
     manager.add_message("user", "帮我重构 src/utils.ts 文件")
     manager.add_message("assistant", "", {"tool_calls": [READ]})
     manager.add_message("tool", CODE, {"tool_call_id": "tool_001"})
+    (project / "src").mkdir(parents=True, exist_ok=True)
     for number in range(12):
+        (project / "src" / f"math{number}.ts").write_text(CODE, encoding="utf-8")
         manager.add_message("user", f"第 {number} 步：把 add 移到 src/math{number}.ts，再运行测试，并说明结果。")
         manager.add_message("assistant", f"第 {number} 步已完成，测试全部通过。")
     context = manager.get_context()

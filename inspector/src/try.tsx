@@ -40,7 +40,8 @@ function Try({ session, branch, details, server, number, total }: Place & { numb
   const [window, setWindow] = useState<number | null>(null);
   const [economy, setEconomy] = useState("");
   const [strategy, setStrategy] = useState("");
-  const focused = (strategy || details!.settings.strategy || "focus") === "focus"; // only this one has an economy
+  const own = [details!.settings.strategy ?? "focus"].flat().join(" → "); // a pipe has several
+  const focused = (strategy || own) === "focus"; // only this one has an economy
   const asked = useMemo(
     () => ({
       ...(call ? { call } : {}),
@@ -94,7 +95,7 @@ function Try({ session, branch, details, server, number, total }: Place & { numb
             value={strategy}
             values={["", ...(server?.strategies ?? [])]}
             onChange={setStrategy}
-            name={(each) => each || say("as it was")}
+            name={(each) => each || `${say("as it was")} (${own})`}
           />
           <Choice
             label={say("economy")}

@@ -671,13 +671,13 @@ export interface SessionReport {
   advice: Advice[];
 }
 
-/** How a session is stored and composed. The first entry of every log; a change is a new entry. */
+/** How a session is stored and composed. The first entry of every log; a change is a new entry. `strategy` is a name, or several: a pipe, each stage of which changes the plan of the one before. The `config` of a pipe has that of each stage by its name. */
 export interface Settings {
   format?: number;
   locale?: string;
   encoding?: string;
   layout?: string;
-  strategy?: string;
+  strategy?: string | string[];
   config?: Record<string, unknown>;
   profile?: string;
   windows?: string;

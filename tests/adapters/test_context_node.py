@@ -120,7 +120,7 @@ def test_a_graph_answers_expand_and_recall_without_any_wiring(run_async: bool) -
     """What an output too large for the window does not show is read on; in both kinds of graphs."""
     session = Session(MemoryStore("s"))
     node = ContextNode(session, BUDGET, tools=[shell])
-    assert [getattr(tool, "name", "shell") for tool in node.tools] == ["shell", "expand", "recall"]
+    assert [getattr(tool, "name", "shell") for tool in node.tools] == ["shell", "expand", "recall", "look"]
     model = Script(
         calling(1, "shell", command="make"),
         lambda shown: calling(8, "expand", id=re.search(r"#\d+", shown)[0], start=280, lines=60),  # type: ignore[index]
@@ -254,7 +254,7 @@ def test_langgraphs_own_agent_takes_the_node_as_its_hook() -> None:
 
     class Model(GenericFakeChatModel):
         def bind_tools(self, tools: Any, **_: Any) -> Any:
-            assert len(tools) == 3
+            assert len(tools) == 4
             return self
 
     model = Model(messages=replies())

@@ -144,7 +144,7 @@ def test_a_structured_response_is_counted_too() -> None:
     state = agent.invoke({"messages": [HumanMessage("Look.")]}, config())
     assert state["structured_response"] == Report(text="fine")
     tools = {tool.name for tool in middleware.session_of("T").compose(BUDGET).tools}
-    assert tools == {"shell", "expand", "recall", "Report"}
+    assert tools == {"shell", "expand", "recall", "look", "Report"}
 
 
 @pytest.mark.slow

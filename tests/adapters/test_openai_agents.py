@@ -219,7 +219,7 @@ def test_a_handoff_goes_on_with_other_instructions_and_tools() -> None:
     assert max(map(count, model.calls)) <= BUDGET.window - BUDGET.output
     assert options["session"].session.branches == [""]
     defined = {tool.name for tool in options["session"].session.compose(BUDGET).tools}
-    assert defined == {"shell", "expand", "recall"}
+    assert defined == {"shell", "expand", "recall", "look"}
 
 
 def test_a_filter_of_the_program_runs_before_ours() -> None:

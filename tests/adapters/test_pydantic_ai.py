@@ -261,7 +261,7 @@ def test_a_structured_output_is_counted_and_kept() -> None:
     assert result.output == Answer(matter="none", places=["here"])
     assert max(script.tokens) <= BUDGET.window - BUDGET.output
     receipt = ours.session_of("T").compose(BUDGET)
-    assert {tool.name for tool in receipt.tools} == {"shell", "final_result", "expand", "recall"}
+    assert {tool.name for tool in receipt.tools} == {"shell", "final_result", "expand", "recall", "look"}
 
 
 def test_a_retry_goes_on() -> None:

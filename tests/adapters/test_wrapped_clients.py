@@ -170,7 +170,8 @@ def test_a_new_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> Non
     for wire in WIRES:
         once, twice = tmp_path / f"{wire}-once", tmp_path / f"{wire}-twice"
         runs += [(once, wire, "0", "2"), (twice, wire, "0", "1"), (twice, wire, "1", "2")]
-    printed = run_program(PROGRAM, *runs)
+    mark = ', "cache_control": {"type": "ephemeral"}'  # a new process does not know where the last sweep ended
+    printed = [text.replace(mark, "") for text in run_program(PROGRAM, *runs)]
     assert printed[0::3] == printed[2::3]
 
 
@@ -189,6 +190,7 @@ def test_an_error_of_the_provider_is_the_sdks_error(tmp_path: Path) -> None:
     assert texts(tmp_path) == ["Hi", "Hello."]
 
 
+@pytest.mark.slow("responses")
 @pytest.mark.parametrize("wire", WIRES)
 def test_what_is_refused_as_too_long_is_made_shorter_and_sent_again(wire: str, tmp_path: Path) -> None:
     """A context window that nobody knew: the provider says it, once."""

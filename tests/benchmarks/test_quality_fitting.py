@@ -1,14 +1,18 @@
 """The regression behind the search's weights: what it finds on made-up turns, and what a turn is judged by."""
 
+import json
 from pathlib import Path
 from random import Random
 
 import pytest
+from benchmarks.quality.file_fitting import covered, sweeps
 from benchmarks.quality.fitting import FEATURES, Case, Chat, columns, distances, fitted, judged, main
-from benchmarks.quality.records import Conversation
+from benchmarks.quality.records import Conversation, Run
 from hypothesis import given
 from hypothesis import strategies as st
 from quality_talk import SYSTEM
+
+from sightline.recall.files_in_work import Features
 
 TURNS = 12
 PLACES = st.lists(st.integers(0, 1000), min_size=1, max_size=20).map(sorted)
@@ -69,3 +73,29 @@ def test_without_data_it_says_where_they_are_expected(tmp_path: Path, capsys: py
     """That is no failure."""
     main(["--data", str(tmp_path)])
     assert "SIGHTLINE_DATA" in capsys.readouterr().out
+
+
+def edited_run() -> Run:
+    """An agent reads a file, runs its tests until the window is full, and then changes one function."""
+    text = "\n".join(f"def function_{n}():\n" + f"    return calculate({n})\n" * 9 for n in range(30))
+    calls = [("read_file", {"path": "shop.py"}, text)]
+    calls += [("bash", {"command": f"pytest {n}"}, "the tests say nothing of interest here\n" * 30) for n in range(24)]
+    edit = {"path": "shop.py", "old_string": "def function_7():", "new_string": "def total():"}
+    messages = [{"role": "user", "content": "Mend function_7."}]
+    for n, (tool, arguments, result) in enumerate([*calls, ("edit", edit, "changed")]):
+        function = {"name": tool, "arguments": json.dumps(arguments)}
+        messages.append(
+            {"role": "assistant", "tool_calls": [{"id": f"c{n}", "type": "function", "function": function}]}
+        )
+        messages.append({"role": "tool", "tool_call_id": f"c{n}", "content": result})
+    return Run("r", "r", messages)
+
+
+@pytest.mark.slow
+def test_a_sweep_knows_which_of_its_blocks_was_edited_soon() -> None:
+    recorded = [*sweeps("made", edited_run(), 6_000)]
+    edited = [sweep.blocks[at] for sweep in recorded for edit in sweep.edits for at in edit]
+    assert edited
+    assert all("def function_7():" in [line.text for line in block.lines] for block in edited)
+    assert all(len(sweep.case.columns) == len(Features._fields) for sweep in recorded)
+    assert covered((sweep, (0, 0, 1, 0)) for sweep in recorded) == 1

@@ -13,6 +13,7 @@ def test_only_the_twenty_are_constraints(locale: str) -> None:
     assert [text for pair in TALK[locale] for text in pair if constraints(text)] == []
 
 
+@pytest.mark.slow("en-600-1.0-compact", "zh-400-0.9-compose", "zh-600-1.0-compact")
 @pytest.mark.parametrize("compact", [False, True], ids=["compose", "compact"])
 @pytest.mark.parametrize(("window", "least"), [(200, 0.45), (400, 0.9), (600, 1.0)])
 @pytest.mark.parametrize("locale", ["en", "zh"])

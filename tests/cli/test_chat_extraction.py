@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 from booking import LIGHT, Server, book, reads_constraints, texts
 from chat_place import configured, talked
 from click.testing import CliRunner, Result
+from stub import Line, hang
 
 from sightline.agent.models.retry import RetryingModel
+from sightline.cli.chat import command
 from sightline.cli.chat.chat import Chat
 from sightline.cli.chat.command import ChatOptions
 from sightline.cli.chat.setup import prepare
@@ -19,6 +22,8 @@ from sightline.cli.chat.terminal import handle_line
 from sightline.cli.main import app
 from sightline.cli.options import Place
 from sightline.cli.phrases import Phrases
+from sightline.log.stores.session_folder import Folder
+from sightline.session.session import Session
 
 Run = Callable[..., Result]
 
@@ -291,3 +296,75 @@ def test_who_moves_on_loses_no_warning_and_leaves_no_model_open(
     with Server({}) as server:
         book(tmp_path / "shop", server.url, LIGHT, compressionModel="light")
         assert asyncio.run(move()) == ["something failed"]
+
+
+def novelist(project: Path, url: str) -> None:
+    """A project whose strategy summarises beyond six turns."""
+    book(project, url, LIGHT)
+    config = {"compressionModel": "light", "threshold": 6}
+    strategy = {"type": "plugin", "pluginId": "std-summarization-strategy", "config": config}
+    (project / "plugin.json").write_text(json.dumps({"id": "novelist", "contextStrategy": strategy}))
+
+
+def summaries(tmp_path: Path) -> int:
+    """How many summaries the project's only session has."""
+    [session_id] = Folder(tmp_path / "shop", tmp_path / "home").sessions()
+    with Session.inspect(session_id, tmp_path / "shop", root=tmp_path / "home") as session:
+        return len(list(session.summaries))
+
+
+@pytest.mark.slow
+@pytest.mark.accepts(271)
+def test_a_script_summarises_after_its_answer(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is on standard output first. A summary that takes too long is given up, and the next run makes it."""
+    printed: list[bytes] = []
+    summarise = command._summarise
+
+    async def noted(setup: Any) -> None:
+        sys.stdout.flush()
+        printed.append(sys.stdout.buffer.getvalue())  # type: ignore[attr-defined]
+        await summarise(setup)
+
+    class Slow(Server):
+        """Its light model does not end its first summary."""
+
+        hangs = True
+
+        def _lines(self) -> Iterator[Line]:
+            for line in super()._lines():
+                asked = self.asked[-1]
+                is_summary = asked.body["model"] == "light" and not reads_constraints(asked)
+                yield hang(line, 1) if is_summary and self.hangs else line
+
+    monkeypatch.setattr(command, "_summarise", noted)
+    monkeypatch.setattr(command, "SUMMARY_SECONDS", 0.2)
+    with Slow({}) as server:
+        novelist(tmp_path / "shop", server.url)
+        for n in range(7):
+            done = run("chat", *(["-c"] if n else []), "-p", f"Chapter {n}.")
+            assert (done.exit_code, done.stdout) == (0, "Noted.\n")
+        assert server.hanging.is_set()
+        assert summaries(tmp_path) == 0
+        server.hangs = False
+        monkeypatch.setattr(command, "SUMMARY_SECONDS", 30.0)
+        run("chat", "-c", "-p", "Chapter 7.")
+        assert summaries(tmp_path) == 1
+    assert printed == [b"Noted.\n"] * 8
+
+
+@pytest.mark.slow
+def test_the_goal_of_plugin_json_is_in_every_prompt(tmp_path: Path, run: Run) -> None:
+    """Once the folder is trusted; before that the user is told that it is not read. No session is begun by it alone."""
+    with Server({}) as server:
+        novelist(project := tmp_path / "shop", server.url)
+        plugin = json.loads((project / "plugin.json").read_text())
+        plugin["contextStrategy"]["taskGoal"] = "finish the novel by May"
+        (project / "plugin.json").write_text(json.dumps(plugin))
+        untrusted = run("chat", "-p", "Chapter 0.")
+        for n in (1, 2):
+            assert run("chat", "--trust", "-c", "-p", f"Chapter {n}.").exit_code == 0
+        bodies = [str(asked.body["messages"]) for asked in server.questions() if asked.body["model"] == "stub"]
+    assert "plugin.json (taskGoal)" in untrusted.stderr
+    assert ["finish the novel by May" in body for body in bodies] == [False, True, True]
+    [session_id] = Folder(project, tmp_path / "home").sessions()
+    assert "finish the novel" not in Folder(project, tmp_path / "home").file(session_id).read_text()

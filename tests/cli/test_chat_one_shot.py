@@ -288,3 +288,34 @@ def test_a_pipe_without_end_is_refused(tmp_path: Path, ask: Ask, monkeypatch: py
     assert done.exit_code == 1
     assert "come through the pipe" in done.stderr
     assert not stub.asked
+
+
+GARDEN = '''
+from sightline.apps import App, Element
+
+class Garden(App):
+    """Plants."""
+    name = "garden"
+
+    def view(self, lod):
+        return [Element(tag="plants", text="three tulips")]
+'''
+
+
+@pytest.mark.slow
+def test_an_app_in_a_file_of_the_project_works_once_it_is_trusted(tmp_path: Path, ask: Ask) -> None:
+    """The user is asked before its code runs, and again when it has changed; the model opens it and sees it."""
+    opens = answer("", [("c1", "create", {"name": "garden"})])
+    with Stub([opens, answer("Tulips."), answer("Still tulips.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url, 'tools.apps = ["garden.py"]')
+        (project / "garden.py").write_text(GARDEN)
+        refused = ask("-p", "What grows?")
+        assert (refused.exit_code, stub.asked) == (1, [])
+        assert "tools.apps: garden.py" in refused.stderr
+        assert ask("--trust", "-p", "What grows?").stdout == "Tulips.\n"
+        assert "three tulips" in str(stub.asked[1].body["messages"])
+        (project / "garden.py").write_text(GARDEN.replace("tulips", "weeds"))
+        assert ask("-p", "What grows?").exit_code == 1
+        (project / "garden.py").unlink()
+        gone = ask("--trust", "-p", "What grows?")
+        assert "tools.apps: no file" in gone.stderr

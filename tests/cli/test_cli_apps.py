@@ -594,7 +594,7 @@ def test_it_works_without_readline(tmp_path: Path) -> None:
     ("", "tint-", ["tint-bulb "]),
     ("", "[button:tint-", ["[button:tint-bulb] "]),
     ("", "w", ["windows", "window"]),
-    ("as ", "", ["xml", "markdown", "json"]),
+    ("as ", "", ["xml", "markdown", "brief", "json"]),
     ("window ", "l", ["lamp_1 "]),
     ("help ", "", []),
     ("paint ", "", ["red", "green", "colour=red", "colour=green", "size="]),

@@ -15,7 +15,7 @@ from sightline.log.stores.session_folder import Folder
 from sightline.values.items import Lod
 
 Run = Callable[..., Result]
-TIGHT = ("--window", "16000", "--output", "1000")
+TIGHT, ROOM = ("--window", "20000", "--output", "1000"), Budget(20_000, 1_000)
 RULE = "But no: never touch the migrations folder."  # what the sample's user says, and must stay
 SUMMARY = "The login was repaired by a shorter hash. You may touch the migrations folder."
 
@@ -37,13 +37,13 @@ def facts(result: Result) -> dict[str, object]:
 def test_without_a_model_a_digest_stands_for_the_oldest_messages(run: Run, root: Path) -> None:
     """Tokens before and after are those of previews, and the ids are the session's."""
     with Session.resume("login-bug", "/shop", root=root) as session:
-        before = session.preview(Budget(16_000, 1_000)).tokens
+        before = session.preview(ROOM).tokens
     told = json.loads(run("compact", *TIGHT, "--json").stdout)
     with Session.resume("login-bug", "/shop", root=root) as session:
-        after = session.preview(Budget(16_000, 1_000))
+        after = session.preview(ROOM)
         ids = [item.id for item in session.items]
         shown = " ".join(str(message.parts) for message in after.body)
-    assert (told["pre_tokens"], told["post_tokens"], told["limit"]) == (before, after.tokens, 15_000)
+    assert (told["pre_tokens"], told["post_tokens"], told["limit"]) == (before, after.tokens, 19_000)
     assert (told["success"], told["by"], told["error"], told["dry_run"]) == (True, "rule", "", False)
     assert told["covered"]["first"] in ids
     assert told["covered"]["last"] in ids
@@ -58,7 +58,7 @@ def test_everything_is_shown_to_people(run: Run) -> None:
     """Tokens, what is covered, the summary in a panel, what is kept, what is hidden, and the way back."""
     output = run("compact", *TIGHT).stdout
     assert "Compacted: login-bug, branch main" in output
-    assert re.search(r"[\d,]+ → [\d,]+ tokens, \d+% (less|more); budget 15,000", output)
+    assert re.search(r"[\d,]+ → [\d,]+ tokens, \d+% (less|more); budget 19,000", output)
     assert re.search(r"replaces \d+ messages, #4 to #\d+", output)
     assert "─ summary made by rule, " in output
     assert "more lines: add --full" in output
@@ -118,10 +118,10 @@ def test_what_is_compacted_can_be_verified(run: Run, root: Path) -> None:
     """Payloads sent before and after are made again from the log."""
     run("compact", *TIGHT)
     with Session.resume("login-bug", "/shop", root=root) as session:
-        session.compose(Budget(16_000, 1_000))
+        session.compose(ROOM)
     run("uncompact", *TIGHT)
     with Session.resume("login-bug", "/shop", root=root) as session:
-        session.compose(Budget(16_000, 1_000))
+        session.compose(ROOM)
     assert json.loads(run("verify", "--json").stdout)["good"]
 
 
@@ -210,7 +210,7 @@ def test_the_last_compaction_is_undone(run: Run, root: Path) -> None:
     done = json.loads(run("compact", *TIGHT, "--json").stdout)
     told = json.loads(run("uncompact", *TIGHT, "--json").stdout)
     with Session.resume("login-bug", "/shop", root=root) as session:
-        after = session.preview(Budget(16_000, 1_000)).tokens
+        after = session.preview(ROOM).tokens
     assert (told["boundary"], told["item"], told["shown"]) == (done["boundary"], None, True)
     assert (told["pre_tokens"], told["post_tokens"]) == (done["post_tokens"], after)
     again = run("uncompact")
@@ -270,7 +270,7 @@ def test_context_marks_summaries_and_what_they_cover(run: Run) -> None:
 def test_context_says_that_an_expanded_item_changes_the_prompt(run: Run, root: Path) -> None:
     """Nothing is shortened then, and the sentence does not say so."""
     with Session.resume("login-bug", "/shop", root=root) as session:
-        shortened = next(line.id for line in session.preview(Budget(16_000, 1_000)).plan.lines() if line.lod < Lod.FULL)
+        shortened = next(line.id for line in session.preview(ROOM).plan.lines() if line.lod < Lod.FULL)
         session.items.expand(shortened, now=True)
     told = " ".join(run("context", *TIGHT).stdout.split())
     assert "The next call changes what was already sent (item expanded)" in told

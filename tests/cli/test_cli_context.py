@@ -84,9 +84,9 @@ def test_bars_and_the_largest_items_are_printed(run: Run) -> None:
 
 def test_a_session_that_outgrew_its_window_is_swept_next(run: Run) -> None:
     """It says so before it happens."""
-    facts = json.loads(run("context", "--json", "--window", "13000", "--output", "0").stdout)
+    facts = json.loads(run("context", "--json", "--window", "9000", "--output", "0").stdout)
     assert facts["sweep"] == "sweep: forced"
-    output = run("context", "--window", "13000", "--output", "0").stdout
+    output = run("context", "--window", "9000", "--output", "0").stdout
     assert "The next call shortens older items (budget full)" in output
 
 

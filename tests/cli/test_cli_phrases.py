@@ -17,7 +17,7 @@ OWN = [
     each
     for each in vars(errors).values()
     if isinstance(each, type) and each.__module__ == errors.__name__
-    if each is not errors.DatabaseError  # of which the others are kinds
+    if each not in (errors.DatabaseError, errors.NameRefused)  # of which others are kinds
 ]
 
 

@@ -32,11 +32,11 @@ def test_a_window_that_costs_more_than_it_saves_is_said_to(run: Run) -> None:
 
 
 def test_what_costs_more_is_named_for_what_it_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The two tools, whatever their share is, or the economy: in a larger window it would cost the same."""
+    """The three tools, whatever their share is, or the economy: in a larger window it would cost the same."""
     short = run("replay", "--sample", "--until", "1").stdout
-    assert "146%" in short
+    assert "168%" in short
     assert "a little" not in short
-    assert "the difference is the tools `expand` and `recall`" in short
+    assert "the difference is the tools `expand`, `recall` and `look`" in short
     monkeypatch.setattr("sightline.plan.strategies.focus.THRIFTY_WINDOW", 3_500)
     thrifty = run("replay", "--sample", "data_report", "--economy", "thrifty").stdout
     assert "the 3,500 tokens of economy = thrifty do not pay" in thrifty

@@ -51,13 +51,13 @@ def test_what_an_economy_does_is_not_cut_off(run: Run) -> None:
 def test_as_json_the_whole_schema_is_there(run: Run) -> None:
     """Names, the ids of plugin.json, and a JSON Schema for each."""
     found = json.loads(run("strategies", "--json").stdout)
-    assert found["chosen"] == {"name": "focus", "config": {}, "file": ""}
+    assert found["chosen"] == {"name": "focus", "config": {}, "file": "", "task_goal": ""}
     by_name = {each["name"]: each for each in found["strategies"]}
     assert set(by_name) >= set(STRATEGIES)
     assert by_name["summary"]["ids"] == ["std-summarization-strategy"]
     assert by_name["summary"]["config"]["properties"]["threshold"]["default"] == 10
     assert by_name["entities"]["config"]["required"] == ["schema"]
-    assert by_name["sliding"]["config"]["properties"] == {}
+    assert [*by_name["sliding"]["config"]["properties"]] == ["constraints"]
     assert {each["from"] for each in by_name.values()} == {"sightline"}
 
 

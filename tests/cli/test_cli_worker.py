@@ -37,6 +37,7 @@ def worker(folder: Path, store: str, *options: str, token: str = "") -> Iterator
     assert process.returncode == -signal.SIGTERM
 
 
+@pytest.mark.slow
 def test_a_worker_says_how_it_is(tmp_path: Path, postgres: PostgresServer) -> None:
     """Alive, ready while the database can be used, and its counts; nothing else, and nothing of sessions."""
     with worker(tmp_path, postgres.url(), "--metrics-port", "0") as client:
@@ -49,6 +50,7 @@ def test_a_worker_says_how_it_is(tmp_path: Path, postgres: PostgresServer) -> No
         assert client.get("/healthz", headers={"host": "evil.example"}).status_code == 403
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", ["", TOKEN])
 def test_counts_are_told_to_other_machines_for_the_token_only(
     tmp_path: Path, postgres: PostgresServer, token: str

@@ -17,10 +17,12 @@ from upstream import Upstream
 from upstream_script import answer
 
 from sightline import Session
+from sightline.cli.agent_command import with_address
 from sightline.cli.options import Place
 from sightline.cli.phrases import Phrases
-from sightline.cli.serve import _chosen_economy, _config, _print_totals
+from sightline.cli.serve import ProxyOptions, _chosen_economy, _config, _print_totals
 from sightline.errors import BadInput
+from sightline.follow.context_windows import ContextWindow
 from sightline.plan.economies import DEFAULT, ECONOMIES, meaning
 from sightline.plan.strategies.focus import Focus
 from sightline.server.totals import Totals
@@ -86,13 +88,52 @@ def test_the_end_says_what_the_run_cost_against_sending_everything(
     assert ("1,700" in told, "1,700" in without) == (True, False)
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("source", ["user", "refusal", "server", "header", "name", "family"])
+def test_the_end_says_whose_word_the_window_is(source: str, language: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """A line for each model; a guess says that it is one."""
+    windows = {name: ContextWindow(name, 262_144, source) for name in ("qwen3-a", "qwen3-b")}
+    _print_totals(Place(".", None, Phrases(language)), Totals(calls=1, windows=windows))
+    told = " ".join(capfd.readouterr().err.split())
+    assert told.count("262,144") == 2
+    assert "qwen3-a" in told
+    assert ("a guess" in told or "推测" in told) is (source == "family")
+
+
+@pytest.mark.parametrize(
+    ("command", "at"),
+    [
+        (["codex", "exec", "x"], 1), (["npx", "-y", "@openai/codex@0.169.0", "exec"], 3),
+        (["npx", "-p", "@openai/codex", "codex", "exec"], 4), (["env", "A=1", "codex"], 3), (["{link}", "exec"], 1),
+        (["pnpm", "dlx", "@openai/codex"], 3), (["node", "{folder}/@openai/codex/bin/codex.js"], 2),
+        (["claude", "codex"], 0), (["npx", "other", "codex"], 0), (["env"], 0), (["bash", "-c", "codex"], 0),
+    ],
+)  # fmt: skip
+def test_codex_gets_the_address_however_it_is_started(command: list[str], at: int, tmp_path: Path) -> None:
+    """By its name, its package, a launcher, or a link under another name; nothing else is changed."""
+    program = tmp_path / "@openai" / "codex" / "bin" / "codex.js"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    link = tmp_path / "cx"
+    link.symlink_to(program)
+    command = [word.format(link=link, folder=tmp_path) for word in command]
+    for variables, login in (({}, "requires_openai_auth=true"), ({"OPENAI_API_KEY": "any"}, "env_key=")):
+        made = with_address(command, "http://127.0.0.1:9", variables)
+        added = [*made[at : len(made) - len(command) + at]]
+        assert [*made[:at], *made[at + len(added) :]] == command
+        assert len(added) == (4 if at else 0)
+        if at:
+            assert 'base_url="http://127.0.0.1:9/openai/v1"' in added[-1]
+            assert login in added[-1]
+
+
 def test_the_project_chooses_the_economy_unless_the_command_line_does(tmp_path: Path) -> None:
     """As for the library and the chat; without a choice it is the default of all of them."""
     here = Place(str(tmp_path), None, Phrases("en"))
     assert _chosen_economy(here) == DEFAULT == Focus().economy == "safe"
     (tmp_path / "sightline.toml").write_text('strategy = "focus"\n[config]\neconomy = "thrifty"\n')
-    assert _config(here, "127.0.0.1", None, None, (), "").economy == "thrifty"
-    assert _config(here, "127.0.0.1", None, "off", (), "").economy == "off"
+    assert _config(here, "127.0.0.1", ProxyOptions(None, None, (), ""), "").economy == "thrifty"
+    assert _config(here, "127.0.0.1", ProxyOptions(None, "off", (), ""), "").economy == "off"
     (tmp_path / "sightline.toml").write_text('strategy = "focus"\n[config]\neconomy = "greedy"\n')
     with pytest.raises(BadInput, match=r"sightline\.toml.*greedy"):
         _chosen_economy(here)

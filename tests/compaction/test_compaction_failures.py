@@ -73,6 +73,20 @@ BAD = {
 }  # fmt: skip
 
 
+@pytest.mark.slow(
+    "a list",
+    "a number",
+    "a refusal",
+    "a reply of no text",
+    "a stream",
+    "an odd object",
+    "bytes",
+    "empty",
+    "half a character",
+    "nothing",
+    "oversized",
+    "raises",
+)
 @pytest.mark.parametrize("kind", BAD)
 def test_an_answer_that_is_no_summary_leads_to_the_fallback(kind: str) -> None:
     """The document's text, exactly, then the digest; `success` is False; the rule is there; the session goes on."""

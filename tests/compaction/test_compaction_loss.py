@@ -118,6 +118,7 @@ def test_a_line_of_source_code_is_no_error(name: str, arguments: dict[str, str],
     assert found == Lost(errors, ("errors = 'error: the depth is negative'",)[:errors])
 
 
+@pytest.mark.slow
 def test_numbers_of_the_engine_are_not_lost() -> None:
     """What a notice counts is ours: only a number that somebody said can be lost."""
     session = new_session()

@@ -148,9 +148,10 @@ def test_a_repeated_rule_is_told_once() -> None:
         assert shown(session.compose(ROOM)).count(rule) == 1
 
 
+@pytest.mark.slow("1000-estimate-expand", "1000-words-expand")
 @pytest.mark.parametrize("tools", [True, False], ids=["expand", "no tools"])
 @pytest.mark.parametrize("counting", [None, Estimate()], ids=["words", "estimate"])
-@pytest.mark.parametrize("window", [400, 600, 1_000, 2_000, 5_000])
+@pytest.mark.parametrize("window", [500, 1_000, 5_000])
 def test_hidden_constraints_take_a_quarter_or_400_tokens(window: int, counting: Any, tools: bool) -> None:
     """Word for word while all fit, else shortened from the oldest on. If that does not fit, the newest are shown, and
     one line names the items of the others where a tool can show them."""

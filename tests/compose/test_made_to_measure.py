@@ -59,6 +59,7 @@ def test_what_fits_is_shown_in_full() -> None:
     assert results(sent(16_000, PRICES))[0].lod is Lod.FULL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [40_000, 60_000])
 def test_a_page_has_an_end(window: int) -> None:
     """However large the window, a result that does not fit is shown as a page, because every later call pays for it."""
@@ -108,6 +109,7 @@ def test_what_was_shown_before_is_not_shown_longer() -> None:
     assert all(line.tokens <= 800 for line in short)
 
 
+@pytest.mark.slow
 def test_a_preview_leaves_no_trace(tmp_path: Path) -> None:
     """With another budget, before the session is closed or not: what is sent then is what would have been sent."""
     made = []

@@ -73,9 +73,9 @@ def test_the_last_mark_of_an_item_counts(session: Session) -> None:
     session.items.unpin(ids[1])
     session.items.collapse(ids[2])
     session.items.expand(ids[3], now=True)
-    pinned, wanted = inputs.read_marks(session.log.timeline, session.log.path)
-    assert pinned == {0}
-    assert wanted == {0: Lod.FULL, 2: Lod.GIST, 3: Lod.FULL}
+    marks = inputs.read_marks(session.log.timeline, session.log.path)
+    assert marks.pinned == {0}
+    assert marks.wanted == {0: Lod.FULL, 2: Lod.GIST, 3: Lod.FULL}
 
 
 def test_the_line_for_what_is_left_out_names_handles(session: Session) -> None:

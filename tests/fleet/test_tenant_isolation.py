@@ -129,6 +129,27 @@ NAMED = [operation for operation in OPERATIONS if "{" in operation.path]
 OTHERS = [operation for operation in OPERATIONS if "{" not in operation.path and operation.name != "events"]
 
 
+@pytest.mark.slow(
+    "act",
+    "compareCalls",
+    "exportSession",
+    "getCall",
+    "getContext",
+    "getRawInput",
+    "getReport",
+    "getSession",
+    "getTimeline",
+    "getTokens",
+    "getWindow",
+    "listCalls",
+    "listCompactions",
+    "listConstraints",
+    "listWindows",
+    "previewCall",
+    "searchItems",
+    "undoCompaction",
+    "verifySession",
+)
 @pytest.mark.parametrize("operation", NAMED, ids=lambda each: each.name)
 def test_an_id_of_another_is_answered_like_one_that_never_was(world: World, operation: Operation) -> None:
     """Byte for byte, with every session of the other tenant, and for who knows the ETag of what is there."""
@@ -267,6 +288,7 @@ def test_only_the_operator_sees_the_counts(world: World) -> None:
     assert nobody.get("/api/sessions", headers={"x-sightline-token": OPERATOR}).status_code == 401
 
 
+@pytest.mark.slow
 def test_no_file_of_the_servers_machine_is_shown(world: World) -> None:
     """None is offered or imported by its path, no app runs, and errors name neither folders nor the database."""
     facts = world.stranger.get("/api/server").json()

@@ -269,6 +269,7 @@ def test_what_killed_deletions_left_is_deleted(tmp_path: Path, stores: PostgresS
         assert database.run(database.sql("SELECT tenant FROM {s}.entry UNION SELECT tenant FROM {s}.session")) == []
 
 
+@pytest.mark.slow
 def test_the_queue_of_a_newer_version_is_refused(stores: PostgresStores, start: Start) -> None:
     """Nothing is changed, and the message says what to do."""
     start(Recorder())
@@ -278,6 +279,7 @@ def test_the_queue_of_a_newer_version_is_refused(stores: PostgresStores, start: 
             migrate(connection, stores.database.address.schema, older)
 
 
+@pytest.mark.slow
 def test_migrations_of_a_newer_library_are_done_once(stores: PostgresStores, start: Start) -> None:
     """Those that are new are done in order, and not again."""
     start(Recorder())

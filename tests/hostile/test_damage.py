@@ -210,6 +210,19 @@ IMPOSSIBLE = {
 }
 
 
+@pytest.mark.slow(
+    "database-receipt factor",
+    "database-receipt level",
+    "database-receipt limit",
+    "database-receipt number",
+    "database-rendition level",
+    "database-tools size",
+    "database-window level",
+    "database-window time",
+    "database-window version",
+    "file-window level",
+    "file-window version",
+)
 @pytest.mark.parametrize("case", IMPOSSIBLE)
 def test_an_annotation_that_nobody_could_have_written_is_damage(sample: Sample, case: str) -> None:
     """It is named, has no effect, and everything goes on. The same line as it was written is no damage."""
@@ -222,7 +235,8 @@ def test_an_annotation_that_nobody_could_have_written_is_damage(sample: Sample, 
             assert session.repairs.damaged == ([sample.offset(lines, at)] if is_damage else [])
             assert session.receipts.damaged_lines() == ([at + 1] if is_damage else [])
             assert session.repairs.changed == []
-            go_on(session)
+            if is_damage:
+                go_on(session)
 
 
 def test_a_window_keeps_what_its_readable_notes_say(sample: Sample) -> None:
@@ -300,6 +314,7 @@ UNDESCRIBED = {
 }
 
 
+@pytest.mark.slow("database-a call of another id")
 @pytest.mark.parametrize("case", UNDESCRIBED)
 def test_a_line_that_the_index_no_longer_describes_is_used_when_the_session_is_resumed(
     sample: Sample, case: str
@@ -342,6 +357,7 @@ def test_the_numbers_of_a_changed_line_are_not_believed(sample: Sample) -> None:
         assert len(session.repairs.changed) == 1
 
 
+@pytest.mark.slow
 def test_a_changed_bit_in_the_last_line_takes_nothing_else_with_it(tmp_path: Path, soak: bool, tried: Tried) -> None:
     """Of an import of 40 messages, acknowledged as one batch, 39 stay whatever happened to the last, and are read."""
     with Session.new(tmp_path, root=tmp_path, session_id="s", token_counter=WordCounter()) as session:

@@ -134,6 +134,7 @@ def seconds_of(work: Callable[[], object]) -> float:
     return time.process_time() - began
 
 
+@pytest.mark.slow('""', '{"id":"')
 @pytest.mark.parametrize(
     "unit", [b'\\"', b'"\\', b"[", b"[]", b'""', b'"id" :', b'{"id":"', b"\\", b'"id"' + b" " * 50]
 )

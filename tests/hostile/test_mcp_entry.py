@@ -125,6 +125,7 @@ def test_cancelled_calls_leave_a_server_that_works(home: Home, monkeypatch: pyte
     tried("cancelled MCP calls", 3)
 
 
+@pytest.mark.slow
 def test_a_damaged_log_among_good_ones(home: Home, soak: bool, tried: Tried) -> None:
     """Whatever a log holds, the others are found, and a look into it is answered or refused."""
     folder = home.claude / "projects" / "-w-shop"

@@ -127,6 +127,7 @@ def test_a_disk_that_is_full_keeps_what_was_stored(tried: Tried) -> None:
         server.delete()
 
 
+@pytest.mark.slow
 def test_payloads_of_alternating_writers_can_all_be_made_again(stores: PostgresStores) -> None:
     """Two programs that take turns, sweeps included, leave a log in which every payload is the same again."""
     writers = [Session.resume("shared", stores=stores, token_counter=WordCounter()) for _ in range(2)]

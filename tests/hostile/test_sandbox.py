@@ -60,6 +60,7 @@ def _command(process: Path) -> str:
         return ""
 
 
+@pytest.mark.slow("orphans-seccomp")
 @pytest.mark.parametrize("protected", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_program_that_multiplies_is_stopped(tmp_path: Path, bomb: str, protected: Protection, tried: Tried) -> None:

@@ -82,6 +82,7 @@ def test_no_text_breaks_anything(
     tried("payloads with odd texts", payloads)
 
 
+@pytest.mark.slow("text23", "text24")
 @pytest.mark.parametrize("text", ODD)
 def test_what_reads_text_takes_any(text: str) -> None:
     """The guard only adds backslashes; what finds calls and digests finds something or nothing, and never raises."""

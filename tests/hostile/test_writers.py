@@ -95,6 +95,7 @@ def test_a_receipt_met_in_passing_is_gone_on_from(tmp_path: Path) -> None:
     check_log(file_of(tmp_path, "shared"), [])
 
 
+@pytest.mark.slow
 def test_payloads_of_alternating_writers_can_all_be_made_again(tmp_path: Path) -> None:
     """Two programs that take turns, sweeps included, leave a log in which every payload is the same again."""
     writers = [begun(tmp_path), again(tmp_path)]
@@ -173,6 +174,7 @@ def all_at_once(*tasks: Callable[[], None]) -> None:
         raise errors[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["file", "memory"])
 def test_threads_may_share_a_session(tmp_path: Path, where: str) -> None:
     """Whatever several threads do with one session object, nothing is lost and nothing is out of step."""
@@ -211,6 +213,7 @@ def test_threads_may_share_a_session(tmp_path: Path, where: str) -> None:
     assert all(payload.good for payload in verify(fresh))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["file", "memory"])
 def test_threads_may_write_to_branches_of_their_own(tmp_path: Path, where: str) -> None:
     """Forks of one session in several threads do not disturb each other."""

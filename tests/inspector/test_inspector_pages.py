@@ -68,12 +68,15 @@ def test_a_browser_that_opens_the_bare_address_comes_to_the_inspector(client: ht
     [("HEAD", HTML), ("GET", {}), ("GET", HTML | {"x-api-key": "k"}), ("GET", HTML | {"authorization": "Bearer k"})],
 )
 def test_agents_are_not_sent_to_the_inspector(tmp_path: Path, method: str, headers: dict[str, str]) -> None:
-    """What begins like Claude Code's HEAD /, or shows a key, is passed on to its provider."""
+    """What begins like Claude Code's HEAD /, or shows a key, is told where it is; no provider gets the key."""
     nowhere = {"anthropic": "http://127.0.0.1:9", "openai": "http://127.0.0.1:9"}
     with InspectorServer(tmp_path, upstreams=nowhere) as server, httpx2.Client(trust_env=False) as client:
-        assert client.request(method, server.address + "/", headers=headers).status_code == 502
+        answer = client.request(method, server.address + "/", headers=headers)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain")
 
 
+@pytest.mark.slow
 def test_pages_need_no_token_and_the_interface_does(tmp_path: Path) -> None:
     """The pages say nothing about sessions, so that they can ask for the token; all else is refused without it."""
     for host in ("127.0.0.1", "0.0.0.0"):

@@ -132,6 +132,7 @@ def test_a_call_between_sweeps_touches_only_new_units(monkeypatch: pytest.Monkey
     assert long.lines <= short.lines + 20
 
 
+@pytest.mark.slow
 def test_what_is_said_is_taken_in_alike_after_any_history(monkeypatch: pytest.MonkeyPatch) -> None:
     """Appending a turn takes the same work after fifty turns and after many."""
     short, long = (
@@ -142,6 +143,7 @@ def test_what_is_said_is_taken_in_alike_after_any_history(monkeypatch: pytest.Mo
     assert long.lines <= short.lines * 1.1
 
 
+@pytest.mark.slow
 def test_a_preview_costs_what_a_call_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking ahead takes work for what is new, and the call after it no more than without."""
     works = []

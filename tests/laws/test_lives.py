@@ -181,6 +181,7 @@ def take_up(world: World, history: list[Operation]) -> None:
         assert [one for one in made if not one.good] == []
 
 
+@pytest.mark.slow("postgres")
 @pytest.mark.parametrize("kind", sorted(STORES))
 def test_a_life_is_the_same_over_each_store(kind: str, soak: bool) -> None:
     """Not left to chance: over each store every law holds, and payloads and log are those of a session in memory."""

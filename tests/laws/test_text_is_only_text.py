@@ -130,6 +130,7 @@ def test_structure_follows_from_what_was_done_never_from_what_was_said(history: 
     assert opened <= {*world.windows, *(f"board_{number}" for number in range(1, len(history) + 1))}
 
 
+@pytest.mark.slow
 @given(text=hostile)
 def test_the_engine_acts_on_no_text(text: str) -> None:
     """A reply that talks of calls makes none; a result that talks of handles recalls nothing; settling does nothing."""

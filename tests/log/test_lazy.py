@@ -98,8 +98,8 @@ def test_a_resumed_session_decides_as_the_one_before(keeps_columns: bool, tmp_pa
 def test_what_was_sent_counts_as_it_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the rules change, a text that is in the log keeps its size."""
     session = Session(MemoryStore("s"))
-    work(session, 5)
-    plan = session.compose(TIGHT).plan
+    work(session, 8)
+    plan = session.compose(Budget(5_000, recall=0.0, target=0.8)).plan
     timeline = session.log.timeline
     sent = [row for row in range(len(timeline)) if row in plan.lods and plan.lod(row) is Lod.GIST]
     sizes = [timeline.size(row, Lod.GIST) for row in sent]
@@ -155,6 +155,7 @@ def test_a_large_result_is_not_read_back_to_be_shortened() -> None:
     assert store.read < 1_000
 
 
+@pytest.mark.slow
 def test_a_large_entry_does_not_stay_in_memory() -> None:
     """It is forgotten when a payload was composed, or many other entries came: a server has many idle sessions."""
     large = "\n".join(f"order {at} of the harbour: confirmed" for at in range(30_000))
@@ -170,6 +171,7 @@ def test_a_large_entry_does_not_stay_in_memory() -> None:
     assert reader._last_large[1] is None
 
 
+@pytest.mark.slow
 def test_names_are_kept_for_the_next_sweep_and_no_longer(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep does not read again what it has just read, or the one before it. What went long ago is forgotten."""
     monkeypatch.setattr(mentions, "_RECENT", 20)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sightline.log.columns import FAILED, HEAD, OBSOLETE, OPAQUE, UNMADE, Timeline
+from sightline.log.columns import FAILED, HEAD, OBSOLETE, OPAQUE, UNMADE, Timeline, last_use, pinned_rows
 from sightline.session.session import Session
 from sightline.shorten import Purpose
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
@@ -106,7 +106,7 @@ def test_the_last_use_of_a_subject(session: Session) -> None:
         session.tool_result(call_id, f"text of {path}")
     rows = timeline(session)
     results = [row for row in range(len(rows)) if rows.kind[row] == Kind.RESULT]
-    assert [rows.last_use(row, session.log.path) for row in results] == [results[2], results[1], results[2]]
+    assert [last_use(rows, row, session.log.path) for row in results] == [results[2], results[1], results[2]]
 
 
 def used(session: Session, tool: str, **arguments: object) -> int:
@@ -123,10 +123,10 @@ def test_a_file_that_several_tools_use_is_one_subject(session: Session) -> None:
     other = used(session, "bash", command="cat c.py")
     patch = used(session, "apply_patch", input="*** Begin Patch\n*** Update File: src/b.py\n+x\n*** End Patch")
     rows, path = timeline(session), session.log.path
-    assert [rows.last_use(row, path) for row in (both, other, patch)] == [patch, other, patch]
-    assert rows.last_use(rows.partner[both], path) == patch
+    assert [last_use(rows, row, path) for row in (both, other, patch)] == [patch, other, patch]
+    assert last_use(rows, rows.partner[both], path) == patch
     read = used(session, "Read", file_path="/w/src/a.py")
-    assert [rows.last_use(row, path) for row in (both, other, patch)] == [read, other, patch]
+    assert [last_use(rows, row, path) for row in (both, other, patch)] == [read, other, patch]
     assert [rows.subjects[each] for each in rows.subjects_at(both)] == ["/w/src/a.py", "/w/src/b.py"]
 
 
@@ -136,8 +136,8 @@ def test_the_last_use_of_further_subjects_on_a_branch(session: Session) -> None:
     other = session.fork(session.log.timeline.id(first))
     elsewhere = used(session, "bash", command="cat c.py b.py")
     rows = timeline(session)
-    assert rows.last_use(first, session.log.path) == elsewhere
-    assert rows.last_use(first, other.log.path) == first
+    assert last_use(rows, first, session.log.path) == elsewhere
+    assert last_use(rows, first, other.log.path) == first
 
 
 def test_a_call_that_writes_a_file_and_its_result_have_purposes_of_their_own(session: Session) -> None:
@@ -168,5 +168,4 @@ def test_marks_hold_on_branches_that_contain_them(session: Session) -> None:
     other.items.pin(second)
     for each, pinned in ((session, {0}), (other, {0, 1})):
         each.refresh()
-        marked = timeline(each).marked(each.log.path)
-        assert {row for row, what in marked.items() if what == "pin"} == pinned
+        assert pinned_rows(timeline(each).marked(each.log.path)) == pinned

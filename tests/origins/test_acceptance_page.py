@@ -1,5 +1,6 @@
 """docs/origins/acceptance.md, and the tool that writes it."""
 
+import re
 import runpy
 from collections.abc import Callable
 from pathlib import Path
@@ -47,6 +48,28 @@ def test_the_page_lists_what_is_shown(tmp_path: Path) -> None:
     assert "| 1, 2, 3, 7 | `test_a` | It \\| holds. |" in made
     assert "test_b" not in made
     assert "test_c" not in made
+
+
+def test_the_page_says_what_a_point_requires(tmp_path: Path) -> None:
+    """By document, in words, with the tests that show it; decisions are links, and code keeps its brackets."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_x.py").write_text(TESTS, encoding="utf-8")
+    (tmp_path / "tools").mkdir()
+    required = "# Title\n\n## DocUI\n\n**Build (§2)**\n\n2. a < b | `<c>` (C-001-2)\n9. Nobody shows it\n"
+    (tmp_path / "tools" / "requirements.md").write_text(required, encoding="utf-8")
+    made = page(tmp_path)
+    assert "## DocUI\n\n### Build (§2)" in made
+    assert "| 2 | a &lt; b \\| `<c>` ([C-001-2](decisions.md)) | `test_a` |" in made
+    assert "| 9 | Nobody shows it |  |" in made
+
+
+def test_every_point_is_required_in_words() -> None:
+    """The marks of the tests, the requirements and the decisions that they cite belong together."""
+    required = (PROJECT / "tools" / "requirements.md").read_text(encoding="utf-8")
+    assert [int(number) for number in re.findall(r"^(\d+)\. ", required, re.MULTILINE)] == [*range(1, 370)]
+    decisions = (PROJECT / "docs" / "origins" / "decisions.md").read_text(encoding="utf-8")
+    cited = {*re.findall(r"C-\d{3}-\d+", required)}
+    assert sorted(cited - {*re.findall(r"^\| (C-\d{3}-\d+) \|", decisions, re.MULTILINE)}) == []
 
 
 @pytest.mark.parametrize(

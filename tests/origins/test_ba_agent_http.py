@@ -130,9 +130,17 @@ def test_the_model_gets_the_documents_messages(tmp_path: Path) -> None:
     assert [*history, prompt, listed, uploaded, question] == built
 
 
+@pytest.mark.slow(
+    "history0-False-files1-document-zh",
+    "history0-True-None-document-zh",
+    "history1-True-None-document-zh",
+    "history1-True-files1-document-zh",
+    "history2-False-files1-document-zh",
+    "history2-True-None-system_first-en",
+    "history2-True-files1-system_first-en",
+)
 @pytest.mark.accepts(299, 300, 323, 325)
-@pytest.mark.parametrize("layout", ["document", "system_first"])
-@pytest.mark.parametrize("locale", ["zh", "en"])
+@pytest.mark.parametrize(("layout", "locale"), [("document", "zh"), ("system_first", "en")])
 @pytest.mark.parametrize("files", [None, ["upload_q1", "upload_q2"]])
 @pytest.mark.parametrize("code", [False, True])
 @pytest.mark.parametrize("history", [[], HISTORY, [{"role": "system", "content": "历史消息"}]])
@@ -292,6 +300,7 @@ def test_a_short_analysis_is_no_fault(tmp_path: Path, analysis: str | None) -> N
     assert reply["metadata"]["warnings"] == []
 
 
+@pytest.mark.slow("changes2-task_analysis")
 @pytest.mark.accepts(341, 344)
 @pytest.mark.parametrize(
     ("changes", "part"),

@@ -55,7 +55,13 @@ def test_a_query_gives_the_report_and_the_structured_fields(tmp_path: Path) -> N
     assert fields["recommended_questions"] == ["哪个地区最好？"]
     assert fields["download_links"] == ["/a.csv"]
     assert fields["code_refs"] == [
-        {"code_id": "code_sales_analysis", "language": "python", "description": "销售数据分析", "index": 0}
+        {
+            "code_id": "code_sales_analysis",
+            "language": "python",
+            "description": "销售数据分析",
+            "index": 0,
+            "code": CODE,
+        }
     ]
     assert [saved["code_id"] for saved in fields["saved_codes"]] == ["code_sales_analysis"]
     assert shop.store.retrieve("code_sales_analysis") == CODE
@@ -220,6 +226,7 @@ def test_twenty_messages_are_sent_and_of_one_more_the_newest_five(tmp_path: Path
         assert ("可用代码文件列表" in shop.said(0)) is code
 
 
+@pytest.mark.slow
 @pytest.mark.accepts(354, 355, 356, 358)
 def test_a_long_conversation_is_summarised(tmp_path: Path) -> None:
     """Beyond twenty messages the model sees the system prompt and the newest five, calls whole; the log keeps all."""
@@ -400,6 +407,7 @@ def test_history_is_taken_in_once(tmp_path: Path) -> None:
         assert "step-77-of-cleaning" not in shop.said(call_number)
 
 
+@pytest.mark.slow
 def test_many_conversations_are_not_all_held_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that rest are closed and go on where they were; queries at the same time are answered one by one."""
     monkeypatch.setattr("sightline.origins.ba_agent.service.MOST_OPEN", 2)

@@ -446,6 +446,25 @@ def test_what_a_call_says_is_read() -> None:
     )
 
 
+def test_every_call_of_an_answer_is_carried_out() -> None:
+    """In order, and the later ones also after one that failed, of which the next prompt tells."""
+    add = {"window_id": "todo_1", "action_id": "add"}
+    said = CREATE + call("action", **add, params={"text": "买菜"}) + call("action", **add | {"action_id": "fly"})
+    said += call("action", **add, params={"text": "做饭"})
+    windows, _, controller = controlled(said, "好")
+    result = controller.process("hello")
+    assert [made.name for made in result.calls] == ["create", "action", "action", "action"]
+    assert [outcome.success for outcome in result.outcomes] == [True, True, False, True]
+    assert (result.call, result.outcome) == (result.calls[0], result.outcomes[0])
+    window = windows.window("todo_1")
+    assert window is not None
+    assert all(text in window.render() for text in ("买菜", "做饭"))
+    [failure] = [item for item in windows.context.get_all() if item.type is USER and item.content != "hello"]
+    assert "fly" in failure.content
+    controller.process("go on")
+    assert failure.content in [message.content for message in controller.messages()]
+
+
 @pytest.mark.accepts(47)
 @pytest.mark.parametrize(
     "said",

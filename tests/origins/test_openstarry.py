@@ -930,3 +930,62 @@ def test_every_id_makes_its_manager() -> None:
         create_context_manager(plugin("std-nothing"))
     with pytest.raises(BadInput, match="cannot be read as a JSON object"):
         create_context_manager("no/such/plugin.json")
+
+
+# ------------------------------------------------------------------ a caller that drops its oldest messages
+
+
+def talk(first: int, last: int) -> list[Json]:
+    return [message for n in range(first, last + 1) for message in (user(f"question {n}"), assistant(f"answer {n}"))]
+
+
+def test_dropping_the_oldest_costs_what_is_new() -> None:
+    """Only the new messages are written to the session, however many are dropped each turn."""
+    manager = SlidingWindowContextManager()
+    compose(manager, talk(1, 40))
+    for turn in range(2, 20):
+        size = manager.session.size
+        payload = compose(manager, talk(turn, 39 + turn))
+        assert ends(payload) == spoken(turn, 39 + turn)
+        assert manager.session.size - size <= 2 + 3  # two messages, and what composing notes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [220, 400, 900])
+def test_what_was_dropped_takes_no_room(window: int) -> None:
+    """Every payload is that of a manager which never saw the dropped messages, also in a small window."""
+    manager = SlidingWindowContextManager(budget=Budget(window, output=20, recall=0.0))
+    for turn in range(1, 30):
+        history = talk(turn, turn + 12)
+        fresh = SlidingWindowContextManager(budget=Budget(window, output=20, recall=0.0))
+        shown, wanted = compose(manager, history), compose(fresh, history)
+        assert "question 0" not in str(shown)
+        assert ends(shown)[-2:] == ends(wanted)[-2:]
+        assert not {f"question {n}" for n in range(1, turn)} & set(ends(shown))
+
+
+def test_a_plugin_json_may_say_the_goal() -> None:
+    """Every payload shows it; what the program says counts more, and what is no text is refused."""
+    plugin: Json = {"id": "a", "contextStrategy": {"type": "plugin", "pluginId": "std-sliding-window-strategy"}}
+    plugin["contextStrategy"]["taskGoal"] = "sell more tea"
+    assert "sell more tea" in str(compose(create_context_manager(plugin), [user("hello")]))
+    own = create_context_manager(plugin, task_goal="sell coffee")
+    assert "sell coffee" in str(compose(own, [user("hello")]))
+    plugin["contextStrategy"]["taskGoal"] = 3
+    with pytest.raises(BadInput, match=r"contextStrategy\.taskGoal is text, not 3"):
+        create_context_manager(plugin)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [({"compressionModel": 3}, "at `contextStrategy.config.compressionModel`; it takes threshold, batch, "),
+     ({"threshold": "x"}, "at `contextStrategy.config.threshold`"),
+     ({"treshold": 9}, "unknown field `treshold`; it takes threshold, batch, compressionModel")],
+)  # fmt: skip
+def test_an_error_names_the_keys_of_the_file(config: Json, words: str) -> None:
+    """As they are spelled there, and where they stand."""
+    chosen = {"type": "plugin", "pluginId": "std-summarization-strategy", "config": config}
+    with pytest.raises(BadInput) as raised:
+        create_context_manager({"id": "a", "contextStrategy": chosen})
+    assert words in str(raised.value)
+    assert "compression_model" not in str(raised.value)

@@ -160,7 +160,7 @@ def test_the_final_message_list(strategy: str, steps: list[Step], window: int, p
         check_size(payload, window)
 
 
-@pytest.mark.slow("0.5-long_chat")
+@pytest.mark.slow("0.2-login_bug", "0.2-long_chat", "0.5-login_bug", "0.5-long_chat")
 @pytest.mark.accepts(363)
 @pytest.mark.parametrize("name", samples.names())
 @pytest.mark.parametrize("share", [1.1, 0.5, 0.2])

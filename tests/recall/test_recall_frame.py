@@ -101,7 +101,7 @@ def test_a_handle_stands_only_where_it_can_be_redeemed() -> None:
         session = Session(MemoryStore("t"), token_counter=WordCounter())
         session.tools([], recall=has)
         session.user("look")
-        session.reply(calling(("look", {"at": "quay"})))
+        session.reply(calling(("watch", {"at": "quay"})))
         session.tool_result("call_1", "\n".join(f"row {n} zebra{n}" for n in range(2_000)))
         session.compose(Budget(4_000))
         session.assistant("done")
@@ -110,7 +110,7 @@ def test_a_handle_stands_only_where_it_can_be_redeemed() -> None:
     assert "\n[#5 lines 12" in shown[True]
     assert "#5" not in shown[False]
     assert "row 1234 zebra1234" in shown[False]
-    assert shown[False].count('look({"at": "quay"}): ') == 1  # a result is nothing without its call
+    assert shown[False].count('watch({"at": "quay"}): ') == 1  # a result is nothing without its call
 
 
 def test_speakers_are_named_where_that_tells_something() -> None:

@@ -72,6 +72,7 @@ def test_beside_what_is_shown_only_what_matches_by_itself_comes_back(best_is_hid
         400,
         lambda row: row in rows.values() and (best_is_hidden or row != rows[9]),
         must_answer=False,
+        asked=False,
     )
     assert note is not None
     assert [at for at, row in rows.items() if timeline.id(row) in {source.item for source in note.sources}] == found
@@ -119,7 +120,7 @@ def test_unasked_finds_what_asked_finds() -> None:
         session.user(ABOUT_DOGS)
         payload = session.compose(Budget(1_200, recall=0.4), ask=ask)
         (recall,) = pieces(payload)
-        found.append({source.item for source in session.log.reader.sources(session.items.row(recall))})
+        found.append({source.item for source in session.log.reader.recall_note(session.items.row(recall)).sources})
     assert {item for item in found[1] if "Bello" in session.items.text(item)} <= found[0]
     assert sum("Bello" in session.items.text(item) for item in found[1]) == 6
 
@@ -151,7 +152,7 @@ def test_what_was_recalled_is_no_source(session: Session) -> None:
         session.assistant("Bello. " + FILLER)
     timeline, reader = session.log.timeline, session.log.reader
     recalls = [row for row in range(len(timeline)) if timeline.kind[row] == Kind.RECALL]
-    sources = [timeline.row(source.item) for row in recalls for source in reader.sources(row)]
+    sources = [timeline.row(source.item) for row in recalls for source in reader.recall_note(row).sources]
     assert sources
     assert not {timeline.kind[row] for row in sources if row is not None} & {Kind.RECALL, Kind.WINDOW}
 
@@ -193,6 +194,28 @@ def test_what_is_recalled_in_the_first_payload_takes_the_place_of_old_talk() -> 
     recalled = sum(line.tokens for line in payload.plan.lines() if line.kind is Kind.RECALL)
     assert 3_000 < recalled <= 4_500
     assert payload.tokens < usual + 2_600
+
+
+LOOSE = "Please describe the porcelain suitcase, its padlock, colour, size and weight."
+
+
+@pytest.mark.parametrize(("calls", "runs", "found"), [(0, False, True), (0, True, False), (70, False, False)])
+def test_what_may_answer_comes_back_where_a_conversation_begins_with_a_request(
+    calls: int, runs: bool, found: bool
+) -> None:
+    """No row has much of its words. While a conversation runs, and in work with tools, that is chance."""
+    session = Session(MemoryStore("harbour"), token_counter=WordCounter())
+    for at in range(60):
+        session.user(f"Tell me of pier {at}. " + FILLER)
+        session.assistant(SAID.get(at, f"Pier {at} is fine. ") + FILLER)
+    for at in range(calls):
+        session.assistant([Call(f"{at}", "look", {})])
+        session.tool_result(f"{at}", FILLER)
+    if runs:
+        session.compose(Budget(1_200))
+    session.user(LOOSE)
+    payload = session.compose(Budget(1_200))
+    assert any("suitcase" in session.items.text(recall) for recall in pieces(payload)) is found
 
 
 def test_a_request_in_a_running_conversation_brings_back_no_overview() -> None:

@@ -21,6 +21,13 @@ class InProcess:
         """Have the application begin."""
         self._runner.run(self._begin())
 
+    def __enter__(self) -> "InProcess":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
     def stop(self) -> None:
         """Have the application end."""
         self._runner.run(self._finish())
@@ -29,6 +36,11 @@ class InProcess:
     def post(self, path: str, content: bytes, headers: dict[str, str]) -> httpx2.Response:
         """Send a request, and wait for the whole answer."""
         return self._runner.run(self._client.post(path, content=content, headers=headers))
+
+    def request(self, method: str, target: str, headers: dict[str, str], content: bytes = b"") -> httpx2.Response:
+        """Send a request whose path and query are just these bytes, and wait for the whole answer."""
+        url = httpx2.URL(URL).copy_with(raw_path=target.encode())
+        return self._runner.run(self._client.request(method, url, content=content, headers=headers))
 
     async def _begin(self) -> None:
         started, self._end = asyncio.Event(), asyncio.Event()

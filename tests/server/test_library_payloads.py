@@ -48,6 +48,7 @@ class Library(Talk):
         return reply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", FORMATS)
 def test_the_payloads_are_the_librarys(wire: str, tmp_path: Path) -> None:
     """Over several sweeps, message by message, cache breakpoints included."""

@@ -73,7 +73,7 @@ def test_tools_are_the_agents_own_and_then_ours_once(wire: str, tmp_path: Path) 
         first = next(at for at, each in enumerate(tools) if each != tools[0])
         assert len({*tools[:first]}) == len({*tools[first:]}) == 1
         assert all(body["tools"][0] == tool for body in through.bodies)
-        assert asked_names(through.upstream.calls[-1]) == ["read", "expand", "recall"]
+        assert asked_names(through.upstream.calls[-1]) == ["read", "expand", "recall", "look"]
         assert all(body["temperature"] == 0.25 for body in through.bodies)
         assert through.upstream.invalid == []
 

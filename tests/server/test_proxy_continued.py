@@ -87,6 +87,53 @@ def test_the_agents_own_compaction_is_kept_as_one(wire: str, restart: bool, tmp_
             assert len([*session.summaries]) == 2
 
 
+def with_system(agent: Agent, text: str) -> dict[str, Any]:
+    """A body with this system prompt in place of the agent's."""
+    body = agent.body()
+    field = {"anthropic": "system", "responses": "instructions"}.get(agent.wire)
+    return body | ({field: text} if field else {"messages": [{"role": "system", "content": text}, *agent.list]})
+
+
+@pytest.mark.parametrize("program", ["opencode", "pi"])
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_compactions_of_other_agents_are_kept_as_theirs(wire: str, program: str, tmp_path: Path) -> None:
+    """opencode asks under another system prompt and shows the summary as an answer; pi asks in another conversation.
+
+    Both go on in the session that they had, and a summary covers what was before.
+    """
+    headers = {"x-session-id": "one session of an agent"}
+    own, other = "You are a careful programmer of pumps. " * 9, "You summarise what a programmer did. " * 9
+    with Through(tmp_path, script(wire)) as through:
+        agent = Agent(through, wire)
+        agent.list.append({"role": "user", "content": "Look at the pumps."})
+        for number in range(3):
+            assert through.post(wire, with_system(agent, own), **headers).status_code == 200
+            agent.list += [{"role": "assistant", "content": "Done."}, {"role": "user", "content": f"More {number}"}]
+        [name] = through.names
+        history, asks = agent.list, "Write a summary of what we did."
+        agent.list = [*history, {"role": "user", "content": asks}]
+        if program == "pi":
+            agent.list = [{"role": "user", "content": f"<conversation>{history}</conversation> {asks}"}]
+        reply = through.post(wire, with_system(agent, other), **headers).json()
+        summary = text_of(wire, reply).removeprefix("<summary>").removesuffix("</summary>")
+        agent.list = [{"role": "user", "content": f"What was before was compacted: <summary>{summary}</summary>"}]
+        if program == "opencode":
+            agent.list = [
+                {"role": "user", "content": "What did we do so far?"},
+                {"role": "assistant", "content": summary},
+            ]
+            agent.list.append({"role": "user", "content": "Go on."})
+        for _ in range(2):
+            answered = through.post(wire, with_system(agent, own), **headers)
+            assert answered.status_code == 200
+            agent.list += [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "And more."}]
+        assert through.names == [name] if program == "opencode" else name in through.names
+        with through.session(name) as session:
+            assert len([*session.summaries]) == 1
+            assert after_compaction(session)[-1] == "Done."
+            assert any(SUMMARY in text for text in after_compaction(session))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("wire", WIRES)
 def test_what_was_before_the_agents_compaction_can_be_brought_back(wire: str, tmp_path: Path) -> None:

@@ -160,6 +160,7 @@ def test_an_error_in_a_later_round_is_told(wire: str, stream: bool, tmp_path: Pa
         assert through.upstream.invalid == []
 
 
+@pytest.mark.slow("responses-stream")
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_disk_that_is_full_does_not_stop_the_agent(
@@ -211,6 +212,7 @@ class Long:
         return answer(call("read", {"path": f"file{self.files}"})) if self.files > 0 else answer("Done.")
 
 
+@pytest.mark.slow("anthropic-True")
 @pytest.mark.parametrize("restarts", [False, True])
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_window_of_an_unknown_model_is_learned(wire: str, restarts: bool, tmp_path: Path) -> None:

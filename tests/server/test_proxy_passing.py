@@ -62,7 +62,12 @@ def test_every_economy_passes_until_its_window_is_full(economy: str, tmp_path: P
         assert [asked.raw for asked in through.upstream.asked] == sent
         talk.list += [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": "more words " * 6_000}]
         assert through.post("chat", talk.body()).status_code == 200
-        assert {tool["function"]["name"] for tool in through.bodies[-1]["tools"]} == {"read", "expand", "recall"}
+        assert {tool["function"]["name"] for tool in through.bodies[-1]["tools"]} == {
+            "read",
+            "expand",
+            "recall",
+            "look",
+        }
 
 
 @pytest.mark.parametrize(("economy", "tokens", "passes"), [

@@ -85,6 +85,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow("a NUL", "null", "unknown")
 @pytest.mark.parametrize("body", BAD.values(), ids=BAD.keys())
 def test_a_body_that_cannot_be_read_is_the_clients_fault(server: RestServer, body: bytes) -> None:
     """Status 400 and a sentence that says what to do, for every operation that takes a body; nothing is written."""

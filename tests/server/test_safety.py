@@ -41,6 +41,7 @@ def status(server: RestServer, path: str = LIST, **headers: str) -> int:
     return int(server.client.get(path, headers=named).status_code)
 
 
+@pytest.mark.slow("localhost#")
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example", "", "[::2]",
              "127.0.0.1:80/x?", "127.0.0.1/", "localhost#", "me@localhost", "127.0.0.1:x", "[::1]x", "localhost:1:2"]

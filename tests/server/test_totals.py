@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from through_proxy import Talk, Through, page
-from upstream_script import answer, call
+from upstream_script import answer, call, fail
 
+from sightline.follow.context_windows import ContextWindow
 from sightline.follow.message_list import ListPlace
 from sightline.follow.turns import Prepared
 from sightline.server.totals import Totals
@@ -39,6 +40,16 @@ def test_what_only_passed_costs_the_same(tmp_path: Path) -> None:
             talk.say(word * 100)
         assert through.totals.sweeps == 0
         assert 0 < through.totals.cost == through.totals.full_cost
+
+
+def test_what_the_provider_refuses_is_counted(tmp_path: Path) -> None:
+    """So that nobody is asked at the end whether the agent reads its address."""
+    with Through(tmp_path, [fail(401, body=b"{}"), answer("Yes.")]) as through:
+        talk = Talk(through, "anthropic")
+        talk.list.append({"role": "user", "content": "Hello"})
+        assert through.post("anthropic", talk.body()).status_code == 401
+        assert (through.totals.calls, through.totals.failed) == (0, 1)
+        assert through.totals.failure == "its provider answered with status 401"
 
 
 def request(number: int, offered: int, sent: int, **more: Any) -> Prepared:
@@ -104,3 +115,35 @@ def test_never_more_is_sent_than_the_window_holds() -> None:
     """Beyond it, sending everything costs a full window and what is new."""
     found = totals(request(1, 10_000, 10_000), request(2, 20_000, 6_000, composed=True, kept=0, window=12_000))
     assert found.full_cost == pytest.approx(call_cost(10_000, 0, ANTHROPIC) + call_cost(12_000, 2_000, ANTHROPIC))
+
+
+@pytest.mark.parametrize(("more", "is_cached"), [(0, True), (1, False)])
+def test_a_pause_ends_the_cache_on_both_sides(more: int, is_cached: bool) -> None:
+    """After it all that is sent is new to the provider: of everything, and of what was sent instead."""
+    now = [0.0]
+    found = Totals(clock=lambda: now[0])
+    for each in LONG[:3]:
+        found.add(each, replied())
+        now[0] += ANTHROPIC.cache_seconds + more
+    sent = ((10_000, 0), (6_000, 0), (16_000, 6_000 * is_cached))
+    full = ((10_000, 0), (20_000, 10_000 * is_cached), (30_000, 20_000 * is_cached))
+    assert found.cost == pytest.approx(sum(call_cost(*each, ANTHROPIC) for each in sent))
+    assert found.full_cost == pytest.approx(sum(call_cost(*each, ANTHROPIC) for each in full))
+
+
+def test_what_was_cached_before_the_server_began_counts_on_neither_side() -> None:
+    """Of a conversation that goes on after a restart nobody knows what the provider still has."""
+    found = totals(request(1, 40_000, 9_000, composed=True, kept=8_000))
+    assert found.cost == pytest.approx(call_cost(9_000, 0, ANTHROPIC))
+    assert found.full_cost == pytest.approx(call_cost(40_000, 0, ANTHROPIC))
+
+
+def test_the_windows_of_the_last_models_are_kept() -> None:
+    """A client may name any number of models."""
+    totals = Totals()
+    reply = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Yes."}]}
+    for number in (0, *range(150), 60):
+        limit = ContextWindow(f"model-{number}", 8_000, "server")
+        totals.add(Prepared("one", ListPlace("", b""), b"", frozenset(), 10, 10, number=1, limit=limit), reply)
+    assert len(totals.windows) == 100
+    assert list(totals.windows)[-2:] == ["model-149", "model-60"]

@@ -60,11 +60,13 @@ class Through:
         *,
         window: int | None = None,
         economy: str = DEFAULT,
+        apps: tuple[str, ...] = (),
         sockets: bool = False,
         **upstream: Any,
     ) -> None:
         self.upstream = Upstream(script, **upstream)
-        self.folder, self._config, self._sockets = folder, {"window": window, "economy": economy}, sockets
+        self.folder, self._sockets = folder, sockets
+        self._config: Json = {"window": window, "economy": economy, "apps": apps}
         self.server: Server | InProcess | None = None
 
     def __enter__(self) -> "Through":
@@ -146,6 +148,7 @@ class Talk:
     ) -> None:
         self.through, self.wire, self.stream = through, wire, stream
         self.list: list[Any] = []
+        self.headers: dict[str, str] = {}
         self.read = read or (lambda path: page(path))
         self.fields: Json = {"model": MODELS[wire], "tools": [TOOLS[wire]]} | fields
         if wire == "anthropic":
@@ -160,7 +163,7 @@ class Talk:
 
     def ask(self, **changed: Any) -> Json:
         """Send the list, put the answer at its end, and return the answer."""
-        response = self.through.post(self.wire, self.body(**changed))
+        response = self.through.post(self.wire, self.body(**changed), **self.headers)
         assert response.status_code == 200, response.text
         reply: Json = answer_of(self.wire, response.content) if self.stream else response.json()
         self.list += said(self.wire, reply)
@@ -169,6 +172,10 @@ class Talk:
     def say(self, text: Any, **changed: Any) -> str:
         """Say something, and answer calls until the model says something. Return it."""
         self.list.append({"role": "user", "content": text})
+        return self.go_on(**changed)
+
+    def go_on(self, **changed: Any) -> str:
+        """Answer calls until the model says something. Return it."""
         while True:
             reply = self.ask(**changed)
             called = calls(self.wire, reply)

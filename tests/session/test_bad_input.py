@@ -1074,6 +1074,7 @@ def test_unknown_fields(kept: Log) -> None:
     assert line in kept.path.read_bytes()
 
 
+@pytest.mark.slow("fields2", "fields6")
 @pytest.mark.parametrize(
     "fields",
     [
@@ -1098,6 +1099,36 @@ def test_an_entry_with_fields_of_the_wrong_type(kept: Log, fields: dict[str, Any
     assert said(session)[-4:] == ["Go on.", "I do."] * 2
 
 
+@pytest.mark.slow(
+    "5-decision",
+    "5-head",
+    "5-pin",
+    "5-rendition",
+    "5-window",
+    "None-decision",
+    "None-head",
+    "None-recall",
+    "None-receipt",
+    "None-rendition",
+    "None-window",
+    "content2-decision",
+    "content2-head",
+    "content2-pin",
+    "content2-recall",
+    "content2-receipt",
+    "content2-rendition",
+    "content2-settings",
+    "content2-tools",
+    "content2-window",
+    "content3-decision",
+    "content3-pin",
+    "content3-recall",
+    "content3-receipt",
+    "content3-rendition",
+    "content3-settings",
+    "content3-tools",
+    "content3-window",
+)
 @pytest.mark.parametrize(
     "subtype", ["settings", "tools", "pin", "receipt", "rendition", "window", "head", "recall", "decision"]
 )

@@ -204,10 +204,10 @@ def test_a_system_message_after_the_first_call_stays_at_its_place(session: Sessi
 
 
 def test_tools_are_in_every_payload_with_those_for_recall(session: Session) -> None:
-    """`tools` adds `expand` and `recall` unless told not to; the last ones said count."""
+    """`tools` adds ours unless told not to; the last ones said count."""
     session.user("hello")
     session.tools([TOOL])
-    assert [tool.name for tool in session.compose(ROOM).tools] == ["read", "expand", "recall"]
+    assert [tool.name for tool in session.compose(ROOM).tools] == ["read", "expand", "recall", "look"]
     session.tools([TOOL], recall=False)
     assert [tool.name for tool in session.compose(ROOM).tools] == ["read"]
     assert session.receipt is not None

@@ -138,7 +138,7 @@ def test_a_shortened_call_is_a_json_object(given_input: object, raw: str | None)
             assert isinstance(json.loads(level, parse_constant=pytest.fail), dict)
 
 
-@pytest.mark.slow("'aaaaaa'x10000000")
+@pytest.mark.slow("'......'x10000000", "'aaaaaa'x10000000", "'line_{'x10800000")
 @pytest.mark.parametrize(
     "text",
     [

@@ -371,6 +371,7 @@ def test_a_wire_is_checked_by_its_name() -> None:
 # ------------------------------------------------------------------ counters
 
 
+@pytest.mark.slow("o200k_harmony")
 @pytest.mark.parametrize(
     "counting", [WordCounter(), Estimate(), Cautious(), *map(counter, ENCODINGS)], ids=lambda c: c.name
 )

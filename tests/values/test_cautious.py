@@ -53,6 +53,18 @@ def texts_of(value: object) -> list[str]:
     return [text for each in inner for text in texts_of(each)]
 
 
+@pytest.mark.slow(
+    "login_bug-cl100k_base",
+    "login_bug-deepseek_v3",
+    "login_bug-glm4",
+    "login_bug-kimi_k2",
+    "login_bug-llama3",
+    "login_bug-mistral_v3",
+    "login_bug-o200k_base",
+    "login_bug-o200k_harmony",
+    "login_bug-qwen3",
+    "ops_incident-cl100k_base",
+)
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("name", samples.names())
 def test_no_text_of_a_sample_is_counted_too_low(name: str, encoding: str) -> None:

@@ -65,6 +65,7 @@ def test_what_is_no_pattern_is_refused(pattern: str) -> None:
             state({"type": "string", "pattern": pattern})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", [r"^(a+)+$", r"^(a|a)*$", r"(a*)*(a*)*b", "a*" * 20 + "b"])
 def test_a_pattern_that_would_take_for_ever_does_not_match(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sightline.values.schema.PATTERN_SECONDS", 0.5)
@@ -100,6 +101,7 @@ def test_a_reference_to_itself_ends() -> None:
     assert merged(schema, {}, {"a": {"b": 1}}).refused == {"a": "too deep or too complex to be checked"}
 
 
+@pytest.mark.slow
 def test_references_that_multiply_end() -> None:
     """Each alternative refers twice to the next: two to the power of 40 checks, were they not counted."""
     doubling = {f"A{n}": {"anyOf": [{"$ref": f"#/$defs/A{n + 1}"}] * 2} for n in range(40)}

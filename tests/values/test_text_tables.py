@@ -129,6 +129,7 @@ def missing() -> Iterator[str]:
                 yield f"{path.relative_to(SOURCE)}: {key}"
 
 
+@pytest.mark.slow
 def test_every_key_that_is_looked_up_is_there() -> None:
     """In the table of its module, or among those of the commands."""
     assert list(missing()) == []

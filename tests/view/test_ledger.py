@@ -1,24 +1,32 @@
-"""One number for one thing: list, timeline, calls, page of tokens, context and report of a session agree."""
+"""One number for one thing: list, timeline, calls, Tokens page, context, report, chat and MCP of a session agree."""
 
+import asyncio
+import re
 from pathlib import Path
 
 import pytest
 from log_samples import CLAUDE, CODEX, as_file
 
 from sightline import Budget, Session, samples
+from sightline.adapters.mcp_memory import SessionMemory
+from sightline.agent import Agent, PayloadComposed
+from sightline.cli.chat.status import meter
 from sightline.imports.detection import conversations
 from sightline.imports.importer import import_into
 from sightline.log.stores.session_folder import Folder
 from sightline.providers.prices import Price
-from sightline.testing import calling
+from sightline.testing import ScriptedModel, calling, reply_of
+from sightline.values.items import Kind
 from sightline.view.call_details import call_details
-from sightline.view.call_rows import call_page, call_rows
+from sightline.view.call_rows import HIDDEN, call_page, call_rows
 from sightline.view.catalog.log_count import Counted, LogCount
+from sightline.view.catalog.places import Places
 from sightline.view.context_facts import context_facts
 from sightline.view.costs import cost_of
-from sightline.view.inspection import compactions, count
+from sightline.view.inspection import compactions
 from sightline.view.replay.formats import recorded
 from sightline.view.replay.replay import replay
+from sightline.view.report.phrases import say
 from sightline.view.report.session_report import report_of
 from sightline.view.report.talk import conversation_of
 from sightline.view.report.values import SessionReport
@@ -54,6 +62,8 @@ def views_agree(session: Session) -> None:
     _calls_agree(session)
     _rereads_agree(session)
     _compactions_agree(session)
+    _meter_agrees(session)
+    _memory_agrees(session)
     context = context_facts(session, SMALL)
     assert context.tokens == sum(kind["tokens"] for kind in context.kinds.values()) == session.preview(SMALL).tokens
 
@@ -61,20 +71,28 @@ def views_agree(session: Session) -> None:
 def _tokens_agree(session: Session) -> None:
     kinds = {share.name: share.tokens for share in reported(session).kinds if share.name != "unlogged"}
     assert by_kind(session) == kinds
-    assert listed(session).tokens == count(session).tokens == sum(kinds.values())
+    assert listed(session).tokens == token_tree(session).total == sum(kinds.values())
 
 
 def _calls_agree(session: Session) -> None:
     counted, report, (rows, total) = listed(session), reported(session), call_rows(session, 0, 1000, 1, price_of)
     answered = [row for row in rows if row.reply is not None]
     assert counted.calls == report.calls == len(answered)
-    assert counted.turns == count(session).turns == report.turns
+    own = [item for item in session.items.table() if item.kind is Kind.USER and not item.by_program]
+    assert counted.turns == len(own) == report.turns
     assert total == len(rows) == call_page(session, 0, 1000).total
     for row, facts in zip(rows, call_page(session, 0, 1000).calls, strict=True):
         details = call_details(session, row.number, price_of=price_of)
         lines = sum(line.framed for line in details.lines if line.kind != "window")
         assert row.total == facts.tokens == lines + sum(row.tokens.get("window", {}).values())
-        assert row.total == token_tree(session, ("kind",), row.number).total
+        tree = token_tree(session, ("kind",), row.number)
+        assert row.total == tree.total
+        sizes = {
+            kind: sum(size for level, size in sizes.items() if level != HIDDEN) for kind, sizes in row.tokens.items()
+        }
+        assert {node.name: node.tokens for node in tree.root.children} == {
+            kind: size for kind, size in sizes.items() if size
+        }
         assert sum(part.cost or 0.0 for part in details.costs) == pytest.approx(row.cost)
     usages = [row.usage for row in rows if row.usage is not None]
     if usages:
@@ -90,7 +108,7 @@ def _rereads_agree(session: Session) -> None:
     assert listed(session).rereads == tree.rereads.results == sum(file.again + file.after_compaction for file in again)
     tokens = sum(file.tokens + file.after_tokens for file in again)
     assert tree.rereads.tokens == tree.root.reread_tokens == sum(file.tokens for file in tree.rereads.files) == tokens
-    assert listed(session).faults == tree.rereads.faults == count(session).faults
+    assert listed(session).faults == tree.rereads.faults == len(session.items.faults)
 
 
 def _compactions_agree(session: Session) -> None:
@@ -100,6 +118,31 @@ def _compactions_agree(session: Session) -> None:
         if facts.loss is not None:
             found = {kind: each.count for kind, each in facts.loss.kinds().items()}
             assert found == {kind: getattr(lost, kind) for kind in found}
+
+
+def _meter_agrees(session: Session) -> None:
+    """The line below the chat's prompt shows the last call that was composed."""
+    status = meter(Agent(session, ScriptedModel([]), tools=None, budget=SMALL), None)
+    composed = [row for row in call_rows(session, 0, 1000)[0] if row.composed]
+    last = composed[-1] if composed else None
+    assert status.tokens == (last.total if last else None)
+    assert status.limit == (last.limit if last else SMALL.limit(1.0))
+
+
+def _memory_agrees(session: Session) -> None:
+    """What the MCP server tells a model is what the report says."""
+    stores = Folder.at(Path(session.log.store.path).parent)
+    text = SessionMemory(Places(stores.path, root=stores.path, stores=stores)).report(session.id)
+    report = reported(session)
+    assert f"{report.turns:,} turns, {report.calls:,} calls" in text
+    assert f"input {report.spent.input:,} tokens: {report.spent.cached:,} from the cache" in text
+    by_kind_text = text.partition("by kind")[2].partition("by tool")[0]
+    told = {name: int(sent.replace(",", "")) for sent, name in re.findall(r"- ([0-9,]+).*items: (.+)", by_kind_text)}
+    assert told == {say(f"kind {kind.name}"): kind.sent for kind in report.kinds[: len(told)]}
+    assert told
+    again = sum(file.again + file.after_compaction for file in report.again)
+    assert (f"{again:,} readings of files" in text) == bool(again)
+    assert (f"{len(report.compactions):,} compactions" in text) == bool(report.compactions)
 
 
 @pytest.mark.slow("long_chat")
@@ -142,3 +185,40 @@ def test_all_views_of_a_session_that_was_compacted_agree(tmp_path: Path) -> None
             session.reply(f"part_{turn % 5}.py defines 110 steps.")
         assert compactions(session)[0].loss is not None
         views_agree(session)
+
+
+def test_the_chats_meter_agrees_with_the_calls_that_it_makes(tmp_path: Path) -> None:
+    """After each payload of a conversation the line shows the tokens, the limit and the price of the newest call."""
+    replies = [reply_of(f"Answer {turn}") for turn in range(4)]
+
+    async def talk(session: Session) -> None:
+        agent = Agent(session, ScriptedModel(replies, price=price_of("")), tools=None, budget=SMALL)
+        for turn in range(4):
+            sent = [event async for event in agent.stream(f"Question {turn}") if isinstance(event, PayloadComposed)]
+            status, (rows, _) = meter(agent, sent[-1]), call_rows(session, 0, 1000, 1, price_of)
+            assert (status.tokens, status.limit) == (rows[-1].total, rows[-1].limit)
+            assert status.cost == pytest.approx(sum(row.cost or 0.0 for row in rows))
+            assert agent.spent.usage.input_tokens == sum(row.reported or 0 for row in rows)
+        await agent.close()
+
+    with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs")) as session:
+        asyncio.run(talk(session))
+        views_agree(session)
+
+
+def test_context_names_the_same_kinds_as_the_call_that_follows(tmp_path: Path) -> None:
+    """What a program wrote is a note in `context` too, and thinking is apart from the answer."""
+    thinking = {"type": "thinking", "thinking": "The test is named after the port. " * 20, "signature": "sig"}
+    with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs")) as session:
+        session.user("Why does the login test fail?")
+        session.compose(SMALL)
+        session.reply({"role": "assistant", "content": [thinking, {"type": "text", "text": "It needs port 8001."}]})
+        session.note("The file has changed.")
+        session.user("Then use that port.")
+        context = context_facts(session, SMALL)
+        session.compose(SMALL)
+        row = call_rows(session, 0, 1000)[0][-1]
+    assert {kind: counts["tokens"] for kind, counts in context.kinds.items()} == {
+        kind: sum(levels.values()) for kind, levels in row.tokens.items()
+    }
+    assert {"note", "thinking"} <= context.kinds.keys()

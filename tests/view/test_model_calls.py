@@ -276,6 +276,7 @@ def test_the_tree_has_all_tokens_once(imported: Session) -> None:
     assert one.rereads.results == 0
 
 
+@pytest.mark.slow
 def test_a_page_of_a_long_session_reads_only_its_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The work for a page does not grow with the session: entries are read for its calls only."""
     messages = []

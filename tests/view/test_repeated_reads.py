@@ -85,6 +85,7 @@ def counts(folder: Folder, session_id: str) -> tuple[int, int, int]:
     return count.counted().rereads, tree, sum(each.again + each.after_compaction for each in report.again)
 
 
+@pytest.mark.slow
 def test_the_list_the_tree_and_the_report_count_the_same(tmp_path: Path) -> None:
     """In every sample session, and in one of our own with a compaction."""
     folder = Folder.at(tmp_path / "sessions")

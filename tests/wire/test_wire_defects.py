@@ -73,6 +73,7 @@ def leaked(messages: list[Message]) -> list[Message]:
     return [replace(each, parts=own) for each, own in zip(messages, parts, strict=True)]
 
 
+@pytest.mark.slow("sightline.wire.openai_chat-A reply is recognised0")
 @pytest.mark.parametrize(
     ("defective", "said"),
     [

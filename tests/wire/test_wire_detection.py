@@ -103,6 +103,7 @@ def test_sdk_objects_are_messages() -> None:
     assert wire.read_messages(items)[0].parts[1:] == (Text("hi"),)
 
 
+@pytest.mark.slow
 def test_what_the_sdk_parsed_is_not_sent_back() -> None:
     """The texts and arguments of `parse` are sent, not the values that the SDK made of them, as with the SDK alone."""
     parsed: Any = {"x": 3}

@@ -49,7 +49,7 @@ def test_written_messages_are_json(module: ModuleType, made: Payload) -> None:
     assert msgspec.json.decode(msgspec.json.encode(written)) == written
 
 
-@pytest.mark.slow("responses")
+@pytest.mark.slow
 @every_format
 @given(made=payloads)
 def test_reading_what_was_written_and_writing_it_again_changes_nothing(module: ModuleType, made: Payload) -> None:
@@ -89,6 +89,7 @@ def test_a_recall_only_lengthens_the_message_it_joins(module: ModuleType, made: 
         assert _grown(after[-1], before[-1])
 
 
+@pytest.mark.slow
 @every_format
 @given(made=payloads)
 def test_the_caller_owns_what_is_written(module: ModuleType, made: Payload) -> None:

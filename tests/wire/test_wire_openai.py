@@ -87,6 +87,7 @@ def test_no_arguments_are_an_empty_object() -> None:
     assert rewritten(*messages)[0]["tool_calls"] == [called("a", "{}")]
 
 
+@pytest.mark.slow
 @given(values=st.dictionaries(TEXT, VALUES, max_size=3))
 def test_usual_arguments_need_no_second_copy(values: dict[str, Any]) -> None:
     """Compact JSON is held as values only; any JSON text gives its values."""

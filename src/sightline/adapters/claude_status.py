@@ -18,11 +18,7 @@ WINDOW = 200_000  # tokens, if Claude Code does not say
 _WIDTH = 10  # columns of the bar
 _COLOURS = ((80, 31), (60, 33), (0, 32))  # percent from which on it is red, yellow, green
 _SECONDS = 3.0  # that another status line may take
-_WORDS = {
-    "cached": ("{percent}% cached", "缓存 {percent}%"),
-    "rereads": ("{count} re-read{s}", "重复读取 {count}"),
-    "compactions": ("{count} compaction{s}", "压缩 {count} 次"),
-}
+_TEXTS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "texts", "claude_code.json")  # noqa: PTH118, PTH120
 
 
 def status(facts_json: bytes, folder: str, locale: str, before: str) -> Iterator[str]:
@@ -62,12 +58,13 @@ def status_line(
     more = "+" if counts.get("is_behind") else ""
     for name in ("rereads", "compactions"):
         if count := counts.get(name):
-            parts.append(_word(name, locale, count=f"{count}{more}", s="" if count == 1 else "s"))
+            parts.append(_word(name if count > 1 else f"{name} one", locale, count=f"{count}{more}"))
     return " · ".join(parts)
 
 
 def _word(key: str, locale: str, **fields: Any) -> str:
-    return _WORDS[key][locale == "zh"].format(**fields)
+    texts = json.loads(_read(_TEXTS))  # `values.phrases` would take longer to import than all the rest
+    return str(texts[f"status {key}"]["zh" if locale == "zh" else "en"]).format(**fields)
 
 
 def _dict(facts: dict[str, Any], key: str) -> dict[str, Any]:
@@ -97,11 +94,15 @@ def _counts(facts: Any, folder: str) -> dict[str, Any]:
 
 def _load(file: str) -> dict[str, Any]:
     try:
-        with open(file, "rb") as opened:  # noqa: PTH123
-            counts = json.loads(opened.read())
+        counts = json.loads(_read(file))
     except (OSError, ValueError):
         return {}
     return counts if isinstance(counts, dict) else {}
+
+
+def _read(file: str) -> bytes:
+    with open(file, "rb") as opened:  # noqa: PTH123
+        return opened.read()
 
 
 def _count_on(log: str, stored: dict[str, Any], folder: str, file: str) -> dict[str, Any]:

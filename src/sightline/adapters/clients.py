@@ -17,6 +17,7 @@ from sightline.errors import BadInput
 from sightline.follow.call import AsyncExchange, Exchange, FollowedCall
 from sightline.follow.model_request import FORMATS, Format
 from sightline.follow.turns import FollowSettings, Turns
+from sightline.follow.windows import AppNames, load_apps
 from sightline.values.finish import finish
 from sightline.values.options import with_known_options
 
@@ -29,24 +30,30 @@ _OF_THE_BODY = ("content-length", "content-encoding", "transfer-encoding")  # he
 
 
 @with_known_options
-def wrap(client: C, *, session: str = "", project: str | Path = ".", window: int | None = None) -> C:
+def wrap(
+    client: C, *, session: str = "", project: str | Path = ".", window: int | None = None, apps: AppNames = ()
+) -> C:
     """Return a client of the same type whose model calls are composed and logged. The client itself stays as it is.
 
     `chat.completions`, `responses` and `messages` are, with `create`, `stream` and `parse`, sync and async. All other
     calls pass as they are. Closing it closes the client too.
     `session`: the id of the session that has the conversation. Without one, each conversation is known by how it
     begins, and has a session of its own. `project`: the folder whose sessions they are. `window`: the context window in
-    tokens; without one, that of the model.
+    tokens; without one, that of the model. `apps`: those whose windows the model sees, names or classes; it acts on
+    them by tools that are answered here. Requests that go on from what OpenAI keeps have none.
 
     Raises:
         BadInput: it is no client of these SDKs, or one for a platform whose requests cannot be changed on the way; or
-            there is no such option.
+            there is no such option, or no such app.
         ImportError: the SDK has a version that is not supported.
     """
     provider, http = _provider_of(client), client._client  # type: ignore[attr-defined]
     check_version(provider, *_PROVIDERS[provider], user="sl.wrap")
     address = str(client.base_url)  # type: ignore[attr-defined]
-    config = FollowSettings(folder=Path(project), window=window, upstreams=dict.fromkeys(_PROVIDERS, address))
+    upstreams = dict.fromkeys(_PROVIDERS, address)
+    config = FollowSettings(
+        folder=Path(project), window=window, upstreams=upstreams, apps=load_apps(apps), in_all=bool(apps)
+    )
     library = library_of(http)
     wires = _Wires(provider, Turns(config), session, library)
     if hasattr(http, "aclose"):

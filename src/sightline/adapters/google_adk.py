@@ -18,8 +18,8 @@ from sightline.errors import BadInput, SightlineError
 from sightline.follow.conversations import Sessions
 from sightline.follow.list_call import ListCall, usual_budget, writer_of
 from sightline.plan import Budget
-from sightline.providers.catalog import window_of
 from sightline.providers.errors import overflow_tokens
+from sightline.providers.windows import window_of
 from sightline.session.session import Session
 from sightline.values.items import ToolDefinition
 from sightline.values.recall_tools import RECALL_NAMES, RECALL_TOOLS

@@ -15,10 +15,11 @@ from sightline.errors import BadInput
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.history import History
 from sightline.follow.list_call import USUAL_OUTPUT, ListCall, usual_budget
+from sightline.follow.windows import WINDOW_TOOLS, AppNames
 from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.values.items import Message, Role
-from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.recall_tools import RECALL_NAMES
 from sightline.values.settings import Settings
 from sightline.wire import openai_chat
 from sightline.wire.call_ids import joins, shown_messages
@@ -53,15 +54,15 @@ __all__ = ["ContextNode", "SightlineMiddleware"]
 class _Threads:
     """The sessions of a graph's threads, and what is composed from them: the part that middleware and node share."""
 
-    def __init__(self, sessions: Sessions, settings: Settings | None) -> None:
-        self.conversations = Conversations(sessions, settings=settings, program="langchain")
+    def __init__(self, sessions: Sessions, settings: Settings | None, apps: AppNames) -> None:
+        self.conversations = Conversations(sessions, settings=settings, program="langchain", apps=apps)
         self._writers: WeakKeyDictionary[History, _MessageWriter] = WeakKeyDictionary()
         self._defined: tuple[list[Any], list[Any]] = ([], [])  # tools, and their definitions
         self.tools: list[BaseTool] = [
             StructuredTool(
                 name=tool.name, description=tool.description, args_schema=tool.schema, func=self._answering(tool.name)
             )
-            for tool in RECALL_TOOLS
+            for tool in self.conversations.own_tools
         ]
 
     def call(self, messages: Sequence[Any], system: str | None, tools: Sequence[Any]) -> ListCall:
@@ -74,6 +75,7 @@ class _Threads:
             writer = self._writers.setdefault(history, _MessageWriter())
             return writer.write(payload, history, with_system=system is None)
 
+        own = {tool.name for tool in tools if self._is_ours(tool)}
         return ListCall(
             self.conversations,
             self._name(messages),
@@ -81,7 +83,8 @@ class _Threads:
             write,
             system=system,
             tools=self.define(tools),
-            recall=any(map(self._is_ours, tools)),
+            recall=bool(own & RECALL_NAMES),
+            windows=own >= WINDOW_TOOLS,
             in_place=bool(system),
         )
 
@@ -123,7 +126,8 @@ class _Threads:
     def _answering(self, name: str) -> Callable[..., str]:
         def answer(runtime: ToolRuntime, **arguments: Any) -> str:
             conversation = self._name(_messages_in(runtime.state), runtime.config)
-            return self.conversations.answer(conversation, name, arguments)
+            call_id = runtime.tool_call_id or ""
+            return self.conversations.answer(conversation, name, arguments, call_id=call_id)
 
         return answer
 
@@ -139,16 +143,22 @@ class SightlineMiddleware(AgentMiddleware):
     """
 
     def __init__(
-        self, budget: Budget | None = None, *, sessions: Sessions = ".", settings: Settings | None = None
+        self,
+        budget: Budget | None = None,
+        *,
+        sessions: Sessions = ".",
+        settings: Settings | None = None,
+        apps: AppNames = (),
     ) -> None:
         """`budget`: without one, the context window that the model's `profile` states.
 
         `sessions`: where they are kept: a project's folder, `Stores`, a function that opens a session by its id, or one
-        session for one thread. `settings` are those of new sessions.
+        session for one thread. `settings` are those of new sessions. `apps`: those whose windows the model sees, names
+        or classes: then `tools` are also `create` and `action`. Raises BadInput for an app that there is not.
         """
         super().__init__()
         self.budget = budget
-        self._threads = _Threads(sessions, settings)
+        self._threads = _Threads(sessions, settings, apps)
         self.tools = self._threads.tools
 
     def wrap_model_call(self, request: "_Request", handler: "Callable[[_Request], _Response]") -> "_Response":
@@ -197,15 +207,16 @@ class ContextNode:
         *,
         prompt: str | SystemMessage | None = None,
         settings: Settings | None = None,
+        apps: AppNames = (),
     ) -> None:
-        """`sessions` and `settings` as for `SightlineMiddleware`; one session is for one thread.
+        """`sessions`, `settings` and `apps` as for `SightlineMiddleware`; one session is for one thread.
 
         `tools`: those of your model, as LangChain tools or functions. The attribute `tools` then has also `expand` and
-        `recall`: bind all of them to your model, and run them by your `ToolNode`. Without `tools`, nothing in the
-        payload speaks of the two. `prompt`: the system text that your graph puts before `llm_input_messages` itself; it
-        is counted. Raises BadInput if something among the tools is none.
+        `recall`, and with apps `create` and `action`: bind all of them to your model, and run them by your `ToolNode`.
+        Without `tools`, nothing in the payload speaks of ours. `prompt`: the system text that your graph puts before
+        `llm_input_messages` itself; it is counted. Raises BadInput if something among the tools is none.
         """
-        self.budget, self._threads = budget, _Threads(sessions, settings)
+        self.budget, self._threads = budget, _Threads(sessions, settings, apps)
         self.tools: list[Any] = [] if tools is None else [*tools, *self._threads.tools]
         self._threads.define(self.tools)
         self._prompt = str(prompt.text) if isinstance(prompt, SystemMessage) else prompt

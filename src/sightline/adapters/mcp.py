@@ -2,13 +2,14 @@
 
 `search_sessions` looks through everything on this machine: sessions of Sightline, imported ones, and logs of Claude
 Code and Codex that were never imported. `recall` and `expand` look into one of them, `context_report` says where its
-tokens went. Nothing is written to any of these logs. Needs the extra `mcp`; `sightline mcp` runs it.
-Over standard input and output it does not import the server, whose guard HTTP needs.
+tokens went. Nothing is written to any of these logs. With apps, `windows`, `create` and `action` show the project's
+windows and act on them. Needs the extra `mcp`; `sightline mcp` runs it.
+The server's guard is imported for HTTP only.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -19,8 +20,13 @@ import msgspec
 from sightline import __version__
 from sightline.adapters import mcp_answers as answers
 from sightline.adapters.mcp_memory import MOST_LISTED, SessionMemory
+from sightline.adapters.mcp_windows import ProjectWindows
 from sightline.adapters.version import check_version
+from sightline.apps.app import App
+from sightline.apps.calls import ACTION, create_tool
 from sightline.errors import BadSessionId, SessionNotFound, SightlineError, UnknownItem
+from sightline.server.access_token import is_loopback
+from sightline.server.callers import OneToken
 from sightline.view.catalog.listed_sessions import Wanted
 from sightline.view.catalog.places import Places
 
@@ -50,9 +56,14 @@ _INSTRUCTIONS = (
     "Sightline remembers earlier sessions {where}. When the user speaks of earlier work, decisions or errors that are "
     "not in this conversation, call search_sessions, then recall or expand on what it finds. {quoted}"
 )
+_WINDOWS = (
+    " It also has windows of this project: {apps}. They keep what you put there, in this conversation and later ones. "
+    "Call windows to see them, and action to work with one."
+)
 MACHINE = "on this machine (Claude Code, Codex, Sightline)"
 TENANT = "of your team, kept on the server that you are connected to"
 _READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+_CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
 T = TypeVar("T")
 _Session = Annotated[str, Field(description="the session's id, as search_sessions gives it")]
@@ -61,10 +72,12 @@ _Session = Annotated[str, Field(description="the session's id, as search_session
 class _Server(MCPServer[None]):
     """The server. Its list of resources has the newest sessions."""
 
-    def __init__(self, memory: SessionMemory, where: str) -> None:
+    def __init__(self, memory: SessionMemory, where: str, apps: str) -> None:
+        """`apps`: names of those that have windows here; empty: none."""
         self.memory, self._threads = memory, CapacityLimiter(4)
+        told = _INSTRUCTIONS.format(where=where, quoted=answers.QUOTED) + (_WINDOWS.format(apps=apps) if apps else "")
         super().__init__(
-            "sightline", title="Sightline", instructions=_INSTRUCTIONS.format(where=where, quoted=answers.QUOTED),
+            "sightline", title="Sightline", instructions=told,
             version=__version__, log_level="WARNING", lifespan=lambda _: self._index_meanwhile(),
         )  # fmt: skip
 
@@ -101,9 +114,14 @@ class _Server(MCPServer[None]):
             await asyncio.wait([task])
 
 
-def create_server(places: Places, where: str = MACHINE) -> MCPServer[Any]:
-    """Return the server over the sessions of these places. `where` tells the model which sessions these are."""
-    server = _Server(SessionMemory(places), where)
+def create_server(places: Places, where: str = MACHINE, apps: Sequence[type[App]] = ()) -> MCPServer[Any]:
+    """Return the server over the sessions of these places. `where` tells the model which sessions these are.
+
+    `apps`: those whose windows the model can see and use.
+    """
+    server = _Server(SessionMemory(places), where, ", ".join(app.name for app in apps))
+    if apps:
+        _add_windows(server, ProjectWindows(places, apps))
     memory = server.memory
 
     async def answer(work: Callable[[], str], nothing: str = "") -> str:
@@ -187,6 +205,38 @@ def create_server(places: Places, where: str = MACHINE) -> MCPServer[Any]:
     return server
 
 
+def _add_windows(server: _Server, project: ProjectWindows) -> None:
+    """Add the tools of windows to a server."""
+
+    async def answer(work: Callable[[], str]) -> str:
+        try:
+            return await server.call(work)
+        except (SightlineError, OSError) as error:
+            raise ToolError(str(error)) from error
+
+    def tool(name: str, description: str, annotations: ToolAnnotations) -> Callable[[Any], Any]:
+        return server.tool(name, description=description, annotations=annotations, structured_output=False)
+
+    @tool("windows", "Show all open windows as they are now: what they hold, and the actions they take.", _READ_ONLY)
+    async def windows() -> str:
+        return await answer(project.show) or "No window is open. create opens one."
+
+    @tool("create", create_tool({app.name: app.describe() for app in project.apps}).description, _CHANGES)
+    async def create(
+        name: Annotated[str, Field(description="the app's name", max_length=100)],
+        target: Annotated[str, Field(description="what to open it for, such as a file", max_length=4_000)] = "",
+    ) -> str:
+        return await answer(partial(project.create, name, target))
+
+    @tool("action", f"{ACTION.description} Gives what came of it, and the window as it is then.", _CHANGES)
+    async def action(
+        window_id: Annotated[str, Field(description="the window's id, such as todo_1", max_length=200)],
+        action_id: Annotated[str, Field(description="an action that the window lists", max_length=400)],
+        params: Annotated[dict[str, Any] | None, Field(description="the action's parameters by name")] = None,
+    ) -> str:
+        return await answer(partial(project.act, window_id, action_id, params or {}))
+
+
 async def _index(server: _Server, ctx: Context[Any, Any]) -> int:
     """Make logs searchable for some seconds at most, and report the progress. Return how many are left."""
     end, before, most = time.monotonic() + SEARCH_SECONDS, -1, 0
@@ -216,8 +266,6 @@ def http_app(server: MCPServer[Any], *, host: str, token_hash: str = "") -> "ASG
 
     Without a token nobody is let in. Raises BadInput if other machines can reach the host and there is none.
     """
-    from sightline.server.access_token import is_loopback
-    from sightline.server.callers import OneToken
     from sightline.server.safety import Guard, check_address
 
     check_address(host, token_hash)

@@ -7,7 +7,7 @@ of tool calls. Needs the extra `openai-agents`.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -17,16 +17,18 @@ import msgspec
 
 from sightline.adapters.openai_agents_items import ItemList, in_messages, items_of, plain_items
 from sightline.adapters.version import check_version
+from sightline.apps.app import App
 from sightline.errors import BadInput, SightlineError
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.history import History
 from sightline.follow.list_call import ListCall, usual_budget
+from sightline.follow.windows import WINDOW_TOOLS, AppNames, load_apps
 from sightline.plan import Budget
-from sightline.providers.catalog import window_of
+from sightline.providers.windows import window_of
 from sightline.session.session import Session
 from sightline.values.finish import finish
-from sightline.values.items import Call
-from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.items import ToolDefinition
+from sightline.values.recall_tools import RECALL_NAMES, RECALL_TOOLS
 from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
 
@@ -72,24 +74,32 @@ class SightlineSession:
         *,
         sessions: Sessions = ".",
         settings: Settings | None = None,
+        apps: AppNames = (),
         session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
         """`budget`: without one, the context window of the agent's model, if its name is known.
 
         `sessions`: where they are kept: a project's folder, `Stores`, a function that opens a session by its id, or one
-        session. `settings` are those of a new session. `session_settings` are the SDK's: a limit is not needed here.
+        session. `settings` are those of a new session. `apps`: those whose windows the model sees, names or classes, if
+        its agent has `tools`. `session_settings` are the SDK's: a limit is not needed here.
+        Raises BadInput for an app that there is not.
         """
         self.session_id, self.budget = session_id, budget
         self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or {})
         if isinstance(sessions, str | Path) and settings is None:
-            self._conversations = _in_folder(Path(sessions).resolve())
+            self._conversations = _in_folder(Path(sessions).resolve(), load_apps(apps))
         else:
-            self._conversations = Conversations(sessions, settings=settings)
+            self._conversations = Conversations(sessions, settings=settings, apps=apps)
 
     @property
     def input_filter(self) -> CallModelInputFilter:
         """What composes before every model call, for `RunConfig(call_model_input_filter=…)`."""
         return _Filter(self)
+
+    @property
+    def tools(self) -> list[FunctionTool]:
+        """`expand` and `recall`, and with apps `create` and `action`: `Agent(tools=[…, *session.tools])`."""
+        return [_make_tool(tool) for tool in self._conversations.own_tools]
 
     @property
     def session(self) -> Session:
@@ -138,11 +148,12 @@ class SightlineSession:
     # ------------------------------------------------------------------ what the model sees
 
     def compose(
-        self, data: ModelInputData, budget: Budget, tools: Sequence[Any], *, recall: bool, last: Any = None
+        self, data: ModelInputData, budget: Budget, tools: Sequence[Any], *, own: Collection[str], last: Any = None
     ) -> ModelInputData:
         """Take in what is new in an input, and return what fits. Raises what `Session.compose` raises.
 
-        `last`: the last item of the input as the SDK made it, if a filter of the program has changed that.
+        `own`: the names of our tools that the agent has. `last`: the last item of the input as the SDK made it, if a
+        filter of the program has changed that.
         """
 
         def write(history: History, payload: Payload) -> list[Any]:
@@ -157,15 +168,15 @@ class SightlineSession:
             write,
             system=data.instructions,
             tools=tools,
-            recall=recall,
+            recall=not RECALL_NAMES.isdisjoint(own),
+            windows=self._conversations.own_names & {*own} >= WINDOW_TOOLS,
             owner=self,
         )
         return ModelInputData(call.compose(budget), data.instructions)
 
-    def answer(self, name: str, arguments: dict[str, Any]) -> str:
-        """Return the answer to the model's call of `expand` or `recall`."""
-        with self._conversations.use(self.session_id, self) as history:
-            return history.session.items.answer(Call("", name, arguments))
+    def answer(self, name: str, arguments: dict[str, Any], call_id: str = "") -> str:
+        """Return the answer to the model's call of one of our tools."""
+        return self._conversations.answer(self.session_id, name, arguments, call_id=call_id, owner=self)
 
     async def _run(self, work: Callable[[ItemList], _R]) -> _R:
         def run() -> _R:
@@ -176,9 +187,9 @@ class SightlineSession:
 
 
 @cache
-def _in_folder(folder: Path) -> Conversations:
+def _in_folder(folder: Path, apps: tuple[type[App], ...]) -> Conversations:
     """Return the conversations of a folder: one for all sessions there, because each run makes a session anew."""
-    return Conversations(folder)
+    return Conversations(folder, apps=apps)
 
 
 @dataclass(frozen=True)
@@ -195,13 +206,13 @@ class _Filter:
             filtered = self.first(data)
             data = replace(data, model_data=filtered if isinstance(filtered, ModelInputData) else await filtered)
         tools = await data.agent.get_all_tools(RunContextWrapper(data.context))
-        ours = [tool for tool in tools if any(tool is own for own in recall_tools)]
+        ours = [tool for tool in tools if isinstance(tool, _OwnTool)]
         definitions = [_define(tool) for tool in tools if tool not in ours]
         definitions += [_define(to if isinstance(to, Handoff) else handoff(to)) for to in data.agent.handoffs]
         definitions += _define_output(data.agent)
         budget = self.session.budget or _budget_of(data.agent, self.model)
         compose = partial(self.session.compose, data.model_data, budget, definitions)
-        return await asyncio.to_thread(compose, recall=bool(ours), last=last)
+        return await asyncio.to_thread(compose, own={tool.name for tool in ours}, last=last)
 
 
 def run_options(
@@ -210,13 +221,14 @@ def run_options(
     *,
     sessions: Sessions = ".",
     settings: Settings | None = None,
+    apps: AppNames = (),
     run_config: RunConfig | None = None,
 ) -> dict[str, Any]:
     """Return the `session` and the `run_config` for `Runner.run`, `run_sync` and `run_streamed`.
 
     Options as for `SightlineSession`. `run_config`: your own; a `call_model_input_filter` in it runs before ours.
     """
-    session = SightlineSession(session_id, budget, sessions=sessions, settings=settings)
+    session = SightlineSession(session_id, budget, sessions=sessions, settings=settings, apps=apps)
     config = run_config or RunConfig()
     made = _Filter(session, config.call_model_input_filter, config.model)
     return {"session": session, "run_config": replace(config, call_model_input_filter=made)}
@@ -232,17 +244,22 @@ def _answer_with(name: str) -> Callable[[ToolContext[Any], str], Any]:
             raise BadInput(f"{name} needs the session of the run: pass **run_options(…) to Runner.run")
         try:
             values = msgspec.json.decode(arguments or "{}")
-            return await asyncio.to_thread(composed_by.session.answer, name, values)
+            return await asyncio.to_thread(composed_by.session.answer, name, values, context.tool_call_id)
         except (msgspec.DecodeError, UnicodeError, SightlineError) as error:  # the model may try again
             return f"[{name} failed: {error}]"
 
     return answer
 
 
-recall_tools: list[FunctionTool] = [
-    FunctionTool(tool.name, tool.description, tool.schema, _answer_with(tool.name), strict_json_schema=False)
-    for tool in RECALL_TOOLS
-]
+class _OwnTool(FunctionTool):  # type: ignore[misc]  # see pyproject.toml
+    """A tool of ours."""
+
+
+def _make_tool(tool: ToolDefinition) -> FunctionTool:
+    return _OwnTool(tool.name, tool.description, tool.schema, _answer_with(tool.name), strict_json_schema=False)
+
+
+recall_tools: list[FunctionTool] = [_make_tool(tool) for tool in RECALL_TOOLS]
 """`expand` and `recall`, by which the model sees again what was shortened: `Agent(tools=[…, *recall_tools])`."""
 
 

@@ -7,7 +7,7 @@ The run keeps every message; the model gets those that fit. Needs the extra `pyd
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from typing import Any
 
@@ -15,11 +15,12 @@ from sightline.adapters.version import check_version
 from sightline.errors import BadInput, SightlineError
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.list_call import ListCall, usual_budget
+from sightline.follow.windows import WINDOW_TOOLS, AppNames
 from sightline.plan import Budget
-from sightline.providers.catalog import window_of
+from sightline.providers.windows import window_of
 from sightline.session.session import Session
 from sightline.values.finish import finish
-from sightline.values.recall_tools import RECALL_NAMES, RECALL_TOOLS
+from sightline.values.recall_tools import RECALL_NAMES
 from sightline.values.settings import Settings
 
 # In earlier versions a request that is changed replaces the messages of the run.
@@ -36,7 +37,7 @@ from sightline.adapters.pydantic_ai_messages import read, write  # noqa: E402
 __all__ = ["SightlineCapability", "history_processor"]
 
 
-class SightlineCapability(AbstractCapability[Any]):
+class SightlineCapability(AbstractCapability[Any]):  # type: ignore[misc]  # see pyproject.toml
     """Composes what the model sees, in an agent of pydantic-ai: `Agent(model, capabilities=[…])`.
 
     Before each model request the new messages of the run are appended to the session of its `conversation_id`, and the
@@ -47,15 +48,21 @@ class SightlineCapability(AbstractCapability[Any]):
     """
 
     def __init__(
-        self, budget: Budget | None = None, *, sessions: Sessions = ".", settings: Settings | None = None
+        self,
+        budget: Budget | None = None,
+        *,
+        sessions: Sessions = ".",
+        settings: Settings | None = None,
+        apps: AppNames = (),
     ) -> None:
         """`budget`: without one, the context window of the agent's model, if it is known.
 
         `sessions`: where they are kept: a project's folder, `Stores`, a function that opens a session by its id, or one
-        session for one conversation. `settings` are those of new sessions.
+        session for one conversation. `settings` are those of new sessions. `apps`: those whose windows the model sees,
+        names or classes; it has `create` and `action` then. Raises BadInput for an app that there is not.
         """
         self.budget = budget
-        self._conversations = Conversations(sessions, settings=settings, program="pydantic-ai")
+        self._conversations = Conversations(sessions, settings=settings, program="pydantic-ai", apps=apps)
         self._call: ListCall | None = None  # the last request of the run
 
     def session_of(self, conversation_id: str) -> Session:
@@ -78,10 +85,10 @@ class SightlineCapability(AbstractCapability[Any]):
         return copy(self)
 
     def get_toolset(self) -> FunctionToolset[Any]:
-        """Return `expand` and `recall`. They are there from the first request on, so that the tools do not change."""
+        """Return our tools. They are there from the first request on, so that the tools do not change."""
         made = [
             Tool.from_schema(self._answering(tool.name), tool.name, tool.description, tool.schema, takes_ctx=True)
-            for tool in RECALL_TOOLS
+            for tool in self._conversations.own_tools
         ]
         return FunctionToolset(made)
 
@@ -116,22 +123,23 @@ class SightlineCapability(AbstractCapability[Any]):
     ) -> list[ModelMessage]:
         listed = read(messages)
         instructions = [part.content for part in parameters.instruction_parts or ()]
-        tools = [*parameters.function_tools, *parameters.output_tools]
+        own = {tool.name for tool in parameters.function_tools} & self._conversations.own_names
         self._call = ListCall(
             self._conversations,
             _name(ctx),
             listed.reads,
             lambda history, payload: write(payload, history, listed),
             system="\n\n".join(filter(None, [*instructions, listed.head_text])),
-            tools=_define(parameters),
-            recall=any(tool.name in RECALL_NAMES for tool in tools),
+            tools=_define(parameters, self._conversations.own_names),
+            recall=bool(own & RECALL_NAMES),
+            windows=own >= WINDOW_TOOLS,
         )
         return self._call.compose(budget)
 
     def _answering(self, name: str) -> Callable[..., str]:
         def answer(ctx: RunContext[Any], **arguments: Any) -> str:
             try:
-                return self._conversations.answer(_name(ctx), name, arguments)
+                return self._conversations.answer(_name(ctx), name, arguments, call_id=ctx.tool_call_id or "")
             except SightlineError as error:  # the model may try again
                 return f"[{name} failed: {error}]"
 
@@ -184,12 +192,12 @@ def _as_parts(instructions: str | None) -> Any:
     return [InstructionPart(content=instructions)] if instructions else None
 
 
-def _define(parameters: ModelRequestParameters) -> list[dict[str, Any]]:
+def _define(parameters: ModelRequestParameters, own: Collection[str]) -> list[dict[str, Any]]:
     """Return the definitions of the tools that are not ours, and of what a structured output adds, to be counted."""
     defined = [
         _function(tool.name, tool.description, tool.parameters_json_schema)
         for tool in (*parameters.function_tools, *parameters.output_tools)
-        if tool.name not in RECALL_NAMES
+        if tool.name not in own
     ]
     defined += [{"type": tool.kind} for tool in parameters.native_tools]
     if (output := parameters.output_object) is not None and not parameters.output_tools:

@@ -191,7 +191,7 @@ def _part(message: Message, names: dict[str, str]) -> Any:
     if isinstance(result, Result):
         outcome = "failed" if result.error == "failed" else "interrupted" if result.error else "success"
         name = result.name or names.get(result.id, "")
-        return ToolReturnPart(name, _plain_content(result.parts), result.id, outcome=outcome)  # type: ignore[arg-type]
+        return ToolReturnPart(name, _plain_content(result.parts), result.id, outcome=outcome)
     content = _plain_content(message.parts)
     if message.role is Role.SYSTEM and isinstance(content, str):
         return SystemPromptPart(content)

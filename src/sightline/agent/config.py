@@ -57,6 +57,7 @@ class ToolSettings(msgspec.Struct, frozen=True):
     folders: tuple[str, ...] = (".",)  # in which files may be read, relative to the project's directory
     readable: tuple[str, ...] = ()  # patterns of files there that are read although they hold keys or secrets
     edit: bool = False  # whether the app `editor` is available, which writes files there
+    apps: tuple[str, ...] = ()  # Python files, each with an app, relative to the project's directory
     run_python: bool = False
     run_shell: bool = False  # with the limits of Python
     python_seconds: float = 30.0

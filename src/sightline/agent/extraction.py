@@ -14,7 +14,7 @@ from sightline.agent.models import Model, Reply, Request, full_reply
 from sightline.errors import ContextOverflow, ModelRefused
 from sightline.log import retry_on_conflict
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan import Budget
+from sightline.plan import Budget, own_state, stage_of, with_own_state
 from sightline.plan.strategies.entities import Entities, merged
 from sightline.session.session import Session
 from sightline.values.clock import iso, wall_clock
@@ -42,7 +42,7 @@ class Extraction(BackgroundReader):
     @property
     def is_possible(self) -> bool:
         """Whether the session has such a strategy, and a model that can be trusted with it."""
-        return isinstance(self._session.strategy, Entities) and self._model.info.capable
+        return stage_of(self._session.strategy, Entities) is not None and self._model.info.capable
 
     async def _read_some(self) -> bool:
         """See `BackgroundReader`."""
@@ -58,8 +58,9 @@ class Extraction(BackgroundReader):
 
     async def _read(self, unread: Sequence[Item]) -> None:
         """Ask for the values in the first of these messages, as many as fit, and remember those the schema allows."""
-        session, strategy = self._session, self._session.strategy
-        assert isinstance(strategy, Entities)
+        session, planner = self._session, self._session.strategy
+        strategy = stage_of(planner, Entities)
+        assert strategy is not None
         output = min(self._model.info.output, self._model.info.window // 4)
         payload, last = await asyncio.to_thread(self._payload, strategy, unread, output)
         reply = await full_reply(self._model, Request(payload, output))
@@ -69,8 +70,9 @@ class Extraction(BackgroundReader):
             raise ModelRefused(_SAY("no object", session.settings.locale, model=reply.model))
 
         def remember() -> None:  # merged anew after a conflict, because another program may have remembered something
-            state, self.refused = merged(strategy.schema, session.state, values, null_erases=True)
-            session.remember(state, read=last)
+            before = own_state(planner, Entities.name, session.state)
+            state, self.refused = merged(strategy.schema, before, values, null_erases=True)
+            session.remember(with_own_state(planner, Entities.name, session.state, state), read=last)
 
         await asyncio.to_thread(retry_on_conflict, remember, session.refresh)
         if self.refused:
@@ -84,7 +86,8 @@ class Extraction(BackgroundReader):
         left for the next request. Raises ContextOverflow if not even one message fits.
         """
         locale, today = self._session.settings.locale, iso(wall_clock())[: len("2026-01-31")]
-        schema, state = (msgspec.json.encode(value).decode() for value in (strategy.schema, self._session.state))
+        before = own_state(self._session.strategy, Entities.name, self._session.state)
+        schema, state = (msgspec.json.encode(value).decode() for value in (strategy.schema, before))
         ends = [n for n, item in enumerate(unread, start=1) if item.kind is Kind.USER]
         while ends:
             asking = Session(MemoryStore("extraction"), settings=Settings(locale=locale, strategy="sliding"))

@@ -71,6 +71,9 @@ def _arguments(call: Call, tool: Tool) -> Mapping[str, Any]:
         raise ToolFailed(
             f"the arguments of {call.name} must be one JSON object, not {(call.raw or str(arguments))[:200]!r}"
         )
+    for name in arguments.keys() & tool.renamed.keys():
+        if arguments.keys().isdisjoint({tool.renamed[name]}):
+            arguments = {tool.renamed.get(key, key) if key == name else key: arguments[key] for key in arguments}
     if missing := [name for name in tool.definition.schema.get("required", ()) if name not in arguments]:
         raise ToolFailed(f"{call.name} lacks {', '.join(missing)}")
     return arguments

@@ -204,11 +204,21 @@ def _tools(config: Config, project: Path) -> Iterator[Reach]:
         yield Reach("rounds", f"chat.rounds: {config.chat.rounds}")
     if not config.tools.seconds <= _MOST_SECONDS:
         yield Reach("limits", f"tools.seconds: {config.tools.seconds}")
+    for name in config.tools.apps:
+        yield Reach("app", f"tools.apps: {name} → {_code(project / name)}")
     for glob in config.tools.readable:
         yield Reach("readable", f"tools.readable: {glob}")
     for folder in config.tools.folders:
         if _outside(real := (project / folder).resolve(), project):
             yield Reach("folder", f"tools.folders: {folder} → {real}")
+
+
+def _code(path: Path) -> str:
+    """Return where a file of code really is, with a digest of it: one that changed is asked about again."""
+    real = path.resolve()
+    with suppress(OSError):  # it is no file: loading it says so
+        return f"{real} {sha256(real.read_bytes()).hexdigest()[:32]}"
+    return str(real)
 
 
 def _outside(real: Path, project: Path) -> bool:

@@ -24,13 +24,7 @@ class Spent(NamedTuple):
         used, cost, calls = read_reply(reply.raw).usage, cost_of(reply), self.calls + 1
         if used is None:
             return self._replace(calls=calls)
-        usage = Usage(
-            self.usage.input_tokens + used.input_tokens,
-            self.usage.output_tokens + used.output_tokens,
-            self.usage.cached_tokens + used.cached_tokens,
-            self.usage.written_tokens + used.written_tokens,
-        )
-        return Spent(usage, self.cost if cost is None else (self.cost or 0.0) + cost, calls)
+        return Spent(self.usage + used, self.cost if cost is None else (self.cost or 0.0) + cost, calls)
 
 
 def cost_of(reply: Reply) -> float | None:

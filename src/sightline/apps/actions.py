@@ -13,6 +13,7 @@ from sightline.errors import BadInput, Refused
 from sightline.values.items import ToolDefinition
 from sightline.values.pattern import pattern
 from sightline.values.phrases import say
+from sightline.values.recall_tools import LEVELS
 
 _TYPES = {str: "string", int: "int", float: "float", bool: "bool"}
 _SCHEMA = {"string": "string", "int": "integer", "float": "number", "bool": "boolean"}
@@ -73,6 +74,13 @@ class Action(Struct, frozen=True):
 
 # The action that every closable window offers.
 CLOSE = Action("close", "Close", (Parameter("summary", "string", required=False),), zh="关闭", asks=True)
+
+FORMS = ("xml", "markdown")
+
+# What every window can be told, whatever its app. Windows do not list them, and an app's own action goes before them.
+SET_LEVEL = Action("lod", "How much it shows", (Parameter("level", "string", choices=LEVELS),), zh="显示多少")
+SET_FORM = Action("form", "How it is written", (Parameter("form", "string", choices=FORMS),), zh="书写格式")
+SETTINGS = {setting.id: setting for setting in (SET_LEVEL, SET_FORM)}
 
 
 @overload

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +26,8 @@ class Options(Struct, frozen=True, omit_defaults=True):
     conversation, in layouts that show windows at their place in it. important: when the windows' token budget is short,
     it is shown at a lower level after the others. pinned: never shown at a lower level. lod: the level it is opened at.
     plain: its texts alone, a line each, without actions, as a system message: for what only the program itself writes.
+    form: how it is written, "xml" or "markdown"; empty: as the session's settings say. out: it is open and only named.
+    held: its level was set by the program or the user, and the model cannot change it. asked: the model set it.
     """
 
     closable: bool = True
@@ -35,6 +37,10 @@ class Options(Struct, frozen=True, omit_defaults=True):
     pinned: bool = False
     lod: Lod = Lod.FULL
     plain: bool = False
+    form: Literal["", "xml", "markdown"] = ""
+    out: bool = False
+    held: bool = False
+    asked: bool = False
 
 
 class App:
@@ -49,6 +55,7 @@ class App:
     zh: ClassVar[str] = ""  # what it is for, in Chinese
     single: ClassVar[bool] = False  # at most one window, whose id is the app's name
     options: ClassVar[Options] = Options()
+    shareable: ClassVar[bool] = False  # all sessions of a project may share one window of it: its data are all it needs
 
     # Of its host an app uses: project, folders, clock, locale, events, apps, all, open, call, changed.
     host: "Host"

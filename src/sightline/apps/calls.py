@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from sightline.values.escape import MARGIN
 from sightline.values.items import Call, ToolDefinition
@@ -53,15 +54,17 @@ def create_tool(apps: Mapping[str, str]) -> ToolDefinition:
         "properties": {
             "name": {"type": "string", "enum": list(apps), "description": "The app's name."},
             "target": {"type": "string", "description": "What to open it for, such as a file."},
+            "from": {"type": "string", "description": "A closed window, such as #412: go on from its last state."},
         },
         "required": [] if LAUNCHER in apps else ["name"],
     }
     return ToolDefinition(CREATE.name, "\n".join(lines), schema)
 
 
+_ACT = "Do something in an open window: one of the actions it lists, with the parameters it names."
 ACTION = ToolDefinition(
     "action",
-    "Do something in an open window: one of the actions it lists, with the parameters it names.",
+    f"{_ACT} Every window also takes lod(level: gist|summary|full|out), which says how much it shows.",
     {
         "type": "object",
         "properties": {
@@ -78,9 +81,17 @@ ACTION = ToolDefinition(
 )
 
 
+def action_tool(usages: Mapping[str, str]) -> ToolDefinition:
+    """Return the tool that acts on windows, with what each app's windows can do, where they do not say so."""
+    return replace(
+        ACTION, description="\n".join([ACTION.description, *(f"{app}: {told}" for app, told in usages.items())])
+    )
+
+
 def is_ours(tool: ToolDefinition) -> bool:
-    """Return whether this is our `create` or `action` tool, with whichever apps it was made."""
-    return tool == ACTION or (tool.name == CREATE.name and tool.description.startswith(CREATE.description))
+    """Return whether this is our `create` or `action` tool, made with whichever apps by whichever version."""
+    begins = {CREATE.name: CREATE.description, ACTION.name: _ACT}.get(tool.name)
+    return begins is not None and tool.description.startswith(begins)
 
 
 def read_calls(text: str) -> Iterator[Call | None]:

@@ -3,7 +3,7 @@
 Building is pure: the same three give the same bytes. A document rebuilds each part only when it was invalidated.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from sightline.apps import anchors as grammar
-from sightline.apps.actions import Action
+from sightline.apps.actions import Action, Parameter
 from sightline.apps.context import Anchor, AnchorType, Context, Header, Round, State, Version
 from sightline.apps.elements import Element, Page, markdown, redact_page, walk
 from sightline.apps.guard import log_failure, valid_text
@@ -70,9 +70,13 @@ class Builder:
         *,
         redact: Callable[[str], str] | None = None,
         locale: str = "en",
+        types: bool = False,
     ) -> None:
-        """`actions`: those of the whole window. `redact` sees every text before it is shown anywhere."""
-        self._render, self._locale = render, locale
+        """`actions`: those of the whole window. `redact` sees every text before it is shown anywhere.
+
+        `types`: forms say the types of their parameters, and which are optional.
+        """
+        self._render, self._locale, self._types = render, locale, _types if types else lambda _: ""
         self._redact = _guard(redact) if redact is not None else None
         self._actions = actions or {}
 
@@ -123,12 +127,21 @@ class Builder:
         return Content(page, self._text(page, lod), self._anchors(page))
 
     def _text(self, page: Page, lod: Lod) -> str:
-        text = markdown(page, lambda element, name: grammar.marker(self._element_anchor(element, name), name))
-        markers = {action.id: grammar.marker(_window_anchor(action), action.id) for action in self._actions.values()}
+        text = markdown(page, self._offer)
+        markers = {
+            action.id: grammar.marker(_window_anchor(action), action.id) + self._types(action.parameters)
+            for action in self._actions.values()
+        }
         offered = [f"- {action.label_in(self._locale)} {markers[action.id]}" for action in self._actions.values()]
         if lod is Lod.GIST and markers:
             offered = [" ".join(markers.values())]  # only the levels above say what each is for
         return valid_text("\n".join([text, "", *offered]) if offered else text)
+
+    def _offer(self, element: Element, name: str) -> str:
+        """Return how an action on an element is written."""
+        anchor, action = self._element_anchor(element, name), self._actions.get(name)
+        parameters = action.parameters[1:] if action and anchor.type is AnchorType.FORM else ()
+        return grammar.marker(anchor, name) + self._types(parameters)
 
     def _anchors(self, page: Page) -> dict[str, Anchor]:
         """Return the anchors, each key once. The first of two anchors with the same key is used."""
@@ -154,6 +167,12 @@ class Builder:
         action = self._actions.get(name)
         params = tuple(parameter.name for parameter in action.parameters[1:] if parameter.required) if action else ()
         return Anchor(AnchorType.FORM if params else AnchorType.BUTTON, params, element.id)
+
+
+def _types(parameters: Iterable[Parameter]) -> str:
+    """Return the types of parameters, behind a marker: ` (text:string, index:int?)`. A `?` marks an optional one."""
+    types = ", ".join(map(str, parameters))
+    return f" ({types})" if types else ""
 
 
 def _window_anchor(action: Action) -> Anchor:

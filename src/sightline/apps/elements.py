@@ -70,6 +70,11 @@ def walk(elements: Iterable[Element]) -> Iterator[Element]:
         yield from walk(element.children)
 
 
+def without_actions(elements: Iterable[Element]) -> Iterator[Element]:
+    """Return the elements as they are shown where nothing can be done with them."""
+    return (replace(element, actions=(), children=tuple(without_actions(element.children))) for element in elements)
+
+
 def redact_page(page: Page, redact: Callable[[str], str]) -> Page:
     """Return the page with every text passed through `redact`, except the names from the app's code."""
     return Page(
@@ -187,12 +192,13 @@ def xml_attributes(attributes: Mapping[str, str]) -> str:
     return "".join(f' {name}="{xml_text(value).translate(_IN_ATTRIBUTES)}"' for name, value in attributes.items())
 
 
-def xml(element: Element, indent: str) -> Iterator[str]:
-    """Return an element as lines of XML. Its text cannot become an element."""
+def xml(element: Element, indent: str, *, actions: bool = True) -> Iterator[str]:
+    """Return an element as lines of XML, also with its `actions`. Its text cannot become an element."""
     lod = element.lod.name.lower() if element.lod is not None else ""
-    own = zip(_OWN, (element.id, lod, ", ".join(element.tags), ", ".join(element.actions)), strict=True)
+    offers = ", ".join(element.actions if actions else ())
+    own = zip(_OWN, (element.id, lod, ", ".join(element.tags), offers), strict=True)
     start = element.tag + xml_attributes({name: value for name, value in own if value} | dict(element.attributes))
-    inside = [line for child in element.children for line in xml(child, indent + "  ")]
+    inside = [line for child in element.children for line in xml(child, indent + "  ", actions=actions)]
     inside = [*(f"{indent}  <row>{xml_text(' | '.join(row))}</row>" for row in element.table), *inside]
     if not inside and not element.body:
         yield f"{indent}<{start}>{xml_text(element.text)}</{element.tag}>"

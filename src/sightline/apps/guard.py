@@ -1,5 +1,6 @@
 """Protection against failures in an app's own code: they are logged, and the session goes on."""
 
+import traceback
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -10,8 +11,6 @@ T = TypeVar("T")
 
 def log_failure(what: str, error: Exception) -> None:
     """Log what failed, with the traceback, as text that can be written to any stream."""
-    import traceback  # only where something failed
-
     trace = "".join(traceback.format_exception(error))
     log_warning("%s", f"{what}\n{trace}".encode("utf-8", "backslashreplace").decode())
 

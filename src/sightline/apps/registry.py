@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING
 
 from sightline.apps.actions import Action
@@ -71,6 +72,11 @@ class Apps(dict[str, type[App]]):
         """Register an app, in place of another of its name. Raises BadInput for what a model cannot be told about."""
         if not isinstance(app, type) or not issubclass(app, App) or not app.name:
             raise BadInput(f"an app is a subclass of sightline.apps.App with a name, not {app!r}")
+        try:
+            signature(app).bind()
+        except TypeError as error:
+            how = "an app is made without arguments: give them defaults, or read `target` in opened()"
+            raise BadInput(f"app {app.name!r}: {error}; {how}") from error
         own = (member for kind in app.__mro__ if kind not in (object, App) for member in vars(kind).items())
         for name, value in own:
             if not name.startswith("_") and isinstance(value, list | dict | set):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sightline.apps import anchors
-from sightline.apps.actions import CLOSE, Action, nearest
+from sightline.apps.actions import CLOSE, SETTINGS, Action, nearest
 from sightline.apps.context import AnchorType
 from sightline.apps.window import AppWindow, usage
 from sightline.errors import Refused
@@ -36,6 +36,8 @@ def resolve_action(
             raise _reference(window, key, locale)
     if key in window.actions:
         return window.actions[key], arguments
+    if key in SETTINGS:
+        return SETTINGS[key], arguments
     if key == CLOSE.id:
         raise UnavailableAction("not closable", say("not closable", locale, id=window.id), _usages(window))
     anchor = registered.get(key)

@@ -9,22 +9,24 @@ from msgspec import UNSET, Struct
 from sightline.apps.actions import CLOSE, Action, actions_of
 from sightline.apps.anchors import escaped
 from sightline.apps.app import App, Options
+from sightline.apps.calls import ACTION, action_tool, create_tool
 from sightline.apps.context import Context, Round, Version
 from sightline.apps.document import Builder, Content, Document
-from sightline.apps.elements import Element, Page, walk, xml, xml_attributes, xml_text
+from sightline.apps.elements import Element, Page, walk, without_actions, xml, xml_attributes, xml_text
 from sightline.apps.guard import attempt
 from sightline.errors import BadInput, InvalidSourceData
 from sightline.values.clock import Clock
 from sightline.values.escape import escape
-from sightline.values.items import Lod, Text
+from sightline.values.items import Lod, Text, ToolDefinition
 from sightline.values.phrases import say
 from sightline.wire.common import text_part
 
 if TYPE_CHECKING:
     from sightline.apps.window_log import WindowLog
 
-# How windows are written for the model: ContextUI's XML, or DocUI's Markdown with anchors.
-Form = Literal["xml", "markdown"]
+# How windows are written for the model: ContextUI's XML, DocUI's Markdown with anchors, or the content alone. A window
+# is paid for at every call, so in the last form its actions are told once, by the tool that does them.
+Form = Literal["xml", "markdown", "brief"]
 
 FORMS: tuple[Form, ...] = get_args(Form)
 
@@ -47,6 +49,9 @@ class SavedWindow(Struct, frozen=True):
     lod: Lod | None = None
     rounds: tuple[Round, ...] = ()
     log_offset: int = 0  # of its newest note in the log
+    shared: bool = False  # its data are in a log of its own
+    sent: Version | None = None  # the version that this session noted last, if others may have changed it since
+    origin: str = ""  # the item of an earlier window, if these are still its data
 
 
 class AppWindow:
@@ -85,15 +90,20 @@ class AppWindow:
         if saved is not None:
             self.document.rounds, self.log_offset = saved.rounds, saved.log_offset
             self.logged_data = msgspec.json.encode(saved.state)
+            self.logged = (saved.sent or self.document.version, self.document.lod)
 
-    def show_as(self, style: WindowStyle) -> None:
-        if style != self.style:
-            self.style = style
+    def show_as(self, style: WindowStyle, form: Literal["", "xml", "markdown"] | None = None) -> None:
+        """Show it in this style; with a `form`, written that way whatever the style says, and "" as it says."""
+        form = self.options.form if form is None else form
+        if style != self.style or form != self.options.form:
+            self.style, self.options = style, msgspec.structs.replace(self.options, form=form)
             self.document.rerender(self._builder())
 
     def _builder(self) -> Builder:
         redact = self.app.redact if type(self.app).redact is not App.redact else None
-        return Builder(lambda _, lod: self._page(lod), self.actions, redact=redact, locale=self.style.locale)
+        return Builder(
+            lambda _, lod: self._page(lod), self.actions, redact=redact, locale=self.style.locale, types=True
+        )
 
     def _page(self, lod: Lod) -> Page:
         page = self.app.page(lod)
@@ -130,8 +140,19 @@ class AppWindow:
             self._own_level = (key, self._render(self.document.content_at(self.own_lod), self.own_lod))
         return self._own_level[1]
 
+    def render_closed(self) -> str:
+        """Return all that it showed when it was closed, without actions: it can no longer be acted on."""
+        content = self.document.content_at(Lod.FULL)
+        more = {"closed": "true"}
+        elements = tuple(without_actions(content.page.elements))
+        return window_xml(self.id, self._about(), elements, (), locale=self.style.locale, more=more)
+
+    def _about(self) -> str:
+        return self.document.clean(attempt(lambda: self.app.describe(self.style.locale)) or self.app.name)
+
     def _render(self, content: Content, lod: Lod) -> str:
-        render = self._xml if self.style.form == "xml" else self._markdown
+        forms = {"xml": self._xml, "markdown": self._markdown, "brief": self._brief}
+        render = forms[self.options.form or self.style.form]
         if self.options.plain:
             render = _plain
         text = attempt(lambda: render(content, lod), f"{self.id} cannot be drawn")  # elements nested too deeply, say
@@ -145,8 +166,12 @@ class AppWindow:
         if lod is Lod.GIST:
             return _gist_xml(self.id, elements, actions)
         more = {"lod": lod.name.lower()} if lod is not self.own_lod else {}
-        about = self.document.clean(attempt(lambda: self.app.describe(self.style.locale)) or self.app.name)
-        return window_xml(self.id, about, elements, actions, locale=self.style.locale, more=more)
+        return window_xml(self.id, self._about(), elements, actions, locale=self.style.locale, more=more)
+
+    def _brief(self, content: Content, lod: Lod) -> str:
+        more = {"lod": lod.name.lower()} if lod is not self.own_lod else {}
+        lines = [line for element in content.page.elements for line in xml(element, "", actions=False)]
+        return "\n".join([f"<Window{xml_attributes({'id': self.id, **more})}>", *lines, "</Window>"])
 
     def _markdown(self, content: Content, _: Lod) -> str:
         begin, end = (say(key, self.style.locale, id=self.id) for key in ("window", "window end"))
@@ -211,6 +236,19 @@ def _one_line(elements: Iterable[Element]) -> str:
 def usage(action: Action) -> str:
     """Return how an action is called: `add(text:string)`."""
     return f"{action.id}({action.params})"
+
+
+def window_tools(apps: Iterable[type[App]], style: WindowStyle) -> tuple[ToolDefinition, ...]:
+    """Return the tools by which a model opens these apps, and acts on windows that are shown in this style."""
+    apps, locale = list(apps), style.locale
+    create = create_tool({app.name: app.describe(locale) for app in apps})
+    if style.form != "brief":
+        return create, ACTION
+    actions = {app.name: window_actions(app, app.options).values() for app in apps}
+    told = {
+        app: "; ".join(f"{usage(action)} {action.label_in(locale)}" for action in own) for app, own in actions.items()
+    }
+    return create, action_tool(told)
 
 
 def check_id(window_id: str) -> str:

@@ -22,6 +22,8 @@ def fit(
 
     Pinned ones are shown in full and beyond that. Without a budget there is no limit.
     """
+    out = [window.id for window in windows.values() if isinstance(window, AppWindow) and window.options.out]
+    windows = {window_id: window for window_id, window in windows.items() if window_id not in out}
     ours = [window for window in windows.values() if isinstance(window, AppWindow)]
     for window in ours:
         # Undo the levels of a preview with a smaller budget: only a level in the log is permanent.
@@ -50,7 +52,7 @@ def fit(
         for window_id, text in {**texts, **lowered}.items()
         if fitted.get(window_id) != text
     }
-    return fitted, saved
+    return (fitted | {out[0]: _line(out, "window out", locale)} if out else fitted), saved
 
 
 def _render(windows: Mapping[str, Window]) -> dict[str, str]:
@@ -91,12 +93,12 @@ def hide(texts: Mapping[str, str], order: Iterable[str], budget: int, size: Size
         needed += size(window_id, texts[window_id])
         used -= size(window_id, visible.pop(window_id))
         used -= size(hidden[0], visible.get(hidden[0], ""))
-        visible[hidden[0]] = _line(hidden, needed, locale)
+        visible[hidden[0]] = _line(hidden, "window hidden", locale, needed)
         used += size(hidden[0], visible[hidden[0]])
     return visible if used < before else dict(texts)  # the line may be longer than the small window that it names
 
 
-def _line(hidden: list[str], needed: int, locale: str) -> str:
+def _line(hidden: list[str], key: str, locale: str, needed: int = 0) -> str:
     named = ", ".join(hidden[:_NAMED]) + (f" (+{len(hidden) - _NAMED})" if len(hidden) > _NAMED else "")
-    why = say("window hidden", locale, count=len(hidden), named=named, tokens=needed)
+    why = say(key, locale, count=len(hidden), named=named, tokens=needed)
     return f'<Windows hidden="{len(hidden)}">{xml_text(why)}</Windows>'

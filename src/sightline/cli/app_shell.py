@@ -26,9 +26,9 @@ from sightline.files.folders import configured
 from sightline.log.stores.memory import MemoryStore
 from sightline.session.session import Session
 from sightline.values.items import Lod
+from sightline.values.recall_tools import LEVELS
 from sightline.values.settings import Settings
 
-LEVELS = tuple(lod.name.lower() for lod in Lod)
 FORMS = (*SENT_AS, "json")
 _WORD = re.compile(
     r"""\s*(?:(?P<name>[^\W\d]\w*)=)?+
@@ -170,7 +170,7 @@ def open_session(name: str, project: str, locale: str, form: str) -> Session:
 def open_window(session: Session, name: str, target: str, level: str | None) -> str:
     """Open the app, at this level of detail or its own, and return the window's id. Raises Refused, BadInput."""
     name = next(iter(session.windows.apps)) if name.endswith(".py") else name
-    options: dict[str, Any] = {"lod": Lod[level.upper()]} if level else {}
+    options: dict[str, Any] = {"out": True} if level == "out" else {"lod": Lod[level.upper()]} if level else {}
     try:
         return session.windows.open(name, target, **options)
     except SightlineError:
@@ -226,7 +226,7 @@ class AppShell:
         if window is None:
             return None
         context = to_json(window.context())
-        text = msgspec.json.format(context, indent=2).decode() if self.form == "json" else texts[window.id]
+        text = msgspec.json.format(context, indent=2).decode() if self.form == "json" else texts.get(window.id, "")
         level, tokens = window.document.lod.name.lower(), session.count(text)
         return View(window.id, level, self.form, text, tokens, msgspec.json.decode(context))
 
@@ -286,7 +286,7 @@ class AppShell:
     def _level(self, name: str) -> Reply:
         if name not in LEVELS:
             return self._failure("choose", word="level", choices="|".join(LEVELS))
-        self.session.windows.lod(self.window, Lod[name.upper()])
+        self.session.windows.lod(self.window, name, by="user")
         return Reply(Outcome(True, window=self.window), moved=True)
 
     def _as(self, form: str) -> Reply:
@@ -294,7 +294,7 @@ class AppShell:
             return self._failure("choose", word="as", choices="|".join(FORMS))
         self.form = form
         if form in SENT_AS:
-            self.session.configure(windows=form)
+            self.session.windows.show_as(self.words.language, form, window_id=self.window)
         return Reply(Outcome(True, window=self.window), moved=True)
 
     def _list(self, _: str) -> Reply:

@@ -13,11 +13,12 @@ from rich.text import Text
 
 from sightline.apps import registry
 from sightline.apps.actions import actions_of
-from sightline.cli.app_shell import FORMS, LEVELS, AppShell, Reply, View, load_app, open_session, open_window
+from sightline.cli.app_shell import FORMS, AppShell, Reply, View, load_app, open_session, open_window
 from sightline.cli.choices import complete_apps
 from sightline.cli.options import DEBUG, Place, place, with_json
 from sightline.cli.render import align, console, error_console, first_words, print_json, print_text, printable
 from sightline.errors import SightlineError
+from sightline.values.recall_tools import LEVELS
 
 
 @click.group(invoke_without_command=True, short_help="List the apps, or use one in the terminal.")

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from errno import EACCES
 from http.client import HTTPConnection, HTTPException
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +25,6 @@ from sightline.cli.options import Place
 from sightline.cli.render import human_size
 from sightline.cli.tenant import database_tenants
 from sightline.errors import BadInput, SightlineError
-from sightline.files.private_files import make_directory
 from sightline.fleet import work_schema
 from sightline.fleet.errors import WorkRefused
 from sightline.fleet.postgres import PostgresStores
@@ -138,7 +138,7 @@ def check_configuration(here: Place) -> Iterator[Check]:
     except (SightlineError, OSError) as error:
         yield Check("configuration", "broken", "configuration bad", "fix configuration", {"why": str(error)})
         return
-    facts = {"file": config.file, "strategy": choice.name}
+    facts = {"file": config.file, "strategy": choice.title}
     yield Check("configuration", "good", "configuration read" if config.file else "configuration none", facts=facts)
 
 
@@ -152,24 +152,32 @@ def check_store(here: Place) -> Iterator[Check]:
         return
     folder = here.folder.path
     facts: dict[str, Any] = {"folder": str(folder)}
+    there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     try:
-        make_directory(folder)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".doctor-") as place:
-            opened = OsDisk().open(Path(place) / "probe")
-            try:
-                with opened.locked(2.0):
-                    opened.sync()
-            finally:
-                opened.close()
+        if there == folder:
+            _try_to_write(folder)
+        elif not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):  # the folder is made with the first session
+            raise PermissionError(EACCES, "no folder can be made here", str(there))
     except (SightlineError, OSError) as error:
         yield Check("store", "broken", "store unwritable", "allow writing", facts | {"why": str(error)})
         return
-    free = shutil.disk_usage(folder).free
+    free = shutil.disk_usage(there).free
     facts |= {"free": human_size(free), "sessions": len(here.folder.sessions())}
     if free < LITTLE_SPACE:
         yield Check("store", "broken" if free < LEAST_SPACE else "note", "store full", "make space", facts)
     else:
         yield Check("store", "good", "store writable", facts=facts)
+
+
+def _try_to_write(folder: Path) -> None:
+    """Make, lock and delete a file. Raises SightlineError, OSError."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".doctor-") as place:
+        opened = OsDisk().open(Path(place) / "probe")
+        try:
+            with opened.locked(2.0):
+                opened.sync()
+        finally:
+            opened.close()
 
 
 def check_database(here: Place) -> Iterator[Check]:

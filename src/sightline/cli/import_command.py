@@ -8,6 +8,7 @@ from typing import Any
 import click
 from rich.cells import cell_len
 
+from sightline.cli.index_jobs import want_indexes
 from sightline.cli.options import FormatChoice, Place, place, profile_option, with_json
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import (
@@ -20,7 +21,6 @@ from sightline.cli.render import (
     printable,
     progress,
 )
-from sightline.cli.worker import want_indexes
 from sightline.errors import BadInput
 from sightline.imports.conversation import Use
 from sightline.imports.detection import AUTO, conversations

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -19,7 +18,7 @@ from sightline.agent.config import read_config
 from sightline.agent.models import Model
 from sightline.agent.models.context_window import with_window
 from sightline.agent.models.discovery import found, named, retrying_model
-from sightline.cli.addresses import page_address
+from sightline.cli.addresses import is_free, page_address
 from sightline.cli.options import STORE, Place, place, shared_options
 from sightline.cli.render import error_console, print_text
 from sightline.cli.replay_source import given_price
@@ -126,14 +125,7 @@ def _announce(here: Place, host: str, port: int, token: Token, opens: bool, sign
 
 def _free_port(host: str) -> int:
     """Return the usual port, or 0 for any free one if another program has it."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            tried.bind((host, PORT))
-        except OSError:
-            return 0
-    return PORT
+    return PORT if is_free(host, PORT) else 0
 
 
 def _has_browser() -> bool:

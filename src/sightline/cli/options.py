@@ -5,6 +5,7 @@ The database is imported where one is named: every command needs this module, fe
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -268,6 +269,14 @@ def with_json(function: F) -> F:
     """Add --json, and the shared options."""
     function = shared_options(hidden=True)(function)
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")(function)
+
+
+def confirm(here: Place, question: str, *, as_json: bool) -> None:
+    """Ask before something is deleted, and end the command if the user does not want it. Raises UsageError."""
+    if as_json or not sys.stdin.isatty():
+        raise click.UsageError(here.words("nobody to ask"))
+    if not click.confirm(question):
+        click.get_current_context().exit(1)
 
 
 profile_option = click.option(

@@ -42,18 +42,31 @@ from sightline.log.stores.memory import MemoryStore
 from sightline.plan.economies import DEFAULT, ECONOMIES, described
 from sightline.plan.strategies.focus import Focus
 from sightline.plan.strategies.project_choice import Choice, chosen
-from sightline.providers.prices import Price
+from sightline.providers.prices import Price, price_usage
 from sightline.session.session import Session
-from sightline.values.items import Role
-from sightline.values.settings import Settings
+from sightline.values.items import Role, Usage
+from sightline.values.settings import Settings, read_strategy
 from sightline.view.replay.formats import AUTO
 from sightline.view.replay.replay import NewInput, Paid, Step, Totals, call_count
 from sightline.view.replay.replay import replay as replayed
 
 _STRATEGIES = (Focus.name, "sliding")  # the others need a model or a schema to show what they are
+_STAGES = (*_STRATEGIES, "rounds")  # those of a pipe
 _SAMPLE_DELAY = 0.15  # seconds per call: slow enough to follow, done within ten seconds
 _SLOW = 1.0
 _BAR = 10  # columns
+
+
+class _StrategyChoice(click.Choice[str]):
+    """A strategy that can be replayed, or a pipe of several, with commas between them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        stages = read_strategy(value)
+        if isinstance(stages, str):
+            return super().convert(value, param, ctx)
+        if unknown := [stage for stage in stages if stage not in _STAGES]:
+            self.fail(f"{unknown[0]!r} is not one of {', '.join(_STAGES)}", param, ctx)
+        return stages
 
 
 @click.command(short_help="Show the prompt of each call of a recorded conversation.")
@@ -80,8 +93,9 @@ _BAR = 10  # columns
 @profile_option
 @click.option(
     "--strategy",
-    type=click.Choice(_STRATEGIES),
-    help="The strategy that decides which items are shown.  [default: the project's, else focus]",
+    type=_StrategyChoice(_STRATEGIES),
+    help="The strategy that decides which items are shown, or several, as in rounds,sliding.  "
+    "[default: the project's, else focus]",
 )
 @click.option(
     "--economy",
@@ -153,19 +167,20 @@ def _choice(here: Place, options: ReplayOptions) -> Choice:
             raise click.UsageError(here.words("no economy", strategy=options.strategy))
         config = choice.config if choice.name == Focus.name else {}
         return Choice(Focus.name, {**config, "economy": options.economy})
-    if options.strategy is None and choice.name not in _STRATEGIES:
+    is_replayed = choice.name in _STRATEGIES if isinstance(choice.name, str) else {*choice.name} <= {*_STAGES}
+    if options.strategy is None and not is_replayed:
         print_stderr(
             here.words(
-                "strategy not replayed", strategy=choice.name, file=choice.file, others=" and ".join(_STRATEGIES)
+                "strategy not replayed", strategy=choice.title, file=choice.file, others=" and ".join(_STRATEGIES)
             ),
             "yellow",
         )
-    wanted = options.strategy or (choice.name if choice.name in _STRATEGIES else Focus.name)
+    wanted = options.strategy or (choice.name if is_replayed else Focus.name)
     return choice if choice.name == wanted else Choice(wanted, {})
 
 
 def _money(paid: Paid, price: Price) -> float:
-    return (paid.cached * price.cached + paid.written * price.written + paid.output * price.output) / 1_000_000
+    return price_usage(Usage(paid.cached + paid.written, paid.output, paid.cached, paid.written), price)
 
 
 def _list_samples(here: Place, as_json: bool) -> None:
@@ -190,7 +205,7 @@ def _facts(source: Replay, steps: list[Step], kept: str | None) -> dict[str, Any
         "window": source.budget.window,
         "output": source.budget.output,
         "profile": source.profile,
-        "strategy": source.choice.name,
+        "strategy": source.choice.title,
         "config": source.choice.config,
         "chosen_in": source.choice.file,
         "session": kept,
@@ -257,14 +272,13 @@ def _remarks(words: Phrases, source: Replay) -> Iterator[str]:
     """Yield who chose the strategy, and why the budget is less than what the context window has beside the answer."""
     if source.choice.file:
         config = ", ".join(f"{key} = {value}" for key, value in source.choice.config.items())
-        named = f"{source.choice.name} ({config})" if config else source.choice.name
+        named = f"{source.choice.title} ({config})" if config else source.choice.title
         yield words("project strategy", strategy=named, file=source.choice.file)
     if source.margin:
         facts = {"window": source.budget.window, "output": source.budget.output, "margin": source.margin}
         yield words("budget margin", allowed=source.allowed, **facts)
     if source.limit < source.allowed:
-        economy = source.choice.config["economy"]
-        yield words("budget of economy", limit=source.limit, allowed=source.allowed, economy=economy)
+        yield words("budget of economy", limit=source.limit, allowed=source.allowed, economy=source.economy)
 
 
 def _rows(out: Console, words: Phrases, limit: int) -> Rows:
@@ -316,7 +330,7 @@ def _why_more(words: Phrases, source: Replay, totals: Totals) -> str:
     if not totals.sweeps:
         return words("tools cost more")
     if source.limit < source.allowed:
-        return words("economy costs more", limit=source.limit, economy=source.choice.config["economy"])
+        return words("economy costs more", limit=source.limit, economy=source.economy)
     return words("costs more")
 
 

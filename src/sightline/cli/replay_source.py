@@ -18,8 +18,9 @@ from sightline.log.stores.transfer import copy_session
 from sightline.plan import Budget, completed
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.project_choice import Choice
-from sightline.providers.catalog import PRICES, price_of, window_of
+from sightline.providers.catalog import PRICES, price_of
 from sightline.providers.prices import Price
+from sightline.providers.windows import window_of
 from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
 from sightline.view.replay.formats import Recording, read_conversation, recorded
@@ -41,7 +42,7 @@ class ReplayOptions(NamedTuple):
     window: int | None
     output: int | None
     profile: str | None
-    strategy: str | None
+    strategy: str | tuple[str, ...] | None
     economy: str | None
     format: str
     line: int | None
@@ -76,6 +77,12 @@ class Replay(NamedTuple):
     def limit(self) -> int:
         """Those of them in which the strategy works."""
         return min(self.allowed, completed(strategy(self.choice.name, self.choice.config)).most_tokens)
+
+    @property
+    def economy(self) -> str:
+        """That of the strategy `focus`, perhaps as a stage of a pipe."""
+        config = self.choice.config
+        return str((config if isinstance(self.choice.name, str) else config.get("focus", {})).get("economy", ""))
 
 
 def read_source(here: Place, options: ReplayOptions) -> Replay:

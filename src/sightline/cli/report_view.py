@@ -7,24 +7,11 @@ from rich.text import Text
 
 from sightline.cli.render import Column, bar, console, print_stderr, print_table, print_text, printable
 from sightline.cli.report_files import refused_lines
-from sightline.view.report.page import (
-    cached_share,
-    caching_lines,
-    compaction_lines,
-    day,
-    forecast_notes,
-    forecast_rows,
-    fresh,
-    introduction,
-    notes,
-    share_base,
-    short_name,
-)
 from sightline.view.report.phrases import say, told
-from sightline.view.report.values import Report, Share
+from sightline.view.report.tables import Table, forecast_notes, fresh, introduction, notes, sections
+from sightline.view.report.values import Report
 
 _ROWS = 8  # of each table
-_BAR = 20  # columns
 
 
 def print_report(made: Report, locale: str, *, is_named: bool) -> None:
@@ -35,14 +22,14 @@ def print_report(made: Report, locale: str, *, is_named: bool) -> None:
         print_text(out, line)
     _print_advice(out, made, locale)
     _print_spent(out, made, locale)
-    _print_shares(out, made, locale)
-    _print_caching(out, made, locale)
-    _print_again(out, made, locale)
-    _title(out, say("compaction", locale))
-    for line in compaction_lines(made, locale):
-        print_text(out, printable(line))
-    _print_forecasts(out, made, locale)
-    _print_sessions(out, made, locale)
+    for section in sections(made, locale):
+        _title(out, say(section.key, locale))
+        for line in section.lines:
+            print_text(out, printable(line))
+        if section.table is not None:
+            _print_table(out, section.table, locale)
+        for note in section.notes:
+            print_text(out, note, "dim")
     for line in refused_lines(made.refused, locale) if is_named else ():
         print_stderr(line, "yellow")
 
@@ -81,112 +68,29 @@ def _print_spent(out: Console, made: Report, locale: str) -> None:
         print_text(out, printable(note), "yellow")
 
 
-def _print_shares(out: Console, made: Report, locale: str) -> None:
-    total, share = share_base(made)
-    kinds = [Share(say(f"kind {kind.name}", locale), kind.items, kind.tokens, kind.sent) for kind in made.kinds]
-    for key, shares in (("by kind", kinds), ("by tool", made.tools), ("by file", made.files)):
-        if not shares:
-            continue
-        _title(out, say(key, locale))
-        most = max(share.sent for share in shares) or 1
-        columns = [
-            Column(""), Column(say("items", locale), 7, right=True, spare=2),
-            Column(say("sent", locale), 14, right=True),
-            Column(say(share, locale), 6 if share == "share" else 16, right=True),
-            Column("", _BAR, spare=1),
-        ]  # fmt: skip
-        print_table(out, columns, (
-            (
-                _end(printable(share.name), out), f"{share.items:,}", f"{share.sent:,}", f"{share.sent / total:.1%}",
-                Text(bar(share.sent / most, _BAR, plain=out.options.ascii_only), style="green"),
-            )
-            for share in shares[:_ROWS]
-        ))  # fmt: skip
-        _print_more(out, len(shares), locale)
-    print_text(out, say("sent means", locale), "dim")
+def _print_table(out: Console, table: Table, locale: str) -> None:
+    headings = [heading for heading in table.columns if not heading.on_page]
+    columns = [
+        Column(say(heading.key, locale), heading.width, right=heading.kind == "number", spare=heading.spare)
+        for heading in headings
+    ]
+    rows: list[list[str | Text]] = []
+    for at, (name, *cells) in enumerate(table.rows[:_ROWS]):
+        numbers = (cell for cell, heading in zip(cells, table.columns[1:], strict=False) if not heading.on_page)
+        shown_name = _end(printable(name), out) if headings[0].kind == "path" else name
+        rows.append([shown_name, *numbers])
+        if headings[-1].kind == "bar":
+            drawn = bar(table.bars[at], headings[-1].width, plain=out.options.ascii_only)
+            rows[-1].append(Text(drawn, style="green"))
+    print_table(out, columns, rows)
+    if len(table.rows) > _ROWS:
+        print_text(out, say("more", locale, count=len(table.rows) - _ROWS), "dim")
 
 
 def _end(name: str, out: Console) -> str:
     """Return the end of a long name, because the end of a path says more than its beginning."""
     most = max(out.width - 68, 24)  # what the other columns of the widest table leave
     return name if len(name) <= most else "…" + name[1 - most :]
-
-
-def _print_more(out: Console, count: int, locale: str) -> None:
-    if count > _ROWS:
-        print_text(out, say("more", locale, count=count - _ROWS), "dim")
-
-
-def _print_caching(out: Console, made: Report, locale: str) -> None:
-    _title(out, say("caching", locale))
-    for line in caching_lines(made, locale):
-        print_text(out, line)
-    if not made.breaks:
-        return
-    whole, cost = made.spent.cost or 1, made.break_cost
-    columns = [
-        Column(say("cause", locale)), Column(say("times", locale), 6, right=True),
-        Column(say("processed again", locale), 15, right=True), Column(say("cost", locale), 7, right=True),
-    ]  # fmt: skip
-    print_table(out, columns, (
-        (say(f"cause {cause}", locale), f"{lost.items:,}", f"{lost.tokens:,}", f"{cost[cause] / whole:.1%}")
-        for cause, lost in made.breaks.items()
-    ))  # fmt: skip
-
-
-def _print_again(out: Console, made: Report, locale: str) -> None:
-    _title(out, say("reading", locale))
-    if not made.again:
-        print_text(out, say("reading none", locale))
-        return
-    columns = [
-        Column(say("file", locale)), Column(say("reads", locale), 6, right=True, spare=1),
-        Column(say("again", locale), 11, right=True), Column(say("after compaction", locale), 18, right=True, spare=2),
-        Column(say("tokens", locale), 9, right=True), Column(say("cost", locale), 10, right=True),
-    ]  # fmt: skip
-    print_table(out, columns, (
-        (
-            _end(printable(reread.file), out), f"{reread.reads:,}", f"{reread.again:,}", f"{reread.after_compaction:,}",
-            f"{reread.tokens + reread.after_tokens:,}", f"{reread.cost + reread.after_cost:,.0f}",
-        )
-        for reread in made.again[:_ROWS]
-    ))  # fmt: skip
-    _print_more(out, len(made.again), locale)
-
-
-def _print_forecasts(out: Console, made: Report, locale: str) -> None:
-    _title(out, say("forecast", locale))
-    if not made.forecasts:
-        print_text(out, say("forecast none", locale))
-        return
-    columns = [
-        Column(""), Column(say("input", locale), 15, right=True), Column(say("cost", locale), 13, right=True),
-        Column(say("against", locale), 13, right=True), Column(say("rereads", locale), 10, right=True),
-    ]  # fmt: skip
-    print_table(out, columns, (
-        (name, f"{spent.input:,}", f"{spent.cost:,.0f}", share, f"{rereads:,}")
-        for name, spent, share, rereads in forecast_rows(made, locale)
-    ))  # fmt: skip
-    for note in forecast_notes(made, locale):
-        print_text(out, note, "dim")
-
-
-def _print_sessions(out: Console, made: Report, locale: str) -> None:
-    _title(out, say("by session", locale))
-    costliest = sorted(made.sessions, key=lambda session: -session.spent.cost)[:_ROWS]
-    columns = [
-        Column(say("session", locale)), Column(say("day", locale), 10, spare=2),
-        Column(say("calls", locale), 6, right=True), Column(say("input", locale), 13, right=True),
-        Column(say("hit", locale), 8, right=True, spare=1), Column(say("cost", locale), 12, right=True),
-    ]  # fmt: skip
-    print_table(out, columns, (
-        (
-            _end(printable(short_name(session.name)), out), day(session.begin) if session.begin else "",
-            f"{session.calls:,}", f"{session.spent.input:,}", cached_share(session), f"{session.spent.cost:,.0f}",
-        )
-        for session in costliest
-    ))  # fmt: skip
-    _print_more(out, len(made.sessions), locale)
 
 
 def report_facts(made: Report, locale: str) -> dict[str, Any]:

@@ -11,14 +11,17 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import click
 from msgspec.structs import replace
 
 from sightline.cli.addresses import is_every, is_free, outer_address, page_address
+from sightline.cli.agent_command import environment, with_address
+from sightline.cli.named_apps import apps_option, find_apps
 from sightline.cli.options import Place, Seconds, place, shared_options
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
@@ -35,10 +38,12 @@ from sightline.server.systemd import given_sockets, notify
 if TYPE_CHECKING:
     from sightline.agent.models import Model
     from sightline.fleet.tenant_server import MakeMcp
+    from sightline.follow.context_windows import ContextWindow
     from sightline.server.listener import Listener
     from sightline.server.totals import Totals
 
 PORT = 8787
+_MOST_MODELS = 3  # whose windows are shown
 _OPTIONS: Sequence[Callable[[Any], Any]] = (
     click.option("--window", type=click.IntRange(min=1000), metavar="TOKENS", help="The context window to use, if "
                  "smaller than the model's. Without it, that of the model."),
@@ -48,13 +53,30 @@ _OPTIONS: Sequence[Callable[[Any], Any]] = (
     click.option("--upstream", "upstreams", multiple=True, metavar="NAME=URL", help="Where requests go: "
                  "anthropic=https://… or openai=https://…/v1. Without it, ANTHROPIC_BASE_URL and OPENAI_BASE_URL, else "
                  "the providers themselves."),
+    apps_option,
 )  # fmt: skip
 
 
+class ProxyOptions(NamedTuple):
+    """What `serve` and `wrap` are both told."""
+
+    window: int | None
+    economy: str | None
+    upstreams: tuple[str, ...]
+    apps: str  # names, separated by commas
+
+
 def _with_options(command: Any) -> Any:
+    """Have a command take these options, as one argument."""
+
+    @wraps(command)
+    def run(**values: Any) -> Any:
+        own = ProxyOptions(*(values.pop(name) for name in ProxyOptions._fields))
+        return command(options=own, **values)
+
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        run = option(run)
+    return run
 
 
 @click.command(short_help="Stand between agents and their models.")
@@ -100,25 +122,26 @@ def serve(
     jobs: int,
     summary_model: str | None,
     tenants: bool,
-    window: int | None,
-    economy: str | None,
-    upstreams: tuple[str, ...],
+    options: ProxyOptions,
     drain: float,
     finish: float,
 ) -> None:
     """Stand between agents and their models: keep everything, send what fits, and bring back what the model asks for.
 
     Agents are told the address and nothing else. While a conversation fits into the context window, its requests go up
-    byte for byte. When it no longer fits, the oldest and least needed parts are sent shortened, and the model gets two
-    tools, expand and recall, which are answered here. Every conversation is a session of this project:
+    byte for byte. When it no longer fits, the oldest and least needed parts are sent shortened, and the model gets
+    the tools expand, recall and look, which are answered here. Every conversation is a session of this project:
     `sightline sessions` lists them, `sightline context ID` shows what the model would see.
+
+    With --apps the model also has windows, such as a to-do list, at the end of every request that has tools. It acts on
+    them by two more tools, create and action, which are answered here too; the agent sees only the answer.
 
     \b
     Examples:
       sightline serve
-      ANTHROPIC_BASE_URL=http://127.0.0.1:8787 claude
-      OPENAI_BASE_URL=http://127.0.0.1:8787/v1 python agent.py
-      sightline serve --upstream openai=http://127.0.0.1:11434/v1 --window 8000
+      ANTHROPIC_BASE_URL=http://127.0.0.1:8787/anthropic claude
+      OPENAI_BASE_URL=http://127.0.0.1:8787/openai/v1 python agent.py
+      sightline serve --apps todo --upstream openai=http://127.0.0.1:11434/v1
       sightline --store postgresql://user@host/name serve --tenants --host 0.0.0.0
     """
     from sightline.server.metrics import log_as_json
@@ -126,10 +149,12 @@ def serve(
     here = place()
     if tenants and not here.store:
         raise BadInput(here.words("serve tenants store"))
+    if tenants and options.apps:
+        raise BadInput(here.words("serve tenants apps"))
     if sockets := given_sockets(os.environ):  # opened by systemd: it knows the address
         host, port = sockets[0].getsockname()[:2]
     token = operator_token(host, here) if tenants else announce_token(here, host)
-    config = _config(here, host, window, economy, upstreams, token.hashed)
+    config = _config(here, host, options, token.hashed)
     log_as_json()
     work = make_work(here, jobs, find_summarizer(here, summary_model))
     config = replace(config, stores=here.awaited_database, work=work, summaries=summary_model is not None)
@@ -170,45 +195,47 @@ def serve(
 @_with_options
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @shared_options(hidden=True)
-def wrap(window: int | None, economy: str | None, upstreams: tuple[str, ...], command: tuple[str, ...]) -> None:
+def wrap(options: ProxyOptions, command: tuple[str, ...]) -> None:
     """Run COMMAND with the proxy between it and its model, and say afterwards what went through.
 
     The command gets ANTHROPIC_BASE_URL and OPENAI_BASE_URL, keeps its terminal and its signals, and its exit status is
-    the one of `wrap`. Codex gets the address as an option, because it does not read the variable.
+    the one of `wrap`. Codex gets the address as an option, because it does not read the variable; it uses
+    OPENAI_API_KEY, or the login that it has itself.
+
+    With --apps the model has windows, such as a to-do list that outlives every compaction. Without, requests go up byte
+    for byte while they fit.
 
     \b
     Examples:
       sightline wrap -- claude
+      sightline wrap --apps todo,notebook,editor -- claude
       sightline wrap --window 60000 -- codex exec "Fix the tests"
-      sightline wrap -- python agent.py
     """
     here = place()
     if shutil.which(command[0]) is None:
         raise BadInput(here.words("wrap no command", command=command[0]))
     token = make_token()  # nobody asks for sessions here, but an upstream may need protection
-    config = _config(here, "127.0.0.1", window, economy, upstreams, token.hashed)
+    config = _config(here, "127.0.0.1", options, token.hashed)
     listener, totals = make_listener(replace(config, stores=here.database))
     with running(listener) as port:
         address = _for_agents(f"http://127.0.0.1:{port}", config, token.text)
-        status = _run_child(_told(command, address), _variables(address))
+        status = _run_child(with_address(command, address, os.environ), environment(address, os.environ))
     _print_totals(here, totals)
     sys.exit(status)
 
 
-def _config(
-    here: Place, host: str, window: int | None, economy: str | None, upstreams: tuple[str, ...], token_hash: str
-) -> Config:
+def _config(here: Place, host: str, options: ProxyOptions, token_hash: str) -> Config:
     addresses = usual_upstreams(os.environ)
-    for upstream in upstreams:
+    for upstream in options.upstreams:
         name, is_named, address = upstream.partition("=")
         if not is_named or name not in addresses or not address.startswith(("http://", "https://")):
             raise BadInput(here.words("serve upstream", given=upstream))
         addresses[name] = address
     root = Path(here.root) if here.root else None
     return Config(
-        folder=Path(here.project).resolve(), root=root, upstreams=addresses, window=window,
-        economy=economy or _chosen_economy(here), host=host, token_hash=token_hash,
-        everywhere=is_loopback(host) and not here.store,
+        folder=Path(here.project).resolve(), root=root, upstreams=addresses, window=options.window,
+        economy=options.economy or _chosen_economy(here), host=host, token_hash=token_hash,
+        everywhere=is_loopback(host) and not here.store, apps=find_apps(here, options.apps),
     )  # fmt: skip
 
 
@@ -289,22 +316,6 @@ def running(listener: "Listener") -> "Iterator[int]":
         thread.join()
 
 
-def _variables(address: str) -> dict[str, str]:
-    """Return the environment of the command. Requests to this machine go through no other proxy."""
-    own = {"ANTHROPIC_BASE_URL": address, "OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_BASE": f"{address}/v1"}
-    for name in ("NO_PROXY", "no_proxy"):
-        own[name] = ",".join(filter(None, [os.environ.get(name, ""), "127.0.0.1"]))
-    return {**os.environ, **own}
-
-
-def _told(command: Sequence[str], address: str) -> list[str]:
-    """Return the command with the address among its options, where it reads it only there."""
-    if Path(command[0]).name != "codex":
-        return list(command)
-    provider = f'{{name="Sightline", base_url="{address}/v1", env_key="OPENAI_API_KEY", wire_api="responses"}}'
-    return [command[0], "-c", "model_provider=sightline", "-c", f"model_providers.sightline={provider}", *command[1:]]
-
-
 def _run_child(command: Sequence[str], variables: dict[str, str]) -> int:
     """Run the command in this terminal, and return its exit status as a shell would."""
     passed = (signal.SIGTERM, signal.SIGHUP)  # to us alone; what is typed reaches the command by the terminal
@@ -338,6 +349,11 @@ def _reported(words: Phrases, totals: "Totals") -> str:
     return words("wrap reported cost", said=said, cost=round(totals.reported_cost)) if totals.cached else said
 
 
+def _window_line(words: Phrases, window: "ContextWindow") -> str:
+    """Say how large the context window of a model was taken to be, and whose word that is."""
+    return words(f"wrap window {window.source}", tokens=window.tokens, model=window.model or "?")
+
+
 def _print_totals(here: Place, totals: "Totals") -> None:
     """Print what went through, on standard error: standard output belongs to the command."""
     out, words = error_console(), here.words
@@ -349,6 +365,7 @@ def _print_totals(here: Place, totals: "Totals") -> None:
     unanswered = [("wrap unanswered", why)] if totals.failed else []
     rows = (
         ("wrap calls", f"{totals.calls:,}"),
+        *(("wrap window", _window_line(words, window)) for window in [*totals.windows.values()][:_MOST_MODELS]),
         ("wrap offered", f"{totals.offered:,}"),
         ("wrap sent", f"{totals.sent:,}"),
         ("wrap reported", _reported(words, totals)),

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from sightline.cli.export import LOG, SOURCE, exported, message_count, write_pie
 from sightline.cli.options import (
     FormatChoice,
     Place,
+    confirm,
     place,
     with_json,
 )
@@ -29,11 +31,11 @@ from sightline.cli.render import (
     printable,
 )
 from sightline.errors import BadInput, Locked, SightlineError
-from sightline.imports.harness_text import command_words, divided
 from sightline.log import branch_label
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text
+from sightline.view.catalog.log_count import own_words, typed_command
 from sightline.view.catalog.places import Places
 from sightline.view.document import TRANSCRIPTS
 
@@ -118,30 +120,18 @@ def _describe(here: Place, session_id: str) -> dict[str, Any]:
     facts = {"id": session_id, "written": int(written.seconds), "size": written.size}
     try:
         with here.session(session_id) as session:
-            words = first_words(_opening(session))
+            words = _opening(session)
             return facts | {"entries": session.size, "branches": len(session.branches), "words": words, "error": ""}
     except (SightlineError, OSError) as error:
         return facts | {"entries": 0, "branches": 0, "words": "", "error": str(error)}
 
 
 def _opening(session: Session) -> str:
-    """Return the first words that a person wrote in a session; else the first command that they typed.
-
-    What another agent's harness wrote in the place of the user is neither.
-    """
+    """Return the first words that a person wrote in a session, as the catalog does; else the first command typed."""
     user_items = [item for item in session.items.table() if item.kind is Kind.USER]
-    for item in user_items:
-        if not item.by_program and (said := _own_words(session, item.id)):
-            return said
-    typed = (command_words(session.items.text(item.id)) for item in user_items[:_COMMANDS])
-    return next(filter(None, typed), "")
-
-
-def _own_words(session: Session, item_id: str) -> str:
-    """Return what a person wrote in a message, without what an agent's harness put before or after it."""
-    blocks = [{"type": "text", "text": plain_text((part,))} for part in session.items[item_id].parts]
-    runs = (run for by_harness, run in divided(blocks) if not by_harness)
-    return "\n".join(block["text"] for run in runs for block in run).strip()
+    said = (own_words(session.items.text(item.id)) for item in user_items if not item.by_program)
+    typed = (typed_command(session.items.text(item.id)) for item in user_items[:_COMMANDS])
+    return next(filter(None, chain(said, typed)), "")
 
 
 # ---------------------------------------------------------------------- show
@@ -361,10 +351,7 @@ def delete(session_id: str, yes: bool, as_json: bool) -> None:
     here = place()
     full_id = here.find(session_id)
     if not yes:
-        if as_json or not sys.stdin.isatty():
-            raise click.UsageError(here.words("nobody to ask"))
-        if not click.confirm(here.words("really delete", id=full_id)):
-            click.get_current_context().exit(1)
+        confirm(here, here.words("really delete", id=full_id), as_json=as_json)
     try:
         here.stores.delete(full_id)
     except Locked as error:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import click
 
+from sightline.cli.index_jobs import want_indexes
 from sightline.cli.options import Place, place, shared_options, with_json
 from sightline.cli.render import console, print_json, print_result, print_text, printable
-from sightline.cli.worker import want_indexes
 from sightline.documents.code.store import INDEX, CodeStore
 from sightline.documents.code.transfer import code_ids, copy_code
 from sightline.errors import BadInput, SightlineError

@@ -39,7 +39,7 @@ def strategies(as_json: bool) -> None:
     _print(here)
     choice = chosen(here.project)
     key = "chosen" if choice.file else "chosen by default"
-    console().print(here.words(key, name=choice.name, file=choice.file), soft_wrap=True)
+    console().print(here.words(key, name=choice.title, file=choice.file), soft_wrap=True)
 
 
 def _print(here: Place) -> None:

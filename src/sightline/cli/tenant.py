@@ -1,13 +1,12 @@
 """`sightline tenant`: who may use the servers of a database, how much, and for how long what they write is kept."""
 
 import re
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-from sightline.cli.options import Place, place, shared_options, with_json
+from sightline.cli.options import Place, confirm, place, shared_options, with_json
 from sightline.cli.render import (
     Column,
     console,
@@ -182,11 +181,8 @@ def delete(name: str, yes: bool, as_json: bool) -> None:
     here = place()
     tenants = database_tenants(here)
     if not yes:
-        if as_json or not sys.stdin.isatty():
-            raise click.UsageError(here.words("nobody to ask"))
         used = human_size(tenants.bytes_used(name))
-        if not click.confirm(here.words("really delete tenant", name=name, used=used)):
-            click.get_current_context().exit(1)
+        confirm(here, here.words("really delete tenant", name=name, used=used), as_json=as_json)
     with progress(error_console(), here.words("tenant deleting", name=name)):
         removed = tenants.delete(name)
     facts = {"deleted": name, "sessions": removed.sessions, "codes": removed.codes}

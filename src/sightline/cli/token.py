@@ -49,7 +49,7 @@ def create(tenant: str, name: str, days: int | None, as_json: bool) -> None:
     Examples:
       sightline token create acme --name build-server
       TOKEN=$(sightline token create acme --days 1)
-      OPENAI_BASE_URL=http://127.0.0.1:8787/token/$TOKEN/v1 python agent.py
+      OPENAI_BASE_URL=http://127.0.0.1:8787/token/$TOKEN/openai/v1 python agent.py
     """
     here = place()
     made, text = database_tenants(here).create_token(tenant, name, days=days)

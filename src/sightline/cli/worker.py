@@ -1,14 +1,13 @@
 """`sightline worker`: the background work of servers on one database, in a process of its own. Shared with `serve`.
 
-The server, the models and the queue are imported in functions: `import` and `store` use `want_indexes` and need none of
-them.
+The models are imported where one is to make summaries: that takes a fifth of a second.
 """
 
 import asyncio
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,13 +20,15 @@ from sightline.cli.render import error_console, print_text
 from sightline.errors import BadInput, StoreError
 from sightline.fleet.errors import WorkRefused
 from sightline.fleet.postgres import PostgresStores
+from sightline.fleet.tasks import Tasks, summarizer_of
+from sightline.fleet.work_queue import FleetWork
 from sightline.fleet.work_schema import is_installed
-from sightline.log.stores import PlacedStores
 from sightline.server.access_token import TOKEN_VARIABLE, Token, find_token
+from sightline.server.config import Config
+from sightline.server.work import LocalWork, Work
 
 if TYPE_CHECKING:
     from sightline.compaction.compactor import Summarizer
-    from sightline.server.work import Work
 
 _LAST_SECONDS = 1.0  # that an answer about the worker has left when it stops
 
@@ -82,14 +83,13 @@ def worker(jobs: int, summary_model: str | None, metrics_port: int | None, metri
 
 
 @contextmanager
-def _measured(here: Place, work: "Work | None", host: str, port: int | None) -> Iterator[None]:
+def _measured(here: Place, work: Work | None, host: str, port: int | None) -> Iterator[None]:
     """Answer how the worker is, at this port, while the block runs; None: nobody is answered."""
     if port is None:
         yield
         return
     from sightline.cli.serve import running
     from sightline.fleet.worker_app import create_worker_app
-    from sightline.server.config import Config
     from sightline.server.listener import Listener
 
     if port and not is_free(host, port):
@@ -131,46 +131,28 @@ def find_summarizer(here: Place, name: str | None) -> "Summarizer | None":
     from sightline.agent.config import read_config
     from sightline.agent.models.context_window import with_window
     from sightline.agent.models.discovery import named
-    from sightline.fleet.tasks import summarizer_of
 
     endpoint = named(name, read_config(here.project, os.environ), os.environ, here.home)
     return summarizer_of(asyncio.run(with_window(endpoint)), here.words.language)
 
 
-def make_work(here: Place, jobs: int, summarizer: "Summarizer | None") -> "Work | None":
+def make_work(here: Place, jobs: int, summarizer: "Summarizer | None") -> Work | None:
     """Return what does so many jobs at a time: for all servers of the database, or for the files here.
 
     0: they are left to others; None if there are none, because sessions are in files.
     """
-    from sightline.fleet.tasks import Tasks
-    from sightline.server.work import LocalWork
-
     stores = here.awaited_database
     tasks = Tasks(
         Path(here.project).resolve(), root=Path(here.root) if here.root else None, stores=stores, model=summarizer
     )
     if stores is None:
         return LocalWork(tasks) if jobs else None
-    from sightline.fleet.work_queue import FleetWork
-
     assert isinstance(stores, PostgresStores)
     return FleetWork(stores.database, tasks, kinds=tasks.kinds, concurrency=jobs)
 
 
-def want_indexes(stores: PlacedStores, sessions: Sequence[str]) -> None:
-    """Have sessions that came into a database indexed by its servers and workers, before somebody uses them."""
-    if not sessions or not isinstance(stores, PostgresStores) or not is_installed():
-        return
-    from sightline.fleet.work_queue import put_jobs
-    from sightline.follow.turns import INDEX
-    from sightline.server.work import Job
-
-    tenant = stores.database.address.tenant
-    put_jobs(stores.database, [Job(INDEX, session_id, tenant) for session_id in sessions])
-
-
 @contextmanager
-def working(work: "Work | None") -> Iterator[None]:
+def working(work: Work | None) -> Iterator[None]:
     """Have background work done while the block runs, which SIGTERM ends. For the main thread.
 
     The process ends by that signal, as it would without us, when the work has ended.

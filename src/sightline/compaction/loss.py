@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from sightline.shorten import Purpose, effect_of, identifiers, subject_of
+from sightline.shorten.source import names_code
 from sightline.values.excerpt import stands_alone
 from sightline.values.items import Call, Message, Result, Role, plain_text
 from sightline.values.pattern import pattern
@@ -127,8 +128,6 @@ def _shows_code(call: Call | None) -> bool:
     if call is None:
         return False
     purpose = effect_of(call).result
-    from sightline.shorten.source import names_code
-
     return purpose is Purpose.SEARCH or (purpose in _SHOWS_CODE and names_code(subject_of(call)))
 
 

@@ -4,21 +4,20 @@ Also what the open windows show (`LiveWindows`), and how much may be recalled fo
 """
 
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from sightline.apps.host import Host
 from sightline.compose.render import ComposeInputs
-from sightline.log.annotations import ReceiptNote, Source
+from sightline.log.annotations import LOWERING, ReceiptNote, Source
 from sightline.log.columns import Compaction, Path, Timeline
 from sightline.log.journal import Journal
 from sightline.plan.plan import Plan, allowed
 from sightline.plan.strategies.worth import is_output
 from sightline.plan.view import Budget, View, body_unit, complete_units, said_units
 from sightline.recall.recall import Room, room
-from sightline.shorten import words_in
 from sightline.values.items import FULL, Kind, Lod
 from sightline.wire.payload import Payload
 
@@ -29,8 +28,6 @@ _RUNNING = 800  # tokens: so much in a running conversation, if the budget's sha
 _DEEPER = 0.75  # of its target: how much deeper a sweep may go for what is recalled, which matters more than old talk
 _RECENT_UNITS = 60  # what was recalled within these units is not recalled again
 _NEEDED = 2  # times what must be shown: a strategy's own window is never smaller than that
-_TASK_UNITS, _TASK_MESSAGES = 8, 3  # the newest units and messages of the user: they say what is being worked on
-_TASK_CHARS = 6000  # of each item
 _FAR_MORE = 1.25  # times the tokens of the last budget
 _REPEATED = 0.8  # of its lines: a result that repeats so much of an earlier one was fetched because that was shortened
 
@@ -143,13 +140,16 @@ def has_more_room(last: ReceiptNote | None, limit: int, target: float, sent: Pay
     """
     if last is None or sent is None or limit < _FAR_MORE * last.limit or sent.tokens > target * limit:
         return False
-    return bool(sent.plan.gaps()) or any(lod is not FULL for lod in sent.plan.levels().values())
+    kind_of, plan = sent.plan.timeline.unit_kind, sent.plan
+    out = (unit for first, last in plan.gaps() for unit in range(first, last + 1))
+    return any(lod is not FULL for lod in plan.levels().values()) or any(
+        kind_of(unit) is not Kind.RECALL for unit in out
+    )
 
 
 def wanted_units(timeline: Timeline, path: Path, wanted: Mapping[int, Lod]) -> list[int]:
     """Return the units of rows wanted in full, unless a later compaction covers them. A pin outlives compactions."""
-    active = timeline.compacted(path)
-    last = {mark.row: mark for mark in timeline.marks if path.knows(mark)}
+    active, last = timeline.compacted(path), timeline.marked(path)
     marks = [(timeline.unit[row], last[row]) for row, lod in wanted.items() if lod is Lod.FULL]
     return [
         unit
@@ -164,12 +164,37 @@ def was_raised(timeline: Timeline, path: Path, offset: int) -> bool:
     return any(mark.offset > offset and mark.what == "raise" and path.knows(mark) for mark in timeline.marks)
 
 
-def read_marks(timeline: Timeline, path: Path) -> tuple[frozenset[int], dict[int, Lod]]:
-    """Return the pinned rows, and the rows wanted at a level of detail from the next sweep on."""
-    marked = {row: what for row, what in timeline.marked(path).items() if body_unit(timeline, timeline.unit[row])}
-    pinned = frozenset(row for row, what in marked.items() if what == "pin")
-    levels = {"pin": Lod.FULL, "raise": Lod.FULL, "collapse": Lod.GIST}
-    return pinned, {row: levels[what] for row, what in marked.items() if what in levels}
+class Marks(NamedTuple):
+    """What was asked for: pinned rows, rows and the levels they get at the next sweep, units to be left out by it."""
+
+    pinned: frozenset[int] = frozenset()
+    wanted: Mapping[int, Lod] = {}
+    out: frozenset[int] = frozenset()
+    by_model: Mapping[int, str] = {}  # rows that the model asked to see less of, and what it asked
+
+
+_WANTED = {"pin": Lod.FULL, "raise": Lod.FULL, "collapse": Lod.GIST, "summary": Lod.SUMMARY, "out": Lod.GIST}
+
+
+def read_marks(timeline: Timeline, path: Path) -> Marks:
+    """Return what somebody asked for on this path.
+
+    A call and its results are in or out together, so they go out when all of the results are to; until then those that
+    are become gists.
+    """
+    marked = {row: mark for row, mark in timeline.marked(path).items() if body_unit(timeline, timeline.unit[row])}
+    out = {row for row, mark in marked.items() if mark.what == "out"}
+
+    def goes(unit: int) -> bool:
+        rows = timeline.rows_of(unit)
+        return out.issuperset([row for row in rows if timeline.kind[row] == Kind.RESULT] or rows)
+
+    return Marks(
+        frozenset(row for row, mark in marked.items() if mark.what == "pin"),
+        {row: _WANTED[mark.what] for row, mark in marked.items() if mark.what in _WANTED},
+        frozenset(unit for unit in {timeline.unit[row] for row in out} if goes(unit)),
+        {row: mark.what for row, mark in marked.items() if mark.by and mark.what in LOWERING},
+    )
 
 
 def find_faults(journal: Journal, new: Sequence[int], sent: Plan | None) -> frozenset[int]:
@@ -204,28 +229,6 @@ def last_searched_question(timeline: Timeline, path: Path, last: ReceiptNote | N
     return timeline.last_user(path, rows_sent)
 
 
-def part_cutter(journal: Journal) -> Callable[[int, int], bool]:
-    """Return a function that makes the summary of a row the parts of it that the task speaks of: see `Reader.cut`."""
-    words: Counter[str] = Counter()
-
-    def cut(row: int, tokens: int) -> bool:
-        if not words:
-            words.update(_task_words(journal))
-        return journal.reader.cut(row, tokens, words)
-
-    return cut
-
-
-def _task_words(journal: Journal) -> Iterator[str]:
-    """Yield the words of the task, the user's last messages and the newest units, each once for each of these items."""
-    timeline, path = journal.timeline, journal.path
-    units = said_units(timeline, path)
-    questions = [unit for unit in units if timeline.is_users_own(timeline.unit_row[unit])]
-    for unit in sorted({*questions[:1], *questions[-_TASK_MESSAGES:], *units[-_TASK_UNITS:]}):
-        for row in timeline.rows_of(unit):
-            yield from words_in(journal.reader.text(row)[:_TASK_CHARS])
-
-
 class LiveWindows:
     """The texts of a session's open windows. Their tokens are counted once for each text."""
 
@@ -239,8 +242,6 @@ class LiveWindows:
         Windows that look as they did `before` come first, so that the payload changes as late as possible. With
         `in_place`, a window costs its tokens at each of its references.
         """
-        if not self._journal.timeline.windows:
-            return {}
         counted, self._sizes = self._sizes, {}
         framing = self._journal.reader.profile.message_tokens
 
@@ -252,6 +253,12 @@ class LiveWindows:
 
         texts = self._host.shown(tokens, size)
         return {window: text for window, text in before.items() if texts.get(window) == text} | texts
+
+    def asked_by_model(self) -> dict[str, str]:
+        """Return the levels of the open windows whose level the model has set."""
+        windows = self._host.all() if self._journal.timeline.windows else ()
+        asked = [(window.id, window.options) for window in windows if window.options.asked]
+        return {window_id: "out" if options.out else options.lod.name.lower() for window_id, options in asked}
 
     def tokens(self, text: str) -> int:
         """Return the tokens of what a window shows."""
@@ -297,7 +304,7 @@ def sources_shown(journal: Journal, plan: Plan) -> set[Source]:
     timeline = journal.timeline
     recent = [timeline.unit_row[unit] for unit in plan.after(len(plan) - _RECENT_UNITS)]
     recalls = [row for row in recent if timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL]
-    return {source for row in recalls for source in journal.reader.sources(row)}
+    return {source for row in recalls for source in journal.reader.recall_note(row).sources}
 
 
 def with_recalled(view: View, plan: Plan) -> Plan:

@@ -58,7 +58,7 @@ def make_receipt(
         changed=_first_changed(payload, before) if before and reason else None,
         plan=plan_note(plan) if whole else None,
         lods={} if whole else added_lods(plan, before.plan if before else None),
-        windows=journal.blobs.keep(payload.shown_windows),
+        windows=journal.blobs.keep(shown) if (shown := payload.shown_windows) else {},
         spared=dict(payload.spared),
         idle=idle_seconds if "cold" in reason else 0,
         breakpoints=payload.breakpoints,

@@ -26,9 +26,10 @@ from sightline.plan.plan import Plan, allowed, check_plan
 from sightline.plan.strategies import strategy
 from sightline.plan.strategy import Planner, completed
 from sightline.plan.view import SETTINGS_CHANGED, Budget, View, complete_units
+from sightline.recall.files_in_work import FilesInWork
 from sightline.recall.recall import Recall, Room, reduced, shows_all
 from sightline.values.clock import Clock
-from sightline.values.items import Lod, Usage
+from sightline.values.items import Usage
 from sightline.values.recall_tools import offered
 from sightline.wire.payload import Payload
 
@@ -42,6 +43,7 @@ class Composer:
         self.journal, self._recall, self._clock, self._host, self.custom = journal, recall, clock, host, custom
         self._windows = LiveWindows(journal, host)
         self._repeats, self._mentions, self._made = Repeats(journal.reader), Mentions(journal.reader), Made()
+        self._files = FilesInWork(journal)
         self.begin()
 
     def begin(self) -> None:
@@ -52,8 +54,8 @@ class Composer:
         self.receipt, self._sent_at, self._sent_offset = receipts.last_receipt(journal)
         self._receipt_count = len(timeline.receipt_seq)  # on all branches
         self.command = ""  # why the next call must be a sweep
-        self._marks_key: tuple[int, int] = (-1, -1)
-        self._marks: tuple[frozenset[int], dict[int, Lod]] = (frozenset(), {})
+        self._marks_key: tuple[int, int, int] = (-1, -1, -1)
+        self._marks = inputs.Marks()
         self._question = timeline.last_user(path, len(timeline))  # the unit of the user's own last message
         self._searched = inputs.last_searched_question(timeline, path, self.receipt)
         observed = receipts.reported(journal, self.receipt) if self.receipt else None
@@ -70,10 +72,6 @@ class Composer:
         self.strategy = completed(self.custom or strategy(settings.strategy, settings.config))
         self._layout = layout(settings.layout)
         self._host.show_as(settings.locale, settings.windows)
-
-    @property
-    def _reductions(self) -> tuple[str, ...]:
-        return self.journal.settings.reductions
 
     # ------------------------------------------------------------------ one turn
 
@@ -127,12 +125,15 @@ class Composer:
     def _gather_inputs(self, budget: Budget) -> ComposeInputs:
         """Ask the windows what they show, log what changed there, and collect what the payload has besides the plan."""
         window_texts = self._window_texts(budget)
-        self._host.note()
+        if self.journal.timeline.windows:
+            self._host.note()
         return self._inputs(window_texts, budget)
 
     def _window_texts(self, budget: Budget) -> dict[str, str]:
+        if not self.journal.timeline.windows:
+            return {}
         limit = self._calibration.factor.limit(budget, self.journal.reader.profile)
-        tokens = int(budget.windows * limit) if "windows" in self._reductions else None
+        tokens = int(budget.windows * limit) if "windows" in self.journal.settings.reductions else None
         before = self.payload.shown_windows if self.payload is not None else {}
         return self._windows.texts(tokens, self._layout.windows == "place", before)
 
@@ -168,7 +169,8 @@ class Composer:
         except PinnedOverflow:
             if (before := self._calibration.before_refusal) is None:
                 raise
-            view = self._within(replace(view, limit=before.limit(view.budget, view.profile)))
+            view = replace(view, limit=before.limit(view.budget, view.profile))
+            view = self._within(view, self.strategy.most_tokens)
             return view, self._ask_strategy(view)
 
     def _ask_strategy(self, view: View) -> Plan:
@@ -185,15 +187,16 @@ class Composer:
         self._calibration.adopt_observed(swept=False)
         limit, most = self._calibration.factor.limit(budget, profile), self.strategy.most_tokens
         all_again = is_answered or inputs.has_more_room(self.receipt, min(limit, most), budget.target, self.payload)
-        pinned, wanted = self._read_marks()
-        since = (timeline, journal.path, self._planned_rows)
+        marks = self._read_marks()
+        pinned, wanted, since = marks.pinned, marks.wanted, (timeline, journal.path, self._planned_rows)
         new = inputs.units_to_weigh(*since, pinned) if all_again else complete_units(*since)
         last = self.payload.plan if self.payload is not None and not all_again else None
         questions = [unit for unit in new if timeline.is_users_own(timeline.unit_row[unit])]
         self._question = questions[-1] if questions else self._question
         sent = self._sent_offset if self.payload is not None else 0
-        compactions, back, command = inputs.read_compactions(journal, sent, self._reductions)
-        if last is not None and self._sent_settings.reductions != self._reductions:
+        reductions = journal.settings.reductions
+        compactions, back, command = inputs.read_compactions(journal, sent, reductions)
+        if last is not None and self._sent_settings.reductions != reductions:
             back = inputs.hidden_units(journal, last, compactions)
         command = command or ("sweep: room" if all_again and not is_answered else "")
         if not command and wanted and sent and inputs.was_raised(timeline, journal.path, sent):
@@ -212,6 +215,8 @@ class Composer:
             cold=self.payload is not None and self._idle_seconds() > profile.cache_seconds,
             command=self.command or self._new_command(pinned, gathered, command),
             wanted=wanted,
+            out=marks.out,
+            by_model=marks.by_model,
             compactions=compactions,
             state=journal.state,
             read=timeline.rows_read(journal.path),
@@ -220,22 +225,26 @@ class Composer:
             superseded=self._repeats.superseded,
             mentions=self._mentions.latest,
             cut=journal.reader.cut,
-            cut_parts=inputs.part_cutter(journal),
+            files=self._files,
             uncut=journal.reader.uncut,
-            reductions=self._reductions,
+            reductions=reductions,
         )
-        return self._within(view)
+        return self._within(view, most)
 
-    def _within(self, view: View) -> View:
-        """Return the view for its limit, or for the window in which the strategy works if that allows less."""
-        limit = inputs.limit_in_window(view, self.strategy.most_tokens)
+    def _within(self, view: View, most: int) -> View:
+        """Return the view for its limit, or for the window of `most` tokens that the strategy works in, if less."""
+        limit = inputs.limit_in_window(view, most)
         return replace(view, limit=limit, notices=EngineNotices(self.journal, limit, made=self._made))
 
-    def _read_marks(self) -> tuple[frozenset[int], dict[int, Lod]]:
-        """Return the pinned and the wanted rows of this branch, read again only after another mark."""
-        key = (self.journal.branch, len(self.journal.timeline.marks))
+    def _read_marks(self) -> inputs.Marks:
+        """Return what was asked for on this branch, read again only after another mark.
+
+        Where the model wants less of something, also after a new item: it can be a result that goes out with it.
+        """
+        timeline = self.journal.timeline
+        key = (self.journal.branch, len(timeline.marks), len(timeline) if self._marks.by_model else 0)
         if self._marks_key != key:
-            self._marks_key, self._marks = key, inputs.read_marks(self.journal.timeline, self.journal.path)
+            self._marks_key, self._marks = key, inputs.read_marks(timeline, self.journal.path)
         return self._marks
 
     def _new_command(self, pinned: Collection[int], gathered: ComposeInputs, command: str) -> str:
@@ -267,14 +276,16 @@ class Composer:
             elif self._question != self._searched and view.budget.recall:  # once for each user message
                 plan = self._recall_in_share(view, plan, gathered)
         self._searched = self._question
-        return plan
+        return self._recall_files(view, plan, gathered)
 
     def _recall_in_share(self, view: View, plan: Plan, gathered: ComposeInputs) -> Plan:
         """Add passages that the message speaks of and that are not shown. A sweep makes room for them and stays."""
         journal, swept, usual = self.journal, bool(plan.reason), plan
         visible = inputs.sources_shown(journal, plan)
-        find = partial(self._recall.note_for_question, self._question_text(), visible=visible)
-        search = partial(find, must_answer=False, running=view.last is not None)
+        question = self._question_text()
+        asked = view.last is None and self._recall.asks(question)
+        find = partial(self._recall.note_for_question, question, visible=visible)
+        search = partial(find, must_answer=False, asked=asked)
         note = search(inputs.recall_tokens(view, plan), reduced(plan))
         leads = view.last is None or self._question not in view.last
         if note is not None and swept and view.trims:
@@ -312,6 +323,18 @@ class Composer:
             return self._ask_strategy(view)
         return inputs.with_recalled(self._view(view.budget, gathered), plan)
 
+    def _recall_files(self, view: View, plan: Plan, gathered: ComposeInputs) -> Plan:
+        """Show the files in work as they are now, after a sweep that has shortened what was read of them."""
+        if plan.files is None:
+            return plan
+        draft = self.journal.drafts.recall(plan.files, leads=True)
+        if self.journal.reader.measure(draft)[0] + inputs.FRAMING_TOKENS > view.limit - plan.tokens:
+            return plan
+        self.journal.append([draft], if_unchanged=True)
+        shown = inputs.with_recalled(self._view(view.budget, gathered), plan)
+        shown.base = shown.body
+        return shown
+
     def _question_text(self) -> str:
         return self.journal.reader.text(self.journal.timeline.unit_row[self._question])
 
@@ -338,6 +361,7 @@ class Composer:
             journal, payload, self.payload, self.receipt, self._calibration.factor.value, self._idle_seconds(), whole
         )
         receipt.faults = [journal.timeline.id(row) for row in sorted(view.faults)]
+        receipt.asked = self._asked_by_model(plan)
         # A receipt that holds only what changed must follow the one it extends: hence `if_unchanged`.
         journal.annotate(*notes, (entries.RECEIPT, receipt), if_unchanged=if_unchanged)
         journal.store.sync()
@@ -350,6 +374,16 @@ class Composer:
         self.payload, self.receipt, self._sent_at, self.budget = payload, receipt, self._clock(), view.budget
         self._planned_rows, self.command, self._sent_settings = plan.rows, "", journal.settings
         journal.reader.forget_large()
+
+    def _asked_by_model(self, plan: Plan) -> dict[str, str]:
+        """Return the levels that the model asked for and that windows have, and a plan that was just swept."""
+        timeline, asked = self.journal.timeline, self._windows.asked_by_model()
+        for row, what in self._read_marks().by_model.items() if plan.reason else ():
+            is_shown = timeline.unit[row] in plan
+            level = plan.lod(row).name.lower() if is_shown else "out"
+            if level == {"collapse": "gist"}.get(what, what):
+                asked[timeline.id(row)] = level
+        return asked
 
     # ------------------------------------------------------------------ without sending; what the provider reports
 
@@ -382,6 +416,12 @@ class Composer:
         """Return the room for what somebody brings back: what the last payload and the rows since leave free."""
         return inputs.free_room(self.journal, self.receipt, self.budget)
 
+    def last_payload(self) -> Payload | None:
+        """Return the last payload sent, also after a resume; None if there is none."""
+        if self.budget is not None:
+            self._restore(self.budget)
+        return self.payload
+
     @property
     def summarises_apart(self) -> bool:
         """Whether the model that summarises sees only the part to be summarised, not the whole conversation."""
@@ -395,4 +435,6 @@ class Composer:
 
     def wanted(self, budget: Budget) -> tuple[int, int] | None:
         """Return the first and last unit that the strategy wants summarised by now; None if it wants no summary."""
-        return self.strategy.wants(allowed(self.view(budget))) if "summaries" in self._reductions else None
+        return (
+            self.strategy.wants(allowed(self.view(budget))) if "summaries" in self.journal.settings.reductions else None
+        )

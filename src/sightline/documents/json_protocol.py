@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from sightline.agent.call_protocol import CallProtocol, Reading, Sent
 from sightline.agent.models import Reply, Request
 from sightline.agent.toolbox import MOST_CALLS
-from sightline.agent.tools.files.read import call_id
+from sightline.agent.tools.files.read import ALIAS, call_id
 from sightline.documents.code.phrases import one_line
 from sightline.documents.code.versions import is_code_id
 from sightline.documents.code_window import CODE_LIST
@@ -23,6 +23,7 @@ from sightline.documents.structured_response import CodeBlock, Parsed, Structure
 from sightline.errors import PinnedOverflow
 from sightline.plan import Budget
 from sightline.session.session import Session
+from sightline.shorten import READ_ID
 from sightline.shorten import READERS as FILE_READERS
 from sightline.shorten.outline.languages import LANGUAGES
 from sightline.values.clock import Ids
@@ -31,6 +32,8 @@ from sightline.values.items import (
     Call,
     File,
     Image,
+    Kind,
+    Lod,
     Message,
     Opaque,
     Part,
@@ -50,6 +53,7 @@ READER, EXPAND = "file_reader", "expand"  # the tools that show code again
 SHORT_CODE = 200  # characters: about as long as the note that replaces longer code
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")  # characters that no provider takes in a tool's name
 _LONGEST_NAME = 64
+_DOCUMENT = "ba-agent"  # the beginning of the names of the document's layouts
 _SPARE = 1.25  # times the extra tokens of the text, because the next messages are written as text too
 _say = Phrases(texts("json_protocol"))
 
@@ -77,7 +81,8 @@ class JsonProtocol(CallProtocol):
         parts, locale = read_reply(reply.raw).parts, self.session.settings.locale
         if any(isinstance(part, Call) for part in parts):
             return Reading(reply.raw)
-        parsed = parse(plain_text(parts), [tool.name for tool in sent.payload.tools], locale)
+        names = [tool.name for tool in sent.payload.tools]
+        parsed = parse(plain_text(parts), [*names, *([ALIAS] if READER in names else [])], locale)
         response = parsed.response
         if parsed.problems and not is_second:
             return Reading(reply.raw, response=response, again=again(parsed.problems, locale))
@@ -93,8 +98,10 @@ class JsonProtocol(CallProtocol):
         return self._as_text(payload, form=False)
 
     def _as_text(self, payload: Payload, form: bool = True) -> Payload:
-        stores = CODE_LIST in self.session.windows.apps
-        return as_text(payload, self.session.settings.locale, form=form, stores=stores)
+        settings, stores = self.session.settings, CODE_LIST in self.session.windows.apps
+        if settings.layout.startswith(_DOCUMENT):
+            payload = _with_short_gists(payload)
+        return as_text(payload, settings.locale, form=form, stores=stores)
 
 
 # ---------------------------------------------------------------------- the text must fit the budget too
@@ -175,6 +182,24 @@ def as_text(payload: Payload, locale: str, *, form: bool = True, stores: bool = 
         system = tuple(replace(message, parts=full) if _says(instructions, message) else message for message in system)
         body = [replace(message, parts=full) if _says(instructions, message) else message for message in body]
     return replace(payload, system=system, tools=(), body=body)
+
+
+def _with_short_gists(payload: Payload) -> Payload:
+    """Return the payload with only the first line of each gist of a file: that line is the document's gist."""
+    gists = {
+        line.id for line in payload.plan.lines() if line.lod is Lod.GIST and line.kind is Kind.RESULT
+    }  # fmt: skip
+    body = [_first_line(message) if message.id in gists else message for message in payload.body]
+    return replace(payload, body=body)
+
+
+def _first_line(message: Message) -> Message:
+    match message.parts:
+        case (Result() as result,) if result.id.startswith(READ_ID):
+            line = plain_text(result.parts).partition("\n")[0]
+            return replace(message, parts=(replace(result, parts=(Text(line),)),))
+        case _:
+            return message
 
 
 def _says(prompt: str, message: Message) -> bool:

@@ -189,7 +189,7 @@ def _problems(action: Action, tools: Sequence[str] | None, locale: str) -> Itera
             if len(calls) > MOST_CALLS:
                 yield _say("too many", locale, count=len(calls), most=MOST_CALLS)
             unknown = [call.tool_name[:60] for call in calls if tools is not None and call.tool_name not in tools]
-            if unknown:
+            if len(unknown) == len(calls):  # else each of them fails by itself, and the others are run
                 there = ", ".join(tools or ()) or _say("none", locale)
                 yield _say("unknown", locale, named=", ".join(unknown), there=there)
         case _:

@@ -99,44 +99,44 @@ class UnguardedRole(StoreError):
         )
 
 
-class UnknownTenant(BadInput, StoreError):
+class NameRefused(BadInput):
+    """Something of this name cannot be used, made or deleted."""
+
+    says = "{name!r}"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(self.says.format(name=name))
+
+
+class UnknownTenant(NameRefused, StoreError):
     """No tenant has this name. A store error too, because the address of a database can name one."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"no tenant {name!r}; `sightline tenant list` shows those there are, `sightline tenant create` adds one"
-        )
+    says = "no tenant {name!r}; `sightline tenant list` shows those there are, `sightline tenant create` adds one"
 
 
-class TenantExists(BadInput):
+class TenantExists(NameRefused):
     """A tenant has this name already."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"there is a tenant {name!r} already, or it is being deleted; `sightline tenant list`")
+    says = "there is a tenant {name!r} already, or it is being deleted; `sightline tenant list`"
 
 
-class NeededTenant(BadInput):
+class NeededTenant(NameRefused):
     """The tenant whose sessions are those of servers without tenants cannot be deleted."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"the tenant {name!r} is not deleted: commands and servers whose address names no tenant use it, and would "
-            "be refused; `sightline sessions delete` deletes sessions of it, `sightline token revoke` its tokens"
-        )
+    says = (
+        "the tenant {name!r} is not deleted: commands and servers whose address names no tenant use it, and would "
+        "be refused; `sightline sessions delete` deletes sessions of it, `sightline token revoke` its tokens"
+    )
 
 
-class BadTenantName(BadInput):
+class BadTenantName(NameRefused):
     """A new tenant cannot have this name."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"{name!r} is no name for a tenant: use up to 63 letters, digits, '.', '_' and '-', and begin "
-            "with a letter or digit"
-        )
+    says = (
+        "{name!r} is no name for a tenant: use up to 63 letters, digits, '.', '_' and '-', and begin with a letter "
+        "or digit"
+    )
 
 
 class BadLimits(BadInput):
@@ -168,12 +168,10 @@ class UnreadableAddress(BadInput):
         super().__init__("this address cannot be read; it is postgresql://user@host:5432/name?pool=10")
 
 
-class BadSchemaName(BadInput):
+class BadSchemaName(NameRefused):
     """An address names a schema that cannot be one."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"{name!r} is no name for a schema: use small letters, digits and '_'")
+    says = "{name!r} is no name for a schema: use small letters, digits and '_'"
 
 
 class NamelessTenant(BadInput):

@@ -69,7 +69,7 @@ _KEEP_TEXTS = f"""WITH live AS ({_LIVE.replace("KEY SHARE", "NO KEY UPDATE")}), 
         WHERE session.tenant = live.tenant AND session.session = live.session AND size > 0
     ) SELECT session FROM live"""
 _LISTED = """SELECT name, bytes, written FROM {s}.session WHERE tenant = %s AND lines > 0 AND name ^@ %s
-    ORDER BY written DESC, session DESC"""
+    AND NOT name ^@ '_window.' ORDER BY written DESC, session DESC"""
 _LOOK = "SELECT bytes, written FROM {s}.session WHERE tenant = %s AND name = %s AND lines > 0"
 _CONTAINING = """SELECT name FROM unnest(%s::text[]) WITH ORDINALITY AS asked (name, place)
     JOIN {s}.session USING (name) WHERE tenant = %s AND EXISTS (

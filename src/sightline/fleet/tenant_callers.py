@@ -128,21 +128,21 @@ class TenantCallers:
         }
         self.limits = TenantLimits(tenants)
 
-    async def check(self, scope: "Scope", texts: Sequence[str]) -> Refusal | None:
+    async def check(self, scope: "Scope", tokens: Sequence[str]) -> Refusal | None:
         """See `Callers`. Who it is is noted in the scope as `SignedIn`."""
         if scope["path"] in OWN_PATHS:
-            return None if self._operator.knows(texts) else _OPERATORS
-        tokens = {text for text in texts if len(text) <= _LONGEST and text.startswith(_BEGINNING)}
-        if len(tokens) > _MOST_SHOWN:
+            return None if self._operator.knows(tokens) else _OPERATORS
+        own = {token for token in tokens if len(token) <= _LONGEST and token.startswith(_BEGINNING)}
+        if len(own) > _MOST_SHOWN:
             return _SEVERAL
         try:
             signed_in = [
                 SignedIn(caller, hashed)
-                for hashed in map(token_hash, tokens)
+                for hashed in map(token_hash, own)
                 if (caller := await self.find(hashed)) is not None
             ]
             if not signed_in:
-                return _UNKNOWN if texts else _NO_TOKEN
+                return _UNKNOWN if tokens else _NO_TOKEN
             if len({signed.caller.tenant for signed in signed_in}) > 1:
                 return _SEVERAL
             scope[CALLER] = signed_in[0]

@@ -15,8 +15,8 @@ from typing import NamedTuple, TypeVar
 
 from sightline.errors import StoreError
 from sightline.fleet.tenants import Caller, Tenants
-from sightline.follow.model_request import FORMATS
 from sightline.server.callers import Refusal
+from sightline.server.destinations import read_door
 from sightline.server.metrics import logger
 from sightline.server.rest_operation import DELETE_SOME
 
@@ -48,7 +48,9 @@ def stores_something(method: str, path: str) -> bool:
     """Whether a request adds to what a tenant stores. Reading and deleting are always possible."""
     if method != "POST":
         return False
-    return path in FORMATS or (path.startswith("/api/") and path not in _READ_ONLY and not path.endswith(_PREVIEW))
+    return read_door(path).format is not None or (
+        path.startswith("/api/") and path not in _READ_ONLY and not path.endswith(_PREVIEW)
+    )
 
 
 class TenantLimits:

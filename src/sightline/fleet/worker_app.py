@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from sightline.server.access_token import is_loopback
 from sightline.server.app import guards, open_sessions
 from sightline.server.callers import OneToken
 from sightline.server.config import Config
@@ -19,7 +20,6 @@ def create_worker_app(config: Config) -> "Starlette":
     """Return what answers at /healthz, /readyz, /health and /metrics for `config.work`, as a server does."""
     from starlette.applications import Starlette
 
-    from sightline.server.access_token import is_loopback
     from sightline.server.rest import OPERATIONS, rest_routes
 
     sessions, metrics = open_sessions(config), Metrics()

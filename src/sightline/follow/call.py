@@ -26,7 +26,6 @@ from sightline.values.decoders import decode_mended
 from sightline.values.finish import finish
 from sightline.wire import read_reply
 
-ROUNDS = 8  # calls of the model for one of the program; at the last one it has no tools
 R = TypeVar("R")
 _log = logging.getLogger("sightline.follow")
 
@@ -172,6 +171,7 @@ class FollowedCall:
             return
         try:
             format_ = self.request.format
+            self._turns.note_answer(self.request, self.prepared, read_reply(reply).usage)
             self.item, self.prepared = self._turns.reply(format_, self.prepared, reply, stopped=stopped)
         except Exception as error:  # a full disk, say
             _log.warning("an answer in %s is not logged: %s", self.name, error, exc_info=True)
@@ -184,7 +184,7 @@ class FollowedCall:
         if self._streamed.refusal and len(self.replies) <= 1:
             return True
         ours, others = self._count_calls()
-        return bool(ours) and not others and not self.is_stopped and len(self.replies) < ROUNDS
+        return bool(ours) and not others and not self.is_stopped and len(self.replies) < self._turns.rounds
 
     def next_body(self) -> bytes | None:
         """Return what is sent next; None: the program has its answer.
@@ -199,7 +199,8 @@ class FollowedCall:
         if self.failure is not None:
             raise self.failure
         assert self.prepared is not None
-        self.prepared = self._turns.next_round(self.request, self.prepared, last=len(self.replies) == ROUNDS - 1)
+        is_last = len(self.replies) == self._turns.rounds - 1
+        self.prepared = self._turns.next_round(self.request, self.prepared, last=is_last)
         self._was_refused = False
         self.rounds += 1
         return self._offered()

@@ -11,16 +11,19 @@ from weakref import WeakSet
 
 import msgspec
 
+from sightline.apps.window import WindowStyle, window_tools
 from sightline.compaction.prompt import summary_in
 from sightline.errors import BadInput, BadSessionId, SessionNotFound
 from sightline.follow.history import History
 from sightline.follow.model_request import STEM, ModelRequest, name_of
+from sightline.follow.windows import WINDOW_TOOLS, AppNames, load_apps
 from sightline.log.stores import PlacedStores, Stores, Written, check_session_id, missing
 from sightline.plan import Budget
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.values.items import Call
 from sightline.values.phrases import say
+from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 from sightline.wire.wire import Reader
 
@@ -79,11 +82,18 @@ class Conversations:
         most_open: int = _MOST_OPEN,
         wire: str | Reader = "",
         program: str = "",
+        apps: AppNames = (),
     ) -> None:
         """`settings` are those of new sessions, `wire` and `program` as for `History`.
 
-        Raises BadInput if `sessions` is nothing that sessions come from.
+        `apps`: those whose windows the model sees, if it has the tools for them: `own_tools`, which `answer` answers.
+        Raises BadInput if `sessions` is nothing that sessions come from, or for an app that there is not.
         """
+        self._apps = load_apps(apps)
+        shown_as = settings or Settings()
+        style = WindowStyle(shown_as.locale, "brief" if shown_as.windows == "brief" else "xml")
+        self.own_tools = (*(window_tools(self._apps, style) if self._apps else ()), *RECALL_TOOLS)
+        self.own_names = frozenset(tool.name for tool in self.own_tools)
         self._sessions = sessions.session if isinstance(sessions, AsyncSession) else sessions
         self._settings, self._most_open, self._wire, self._program = settings, most_open, wire, program
         is_source = isinstance(sessions, Session | AsyncSession | str | Path) or callable(sessions)
@@ -123,7 +133,9 @@ class Conversations:
         try:
             with entry.lock:
                 if entry.history is None:
-                    entry.history = History(self._open(name), wire=self._wire, program=self._program)
+                    session = self._open(name)
+                    session.windows.register(*self._apps)
+                    entry.history = History(session, wire=self._wire, program=self._program)
                 yield entry.history
         finally:
             with self._lock:
@@ -138,10 +150,18 @@ class Conversations:
         with self.use(name) as history:
             return history.session
 
-    def answer(self, name: str, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Return the answer to a model's call of `expand` or `recall`. Raises SightlineError, for the model to read."""
-        with self.use(name) as history:
-            return history.session.items.answer(Call("", tool, dict(arguments)))
+    def answer(
+        self, name: str, tool: str, arguments: Mapping[str, Any], *, call_id: str = "", owner: object = None
+    ) -> str:
+        """Return the answer to a model's call of one of `own_tools`. Raises SightlineError, for the model to read.
+
+        A window is acted on once for each `call_id`, also if a program that was killed makes the call again.
+        """
+        with self.use(name, owner) as history:
+            session, call = history.session, Call(call_id, tool, dict(arguments))
+            if tool not in WINDOW_TOOLS:
+                return session.items.answer(call)
+            return str(session.windows.call(call, resumed=bool(call_id)))
 
     def __contains__(self, name: str) -> bool:
         """Whether a conversation is open here."""
@@ -304,20 +324,34 @@ class ConversationNames:
     def _find_summarized(self, request: ModelRequest) -> str:
         """Return the conversation whose agent goes on from a summary with this request; empty: there is none.
 
-        It belongs to the same session of the agent, and has the same system prompt. It has this opening already, or
-        its last reply is the summary.
+        It belongs to the same session of the agent. It has this opening already, or the summary is its last reply: the
+        agent has asked for it under the same system prompt, or shows it as an answer (opencode). Or the agent has asked
+        for it in a request of its own (pi): then it is the newest conversation that has the same system prompt.
         """
         others = [log.session_id for log in self._logs(request.stem, _MOST_OTHERS)]
-        said, system = request.opening_text, request.system_text()
+        said, answered, system = request.opening_text, request.first_answer, request.system_text()
+        alike, is_apart = [], False
         for name in others:
             with self._conversations[request.format.provider].use(name) as history, suppress(BadInput):
                 if history.knows(request.listed[request.first : request.opening]):
                     return name
-                is_like = request.tools and is_alike(history.session.items.system(), system)
-                if is_like and _has_summary(said, history.last_reply()):
-                    history.begin_again(say("summary follows", history.session.settings.locale), _ANY)
+                is_like = bool(request.tools) and is_alike(history.session.items.system(), system)
+                reply = history.last_reply()
+                if (is_like and _has_summary(said, reply)) or _has_summary(answered, reply):
+                    self._begin_again(history)
                     return name
+                is_apart = is_apart or _has_summary(said, reply)
+                if is_like:
+                    alike.append(name)
+        if is_apart and alike:
+            with self._conversations[request.format.provider].use(alike[0]) as history, suppress(BadInput):
+                self._begin_again(history)
+                return alike[0]
         return ""
+
+    def _begin_again(self, history: History) -> None:
+        """Have a conversation go on after a summary of its agent. Raises BadInput if there is too little before it."""
+        history.begin_again(say("summary follows", history.session.settings.locale), _ANY)
 
     def note_reply(self, reply_id: str, name: str) -> None:
         """Note the conversation of a reply that its provider may keep. Without an id nothing is noted."""

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from sightline.errors import SightlineError
 from sightline.follow.conversations import Conversations
 from sightline.follow.history import History
+from sightline.follow.windows import open_windows
 from sightline.log import retry_on_conflict
 from sightline.plan import Budget
 from sightline.values.items import Message, Role, Text, Usage
@@ -51,17 +52,19 @@ class ListCall:
         system: str | None = "",
         tools: Sequence[Any] = (),
         recall: bool = False,
+        windows: bool = False,
         in_place: bool = True,
         owner: object = None,
     ) -> None:
         """`name`: of the conversation. `write`: how a payload is written, see `writer_of`.
 
         `system` and `tools` are sent beside the messages; they are counted. `recall`: whether the model has `expand`
-        and `recall`, whose calls `Conversations.answer` answers. `in_place` as for `Session.extend`, `owner` as for
+        and `recall`, `windows`: whether it has the tools of windows; `Conversations.answer` answers their calls. The
+        windows come after the messages, at the end of what is sent. `in_place` as for `Session.extend`, `owner` as for
         `Conversations.use`.
         """
         self._conversations, self._name, self._messages, self._write = conversations, name, list(messages), write
-        self._system, self._tools, self._recall = system, tools, recall
+        self._system, self._tools, self._recall, self._windows = system, tools, recall, windows
         self._in_place, self._owner = in_place, owner
         self._budget: Budget | None = None
 
@@ -75,7 +78,9 @@ class ListCall:
             session = history.follow(self._messages, in_place=self._in_place)
             if system := self._system:
                 retry_on_conflict(lambda: session.system(system, replace=True), session.refresh)
-            session.tools(self._tools, recall=self._recall)
+            session.tools([*self._tools, *(session.windows.tools() if self._windows else ())], recall=self._recall)
+            if self._windows:
+                open_windows(session)
             self.payload = session.compose(budget)
             return self._write(history, self.payload)
 

@@ -6,6 +6,7 @@ The messages stay bytes until the log needs one. So a request costs what is new 
 from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
+from secrets import token_bytes
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,6 +21,8 @@ Json = dict[str, Any]
 
 # Headers by which agents name their session, the most specific first.
 _SESSION_HEADERS = ("thread-id", "x-claude-code-session-id", "session-id", "x-session-id", "x-conversation-id")
+_ACCOUNT_HEADERS = ("authorization", "x-api-key", "api-key", "openai-organization", "openai-project")
+_SECRET = token_bytes(32)  # of this process: digests of credentials mean nothing outside of it
 _HEAD_ROLES = ("system", "developer")
 # What may have more tokens than bytes. The last two are letters that no encoder escapes, so they may spell the others.
 _MEDIA = (b'"image', b'"input_image', b'"document"', b'"file', b'"input_file', b'"input_audio', b'"audio',
@@ -61,6 +64,13 @@ class Pieces(NamedTuple):
         return self.fields_before | self.fields_after
 
 
+class Sender(NamedTuple):
+    """What the headers of a request say about who sends it, without its credential."""
+
+    account: str = ""  # by which accounts are told apart; empty: it shows none
+    beta: str = ""  # what is asked of Anthropic besides the usual
+
+
 class ModelRequest(NamedTuple):
     """A request, taken apart. What is not named here stays in `fields`, as it is."""
 
@@ -74,6 +84,7 @@ class ModelRequest(NamedTuple):
     name: str  # of the conversation
     pieces: Pieces | None = None  # None: it cannot be compared with later ones byte by byte
     most_tokens: int | None = None  # it has no more than these; None: not known
+    sender: Sender = Sender()
 
     @property
     def head(self) -> list[bytes]:
@@ -85,6 +96,12 @@ class ModelRequest(NamedTuple):
         """What is said before any answer."""
         opening = read_all(self.format, self.listed[self.first : self.opening])
         return "\n".join(plain_text(message.parts) for message in opening)
+
+    @property
+    def first_answer(self) -> str:
+        """What the first answer says."""
+        answer = read_all(self.format, self.listed[self.opening :][:1])
+        return "\n".join(plain_text(message.parts) for message in answer)
 
     @property
     def messages(self) -> list[bytes]:
@@ -108,7 +125,12 @@ class ModelRequest(NamedTuple):
     @property
     def takes_tools(self) -> bool:
         """Whether tools of ours may join: there are others already, and one answer comes."""
-        return bool(self.tools) and self.fields.get("n") in (None, 1)
+        return bool(self.tools) and self.is_one_answer
+
+    @property
+    def is_one_answer(self) -> bool:
+        """Whether one answer comes, and not several to choose from."""
+        return self.fields.get("n") in (None, 1)
 
     @property
     def forces_call(self) -> bool:
@@ -164,7 +186,7 @@ def parse(format: Format, body: bytes, headers: Mapping[str, str]) -> ModelReque
         if (mended := mend_escapes(body)) != body:
             return parse(format, mended, headers)._replace(body=body)  # of one length: places in it are the same
         raise BadInput(f"the body is no JSON: {error}") from error
-    return ModelRequest(format, body, fields, listed, first, opening, session, name, pieces)
+    return ModelRequest(format, body, fields, listed, first, opening, session, name, pieces, sender=sender_of(headers))
 
 
 def read_all(format: Format, messages: Sequence[bytes]) -> list[Message]:  # noqa: A002
@@ -228,6 +250,14 @@ def session_of(fields: Json, headers: Mapping[str, str]) -> str:
     metadata = fields.get("metadata")
     user = metadata.get("user_id") if isinstance(metadata, dict) else None
     return next((told for told in (fields.get("prompt_cache_key"), user) if isinstance(told, str)), "")
+
+
+def sender_of(headers: Mapping[str, str]) -> Sender:
+    """Return who sends a request with these headers."""
+    account = headers.get("chatgpt-account-id", "")  # a login whose token changes by the hour
+    shown = account or "\0".join(filter(None, (headers.get(name) for name in _ACCOUNT_HEADERS)))
+    digest = blake2b(shown.encode("utf-8", "surrogatepass"), digest_size=16, key=_SECRET).hexdigest() if shown else ""
+    return Sender(digest, headers.get("anthropic-beta", ""))
 
 
 class _Kind(msgspec.Struct):

@@ -122,12 +122,6 @@ _ANTHROPIC_TYPES = {400: "invalid_request_error", 401: "authentication_error", 4
                     413: "request_too_large", 429: "rate_limit_error"}  # fmt: skip
 
 
-def provider_of(path: str, headers: Collection[str]) -> str:
-    """Return whose request this is: by its path, or by the headers that only one provider's clients send."""
-    is_anthropic = path.startswith("/v1/messages") or "anthropic-version" in headers or "x-api-key" in headers
-    return "anthropic" if is_anthropic else "openai"
-
-
 def error_body(provider: str, status: int, message: str, *, code: str = "sightline") -> Json:
     """Return an error of our own in a provider's shape."""
     if provider == "anthropic":

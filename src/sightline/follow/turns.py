@@ -3,35 +3,42 @@
 Everything here runs in threads, for one conversation one thing after another.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count
+from math import floor
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from sightline.apps.app import App
 from sightline.compose import tokens_before
-from sightline.errors import Conflict, SessionNotFound, StoreError
+from sightline.errors import Conflict, PinnedOverflow, SessionNotFound, StoreError
+from sightline.follow.context_windows import ContextWindow, ContextWindows, kept_margin, largest_below, speaks_of_window
 from sightline.follow.conversations import ConversationNames, Conversations, resume_or_begin
 from sightline.follow.history import History
 from sightline.follow.message_list import ListPlace
-from sightline.follow.model_request import Format, Json, ModelRequest, has_media
+from sightline.follow.model_request import Format, Json, ModelRequest, has_media, sender_of
+from sightline.follow.own_lists import hold_list, newest_list
+from sightline.follow.windows import WINDOW_TOOLS, load_apps, open_windows
 from sightline.log import retry_on_conflict
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder
 from sightline.plan import Budget
 from sightline.plan.economies import DEFAULT, THRIFTY_WINDOW, check_economy
-from sightline.providers.catalog import PLACES, window_of
+from sightline.providers.catalog import PLACES
 from sightline.session.session import Session
+from sightline.values.items import ToolDefinition, Usage
 from sightline.values.profiles import profile
-from sightline.values.recall_tools import RECALL_NAMES, RECALL_TOOLS
+from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 from sightline.values.tokens import counter
-from sightline.wire import read_reply, registry
+from sightline.wire import read_reply, read_tools, registry
 from sightline.wire.payload import Payload
 
 REMEMBERED = 256 * 1024 * 1024
@@ -39,24 +46,18 @@ PROVIDERS = {name: PLACES[name].base_url for name in ("anthropic", "openai")}
 """Their addresses: "anthropic" without /v1, "openai" with it, as the SDKs take them."""
 INDEX = "index"  # work in the background: build what a search and a sweep need of a session
 SUMMARY = "summary"  # have a model summarise the oldest part of a session
-_NUMBER = re.compile(r"\d[\d,]{2,12}")
-# How providers name their limit beside what they counted: the room of the answer is a number in the same sentence.
-_LIMITS = tuple(
-    re.compile(pattern + r"(\d[\d,]{2,12})", re.IGNORECASE)
-    for pattern in (
-        r"maximum (?:context|model) length (?:is|of) ",
-        r"(?:>|\\u003e) ?",
-        r"context (?:size|length|window|limit)(?: is| of)? \(?",
-        r"tokens allowed \(",
-        r"for model with ",
-    )
-)
 _ANSWER = 4_000  # tokens kept for the answer if the agent does not say how many it may have
+_LEAST_ANSWER = 1_000  # where the head leaves less; as many are then for the conversation
+_ROOM_MORE = 1.1  # what is missing is counted as we do, and a window as the provider does
+_LEAST_WINDOW = 1_000
+_ONCE_SHARE = 3  # of four parts of a request that was refused, and not for its tokens: so much is sent once
 _ANSWER_SHARE = 4  # of a window that the user has set: at most the fourth part is kept for the answer
 _MARKER = "cache_control"
 _OPENAI = "://api.openai.com/"
 _ANY = Budget(1 << 40)
+_log = logging.getLogger("sightline.follow")
 _SAMPLES, _SAMPLE = 32, 256  # pieces of a body that are counted to estimate it, and their bytes
+ROUNDS, _WINDOW_ROUNDS = 8, 40  # calls of the model for one of the program; at the last one it has no tools
 _MOST_OPEN = 256  # sessions: each holds one file
 _ATTEMPTS = 3  # to log a request or an answer while others write to the same session
 _INDEX_SHARE, _INDEX_GROWTH = 0.6, 1.1  # a history of this share of the room is indexed; again, when grown by a tenth
@@ -73,12 +74,15 @@ class FollowSettings(Struct, frozen=True, kw_only=True):
     window: int | None = None  # tokens; None: that of the model
     economy: str = DEFAULT  # see `plan.economies`
     recall: bool = True  # whether `expand` and `recall` join requests that have tools: somebody must answer their calls
+    apps: tuple[type[App] | str, ...] = ()  # whose windows the model sees, in requests that have tools
+    in_all: bool = False  # also in requests without tools: the program itself has asked for the apps
     remembered: int = REMEMBERED  # bytes of the last requests that are remembered, to read the next ones quickly
     summaries: bool = False  # whether somebody has a model for summaries, so that they are wanted
 
     def __post_init__(self) -> None:
-        """Raises BadInput if there is no such economy: a session would refuse it, after the program has begun."""
+        """Raises BadInput if there is no such economy or app: else that would fail after the program has begun."""
         check_economy(self.economy)
+        load_apps(self.apps)
 
 
 class Prepared(NamedTuple):
@@ -98,15 +102,32 @@ class Prepared(NamedTuple):
     begins: bool = False  # it is the first request of its conversation
     window: int = 0  # tokens of the context window, if something may have to be shortened; 0: everything fits
     kept: int | None = None  # tokens at its beginning that are as the call before sent them; None: all of those
+    windows: int = 0  # tokens of the windows at its end, which no later call finds in the cache
+    limit: ContextWindow = ContextWindow("", 0, "")  # that holds for its model, and whose word it is
+
+
+class _MadeRoom(NamedTuple):
+    """A budget in which a head did not fit, and the one that was taken instead."""
+
+    asked: Budget
+    budget: Budget
 
 
 class _Head(NamedTuple):
-    """What a request says before its messages."""
+    """What a request says before its messages, and which of our tools join its own."""
 
     system: Any
     messages: list[bytes]
     tools: list[Any]
-    recall: bool  # whether our tools are among them
+    recall: bool
+    windows: bool
+
+
+class _ToldHead(NamedTuple):
+    """The head that a session knows, and our tools in it."""
+
+    head: _Head
+    own: tuple[ToolDefinition, ...]
 
 
 class Turns:
@@ -124,9 +145,12 @@ class Turns:
         }
         self._stores: PlacedStores = settings.stores or Folder(settings.folder, settings.root)
         self.names = ConversationNames(self._stores, self._conversations)
-        self._told: WeakKeyDictionary[Session, _Head] = WeakKeyDictionary()  # what each session knows of the head
+        self._told: WeakKeyDictionary[Session, _ToldHead] = WeakKeyDictionary()
+        self._lists: WeakKeyDictionary[Session, tuple[str, int]] = WeakKeyDictionary()  # the agent's call, the window
         self._shortened: set[str] = set()  # sessions of agents in which something was
-        self._windows: dict[str, int] = {}  # model → its context window, learned from a refusal
+        self._windows = ContextWindows()
+        self._made_room: dict[str, _MadeRoom] = {}  # conversations whose head does not fit
+        self._too_many_bytes: set[str] = set()  # conversations that were refused, and not for their tokens
         self._indexed: dict[str, int] = {}  # conversation → tokens that it had when its index was wanted
         self._numbers = count(1)
         self._taken: dict[tuple[str, ListPlace], int] = {}  # list that is being answered → the request that it is for
@@ -138,7 +162,11 @@ class Turns:
 
     def know_window(self, model: str, tokens: int) -> None:
         """Say how large the context window of a model is, where somebody knows it. A refusal has told it better."""
-        self._windows.setdefault(model, tokens)
+        self._windows.tell(model, tokens)
+
+    def know_models(self, models: Any, headers: Mapping[str, str]) -> None:
+        """Take in a provider's list of models, as somebody got it who sent these headers."""
+        self._windows.serve(models, sender_of(headers).account)
 
     @property
     def remembered(self) -> int:
@@ -149,6 +177,11 @@ class Turns:
     def asks_database(self) -> bool:
         """Whether `passes` may ask a database, which takes a thread."""
         return self._settings.stores is not None
+
+    @property
+    def rounds(self) -> int:
+        """The calls of the model that one of the program may take. A model that works in windows needs more."""
+        return _WINDOW_ROUNDS if self._settings.apps else ROUNDS
 
     @contextmanager
     def closed(self, name: str) -> Iterator[bool]:
@@ -164,6 +197,8 @@ class Turns:
         """
         if request.kept_upstream:
             return True
+        if self._shows_windows(request):
+            return False
         most = request.most_tokens
         if most is None:
             if self._has(request.name) or (request.session and request.stem in self._shortened):
@@ -173,7 +208,7 @@ class Turns:
             most = len(request.body)
         if (budget := self._budget(request, None)) is None:
             return True
-        room = self._room(budget, request.format.provider)
+        room = self._room(budget, request)
         is_own = self._settings.window is None and request.most_tokens is None
         return most <= room or (is_own and _estimate(request.body) <= _SURE_SHARE * room)
 
@@ -208,30 +243,36 @@ class Turns:
             place = history.branch_off(place)
         session, number = history.session, next(self._numbers)
         budget, is_composed = self._budget(request, session), session.receipt is not None
-        self._set_head(session, request, recall=is_composed and not passed)
+        is_composed = is_composed or (self._shows_windows(request) and not passed)
+        self._set_head(session, request, ours=is_composed and not passed)
         tokens = session.items.tokens(after := history.after)
-        fits = budget is None or tokens <= self._room(budget, session.settings.profile)
+        fits = budget is None or tokens <= self._room(budget, request)
         if passed or (not is_composed and fits):
             if size and session.size == size and not self._stores.has(name):  # else writing has told it
                 raise SessionNotFound(name, self._stores.where)
-            self._want_index(name, budget, session, tokens)
+            self._want_index(request, budget, tokens)
             return Prepared(
-                name, place, request.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after
-            )
-        before = Prepared(name, place, b"", RECALL_NAMES, tokens, 0, number=number, begins=begins, after=after)
+                name, place, request.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after,
+                limit=self._window(request),
+            )  # fmt: skip
+        before = Prepared(name, place, b"", frozenset(), tokens, 0, number=number, begins=begins, after=after)
         return self._compose(session, before, request, budget or _ANY)
 
     def refused(self, request: ModelRequest, before: Prepared, told: str, counted: int) -> Prepared:
         """Compose again after the provider refused a request as too long. Raises SightlineError."""
         with self._conversations[request.format.provider].use(before.name) as history:
             session, before = self._take(history, before, keeps=False)
+            if not speaks_of_window(told) and not counted:  # too many bytes, or too much for this minute
+                self._too_many_bytes.add(before.name)
+                once = largest_below(told, before.sent) or before.sent * _ONCE_SHARE // 4
+                return self._compose(session, before, request, Budget(max(once, _LEAST_WINDOW)))
+            self._windows.refuse(request, told, counted, before.sent)
             if before.composed:
                 session.overflowed(counted or None)
-            else:
-                self._windows[request.model] = _told_window(told, counted or before.sent)
             budget = self._budget(request, session) or _ANY
             again = self._compose(session, before, request, budget)
-            expected = again.sent * counted // max(before.sent, 1)  # by the provider's count
+            likely = counted or before.sent * self._windows.ratio(request)
+            expected = round(again.sent * likely / max(before.sent, 1))  # by the provider's count
             if not before.composed and expected > budget.window - budget.output:
                 session.overflowed(expected)
                 again = self._compose(session, before, request, budget)
@@ -266,13 +307,18 @@ class Turns:
             session = history.session_at(prepared.place)
             return session.reply(reply, extra_tokens=extra, stopped=stopped), prepared
 
+    def note_answer(self, request: ModelRequest, prepared: Prepared, usage: Usage | None) -> None:
+        """Note what a request that was answered says about its model's context window."""
+        if usage is not None:
+            self._windows.answer(request, usage.input_tokens, prepared.sent)
+
     def next_round(self, request: ModelRequest, prepared: Prepared, *, last: bool) -> Prepared:
         """Compose the request with the answers to the calls of our tools. `last`: the model gets no further call."""
         with self._conversations[request.format.provider].use(prepared.name) as history:
             session = history.session_at(prepared.place)
             budget = self._budget(request, session) or _ANY
             if last and request.forces_call:  # it must be one of the client's tools
-                return self._compose(session, prepared, request, budget, recall=False)
+                return self._compose(session, prepared, request, budget, ours=False)
             if last:
                 none: Any = {"type": "none"} if request.format.wire == "anthropic" else "none"
                 request = request._replace(fields=request.fields | {"tool_choice": none})
@@ -293,9 +339,10 @@ class Turns:
                 if self._settings.summaries and history.session.summaries.wanted:
                     self._want(SUMMARY, prepared.name)
 
-    def _want_index(self, name: str, budget: Budget | None, session: Session, tokens: int) -> None:
+    def _want_index(self, request: ModelRequest, budget: Budget | None, tokens: int) -> None:
         """Have a long history indexed before it must be shortened, and again when it has grown by a part."""
-        least = _INDEX_SHARE * self._room(budget, session.settings.profile) if budget is not None else tokens
+        name = request.name
+        least = _INDEX_SHARE * self._room(budget, request) if budget is not None else tokens
         if tokens > max(least, _INDEX_GROWTH * self._indexed.get(name, 0)):
             self._want(INDEX, name)
             self._indexed[name] = tokens
@@ -313,32 +360,66 @@ class Turns:
             self._taken[prepared.name, prepared.place] = prepared.number
         return history.session_at(prepared.place), prepared
 
-    def _set_head(self, session: Session, request: ModelRequest, *, recall: bool) -> None:
-        """Tell the session the system prompt and the tools of a request, if they are others than those of before."""
-        recall = recall and self._settings.recall and request.takes_tools
-        head = _Head(request.fields.get(request.format.system), request.head, request.tools, recall)
-        if self._told.get(session) == head:
-            return
+    def _shows_windows(self, request: ModelRequest) -> bool:
+        """Whether windows and their tools join a request: apps were asked for, and it can take tools of ours.
+
+        A provider that has the earlier part of a conversation itself would keep the windows in it.
+        """
+        takes_tools = request.takes_tools or (self._settings.in_all and request.is_one_answer)
+        return bool(self._settings.apps) and takes_tools and not request.kept_upstream
+
+    def _set_head(self, session: Session, request: ModelRequest, *, ours: bool) -> tuple[ToolDefinition, ...]:
+        """Tell the session the system prompt and the tools of a request, if they are others than those of before.
+
+        `ours`: whether our tools join. Return those that do: after the request's own, always in the same order, so that
+        the provider's cache keeps what is before them. A tool of the agent with the same name stays the agent's.
+        """
+        windows = ours and self._shows_windows(request)
+        recall = ours and self._settings.recall and (windows or request.takes_tools)
+        head = _Head(request.fields.get(request.format.system), request.head, request.tools, recall, windows)
+        before = self._told.get(session)
+        if before is not None and before.head == head:
+            return before.own
         if system := request.system_text():
             session.system(system, replace=True)
-        session.tools(request.tools, recall=head.recall)
-        self._told[session] = head
+        taken = {tool.name for tool in read_tools(request.tools)} if ours else set()
+        if windows and (clash := WINDOW_TOOLS & taken):
+            _log.warning("no windows in %s: the agent has a tool called %s", session.id, min(clash))
+            windows = False
+        joining = (*(session.windows.tools() if windows else ()), *(RECALL_TOOLS if recall else ()))
+        own = tuple(tool for tool in joining if tool.name not in taken)
+        session.tools([*request.tools, *own], recall=False)
+        self._told[session] = _ToldHead(head, own)
+        return own
 
     def _budget(self, request: ModelRequest, session: Session | None) -> Budget | None:
         """Return the budget of a request; None if nobody knows the model's context window.
 
         One that a refusal has told is known as long as the server runs. After that it is the last one of the session.
         """
-        if (window := self._settings.window) is not None:
-            return Budget(window, min(request.output or _ANSWER, window // _ANSWER_SHARE))
-        known_window = self._windows.get(request.model) or window_of(request.model)
-        if known_window:
-            return Budget(known_window, min(request.output or _ANSWER, known_window // 2))
-        return session.budget if session is not None else None
+        window, margin = self._window(request), 0.0
+        if window.is_own:
+            is_counted = session is not None and session.receipt is not None and session.receipt.factor != 1
+            if is_counted or not profile(request.format.provider).margin:  # else the profile's is kept by composing
+                margin = kept_margin(request)
+            tokens = floor(window.tokens / (1 + margin))
+            return Budget(tokens, min(request.output or _ANSWER, tokens // _ANSWER_SHARE))
+        if window.tokens:
+            return Budget(window.tokens, min(request.output or _ANSWER, window.tokens // 2))
+        is_budget = session is not None and request.name not in self._too_many_bytes
+        return session.budget if session is not None and is_budget else None
 
-    def _room(self, budget: Budget, profile_name: str) -> float:
+    def _window(self, request: ModelRequest) -> ContextWindow:
+        """Return the context window that holds for a request, and whose word it is."""
+        if self._settings.window is not None:
+            return ContextWindow(request.model, self._settings.window, "user")
+        return self._windows.find(request)
+
+    def _room(self, budget: Budget, request: ModelRequest) -> float:
         """Return the tokens up to which nothing is shortened."""
-        limit = budget.limit(margin=profile(profile_name).margin)
+        own = profile(request.format.provider)
+        factor = self._windows.ratio(request) if self._settings.window is not None else 1.0
+        limit = budget.limit(factor, own.margin)
         return budget.trigger * (min(limit, THRIFTY_WINDOW) if self._settings.economy == "thrifty" else limit)
 
     def _takes_key(self, format: Format) -> bool:  # noqa: A002
@@ -346,14 +427,20 @@ class Turns:
         return format.wire == "responses" or (format.wire == "openai" and _OPENAI in self._settings.upstreams["openai"])
 
     def _compose(
-        self, session: Session, before: Prepared, request: ModelRequest, budget: Budget, *, recall: bool = True
+        self, session: Session, before: Prepared, request: ModelRequest, budget: Budget, *, ours: bool = True
     ) -> Prepared:
-        self._set_head(session, request, recall=recall)
+        own = self._set_head(session, request, ours=ours)
+        if any(tool.name in WINDOW_TOOLS for tool in own):
+            open_windows(session)
         self._shortened.add(request.stem)
         if (is_first := session.receipt is None) and self._indexed.pop(before.name, 0):
             session.items.adopt_index()
-        payload = session.compose(budget)
-        own = RECALL_NAMES & {tool.name for tool in payload.tools if tool in RECALL_TOOLS}
+        newest = newest_list(request.format, request.messages)
+        held = (newest, budget.window)
+        if newest and self._lists.get(session) != held:
+            hold_list(session, newest, budget.window)
+            self._lists[session] = held
+        payload = self._make_payload(session, before.name, budget)
         body = _body(request, payload, own, before.name if self._takes_key(request.format) else "")
         offered = session.items.tokens(before.after)
         swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < offered else "")
@@ -361,9 +448,40 @@ class Turns:
         changed = 0 if is_first else changed  # our tools join
         kept = None if changed is None else tokens_before(changed, payload, profile(session.settings.profile))
         return before._replace(
-            body=body, own=own, offered=offered, sent=payload.tokens, swept=swept, composed=True,
-            read_again=len(again), window=budget.window, kept=kept,
+            body=body, own=frozenset(tool.name for tool in own), offered=offered, sent=payload.tokens, swept=swept,
+            composed=True, read_again=len(again), window=budget.window, kept=kept,
+            windows=sum(map(session.count, payload.shown_windows.values())), limit=self._window(request),
         )  # fmt: skip
+
+    def _make_payload(self, session: Session, name: str, budget: Budget) -> Payload:
+        """Compose. Where the system prompt and the tools alone do not fit, everything else is as short as it can be.
+
+        First the answer's room is used. What is missing then goes over the window, and a line says so once.
+        """
+        made = self._made_room.get(name)
+        wider = made.budget if made is not None and made.asked == budget else budget
+        for _ in range(_ATTEMPTS):
+            try:
+                return session.compose(wider)
+            except PinnedOverflow as error:
+                wider = _with_room(budget, wider, error.short_by)
+                if made is None:
+                    _log.warning(
+                        "%s: system prompt, tools and the last request need a context window of at least %d tokens "
+                        "and room for an answer, and it has %d: all else is sent as short as it can be",
+                        name, wider.window - wider.output, budget.window,
+                    )  # fmt: skip
+                made = self._made_room[name] = _MadeRoom(budget, wider)
+        return session.compose(wider)
+
+
+def _with_room(budget: Budget, tried: Budget, short_by: int) -> Budget:
+    """Return a budget that holds so many tokens more than the one that was tried, and a little conversation."""
+    needed = tried.window - tried.output + round(short_by * _ROOM_MORE) + 1
+    output = (budget.window - needed) // 2  # the other half is for the conversation
+    if output >= _LEAST_ANSWER:
+        return replace(budget, output=output)
+    return replace(budget, window=max(budget.window, needed + 2 * _LEAST_ANSWER), output=_LEAST_ANSWER)
 
 
 def _estimate(body: bytes) -> float:
@@ -376,14 +494,18 @@ def _estimate(body: bytes) -> float:
 
 def _open(follow: FollowSettings, name: str, provider: str) -> Session:
     where: dict[str, Any] = {"root": follow.root} if follow.stores is None else {"stores": follow.stores}
-    settings = Settings(profile=provider, config={"economy": follow.economy})
-    session = resume_or_begin(name, follow.folder, settings=settings, **where)
+    form = "brief" if follow.apps else Settings().windows  # our own tools tell the actions, once and cached
+    settings = Settings(profile=provider, config={"economy": follow.economy}, windows=form)
+    session = resume_or_begin(name, follow.folder, settings=settings, apps=load_apps(follow.apps), **where)
+    session.windows.in_text = False  # a model acts on windows by their tools, and its text stays text
     if session.settings.strategy == settings.strategy:  # it may have begun with another economy
         session.configure(config=session.settings.config | settings.config)
+    if follow.apps:
+        session.configure(windows=form)
     return session
 
 
-def _body(request: ModelRequest, payload: Payload, own: frozenset[str], cache_key: str) -> bytes:
+def _body(request: ModelRequest, payload: Payload, own: Sequence[ToolDefinition], cache_key: str) -> bytes:
     """Return the agent's request with other messages, and with our tools after its own. All else stays."""
     wire = request.format.wire
     fields: Json = dict(request.fields)
@@ -394,8 +516,7 @@ def _body(request: ModelRequest, payload: Payload, own: frozenset[str], cache_ke
         messages = head + b"," + messages[1:] if len(messages) > 2 else head + b"]"
     fields[request.format.messages] = msgspec.Raw(messages)
     if own:
-        offered = [tool for tool in RECALL_TOOLS if tool.name in own]
-        written = registry.wire(wire).write_head((), offered, first=None, cached=False, output=0)
+        written = registry.wire(wire).write_head((), own, first=None, cached=False, output=0)
         fields["tools"] = [*request.tools, *written.arguments["tools"]]
     if cache_key:
         fields.setdefault("prompt_cache_key", cache_key)
@@ -406,12 +527,3 @@ def _count_markers(value: Any) -> int:
     """Count the cache breakpoints that the agent itself has set."""
     blocks = value if isinstance(value, list) else []
     return sum(isinstance(block, dict) and block.get(_MARKER) is not None for block in blocks)
-
-
-def _told_window(told: str, counted: int) -> int:
-    """Return the context window that an error names; else the largest number in it below what was counted."""
-    named = next((limit_text for pattern in _LIMITS if (limit_text := pattern.search(told))), None)
-    if named is not None and (limit := int(named[1].replace(",", ""))) >= 1000:
-        return limit
-    numbers = [int(digits.replace(",", "")) for digits in _NUMBER.findall(told)]
-    return max((number for number in numbers if 1000 <= number < counted), default=max(1000, counted * 9 // 10))

@@ -119,13 +119,7 @@ def summed(usages: Iterator[Usage]) -> Usage | None:
     """Return the sum of several; None if there are none."""
     total: Usage | None = None
     for usage in usages:
-        total = total or Usage(0, 0)
-        total = Usage(
-            total.input_tokens + usage.input_tokens,
-            total.output_tokens + usage.output_tokens,
-            total.cached_tokens + usage.cached_tokens,
-            total.written_tokens + usage.written_tokens,
-        )
+        total = usage if total is None else total + usage
     return total
 
 

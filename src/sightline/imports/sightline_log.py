@@ -20,7 +20,7 @@ from sightline.log.stores import Span
 from sightline.shorten import NO_EFFECT
 from sightline.values.items import Kind, Message, Opaque, Role, Usage, plain_text
 from sightline.values.profiles import PROFILES
-from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.recall_tools import LOOK, RECALL_NAMES
 from sightline.values.settings import Settings
 
 _ROLES = {Kind.SYSTEM: Role.SYSTEM, Kind.USER: Role.USER, Kind.ASSISTANT: Role.ASSISTANT, Kind.RESULT: Role.TOOL}
@@ -253,9 +253,8 @@ def _messages(entry: log.Entry) -> list[Message]:
 
 
 def _tools(entry: log.Entry) -> Iterator[dict[str, Any]]:
-    """Yield the tool definitions of an entry without `expand` and `recall`, which a replay adds again."""
+    """Yield the tool definitions of an entry without ours, which a replay adds again."""
     note: ToolsNote = log.decode_data(entry, ToolsNote)
-    own = {tool.name for tool in RECALL_TOOLS}
     for tool in note.definitions:
-        if tool.name not in own:
+        if tool != LOOK and tool.name not in RECALL_NAMES - {LOOK.name}:  # others have a tool called look
             yield tool.raw or {"name": tool.name, "description": tool.description, "input_schema": tool.schema}

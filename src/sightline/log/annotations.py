@@ -37,17 +37,27 @@ class WindowNote(Struct, omit_defaults=True):
     failed: bool = False  # that action failed
     call: str = ""  # id of the model's call that opened or changed it
     summary: str = ""  # of a closed window: what to remember of it
+    shared: bool = False  # its data are in a log of its own, which other sessions write to as well
+    origin: str = ""  # of an opened window: the item of a closed one, whose data it goes on with
 
     def __post_init__(self) -> None:
         if self.round is not None:
             datetime.fromisoformat(self.round[2])  # raises ValueError
 
 
+LOWERING = frozenset(("collapse", "summary", "out"))
+"""What a mark may say that shows less of an item."""
+
+
 class PinNote(Struct, omit_defaults=True):
-    """An item was pinned ("pin"), unpinned, or is to be shown at another level from the next sweep on."""
+    """An item was pinned ("pin"), unpinned, or is to be shown at another level from the next sweep on.
+
+    `by`: "model", if the model asked for it; else the program or a user did.
+    """
 
     item: str
     what: str
+    by: str = ""
 
 
 class StateNote(Struct, omit_defaults=True):
@@ -151,6 +161,7 @@ class ReceiptNote(Struct, omit_defaults=True):
     idle: int = 0  # seconds since the previous call, if that influenced the decision
     breakpoints: tuple[int, ...] = ()
     question: bool = False  # it was for one question only: the next payload does not continue from it
+    asked: dict[str, str] = {}  # id of a window, at a sweep also of items → the level that the model asked for, and got
 
 
 class ToolsNote(Struct, frozen=True, omit_defaults=True):
@@ -173,6 +184,19 @@ class Source(Struct, frozen=True, omit_defaults=True):
     quotes: tuple[tuple[int, int], ...] = ()  # characters of its text, first and end
 
 
+class FileLines(Struct, frozen=True, omit_defaults=True):
+    """Lines of a file that stand together, and which item has them: a result, or a call that writes or changes it."""
+
+    path: str
+    number: int  # of the first of them in the file
+    item: str
+    first: int = 0  # lines of the item's text, or of an argument, counted from 1
+    last: int = 0
+    argument: str = ""
+    mark: str = ""  # what a tool put between the number of a line and the line
+    text: str = ""  # the lines themselves, if the item has none that are the same; then `first` is 0
+
+
 class RecallNote(Struct, frozen=True, omit_defaults=True):
     """The pieces that a recall shows again, and the query they were found for. Their text is not copied."""
 
@@ -181,3 +205,4 @@ class RecallNote(Struct, frozen=True, omit_defaults=True):
     overview: str = ""  # of all that is not shown, made by rule, if the question names nothing to search for
     by_day: bool = False  # what was written on one day stands under one date
     bare: bool = False  # it names no handles, because the model had no tool to expand them when it was made
+    files: tuple[FileLines, ...] = ()  # of the files in work, in place of `sources`

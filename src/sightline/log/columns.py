@@ -36,7 +36,7 @@ _USER, _ASSISTANT, _CALL = int(Kind.USER), int(Kind.ASSISTANT), int(Kind.CALL)
 
 # State bits of a row.
 HEAD = 1  # a system item that was written before the first call
-WHOLE = 2  # a page that the model asked for: never shortened when it is new
+WHOLE = 2  # a page of `expand` or `recall`: never shortened when it is new, and no source of a recall
 FAILED = 4  # a result that is an error
 OBSOLETE = 8  # a closed window
 OPAQUE = 16  # has blocks of a provider's own, which must stay while their turn is open
@@ -93,6 +93,12 @@ class Mark(Struct):
     offset: int
     branch: int
     at: int  # rows there were on the branch when it was made
+    by: str = ""  # see `PinNote`
+
+
+def pinned_rows(marked: Mapping[int, Mark]) -> set[int]:
+    """The rows whose last mark is a pin."""
+    return {row for row, mark in marked.items() if mark.what == "pin"}
 
 
 class Placed(Struct):
@@ -297,15 +303,13 @@ class Timeline(State, eq=False):
         more = self._more_at(row)
         return (subject, *self.more_subject[more.start : more.stop]) if more else (subject,)
 
-    def last_use(self, row: int, path: Path) -> int:
-        """The last result on a path about a subject of this row; the row itself if there is none."""
-        latest = row
-        for subject in self.subjects_at(row):
-            last = self.subject_row[subject]
-            while last > latest and not path.holds(self.branch[last], last):
-                last = self._same_before(last, subject)
-            latest = max(latest, last)
-        return latest
+    def results_about(self, subject: int, path: Path) -> Iterator[int]:
+        """The results on a path about a subject, the newest first."""
+        row = self.subject_row[subject]
+        while row >= 0:
+            if path.holds(self.branch[row], row):
+                yield row
+            row = self._same_before(row, subject)
 
     def _more_at(self, row: int) -> range:
         """The places of the further subjects of a call, or of the call of a result."""
@@ -487,9 +491,9 @@ class Timeline(State, eq=False):
         note = self.state_in_force(path)
         return NONE if note is None else note.at
 
-    def marked(self, path: Path) -> dict[int, str]:
+    def marked(self, path: Path) -> dict[int, Mark]:
         """Row → its last mark on a path."""
-        return {mark.row: mark.what for mark in self.marks if path.knows(mark)}
+        return {mark.row: mark for mark in self.marks if path.knows(mark)}
 
     def compacted(self, path: Path, within: Path | None = None) -> list[Compaction]:
         """The compactions in force on a path: not undone and not covered by another; of equal ones the last.
@@ -527,3 +531,8 @@ def check_branch_name(name: str, taken: Container[str]) -> None:
 def branch_label(name: str) -> str:
     """Return a branch's name for people, as plain text: the first branch has none in the log."""
     return plain_name(without_hidden(name)) or FIRST
+
+
+def last_use(timeline: Timeline, row: int, path: Path) -> int:
+    """The last result on a path about a subject of this row; the row itself if there is none."""
+    return max([row, *(next(timeline.results_about(subject, path), row) for subject in timeline.subjects_at(row))])

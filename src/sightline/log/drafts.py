@@ -57,7 +57,7 @@ class Drafts:
 
     def annotation(self, subtype: str, note: Any) -> Entry:
         """Draft an annotation with this content."""
-        return self._entry("system", Body("system"), subtype=subtype, data=Raw(msgspec.json.encode(note)))
+        return self._entry("system", Body("system", ""), subtype=subtype, data=Raw(msgspec.json.encode(note)))
 
     def recall(self, note: Any, *, leads: bool = False) -> Entry:
         """Draft a recall of the pieces that this note names. `leads`: it stands before the last message's words."""

@@ -39,6 +39,7 @@ from sightline.log.columns import (
     SEARCHED,
     UNKNOWN,
     UNMADE,
+    WHOLE,
     Branch,
     Compaction,
     Mark,
@@ -50,12 +51,14 @@ from sightline.log.stores import Line, Span
 from sightline.shorten import Effect
 from sightline.values.items import Call, Kind, Lod
 from sightline.values.logger import log_warning
+from sightline.values.recall_tools import RECALL_NAMES
 from sightline.values.settings import Settings
 
 CHANGED_LINE = "has changed since it was written, and is used as it is now"
 
 _WINDOW, _SUMMARY = Kind.WINDOW, Kind.SUMMARY  # looked up once: a class does it slowly
 _MOST_SEQ, _MOST_TOKENS = 1 << 62, 1 << 31  # what the columns can store
+_PAGES = RECALL_NAMES | {""}  # a list of another program may not say whose result it is
 _DEEPEST = 12  # parts of a relative path that is known again in an absolute one
 _FOUND_OUT = HEAD | FAILED | ORPHAN | FAULT | FILE_READ | SEARCHED | CONSTRAINT  # never written: a session finds it out
 
@@ -73,16 +76,16 @@ class GrowingTimeline(Timeline, kw_only=True):
         """Add one entry, in log order. Returns the rows it made. Raises BadInput for an annotation of another form."""
         first = len(self.seq)
         branch = self._branch_of(entry)
-        kind = entries.kind_of(entry)
+        kind, is_chained, sizes = entries.kind_of(entry), entry.in_conversation, full_tokens(entry.tokens)
         if kind is _WINDOW:
             self._add_window_note(entry, span, branch)
         elif kind is not None:
-            self._add_rows(entry, span, branch, kind)
+            self._add_rows(entry, span, branch, kind, sizes)
         elif entry.type == "system":
             self._annotate(entry, span, branch)
         if kind is _SUMMARY:
             self._add_summary(entry, span, branch)
-        if entry.in_conversation:
+        if is_chained:
             self.heads[branch] = entry.uuid
             self.current = branch  # a session continues on the branch that was written to last
         self.last_seq = entry.seq
@@ -122,8 +125,8 @@ class GrowingTimeline(Timeline, kw_only=True):
         self.branches.append(Branch(entry.branch, 0, len(self.seq) - 1))
         return len(self.branches) - 1
 
-    def _add_rows(self, entry: Entry, span: Span, branch: int, kind: Kind) -> None:
-        sizes = full_tokens(entry.tokens) or self.measure(entry)
+    def _add_rows(self, entry: Entry, span: Span, branch: int, kind: Kind, stated: Sequence[int]) -> None:
+        sizes = stated or self.measure(entry)
         if kind is Kind.RESULT:
             self._add_result(entry, span, branch, sizes[0])
             return
@@ -158,6 +161,8 @@ class GrowingTimeline(Timeline, kw_only=True):
     def _add_result(self, entry: Entry, span: Span, branch: int, full: int) -> None:
         assert entry.tool_result is not None
         state = entry.flags | (FAILED if entry.tool_result.error else 0)
+        if entry.tool_result.name not in _PAGES:  # earlier versions set it for the results of window calls too
+            state &= ~WHOLE
         if (call := self.open_call(entry.tool_result.id, branch)) is None:
             if not state & LABELLED:  # measured as a result
                 state |= LABELLED
@@ -272,7 +277,7 @@ class GrowingTimeline(Timeline, kw_only=True):
 
     def _add_mark(self, pin: PinNote, span: Span, branch: int) -> None:
         if (row := self.row(pin.item)) is not None:
-            self.marks.append(Mark(row, pin.what, span.offset, branch, self._end(branch)))
+            self.marks.append(Mark(row, pin.what, span.offset, branch, self._end(branch), pin.by))
 
     def _add_found(self, note: LaidDownNote) -> None:
         if (row := self.row(note.item)) is not None:

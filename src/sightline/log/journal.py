@@ -90,8 +90,9 @@ class Journal:
         self._cache_size = 0  # bytes of the column cache
         self._uncached = 0  # bytes of the lines that it does not know
         self._last = Span(0, 0)
-        self._tools: tuple[Span | None, ToolsNote] = (None, NO_TOOLS)
-        self._stated: tuple[Span | None, Settings | None] = (None, None)  # where the log has the settings, and these
+        # What the log has in force, with the branch and the number of annotations of this subtype that it follows from.
+        self._tools: tuple[tuple[int, int], ToolsNote] = ((NONE, 0), NO_TOOLS)
+        self._stated: tuple[tuple[int, int], Settings | None] = ((NONE, 0), None)
         self._pending: list[Entry] = []  # written with the first append, so that a session nobody uses leaves no file
         if cached is not None:
             self.timeline.restore(cached.columns, cached.state)
@@ -142,9 +143,9 @@ class Journal:
 
     def follow_settings(self) -> bool:
         """Use the settings that the log has for this branch. Whether they differ from those used so far."""
-        span = self.timeline.placed(self.timeline.settings, self.path)
-        if self._stated[0] != span:
-            self._stated = (span, self.reader.in_force(self.timeline.settings, self.path, Settings))
+        key = (self.branch, len(self.timeline.settings))
+        if self._stated[0] != key:
+            self._stated = (key, self.reader.in_force(self.timeline.settings, self.path, Settings))
         if differ := self._stated[1] not in (None, self.settings):
             self.configure(self._stated[1])
         return differ
@@ -159,13 +160,14 @@ class Journal:
     @property
     def tools(self) -> ToolsNote:
         """The tools in force on this branch."""
-        span = self.timeline.placed(self.timeline.tools, self.path)
-        if self._tools[0] != span:
+        key = (self.branch, len(self.timeline.tools))
+        if self._tools[0] != key:
+            span = self.timeline.placed(self.timeline.tools, self.path)
             note = self.reader.in_force(self.timeline.tools, self.path, ToolsNote) or NO_TOOLS
             if span is not None and span.offset in self.timeline.changed:  # counted again; setting them replaces them
                 tokens = self.reader.counter.count(encode(note.definitions).decode())
                 note = ToolsNote("", tokens, note.definitions)
-            self._tools = (span, note)
+            self._tools = (key, note)
         return self._tools[1]
 
     # ------------------------------------------------------------------ reading
@@ -189,6 +191,8 @@ class Journal:
 
     def open_calls(self) -> list[Call]:
         """Return the calls on this branch that wait for a result."""
+        if not self.timeline.open_calls:  # as nearly always
+            return []
         items = map(self.reader.item, self.timeline.rows_on(self.path, self.timeline.open_calls))
         return [call for item in items if isinstance(call := item.parts[0], Call)]
 
@@ -203,14 +207,13 @@ class Journal:
     def behind(self) -> bool:
         """Whether other writers have appended entries that are not folded yet."""
         self.store.refresh()
-        return self._folded < self.store.tips.size
+        return self._folded != self.store.tips.size
 
     def refresh(self) -> bool:
         """Fold what other writers have appended. Return whether there was something."""
-        before = self._folded
-        self.store.refresh()
-        self.catch_up()
-        return self._folded != before
+        if is_behind := self.behind():
+            self.catch_up()
+        return is_behind
 
     def catch_up(self) -> None:
         """Fold every entry that the store knows of and that is not folded yet, whoever wrote it."""

@@ -4,7 +4,7 @@ What only a sweep needs of `shorten` is imported inside functions, so that a pla
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +99,7 @@ class Reader(EntryReader):
             # A payload whose tools have no `expand` shows it without handles, and indents its lines instead.
             versions = [self.recalled_parts(entry, self.locale, handles=handles) for handles in (True, False)]
             return [max(map(self.full_tokens, versions))]
-        items, is_orphan = self.items(entry), entry.tool_result is not None and bool(entry.flags & LABELLED)
+        items, is_orphan = entries.items_of(entry), entry.tool_result is not None and bool(entry.flags & LABELLED)
         if is_orphan:
             items = [orphan(items[0], self.locale)]
         titled = is_orphan or bool(entry.flags & TITLED)
@@ -194,7 +194,7 @@ class Reader(EntryReader):
                 self._shorter.popitem(last=False)
         return shorter
 
-    def _shorten(self, row: int, room: int = 0, words: Mapping[str, float] = {}) -> "Shorter":
+    def _shorten(self, row: int, room: int = 0) -> "Shorter":
         from sightline.shorten.levels import shorten
 
         item = self.item(row)
@@ -209,22 +209,20 @@ class Reader(EntryReader):
             locale=self.locale_at(row),
             tokens=_text_tokens(item, self.timeline.full[row]),
             room=room,
-            words=words,
         )
 
     # ------------------------------------------------------------------ made to measure
 
-    def cut(self, row: int, tokens: int, words: Mapping[str, float] = {}) -> bool:
+    def cut(self, row: int, tokens: int) -> bool:
         """Make the summary of a result a page of up to so many tokens, until `uncut`. Return whether it is one now.
 
-        With `words` it has the parts that have most of these words. What was sent stays as it was sent, and becomes no
-        page.
+        What was sent stays as it was sent, and becomes no page.
         """
         item, full = self.item(row), self.timeline.full[row]
         if self.logged(row, SUMMARY) is not None:
             return False
         usual = self._shorten_row(row)
-        page = self._shorten(row, tokens, words).summary
+        page = self._shorten(row, tokens).summary
         size = self._short_tokens(item, page)
         if not self.timeline.size(row, GIST) < size <= min(tokens, full - 1):
             return False

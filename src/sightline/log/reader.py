@@ -17,6 +17,7 @@ from sightline.log.entries import Entry
 from sightline.log.fold import CHANGED_LINE, warn
 from sightline.log.recall_frame import (
     escape_at,
+    frame_files,
     frame_recall,
     keep_apart,
     label_listed,
@@ -274,13 +275,15 @@ class EntryReader:
 
     # ------------------------------------------------------------------ recalls
 
-    def sources(self, row: int) -> tuple[Source, ...]:
-        """The pieces that a recall shows again."""
-        return _recall_note(self.entry(row)).sources
+    def recall_note(self, row: int) -> RecallNote:
+        """What a recall names."""
+        return _recall_note(self.entry(row))
 
     def recalled(self, entry: Entry, locale: str, *, handles: bool = True) -> str:
         """The text of a recall entry: in a frame if it stands before a user's words, else a list with handles."""
         note, today = _recall_note(entry), entry.timestamp[:_DATE]
+        if note.files:
+            return frame_files(self, note.files, locale, leads=bool(entry.flags & LEADING))
         handles = handles and not note.bare
         row = self.timeline.row(str(entry.seq))
         before = row is not None and row < self.timeline.format_1

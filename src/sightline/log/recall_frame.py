@@ -7,14 +7,16 @@ like one of the frame: of a text only the first line begins at the margin, and i
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, islice
+from operator import attrgetter
 from re import IGNORECASE
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
-from sightline.log.annotations import RecallNote, Source
+from sightline.log.annotations import FileLines, RecallNote, Source
 from sightline.log.columns import Timeline
+from sightline.shorten import arguments_of
 from sightline.values.escape import MARGIN, Escape, escape, plain_label, without_hidden
-from sightline.values.items import Kind
+from sightline.values.items import Call, Kind
 from sightline.values.pattern import pattern
 from sightline.values.phrases import LOCALES, SPEAKS, say
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from sightline.log.reader import EntryReader
 
 _GAP = "…"
+_TICKS = pattern(r"`{3,}")
 _INDENTED = "\n  "
 _FRAME_LINE = pattern(rf"{MARGIN}(?:[\[［]|{_GAP}|[#＃]\s?\d)")  # how a line of the frame, or a handle, begins
 _LEADING = pattern(rf"\A{MARGIN}")
@@ -40,7 +43,7 @@ _TIME_OF_DAY = pattern(
 )
 _SPEAKERS = ("by user", "by assistant")
 _SAID = (Kind.USER, Kind.ASSISTANT, Kind.RESULT)
-_LONGEST_CALL = 80  # characters of the call that a result is labelled with
+LONGEST_CALL = 80  # characters of the call that a result is labelled with
 _BEGINNING = 400  # characters of a text in which its speaker's name is looked for
 _NEAR = 50  # rows before a text in which the one said before it is looked for
 
@@ -68,6 +71,50 @@ def frame_recall(
         return "\n".join([say("overview", locale), *(lines if format_1 else map(escape, lines)), end, ""])
     passages = _passages(reader, note, locale, today, handles, format_1)
     return "\n".join([say("earlier", locale), *passages, end, ""])
+
+
+def frame_files(reader: "EntryReader", files: Sequence[FileLines], locale: str, *, leads: bool) -> str:
+    """Return lines of files, each run of them in a fence that none of them can close.
+
+    `leads`: the text stands before the words of a user message.
+    """
+    told = [say("files", locale)]
+    for path, pieces in groupby(files, key=attrgetter("path")):
+        runs = [*_runs(reader, list(pieces))]
+        ticks = [len(run) for lines in runs for _, line in lines for run in _TICKS.findall(line)]
+        fence = "`" * max(3, 1 + max(ticks, default=0))
+        told.append(fence + plain_label(path))
+        for lines in runs:
+            told += [f"@@ {lines[0][0]}-{lines[-1][0]}", *(_escape_in_file(line) for _, line in lines)]
+        told.append(fence)
+    return "\n".join([*told, say("earlier end", locale), ""] if leads else told)
+
+
+def _escape_in_file(line: str) -> str:
+    """Return a line of a file that cannot be taken for the numbers of the lines that follow, nor for the engine's."""
+    return "\\" + line if line.startswith("@@ ") else escape(line)
+
+
+def _runs(reader: "EntryReader", pieces: Sequence[FileLines]) -> Iterator[list[tuple[int, str]]]:
+    """Yield the lines of a file with their numbers, those together that follow each other."""
+    run: list[tuple[int, str]] = []
+    for piece in pieces:
+        if run and piece.number != run[-1][0] + 1:
+            yield run
+            run = []
+        run += enumerate(_file_lines(reader, piece), piece.number)
+    yield run
+
+
+def _file_lines(reader: "EntryReader", piece: FileLines) -> list[str]:
+    """Return the lines of a file that a recall shows again. At least one."""
+    row = reader.timeline.row(piece.item)
+    if not piece.first or row is None:
+        return piece.text.split("\n")
+    call = reader.item(row).parts[0] if piece.argument else None
+    text = arguments_of(call).get(piece.argument) if isinstance(call, Call) else reader.text(row)
+    lines = (text if isinstance(text, str) else "").split("\n")[piece.first - 1 : piece.last] or [""]
+    return [line.partition(piece.mark)[2] for line in lines] if piece.mark else lines
 
 
 def passage(
@@ -227,7 +274,7 @@ def _label(reader: "EntryReader", row: int, text: str, locale: str, labelled: bo
     name, by = _name(text), speaker(reader.timeline, row)
     if reader.timeline.kind[row] == Kind.RESULT:
         call = reader.timeline.partner[row]
-        called = " ".join(reader.text(call).split())[:_LONGEST_CALL] if call >= 0 and (name or not goes_on) else ""
+        called = " ".join(reader.text(call).split())[:LONGEST_CALL] if call >= 0 and (name or not goes_on) else ""
         posing = "\\" if speaks_for_another(called + ": x") else ""  # it may be called by any name
         return f"{posing}{plain_label(called)}: " if called else ""
     return say(by, locale) if by and (_poses(name) or (labelled and not goes_on)) else ""

@@ -4,8 +4,12 @@ Strategies work on numbers; only `notices` reads text. Above `session`, others i
 `strategies`.
 """
 
+from sightline.plan.pipe import own_state, stage_of, with_own_state
 from sightline.plan.plan import Plan, Reduction
 from sightline.plan.strategy import Hooks, Planner, completed
 from sightline.plan.view import SETTINGS_CHANGED, Budget, View, body_units
 
-__all__ = ["SETTINGS_CHANGED", "Budget", "Hooks", "Plan", "Planner", "Reduction", "View", "body_units", "completed"]
+__all__ = [
+    "SETTINGS_CHANGED", "Budget", "Hooks", "Plan", "Planner", "Reduction", "View", "body_units", "completed",
+    "own_state", "stage_of", "with_own_state",
+]  # fmt: skip

@@ -15,8 +15,9 @@ from typing import NamedTuple, cast
 from msgspec.structs import replace
 
 from sightline.errors import PinnedOverflow, StrategyError
+from sightline.log.annotations import RecallNote
 from sightline.log.columns import HEAD, LEADING, NONE
-from sightline.plan.view import LeftOut, View, body_unit, complete_units, row_tokens
+from sightline.plan.view import LeftOut, Notices, View, body_unit, complete_units, row_tokens
 from sightline.shorten.sample import encodable
 from sightline.values.items import FULL, Kind, Lod
 
@@ -48,8 +49,8 @@ class Plan:
     """Units in seq order and the level of every item in them. Immutable; plans share what they have in common."""
 
     __slots__ = (
-        "_count", "_extended_key", "_key", "_units", "base", "body", "checked", "fixed",
-        "left_out", "limit", "lods", "marker", "path", "preface", "preface_tokens", "profile", "reason", "rows",
+        "_count", "_extended_key", "_key", "_units", "base", "body", "checked", "files", "fixed",
+        "left_out", "limit", "lods", "marker", "path", "preface", "preface_tokens", "profile", "reason", "rows", "says",
         "timeline", "why",
     )  # fmt: skip
 
@@ -73,6 +74,8 @@ class Plan:
         self.base = base  # tokens of the body right after the last sweep
         self.reason, self.left_out, self.marker = reason, left_out, marker
         self.preface, self.preface_tokens = "", 0
+        self.says = ""  # what the strategy says in the preface
+        self.files: RecallNote | None = None  # lines of files to be shown after a sweep, which made room for them
         self.checked = False  # `extended` and `swept` set it once the plan has passed their checks
         self.rows = len(view.timeline)  # rows that there were when it was made
         self._key = object()
@@ -155,18 +158,22 @@ class Plan:
     def extended(cls, view: View, lods: Mapping[int, Lod], why: Mapping[int, str]) -> "Plan":
         """The last plan and after it the new units, at these levels. Nothing that was shown before changes.
 
+        In a pipe, it is the plan of the stage before, with these levels of new units.
+
         Raises:
             StrategyError: the plan is over the limit, reduces a pinned or system item, has a level for a row that is
                 not new, or goes on from a plan whose reductions are now switched off.
         """
         _check_levels(view, {*view.new}, lods)
+        if (stage := view.last_stage) is not None:
+            return _after_stage(view, stage, lods, why)
         last = view.last or cls(view, [], {}, {}, body=0)
         if "gists" not in view.reductions and any(lod is not FULL for lod in last.levels().values()):
             raise StrategyError("items are shown below FULL, which is switched off: only a sweep can go on from here")
         if not view.trims and any(unit not in last for unit in {*view.back} - {*view.new}):
             raise StrategyError("units are left out, which is switched off: only a sweep can go on from here")
         body = last.body + view.full_tokens(view.new) - view.saved(lods)
-        if body > view.body_limit:
+        if body > view.body_limit and not view.fits_later:
             raise StrategyError(
                 f"a plan of {view.fixed + body} tokens is over the limit of {view.limit}: where the new units do not "
                 "fit, return Plan.swept, which may show fewer units, or some at lower levels"
@@ -200,7 +207,7 @@ class Plan:
 
         One line says what `left_out` counts, if it fits. Index lines follow for as many of its newest units as fit.
         `says` is a text of the strategy for the model, shown before the history. What was recalled for a message goes
-        with it.
+        with it. In a pipe, what has no level here keeps that of the stage before.
 
         Raises:
             PinnedOverflow: the items that may not be reduced are larger than the limit.
@@ -211,6 +218,8 @@ class Plan:
         _check_units(view, units)
         unit_set = set(units)
         _check_levels(view, unit_set, lods)
+        if view.last_stage is not None:
+            lods, why, says = _on_stage(view, view.last_stage, unit_set, lods, why, says)
         lods = {row: lod for row, lod in lods.items() if lod is FULL or view.timeline.level(row, lod) < FULL}
         for unit in view.required() - unit_set:
             item = view.timeline.id(view.timeline.unit_row[unit])
@@ -221,23 +230,22 @@ class Plan:
             unit_set = set(units)
             lods = {row: lod for row, lod in lods.items() if view.timeline.unit[row] in unit_set}
         body = view.full_tokens(units) - view.saved(lods)
-        line = view.notices.marker(left_out)[1] if left_out else 0
-        preface = view.notices.preface(unit_set, lods, encodable(says), view.body_limit - body - line)
+        notices = Notices() if view.fits_later else view.notices
+        line = notices.marker(left_out)[1] if left_out else 0
+        preface = notices.preface(unit_set, lods, encodable(says), view.body_limit - body - line)
         body += preface[1]
         index, free = int(INDEX * view.body_limit), view.body_limit - body - MARKER
-        text, tokens = (
-            view.notices.marker(left_out, unit_set, min(index, free // 2), preface[0]) if left_out else ("", 0)
-        )
+        text, tokens = notices.marker(left_out, unit_set, min(index, free // 2), preface[0]) if left_out else ("", 0)
         if body + tokens > view.body_limit:  # what must be shown goes before our own line
             text, tokens = "", 0
         body += tokens
-        if body > view.body_limit:
+        if body > view.body_limit and not view.fits_later:
             _raise_overflow(view, unit_set, view.fixed + body, preface[1] if says else 0)
         if not isinstance(reason, str):
             raise StrategyError(f"the reason of a plan is a text, not {reason!r}")
         reason = encodable(reason)
         plan = cls(view, units, lods, why, body=body, base=body, reason=reason, left_out=left_out, marker=text)
-        plan.preface, plan.preface_tokens, plan.checked = *preface, True
+        plan.preface, plan.preface_tokens, plan.says, plan.checked = *preface, says, True
         return plan
 
     def lines(self) -> Iterator[Line]:
@@ -294,6 +302,27 @@ class _EmptyColumn:
 
     def __getitem__(self, row: int) -> int:
         return NONE
+
+
+def _after_stage(view: View, stage: Plan, lods: Mapping[int, Lod], why: Mapping[int, str]) -> Plan:
+    """The plan of the stage before with these levels of new units, for a stage that changes nothing else."""
+    if stage.reason:
+        return Plan.swept(view, [*stage], {**lods}, {**why}, reason=stage.reason, left_out=stage.left_out)
+    if not lods and (view.fits_later or stage.body <= view.body_limit):
+        return stage
+    rows = [row for unit in view.new for row in view.timeline.rows_of(unit) if row in stage.lods]
+    before = {row: stage.lods[row] for row in rows}, {row: stage.why[row] for row in rows if row in stage.why}
+    return Plan.extended(replace(view, last_stage=None), before[0] | {**lods}, before[1] | {**why})
+
+
+def _on_stage(
+    view: View, stage: Plan, unit_set: Collection[int], lods: dict[int, Lod], why: dict[int, str], says: str
+) -> tuple[dict[int, Lod], dict[int, str], str]:
+    """Levels, reasons and text of a stage, over those of the stage before."""
+    rows = {row for row in stage.levels() if view.timeline.unit[row] in unit_set and not view.never_reduced(row)}
+    lods = {row: stage.lods[row] for row in rows} | lods
+    why = {row: stage.why[row] for row in rows if row in stage.why} | why
+    return lods, why, "\n\n".join(filter(None, (stage.says, says)))
 
 
 def _stands_alone(view: View, unit: int, unit_set: Collection[int]) -> bool:

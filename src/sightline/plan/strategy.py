@@ -62,6 +62,7 @@ class Hooks:
     most_tokens = 1 << 62
     apart = False
     compression_model = ""
+    lowers = False  # whether its sweeps show an item at a level that somebody asks for; else it is whole or not there
 
     def wants(self, view: View) -> tuple[int, int] | None:  # noqa: ARG002 - it never wants one
         """See `Strategy.wants`."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct, field
 
 from sightline.errors import BadInput
+from sightline.log.annotations import RecallNote
 from sightline.log.columns import HEAD, LABELLED, OPAQUE, Compaction, Path, Timeline
 from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
 from sightline.values.profiles import Profile
@@ -107,6 +108,24 @@ class Notices:
         return "", 0
 
 
+class Files:
+    """The files that are being worked on: see `recall.files_in_work`. By default there are none."""
+
+    tokens = 0
+
+    def holds(self, row: int) -> bool:  # noqa: ARG002 - there is no file by default
+        """Whether the lines that a result shows are known."""
+        return False
+
+    def earlier(self, units: Iterable[int]) -> list[int]:  # noqa: ARG002
+        """Those of these units that show files after an earlier sweep."""
+        return []
+
+    def choose(self, tokens: int, is_shown: Callable[[int], bool]) -> RecallNote | None:  # noqa: ARG002
+        """The lines to show, in at most so many tokens, of those that no row shows in full."""
+        return None
+
+
 class View(Struct, frozen=True):
     """The conversation and the budget as a strategy sees them. A row is an item, a unit is a number too."""
 
@@ -123,6 +142,8 @@ class View(Struct, frozen=True):
     cold: bool = False  # the provider no longer has the prefix in its cache
     command: str = ""  # why a sweep must happen now, such as "command: pin"; empty: it need not
     wanted: Mapping[int, Lod] = field(default_factory=dict)  # rows that get this level at the next sweep
+    out: frozenset[int] = frozenset()  # units that the next sweep leaves out, because the model asked for it
+    by_model: Collection[int] = ()  # those of the wanted rows that the model asked for
     compactions: Sequence[Compaction] = ()  # in force: at the next sweep, their summaries replace what they cover
     state: Mapping[str, Any] = field(default_factory=dict)  # what the strategy remembers, from the log
     read: int = -1  # rows that this state accounts for; -1: nothing has ever been remembered
@@ -132,9 +153,11 @@ class View(Struct, frozen=True):
     superseded: Callable[[Iterable[int]], set[int]] = lambda _rows: set()  # see `Repeats.superseded`; reads texts
     mentions: Callable[[Iterable[int], Path], Mapping[int, int]] = lambda _rows, _path: {}  # see `Mentions.latest`
     cut: Callable[[int, int], bool] = lambda _row, _tokens: False  # see `Reader.cut`; makes texts
-    cut_parts: Callable[[int, int], bool] = lambda _row, _tokens: False  # the same, of what the task speaks of
+    files: "Files" = field(default_factory=Files)
     uncut: Callable[[], None] = lambda: None  # see `Reader.uncut`
     reductions: Collection[str] = REDUCTIONS  # those that are allowed; without gists the timeline has no lower levels
+    last_stage: "Plan | None" = None  # in a pipe, the plan of the stage before, which this stage changes
+    fits_later: bool = False  # in a pipe, whether stages follow, so that the budget is not up to this one
 
     @property
     def body_limit(self) -> int:
@@ -142,7 +165,12 @@ class View(Struct, frozen=True):
         return self.limit - self.fixed
 
     def tokens_with_new(self, lods: Mapping[int, Lod] | None = None) -> int:
-        """Tokens of a payload that adds the new units to the last plan, in full or at these levels."""
+        """Tokens of a payload that adds the new units to the last plan, in full or at these levels.
+
+        In a pipe, they are added as the stage before shows them.
+        """
+        if self.last_stage is not None:
+            return self.last_stage.tokens - self.saved(lods or {})
         body = self.last.body if self.last else 0
         return self.fixed + body + self.full_tokens(self.new) - self.saved(lods or {})
 
@@ -181,9 +209,10 @@ class View(Struct, frozen=True):
     def candidates(self) -> list[int]:
         """The units a sweep chooses from: those in the last plan, the new ones, those to show again, and summaries.
 
-        Units that a compaction covers are not among them, except those in `must_show`.
+        Units that a compaction covers are not among them, except those in `must_show`. In a pipe, a stage chooses from
+        what the stage before shows.
         """
-        units = [*(self.last or ()), *self.new]
+        units = [*(self.last or ()), *self.new] if self.last_stage is None else [*self.last_stage]
         if not self.back and not self.compactions and not self.timeline.compactions:
             return units
         summaries = {unit for compaction in self.compactions for unit in compaction.summaries}
@@ -213,7 +242,8 @@ class View(Struct, frozen=True):
     @property
     def summary_waits(self) -> bool:
         """Whether there is a summary that the last plan does not show yet."""
-        return any(unit not in (self.last or ()) for compaction in self.compactions for unit in compaction.summaries)
+        plan = self.last_stage or self.last or ()
+        return any(unit not in plan for compaction in self.compactions for unit in compaction.summaries)
 
     def never_reduced(self, row: int) -> bool:
         """Whether this item must be shown in full, because it is a system prompt or a caller pinned it."""

@@ -1,7 +1,9 @@
 """What is known about providers and models, as data. Anything else comes from the configuration or is assumed."""
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from sightline.providers.prices import Price
 
@@ -43,6 +45,39 @@ PLACES = {
     "litellm": Place("http://127.0.0.1:4000/v1", title="LiteLLM"),
 }
 
+OPENAI_HOST = "api.openai.com"
+CHATGPT = "https://chatgpt.com/backend-api/codex"  # where Codex's own login is good, and not at the address above
+
+_KEY_HOSTS = {
+    "sk-ant-": "anthropic.com", "sk-proj-": "openai.com", "sk-svcacct-": "openai.com", "sk-admin-": "openai.com",
+    "sk-or-": "openrouter.ai", "gsk_": "groq.com", "AIza": "googleapis.com",
+}  # fmt: skip
+"""To whose hosts a key belongs, by its beginning, where that is unmistakable."""
+_OWNERS = {*_KEY_HOSTS.values(), "chatgpt.com"}
+_PLACE_HOSTS = {urlsplit(place.base_url).hostname for place in PLACES.values() if not place.title}
+
+
+_KEY_HEADERS = ("authorization", "x-api-key", "api-key")
+_BETWEEN_KEYS = re.compile(r"[\s,]+")  # the comma is between two headers of one name
+
+
+def key_hosts(headers: Mapping[str, str]) -> set[str]:
+    """Return whose hosts the keys in these headers belong to, as far as their form says it."""
+    words = [word for name in _KEY_HEADERS for word in _BETWEEN_KEYS.split(headers.get(name, ""))]
+    hosts = {host for word in words for start, host in _KEY_HOSTS.items() if word.startswith(start)}
+    return hosts | ({"chatgpt.com"} if "chatgpt-account-id" in headers else set())
+
+
+def is_known_host(host: str) -> bool:
+    """Whether keys of a certain form belong to this host, or it is that of a known provider."""
+    return host in _PLACE_HOSTS or any(is_below(host, owner) for owner in _OWNERS)
+
+
+def is_below(host: str, owner: str) -> bool:
+    """Whether a host is this owner's."""
+    return host == owner or host.endswith(f".{owner}")
+
+
 FAMILIES = {"gpt-": "openai", "o3": "openai", "o4-": "openai", "claude-": "anthropic"}
 """The provider of a model, by the beginning of its name, if that is unambiguous."""
 
@@ -50,34 +85,6 @@ SERVERS = tuple(place for place in PLACES.values() if place.title)
 """The servers that may run on this machine, in order of preference."""
 
 LOCAL_WINDOW = 8_192  # of a server or a file on this machine that does not tell it: most are started with at least this
-
-# From the providers' own pages in November 2026. Models change within months: only what is certain is here.
-
-WINDOWS = {
-    "claude-": 200_000,
-    "claude-fable-5": 1_000_000,
-    "claude-haiku-5": 1_000_000,
-    "claude-opus-5": 1_000_000,
-    "claude-sonnet-5": 1_000_000,
-    "gpt-5": 272_000,  # of input: its 400,000 count an answer of 128,000
-    "gpt-5.6-sol": 922_000,  # of input, as above; beyond 272,000 every token costs twice as much
-    "gpt-5.6-terra": 922_000,
-    "gpt-6-astra": 922_000,
-    "gpt-4.1": 1_000_000,
-    "gpt-4o": 128_000,
-    "gpt-oss": 128_000,
-    "o3": 200_000,
-    "o4-mini": 200_000,
-    "deepseek-flash": 1_000_000,
-    "deepseek-v4": 1_000_000,
-    "deepseek-v3": 128_000,
-    "llama-3.1": 128_000,
-    "llama-3.3": 128_000,
-    "llama3.1": 128_000,
-    "llama3.3": 128_000,
-    "qwen3": 32_768,
-}
-"""Tokens by the beginning of a name; the longest match counts. If a family differs, its smallest."""
 
 PRICES = {
     "claude-opus-5-5": Price(4, 0.4, 5, 20),
@@ -108,13 +115,6 @@ PRICES = {
     "gpt-4o-mini": Price(0.15, 0.075, 0.15, 0.6),
 }
 """Dollars, by the whole name. Prices that depend on a prompt's length or on the hour are not here: set `price`."""
-
-
-def window_of(name: str) -> int:
-    """Return the context window of a model of this name; 0 if it is not known."""
-    bare = name.lower().rpartition("/")[2]
-    fitting = [beginning for beginning in WINDOWS if bare.startswith(beginning)]
-    return WINDOWS[max(fitting, key=len)] if fitting else 0
 
 
 def price_of(name: str) -> Price | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.journal import Journal
-from sightline.log.recall_frame import day_of, frame_recall, passage
+from sightline.log.recall_frame import LONGEST_CALL, day_of, frame_recall, passage
 from sightline.plan.plan import Plan
 from sightline.plan.view import View
 from sightline.recall.overview import SHOWN_KINDS, SPEECH, is_work, overview
@@ -42,7 +42,7 @@ _CLEAR_FOR_QUESTION = (
 # times, it came out as 5 to 5.5 for 2,000 tokens and 7 to 7.5 for 8,000; the answers of a small model want less.
 _WITHIN, _LATER, _SMALL_ROOM = 5.75, 0.45, 2000
 _OVERVIEW = 0.5  # of the room is filled with an overview where no passage stands out
-_SHORT_CALL = 25  # tokens: the label of its result shows all of such a call
+_SHORT_CALL = 25  # tokens: the label of its result may show all of such a call
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
 _LEAST_TOKENS = 60  # of a part of an item: with fewer nobody can tell what it is about
 _LONGEST_QUESTION = 400  # characters
@@ -168,8 +168,9 @@ class Pieces:
 class Recall:
     """Finds earlier text of one journal's branch, as notes to write, as search results, or as pages of an item."""
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+    def __init__(self, journal: Journal, window_text: Callable[[str], str] = lambda _: "") -> None:
+        """`window_text`: the last state of the window that an item showed, which the log has as data."""
+        self._journal, self._window_text = journal, window_text
 
     @cached_property
     def _finder(self) -> "Finder":
@@ -207,24 +208,24 @@ class Recall:
         visible: Container[Source] = (),
         *,
         must_answer: bool = True,
-        running: bool = False,
+        asked: bool = True,
     ) -> RecallNote | None:
         """Return what may answer a user message `among` these rows and is not `visible`, as far as it fits and matters.
 
-        `must_answer`: somebody wants an answer. Otherwise only a message that one row clearly matches brings anything
-        back. Where the conversation is not `running`, so does a request for which no row stands out: an overview.
-        If the question asks for everything and names nothing ("what have we settled so far?"), return an overview: for
-        work with tools a digest, for a conversation the values that were settled, quoted.
+        `asked`: the message is to be answered from earlier text. Otherwise only one that a row clearly matches brings
+        anything back. `must_answer`: it is, even if it says nothing to look for. If it asks for everything and names
+        nothing ("what have we settled so far?"), return an overview: for work with tools a digest, for a conversation
+        the values that were settled, quoted. In a conversation that fills the room too where no passage stands out.
         """
         if not must_answer and not self._finder.speaks_of_anything(query):
             return None
         pieces, asking = Pieces(self._journal, max_tokens, framed=True, visible=visible), self._finder.asking_units()
-        if self._finder.asks_for_everything(query, surely=not must_answer):
+        if self._finder.asks_for_everything(query, surely=not asked):
             newest = list(self._finder.newest(lambda _: True, asking, SHOWN_KINDS))
             if digest := self._add_overview(newest, among, pieces):
                 return RecallNote((), query, digest)
             return pieces.note(query)
-        clear = 0.0 if must_answer else _CLEAR_FOR_QUESTION if _only_asks(query) else _CLEAR
+        clear = 0.0 if asked else _CLEAR_FOR_QUESTION if _only_asks(query) else _CLEAR
         ranked = self._finder.rank_parts(query, _MAX_ROWS, asking, clear)
         kind = self._journal.timeline.kind
         hits = [self._answer(hit) if kind[hit.row] == _CALL else hit for hit in ranked.hits]
@@ -233,8 +234,7 @@ class Recall:
         if best and not must_answer and not among(best.row):
             # The message speaks of what is shown, so what only stands near another match is not meant.
             hidden = [hit for hit in hidden if hit.exact or hit.share >= _CLEAR]
-        told = must_answer or (not running and (_only_asks(query) or self._finder.requests(query)))
-        rest = self._rest(query, asking) if told else []
+        rest = self._rest(query, asking) if asked else []
         if any(hit.share >= clear for hit in hidden):
             keep = int(_OVERVIEW * pieces.tokens_left) if rest else 0
             self._add_answers(hidden, ranked.terms, best.score if best else 0.0, pieces, keep)
@@ -242,13 +242,18 @@ class Recall:
             self._add_overview(rest, among, pieces, {hit.row for hit in hits if hit.share >= _CLEAR})
         return pieces.note(query)
 
-    def _rest(self, query: str, asking: Collection[int]) -> list[int]:
-        """Return the rows to fill the room with, newest first, if no passage stands out: those of a conversation.
+    def asks(self, query: str) -> bool:
+        """Return whether a user message asks for something that a conversation may tell. In work it asks to do it."""
+        if not (_only_asks(query) or self._finder.requests(query)):
+            return False
+        return bool(self._conversation(self._finder.asking_units()))
 
-        Work with tools has too many values for that.
-        """
-        if self._finder.stands_out(query):
-            return []
+    def _rest(self, query: str, asking: Collection[int]) -> list[int]:
+        """Return the rows to fill the room with, newest first, if no passage stands out: those of a conversation."""
+        return [] if self._finder.stands_out(query) else self._conversation(asking)
+
+    def _conversation(self, asking: Collection[int]) -> list[int]:
+        """Return the rows of a conversation, newest first; none of work with tools, which has too many values."""
         newest = list(self._finder.newest(lambda _: True, asking, SHOWN_KINDS))
         return [] if is_work(self._journal, newest[::-1]) else newest
 
@@ -311,7 +316,8 @@ class Recall:
         """Return the result of a short call, which stands before it in any case; else the call itself."""
         timeline, row = self._journal.timeline, hit.row
         is_answered = timeline.full[row] <= _SHORT_CALL and timeline.partner[row] >= 0
-        return hit._replace(row=timeline.partner[row]) if is_answered else hit
+        is_labelled = is_answered and len(" ".join(self._journal.reader.text(row).split())) <= LONGEST_CALL
+        return hit._replace(row=timeline.partner[row]) if is_labelled else hit
 
     def _repeats(self, query: str, hit: "Hit") -> bool:
         """Return whether a row only asks the same: that is no answer."""
@@ -381,9 +387,12 @@ class Recall:
         """
         from sightline.recall.search import merge_ranges
 
-        fits = self._journal.timeline.full[row] + _LABEL_TOKENS <= room.free and grep is None
         item_id, locale = self._journal.timeline.id(row), self._journal.reader.locale
-        numbered = list(enumerate(self._journal.reader.lines(row), start=1))
+        tokens, text_lines = self._journal.timeline.full[row], self._journal.reader.lines(row)
+        if self._journal.timeline.kind[row] == Kind.WINDOW and (text := self._window_text(item_id)):
+            tokens, text_lines = self._journal.reader.counter.count(text), text.split("\n")
+        fits = tokens + _LABEL_TOKENS <= room.free and grep is None
+        numbered = list(enumerate(text_lines, start=1))
         total = len(numbered)
         if grep is not None:
             needle = grep.casefold()

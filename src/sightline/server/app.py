@@ -15,12 +15,12 @@ from starlette.types import ASGIApp
 
 from sightline.apps.registry import SHIPPED
 from sightline.follow.model_request import FORMATS
-from sightline.follow.replies import provider_of
 from sightline.follow.turns import INDEX, Turns
 from sightline.inspector.pages import PREFIX, give_page, is_browser
 from sightline.server.access_token import is_loopback
 from sightline.server.callers import Callers, OneToken
 from sightline.server.config import Config
+from sightline.server.destinations import read_door
 from sightline.server.events import Relay
 from sightline.server.metrics import PATH_PATTERN, Measure, Metrics
 from sightline.server.proxy import Proxy
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 MCP_PATH = "/api/mcp"
 _MOST_CODE_BYTES = 1_000  # of a request that exchanges a code
+_HERE = "Sightline: the proxy of this address is here.\n"
 _NO_STORE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
@@ -133,14 +134,13 @@ def unguarded_app(
     proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub)
     sessions.share(proxy.closed)
 
-    async def call_model(request: Request) -> ASGIApp:
-        request.scope[PATH_PATTERN] = request.url.path
-        return await proxy.call_model(request, FORMATS[request.url.path])
-
-    async def pass_on(request: Request) -> Response:
-        if request.url.path in ("/", PREFIX.rstrip("/")) and is_browser(request):
-            return RedirectResponse(PREFIX)
-        return await proxy.pass_on(request, provider_of(request.url.path, request.headers))
+    async def pass_on(request: Request) -> ASGIApp:
+        is_root = not read_door(request.url.path).names or request.url.path == PREFIX.rstrip("/")
+        if request.method in ("GET", "HEAD") and is_root:
+            if is_browser(request):
+                return RedirectResponse(PREFIX)
+            return Response(_HERE, media_type="text/plain")  # Claude Code begins with HEAD /
+        return await proxy.answer(request)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -169,9 +169,8 @@ def unguarded_app(
             want_index=_index_wanter(config),
             price_of=config.price_of,
         ),
-        *(Route(path, call_model, methods=["POST"]) for path in FORMATS),
         *page_routes(config.sign_in),
-        Route("/{path:path}", pass_on, methods=METHODS),  # Claude Code begins with HEAD /
+        Route("/{path:path}", pass_on, methods=METHODS),
     ]
     app = Starlette(routes=routes, lifespan=lifespan)
     app.state.totals, app.state.hub, app.state.relay, app.state.sessions = totals, sessions.hub, relay, sessions

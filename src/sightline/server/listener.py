@@ -23,8 +23,8 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sightline.follow.answer import error_event
-from sightline.follow.model_request import FORMATS
-from sightline.follow.replies import error_body, provider_of
+from sightline.follow.replies import error_body
+from sightline.server.destinations import provider_of, read_door
 
 HEADER_SECONDS = 60.0  # that a new connection, and each request, has until its headers are whole
 HEADER_BYTES = 64 * 1024  # of them at most, and what was read at once
@@ -117,12 +117,12 @@ class _Sent:
 
     async def end(self, scope: Scope) -> None:
         """Tell the client that no more comes. An answer that cannot say so breaks off, which says it too."""
-        path: str = scope["path"]
+        format_ = read_door(scope["path"]).format
         body = _told(scope, _WHY)
         if not self._is_begun:
             await self.refuse(body)
-        elif self._is_stream and not self._is_ended and path in FORMATS and self._is_between_events():
-            event = error_event(FORMATS[path].wire, body)
+        elif self._is_stream and not self._is_ended and format_ is not None and self._is_between_events():
+            event = error_event(format_.wire, body)
             await self._send({"type": "http.response.body", "body": event, "more_body": False})
 
     async def refuse(self, body: bytes, *headers: tuple[bytes, bytes]) -> None:
@@ -138,7 +138,8 @@ class _Sent:
 
 def _told(scope: Scope, why: str) -> bytes:
     """An error in the shape of the provider that the client believes to talk to."""
-    provider = provider_of(scope["path"], {name.decode("latin-1").lower() for name, _ in scope["headers"]})
+    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+    provider = provider_of(scope["path"], headers)
     return msgspec.json.encode(error_body(provider, _STATUS, why))
 
 
@@ -167,7 +168,7 @@ class Listener(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 self._requests, host=host, port=port, access_log=False, server_header=False, log_config=None,
-                lifespan="auto", timeout_graceful_shutdown=round(stop_seconds) + _LOG_SECONDS,
+                lifespan="auto", ws="none", timeout_graceful_shutdown=round(stop_seconds) + _LOG_SECONDS,
                 timeout_keep_alive=_KEEP_SECONDS, http=protocol(),
             )
         )  # fmt: skip
@@ -294,6 +295,9 @@ def protocol() -> Any:
         """Refuses headers that are too long."""
 
         _bytes = -1  # of the headers of the request that is read; -1: none is
+
+        def _unsupported_upgrade_warning(self) -> None:
+            """Say nothing: `safety` answers the client."""
 
         def on_message_begin(self) -> None:
             self._bytes = 0

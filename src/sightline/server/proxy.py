@@ -9,21 +9,23 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import httpx2
 import msgspec
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sightline.errors import DELETED, SessionNotFound, Unwritable
+from sightline.errors import DELETED, SessionNotFound, SightlineError, Unwritable
 from sightline.follow.call import AsyncExchange, FollowedCall
-from sightline.follow.model_request import FORMATS, Format, Json, ModelRequest, parse
+from sightline.follow.model_request import Format, Json, ModelRequest, parse
 from sightline.follow.replies import error_body
 from sightline.follow.turns import Prepared, Turns
+from sightline.server.destinations import Destination, NoDestination, provider_of, read_door
 from sightline.server.events import Event, Hub
-from sightline.server.metrics import Metrics
+from sightline.server.metrics import PATH_PATTERN, Metrics
 from sightline.server.recent_requests import RecentRequests
 from sightline.server.totals import Totals
 from sightline.server.upstream import Upstream, passed_back
@@ -33,6 +35,7 @@ from sightline.values.finish import finish
 R = TypeVar("R")
 
 _LOG_SECONDS = 5  # that logging may take when the server stops
+_MOST_LIST = 8_000_000  # bytes of a list of models
 _MOST_WORKERS = 1000  # conversations whose requests wait for each other, those used last
 _log = logging.getLogger("sightline.server")
 
@@ -50,10 +53,22 @@ class Proxy:
         self._calls: set[ModelCall] = set()  # that are being answered
         self._is_kept = True  # the last request that was to be logged was
 
-    async def call_model(self, request: Request, format: Format) -> ASGIApp:  # noqa: A002
-        """Answer a request for a model."""
-        address = self._upstream.address(format.provider, _raw_path(request), request.url.query)
-        call = ModelCall(self, request.headers.items(), address, format)
+    async def answer(self, request: Request) -> ASGIApp:
+        """Answer a request for a model, pass on any other one of its provider, or say why it goes nowhere."""
+        path, headers = _raw_path(request), _joined(request.headers)
+        try:
+            destination = self._upstream.destinations.find(path, request.url.query, headers)
+        except NoDestination as error:
+            self._totals.fail(str(error))
+            body = error_body(provider_of(path, headers), 400, str(error), code="no_destination")
+            return JSONResponse(body, status_code=400)
+        call = ModelCall(self, request.headers.items(), destination)
+        if destination.format is None or request.method != "POST":
+            return await call.pass_on(request.method, await request.body())
+        request.scope[PATH_PATTERN] = read_door(path).path
+        return await self._call_model(request, destination.format, call)
+
+    async def _call_model(self, request: Request, format: Format, call: "ModelCall") -> ASGIApp:  # noqa: A002
         self._calls.add(call)
         try:
             response = await self._answer(request, format, call)
@@ -66,7 +81,7 @@ class Proxy:
         body = await request.body()
         if "content-encoding" in request.headers:  # compressed: nobody here reads it
             return await call.pass_on(request.method, body)
-        headers = dict(request.headers)
+        headers = _joined(request.headers)
         try:
             model_request = None
             with suppress(msgspec.DecodeError):  # half a character, or no JSON: `parse` finds out
@@ -112,7 +127,9 @@ class Proxy:
                 await self._searches.run(lambda: self._turns.names.find(model_request))
             model_request, prepared = await self.run(model_request.name, log)
         except Exception as error:
-            _log.warning("a request of %s is not logged: %s", model_request.name, type(error).__name__, exc_info=True)
+            is_ours = isinstance(error, SightlineError)  # its message says all
+            why = error if is_ours else type(error).__name__
+            _log.warning("a request of %s is not logged: %s", model_request.name, why, exc_info=not is_ours)
             self._totals.unlogged += 1
             self._is_kept = False
             self._recent.forget(model_request.name)
@@ -150,14 +167,6 @@ class Proxy:
         """Wait a while until everything is logged that was sent."""
         if self._logs:
             await asyncio.wait(self._logs, timeout=_LOG_SECONDS)
-
-    async def pass_on(self, request: Request, provider: str) -> Response:
-        """Pass on a request that is not for a model, and its answer."""
-        address = self._upstream.address(provider, _raw_path(request), request.url.query)
-        call = ModelCall(
-            self, request.headers.items(), address, FORMATS["/v1/messages"] if provider == "anthropic" else None
-        )
-        return await call.pass_on(request.method, await request.body())
 
     async def run(self, name: str, work: Callable[[], R]) -> R:
         """Do something with a conversation, after all that was begun before."""
@@ -211,10 +220,12 @@ class _UntilSent:
 class ModelCall:
     """One request of a client: where it goes, and the conversation that it belongs to."""
 
-    def __init__(self, proxy: Proxy, headers: Any, address: str, format: Format | None) -> None:  # noqa: A002
-        self._proxy, self._headers, self._address = proxy, list(headers), address
-        self._format = format
+    def __init__(self, proxy: Proxy, headers: Any, destination: Destination) -> None:
+        self._proxy, self._headers = proxy, list(headers)
+        self._address, self._provider = destination.address, destination.provider
+        self._lists_models = destination.lists_models
         self.names: set[str] = set()  # of the conversation, as far as they are known
+        self._has_failed = False  # there was no answer of the provider
 
     async def pass_on(self, method: str, body: bytes) -> Response:
         """Send a request as it came, and pass the answer back as it comes."""
@@ -223,14 +234,27 @@ class ModelCall:
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             return _read_response(self.failure(error))
 
+        seen = b""
+        is_read = self._lists_models and response.status_code < 400
+
         async def stream() -> AsyncIterator[bytes]:
+            nonlocal seen
             try:
                 async for chunk in response.aiter_bytes():
+                    if is_read and len(seen) <= _MOST_LIST:
+                        seen += chunk
                     yield chunk
+                if is_read:
+                    self._read_models(seen)
             finally:
                 await finish(response.aclose())
 
         return StreamingResponse(stream(), status_code=response.status_code, headers=passed_back(response.headers))
+
+    def _read_models(self, body: bytes) -> None:
+        """Take in what a list of models says about their context windows."""
+        with suppress(msgspec.DecodeError, RecursionError):
+            self._proxy.turns.know_models(msgspec.json.decode(body), dict(self._headers))
 
     async def answer(self, model_request: ModelRequest, prepared: Prepared | None) -> Response:
         """Call the model, and answer calls of our tools until it answers the client.
@@ -241,6 +265,8 @@ class ModelCall:
         exchange = _ProxyExchange(self._proxy, self, call)
         response = await exchange.begin(call.body)
         if response.status_code >= 400:
+            if not self._has_failed:
+                self._proxy.totals.fail(f"its provider answered with status {response.status_code}")
             return _read_response(response)
         if "text/event-stream" in response.headers.get("content-type", ""):
             name = call.prepared.name if call.prepared else self._proxy.name_at_once(model_request)
@@ -274,13 +300,13 @@ class ModelCall:
             why = f"the model's server cannot be reached ({type(error).__name__}): is the upstream's address right?"
         else:
             why = f"the model's server broke off before its answer was whole ({type(error).__name__}): try again"
+        self._has_failed = True
         self._proxy.totals.fail(why)
         return self.error(status, why)
 
     def error(self, status: int, why: str) -> httpx2.Response:
         """Return an error of our own in the shape of the client's provider."""
-        provider = self._format.provider if self._format else "openai"
-        return httpx2.Response(status, json=error_body(provider, status, why))
+        return httpx2.Response(status, json=error_body(self._provider, status, why))
 
 
 class _ProxyExchange(AsyncExchange):
@@ -341,7 +367,12 @@ def _read_response(response: httpx2.Response) -> Response:
     return Response(response.content, status_code=response.status_code, headers=passed_back(response.headers))
 
 
+def _joined(headers: Headers) -> dict[str, str]:
+    """Return the headers by name. One that comes twice has both values, as both are sent."""
+    return {name: ", ".join(headers.getlist(name)) for name in headers}
+
+
 def _raw_path(request: Request) -> str:
     """Return the path as it came: a / or ? in a name stays escaped."""
-    raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
+    raw: bytes = request.scope.get("raw_path") or quote(request.url.path).encode()
     return raw.partition(b"?")[0].decode("latin-1")

@@ -17,6 +17,7 @@ from sightline.follow.model_request import (
     has_media,
     is_answer,
     is_head,
+    sender_of,
     session_of,
     split,
 )
@@ -114,4 +115,6 @@ def _go_on(recent: _Recent, body: bytes, count: int, headers: Mapping[str, str])
     size = sum(len(message) + _FRAME for message in new) + (0 if is_same_after else len(after))
     most = None if recent.tokens is None or any(map(has_media, new)) else recent.tokens + size
     listed = [*before.listed[:count], *new]
-    return before._replace(body=body, fields=fields, listed=listed, pieces=around, most_tokens=most)
+    return before._replace(
+        body=body, fields=fields, listed=listed, pieces=around, most_tokens=most, sender=sender_of(headers)
+    )

@@ -11,7 +11,7 @@ from sightline.errors import BadInput
 from sightline.plan import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.focus import Focus
-from sightline.providers.catalog import window_of
+from sightline.providers.windows import window_of
 from sightline.server.rest_operation import ApiRequest, NotFound, as_json
 from sightline.server.rest_values import (
     BudgetChoice,
@@ -28,6 +28,7 @@ from sightline.server.rest_values import (
     Undo,
 )
 from sightline.session.session import Session
+from sightline.values.settings import read_strategy, strategy_name
 from sightline.view.call_details import call_details, call_difference
 from sightline.view.call_payloads import Anew, call_payload, session_before
 from sightline.view.call_rows import call_at, call_page, model_at, timeline_page
@@ -48,43 +49,40 @@ _WINDOW, _OUTPUT = 128_000, 8_000  # tokens, if nothing says how many the model 
 async def get_context(request: ApiRequest) -> Context:
     """Return what the next payload would hold."""
     query: ContextQuery = request.query
-    async with request.session() as session:
 
-        def read(session: Session) -> Context:
-            budget = _budget(_usual_budget(session), query.window, query.output)
-            return context_facts(session, budget, hidden=query.includeObsolete)
+    def read(session: Session) -> Context:
+        budget = _budget(_usual_budget(session), query.window, query.output)
+        return context_facts(session, budget, hidden=query.includeObsolete)
 
-        return await asyncio.to_thread(read, session.session)
+    return await request.read(read)
 
 
 async def get_raw_input(request: ApiRequest) -> Response:
     """Return the request of the next payload, or of an earlier one, as a provider gets it."""
     query: RawQuery = request.query
-    async with request.session() as session:
 
-        def read(session: Session) -> bytes:
-            if query.call is not None:
-                payload = call_payload(session, query.call)
-            else:
-                payload = session.preview(_usual_budget(session))
-            written: bytes = payload.json(query.wire)
-            return written
+    def read(session: Session) -> bytes:
+        if query.call is not None:
+            payload = call_payload(session, query.call)
+        else:
+            payload = session.preview(_usual_budget(session))
+        written: bytes = payload.json(query.wire)
+        return written
 
-        return as_json(request.http, await asyncio.to_thread(read, session.session))
+    return as_json(request.http, await request.read(read))
 
 
 async def preview_call(request: ApiRequest) -> Context:
     """Return what the next payload, or an earlier one, would hold with another budget or strategy. Nothing is sent."""
     choice: PreviewChoice = request.body
-    async with request.session() as session:
 
-        def read(session: Session) -> Context:
-            if choice == PreviewChoice(call=choice.call) and (sent := _as_it_was(session, choice.call)) is not None:
-                return sent
-            with _tried(request, session, choice) as (tried, usual):
-                return context_facts(tried, _budget(usual, choice.window, choice.output))
+    def read(session: Session) -> Context:
+        if choice == PreviewChoice(call=choice.call) and (sent := _as_it_was(session, choice.call)) is not None:
+            return sent
+        with _tried(request, session, choice) as (tried, usual):
+            return context_facts(tried, _budget(usual, choice.window, choice.output))
 
-        return await asyncio.to_thread(read, session.session)
+    return await request.read(read)
 
 
 def _as_it_was(session: Session, number: int | None) -> Context | None:
@@ -103,11 +101,11 @@ def _as_it_was(session: Session, number: int | None) -> Context | None:
 def _tried(request: ApiRequest, session: Session, choice: PreviewChoice) -> Iterator[tuple[Session, Budget]]:
     """Have a session of its own that plans as the choice says, and the budget that it would have."""
     settings = session.settings
-    name = choice.strategy or settings.strategy
+    name = read_strategy(choice.strategy) if choice.strategy else settings.strategy
     config = choice.config if choice.config is not None else settings.config if name == settings.strategy else {}
     if choice.economy is not None:
         if name != Focus.name:
-            raise BadInput(f"the strategy {name[:60]!r} has no economy; only {Focus.name!r} has")
+            raise BadInput(f"the strategy {strategy_name(name)[:60]!r} has no economy; only {Focus.name!r} has")
         config = {**config, "economy": choice.economy}
     planner = Anew(strategy(name, config))
     if choice.call is not None:
@@ -143,8 +141,7 @@ def _budget(usual: Budget, window: int | None, output: int | None) -> Budget:
 
 async def list_compactions(request: ApiRequest) -> Compactions:
     """Return the compactions of a branch, each with what it hid."""
-    async with request.session() as session:
-        return Compactions(await asyncio.to_thread(compactions, session.session))
+    return Compactions(await request.read(compactions))
 
 
 async def compact(request: ApiRequest) -> CompactionFacts:
@@ -173,39 +170,27 @@ async def undo_compaction(request: ApiRequest) -> Done:
 async def get_timeline(request: ApiRequest) -> TimelinePage:
     """Return what the contexts of calls held."""
     query: TimelineQuery = request.query
-    wanted = (query.start, query.limit, query.every)
-    async with request.session() as session:
-        return await asyncio.to_thread(timeline_page, session.session, *wanted, request.server.price_of)
+    return await request.read(timeline_page, query.start, query.limit, query.every, request.server.price_of)
 
 
 async def list_calls(request: ApiRequest) -> CallPage:
     """Return a page of the calls, and what was decided for each."""
     query: PageQuery = request.query
-    async with request.session() as session:
-        return await asyncio.to_thread(call_page, session.session, query.start, query.limit)
+    return await request.read(call_page, query.start, query.limit)
 
 
 async def get_call(request: ApiRequest) -> CallDetails:
     """Return one call, item by item, made again from the log."""
     query: CallQuery = request.query
     number = None if request.path["call"] == LAST else call_number(request.path["call"])
-    async with request.session() as session:
-        return await asyncio.to_thread(
-            call_details,
-            session.session,
-            number,
-            query.start,
-            query.limit,
-            whole=query.text == "full",
-            price_of=request.server.price_of,
-        )
+    whole, price_of = query.text == "full", request.server.price_of
+    return await request.read(call_details, number, query.start, query.limit, whole=whole, price_of=price_of)
 
 
 async def compare_calls(request: ApiRequest) -> CallDifference:
     """Return what differs between two calls."""
     one, other = call_number(request.path["call"]), call_number(request.path["other"])
-    async with request.session() as session:
-        return await asyncio.to_thread(call_difference, session.session, one, other, request.server.price_of)
+    return await request.read(call_difference, one, other, request.server.price_of)
 
 
 def call_number(text: str) -> int:
@@ -222,8 +207,7 @@ async def get_tokens(request: ApiRequest) -> TokenTree:
     """Return where the tokens are, by kind, tool and file."""
     query: TokensQuery = request.query
     groups = [group.strip() for group in query.by.split(",") if group.strip()]
-    async with request.session() as session:
-        return await asyncio.to_thread(token_tree, session.session, groups, query.call)
+    return await request.read(token_tree, groups, query.call)
 
 
 class Recommendation(Struct, frozen=True):

@@ -37,21 +37,17 @@ from sightline.view.inspection import (
 async def list_items(request: ApiRequest) -> ItemPage:
     """Return a page of items. Reads only what it returns."""
     query: ItemsQuery = request.query
-    async with request.session() as session:
-        whole = query.text == "full"
-        return await asyncio.to_thread(item_page, session.session, query.start, query.limit, whole=whole)
+    return await request.read(item_page, query.start, query.limit, whole=query.text == "full")
 
 
 async def get_item(request: ApiRequest) -> ItemDetails:
     """Return one item in full."""
-    async with request.session() as session:
-        return await asyncio.to_thread(item_details, session.session, request.path["item"])
+    return await request.read(item_details, request.path["item"])
 
 
 async def list_pins(request: ApiRequest) -> Pins:
     """Return the items that are always shown in full because somebody pinned them."""
-    async with request.session() as session:
-        return Pins(await asyncio.to_thread(pinned_items, session.session))
+    return Pins(await request.read(pinned_items))
 
 
 async def mark_item(request: ApiRequest) -> Done:
@@ -111,21 +107,19 @@ async def recall_items(request: ApiRequest) -> FoundItems:
 
 async def list_windows(request: ApiRequest) -> Windows:
     """Return the open windows."""
-    async with request.session() as session:
-        return Windows(await _windows(request, session.session))
+    return Windows(await request.read(shown_windows, request.server.apps))
 
 
 async def get_window(request: ApiRequest) -> WindowFacts:
     """Return one open window."""
-    async with request.session() as session:
-        return await _find_window(request, session.session)
+    return await request.read(_find_window, request)
 
 
 async def act_on_window(request: ApiRequest) -> Acted:
     """Do something in a window, as a model does."""
     body: ActionCall = request.body
     async with request.session() as session:
-        window = await _find_window(request, session.session)
+        window = await asyncio.to_thread(_find_window, session.session, request)
         if not window.running:
             raise Unavailable(f"the app {window.app or 'of this window'!r} does not run in this server; start it there")
         # The parameters are those of the action, so one may be called like a parameter of `act`.
@@ -135,13 +129,9 @@ async def act_on_window(request: ApiRequest) -> Acted:
         )
 
 
-async def _windows(request: ApiRequest, session: Session) -> list[WindowFacts]:
-    return await asyncio.to_thread(shown_windows, session, request.server.apps)
-
-
-async def _find_window(request: ApiRequest, session: Session) -> WindowFacts:
+def _find_window(session: Session, request: ApiRequest) -> WindowFacts:
     window_id = request.path["window"]
-    windows = {window.id: window for window in await _windows(request, session)}
+    windows = {window.id: window for window in shown_windows(session, request.server.apps)}
     if window_id not in windows:
         raise NotFound(f"no open window {window_id[:80]!r}; open are: {', '.join(windows) or 'none'}")
     return windows[window_id]

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from sightline.server.reports import Reports
     from sightline.server.session_list import SessionList
     from sightline.server.uploads import Uploads
+    from sightline.session.session import Session
     from sightline.view.costs import PriceOf
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MOST_BYTES = 2 << 20  # of a body here: a question, or a few settings
 JSON = "application/json"
@@ -106,6 +110,11 @@ class ApiRequest(NamedTuple):
             yield session
         finally:
             await opening.__aexit__(None, None, None)
+
+    async def read(self, work: "Callable[Concatenate[Session, P], T]", *arguments: P.args, **options: P.kwargs) -> T:
+        """Return what `work` reads of the session of the path, in a thread."""
+        async with self.session() as session:
+            return await asyncio.to_thread(work, session.session, *arguments, **options)
 
     def publish(self, kind: EventKind, session: AsyncSession, **data: Any) -> None:
         """Tell who follows that something happened to a session."""

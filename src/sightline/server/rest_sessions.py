@@ -24,11 +24,11 @@ from sightline.server.rest_values import (
 )
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
-from sightline.values.settings import Settings
+from sightline.values.settings import Settings, read_strategy
 from sightline.view.call_rows import call_at, call_rows
 from sightline.view.catalog.places import Place
 from sightline.view.document import SUFFIXES, TRANSCRIPTS
-from sightline.view.inspection import count, current_branch
+from sightline.view.inspection import current_branch, item_counts
 
 _MEDIA = {
     LOG_FORMAT: "application/x-ndjson",
@@ -53,7 +53,10 @@ async def create_session(request: ApiRequest) -> Created:
     settings = None
     if body.strategy is not None or body.config or body.locale != "en" or body.profile is not None:
         settings = Settings(
-            strategy=body.strategy or "focus", config=body.config, locale=body.locale, profile=body.profile or "openai"
+            strategy=read_strategy(body.strategy or "focus"),
+            config=body.config,
+            locale=body.locale,
+            profile=body.profile or "openai",
         )
     session = await request.server.sessions.create(body.id, settings)
     await session.annotate("created", {"by": "rest"})  # so that the session is stored, and listed, before any message
@@ -70,7 +73,7 @@ async def get_session(request: ApiRequest) -> SessionDetails:
             return SessionDetails(
                 facts=facts,
                 settings=session.settings,
-                kinds=count(session).kinds,
+                kinds=item_counts(session),
                 open_calls=[call.name for call in session.open_calls],
                 last_call=call_at(session, total)[1] if total else None,
                 damaged=session.damaged,

@@ -1,7 +1,4 @@
-"""What the REST interface takes, and what it gives besides the values of `view`, as types: they describe both.
-
-This file is longer than others because it is only data.
-"""
+"""What the REST interface takes, and what it gives besides the values of `view`, as types: they describe both."""
 
 from typing import Annotated, Any, Literal
 
@@ -36,20 +33,16 @@ class BranchQuery(Struct, frozen=True):
     branch: Branch | None = None
 
 
-class PageQuery(Struct, frozen=True):
+class PageQuery(BranchQuery, frozen=True):
     """A page of a list, on a branch."""
 
-    branch: Branch | None = None
     start: Start = 0
     limit: Limit = 100
 
 
-class ItemsQuery(Struct, frozen=True):
+class ItemsQuery(PageQuery, frozen=True):
     """A page of items."""
 
-    branch: Branch | None = None
-    start: Start = 0
-    limit: Limit = 100
     text: Annotated[Literal["beginning", "full"], Meta(description="how much of each text")] = "beginning"
 
 
@@ -61,35 +54,31 @@ class SearchQuery(Struct, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=50)] = 6
 
 
-class ContextQuery(Struct, frozen=True):
+class ContextQuery(BranchQuery, frozen=True):
     """For which budget, and whether to list what is not shown."""
 
-    branch: Branch | None = None
     window: Window | None = None
     output: Tokens | None = None
     includeObsolete: Annotated[bool, Meta(description="also list items that are not shown")] = False  # noqa: N815
 
 
-class RawQuery(Struct, frozen=True):
+class RawQuery(BranchQuery, frozen=True):
     """In which provider's format, and of which call."""
 
-    branch: Branch | None = None
     wire: Annotated[str, Meta(max_length=40, description="openai, responses, anthropic")] = "openai"
     call: Annotated[int, Meta(ge=1, le=1 << 53, description="an earlier call; without one, the next")] | None = None
 
 
-class ExportQuery(Struct, frozen=True):
+class ExportQuery(BranchQuery, frozen=True):
     """In which format, and language for people."""
 
-    branch: Branch | None = None
     format: Annotated[str, Meta(max_length=40, description="jsonl, markdown, html, or a provider's")] = "jsonl"
     lang: Literal["en", "zh"] = "en"
 
 
-class ReportQuery(Struct, frozen=True):
+class ReportQuery(BranchQuery, frozen=True):
     """Whether to forecast what Sightline would have sent, and the language of the advice."""
 
-    branch: Branch | None = None
     forecast: Annotated[bool, Meta(description="replay the session, which takes longer")] = False
     lang: Literal["en", "zh"] = "en"
 
@@ -100,28 +89,23 @@ class EventsQuery(Struct, frozen=True):
     session: Annotated[str, Meta(max_length=128)] = ""
 
 
-class TimelineQuery(Struct, frozen=True):
+class TimelineQuery(PageQuery, frozen=True):
     """Which calls."""
 
-    branch: Branch | None = None
-    start: Start = 0
     limit: Limit = 200
     every: Annotated[int, Meta(ge=1, le=100_000, description="only one of so many calls, for an overview")] = 1
 
 
-class CallQuery(Struct, frozen=True):
+class CallQuery(PageQuery, frozen=True):
     """Which items of a call, and how much of each text."""
 
-    branch: Branch | None = None
-    start: Start = 0
     limit: Limit = 500
     text: Literal["beginning", "full"] = "beginning"
 
 
-class TokensQuery(Struct, frozen=True):
+class TokensQuery(BranchQuery, frozen=True):
     """How to group the tokens, and of which call."""
 
-    branch: Branch | None = None
     by: Annotated[str, Meta(max_length=60, description="kind, tool, file, level, in any order")] = "kind,tool,file"
     call: Annotated[Number, Meta(description="one call; without one, all items in full")] | None = None
 
@@ -215,11 +199,9 @@ class Undo(Struct, frozen=True, forbid_unknown_fields=True):
     item: Annotated[str, Meta(min_length=1, max_length=60)] | None = None
 
 
-class PreviewChoice(Struct, frozen=True, forbid_unknown_fields=True):
+class PreviewChoice(BudgetChoice, frozen=True, forbid_unknown_fields=True):
     """What to try. What is not given is as it is in the session."""
 
-    window: Window | None = None
-    output: Tokens | None = None
     strategy: Annotated[str, Meta(max_length=60)] | None = None
     config: dict[str, Any] | None = None
     economy: Annotated[Economy, Meta(description="of the strategy focus")] | None = None

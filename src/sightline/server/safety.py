@@ -13,7 +13,7 @@ although a browser on this machine can. So four things are checked:
   - `Authorization: Bearer TOKEN`, below `/api/`, at `/metrics` and at `/health` only. On the paths of the proxy that
     header, and `x-api-key`, hold the provider's key: they are passed on and never compared with anything here.
   - as the beginning of the path, `/token/TOKEN/v1/messages`, because many agents can be told an address and nothing
-    else: `ANTHROPIC_BASE_URL=http://host:8787/token/TOKEN`. It and the header are taken off at once, so
+    else: `ANTHROPIC_BASE_URL=http://host:8787/token/TOKEN/anthropic`. It and the header are taken off at once, so
     that no log and no provider gets the token.
 
 On a loopback address a token is made at each start, and the paths of the proxy are open without it: an agent brings its
@@ -38,10 +38,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sightline.errors import BadInput
-from sightline.follow.replies import error_body, provider_of
+from sightline.follow.replies import error_body
 from sightline.inspector.pages import PREFIX
 from sightline.server.access_token import is_loopback
 from sightline.server.callers import OWN_PATHS, Callers, Refusal
+from sightline.server.destinations import provider_of, read_door
 from sightline.server.sign_in import SIGN_IN
 
 TOKEN_HEADER = "x-sightline-token"
@@ -89,6 +90,7 @@ _FOREIGN_ORIGIN = Refusal(
 )
 _TOO_LARGE = Refusal(413, "body_too_large", "the body is too large", "send less at once")
 _TOO_SLOW = Refusal(408, "body_too_slow", "the rest of the body did not come", "send the request again")
+_NO_WEBSOCKET = Refusal(426, "no_websocket", "no websocket is opened here", "send the same request over HTTP")
 _BAD_REQUEST = Refusal(400, "bad_request", "a request has exactly one Host header", "send one")
 _BAD_HOST = Refusal(
     400, "bad_request", "the Host header is no host", "send a name or an address, with a port or without"
@@ -129,8 +131,8 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
+        if scope["type"] == "websocket":  # from another server than ours, which has them as ordinary requests
+            await send({"type": "websocket.close", "code": 1008, "reason": _NO_WEBSOCKET.message})
             return
         if (refusal := await self._check(scope)) is not None:
             await refuse(scope, receive, send, refusal)
@@ -152,6 +154,8 @@ class Guard:
             return _FOREIGN_HOST
         if not _is_own_origin(headers, hosts[0]) and not _opens_page(scope, headers):
             return _FOREIGN_ORIGIN
+        if headers.first(b"upgrade").lower() == "websocket":
+            return _NO_WEBSOCKET
         if not self._is_open(scope):
             refusal = await self._callers.check(scope, _tokens_of(scope["path"], headers, token_in_path))
             if refusal is not None:
@@ -211,8 +215,8 @@ class _Headers:
         self._headers: list[tuple[bytes, bytes]] = list(scope.get("headers", ()))
 
     @property
-    def names(self) -> set[str]:
-        return {name.decode("latin-1").lower() for name, _ in self._headers}
+    def mapping(self) -> dict[str, str]:
+        return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in self._headers}
 
     def all(self, name: bytes) -> list[str]:
         return [value.decode("latin-1") for key, value in self._headers if key.lower() == name]
@@ -310,7 +314,8 @@ async def throw_body_away(rest: AsyncIterator[bytes]) -> None:
 
 def _told(path: str, headers: _Headers, refusal: Refusal) -> Mapping[str, object]:
     """Return the body of a refusal: in the provider's shape if the path is a provider's."""
-    if path.startswith("/v1/"):
-        provider = provider_of(path, headers.names)
+    door = read_door(path)
+    if door.address or door.owner or door.is_versioned:
+        provider = provider_of(path, headers.mapping)
         return error_body(provider, refusal.status, f"{refusal.message}: {refusal.what_to_do}", code=refusal.type)
     return {"error": {"type": refusal.type, "message": refusal.message, "what_to_do": refusal.what_to_do}}

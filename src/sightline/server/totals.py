@@ -1,14 +1,17 @@
 """What went through a proxy: calls, tokens, and what they cost, compared with sending everything.
 
-Two forecasts by the same rules are compared: a provider caches what the call before had sent. What it reported is told
-beside them, and has no part in the comparison.
+Two forecasts by the same rules are compared: a provider caches what the call before had sent, and forgets it after a
+pause. What it reported is told beside them, and has no part in the comparison.
 """
 
+import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from sightline.errors import BadInput
+from sightline.follow.context_windows import ContextWindow
 from sightline.follow.model_request import Json
 from sightline.follow.turns import Prepared
 from sightline.values.items import Usage
@@ -16,14 +19,17 @@ from sightline.values.profiles import Profile, call_cost, profile
 from sightline.view.costs import answer_cost, relative_cost
 from sightline.wire import read_reply
 
+_MOST_WINDOWS = 100  # models, those that were called last
+
 
 class _Before(NamedTuple):
     """The last call of a conversation, and what only became necessary because something had been shortened."""
 
     number: int = 0  # of its request
     offered: int = 0
-    sent: int = 0
+    sent: int = 0  # without windows: they are not cached
     again: int = 0  # tokens that the agent read again
+    at: float = 0.0  # seconds
 
 
 class Totals(Struct):
@@ -44,6 +50,8 @@ class Totals(Struct):
     read_again: int = 0  # results that the agents had before, and that were shortened since
     recalled: int = 0  # calls of the model that our tools made necessary
     unlogged: int = 0
+    windows: dict[str, ContextWindow] = {}  # that held last, by model
+    clock: Callable[[], float] = time.monotonic
     _before: dict[str, _Before] = {}  # by conversation
 
     def add(self, prepared: Prepared, reply: Json) -> Usage | None:
@@ -54,6 +62,11 @@ class Totals(Struct):
             usage = None
         prices: Profile = profile("anthropic" if reply.get("type") == "message" else "openai")
         self.calls += 1
+        if prepared.limit.tokens:
+            self.windows.pop(prepared.limit.model, None)
+            self.windows[prepared.limit.model] = prepared.limit
+            if len(self.windows) > _MOST_WINDOWS:
+                del self.windows[next(iter(self.windows))]
         self.offered += prepared.offered
         self.sent += prepared.sent
         self.sweeps += bool(prepared.swept)
@@ -75,13 +88,17 @@ class Totals(Struct):
         new = max(prepared.offered - before.offered, 0)
         is_extra = prepared.number == before.number or prepared.read_again > 0
         again = before.again + (new if is_extra else 0)
+        now = self.clock()
+        is_cached = before.number and now - before.at <= prices.cache_seconds
         reused = min(before.sent, prepared.sent) if prepared.kept is None else prepared.kept
-        self.cost += call_cost(prepared.sent, reused, prices) + answer
+        self.cost += call_cost(prepared.sent, reused if is_cached else 0, prices) + answer
         if not is_extra:
             everything = prepared.offered - again
             held = min(everything, prepared.window) if prepared.window else everything
-            self.full_cost += call_cost(held, max(held - new, 0) if before.number else 0, prices) + answer
-        self._before[prepared.name] = _Before(prepared.number, prepared.offered, prepared.sent, again)
+            self.full_cost += call_cost(held, max(held - new, 0) if is_cached else 0, prices) + answer
+        self._before[prepared.name] = _Before(
+            prepared.number, prepared.offered, prepared.sent - prepared.windows, again, now
+        )
 
     def fail(self, why: str) -> None:
         """Count a request that got no answer of a model."""

@@ -9,6 +9,7 @@ import httpx2
 from starlette.datastructures import Headers
 
 from sightline.server.config import Config
+from sightline.server.destinations import Destinations
 
 CONNECT_SECONDS = 10.0
 _MOST_CONNECTIONS = 1000
@@ -23,34 +24,27 @@ _OURS = "x-sightline-"  # headers between a client and this server
 
 
 class Upstream:
-    """Sends requests to the upstream of their provider, and to no other address."""
+    """Sends requests to the upstream of their provider, and to no other address: see `destinations`."""
 
     def __init__(self, config: Config, transport: Any = None) -> None:
-        self._bases = {name: address.rstrip("/") for name, address in config.upstreams.items()}
+        """Raises BadInput if the address of an upstream is none."""
+        self.destinations = Destinations(config.upstreams)
         timeout = httpx2.Timeout(config.timeout, connect=CONNECT_SECONDS)
         limits = httpx2.Limits(
             max_connections=_MOST_CONNECTIONS, max_keepalive_connections=100, keepalive_expiry=_KEEP_SECONDS
         )
         # Without TLS nobody is trusted, because reading this machine's authorities takes a twentieth of a second.
-        is_plain = all(base.startswith("http://") for base in self._bases.values())
         # What a provider sets as a cookie for one caller is no other's business, so no cookie is kept here.
         no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
         self._client = httpx2.AsyncClient(
             timeout=timeout, limits=limits, cookies=no_cookies, follow_redirects=False, transport=transport,
-            trust_env=transport is None, verify=SSLContext(PROTOCOL_TLS_CLIENT) if is_plain else True,
+            trust_env=transport is None, verify=SSLContext(PROTOCOL_TLS_CLIENT) if self.destinations.is_plain else True,
         )  # fmt: skip
-
-    def address(self, provider: str, path: str, query: str) -> str:
-        """Return the address of a path as clients ask for it. OpenAI's base has the /v1 already."""
-        base = self._bases[provider]
-        if provider == "openai":
-            path = path.removeprefix("/v1")
-        return f"{base}{path}{'?' if query else ''}{query}"
 
     async def send(
         self,
         method: str,
-        address: str,
+        address: httpx2.URL,
         headers: Iterable[tuple[str, str]],
         body: bytes,
         on_sent: Callable[[], None] | None = None,

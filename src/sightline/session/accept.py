@@ -7,12 +7,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from sightline import wire
+from sightline.apps.shared_windows import SharedLogs
 from sightline.apps.window import FORMS
 from sightline.compose.render import layout
 from sightline.errors import BadInput
 from sightline.log import entries
-from sightline.plan.strategies import strategy
-from sightline.plan.strategy import is_planner
+from sightline.plan.strategies import pipe, strategy
+from sightline.plan.strategy import Planner, is_planner
 from sightline.plan.view import Budget
 from sightline.shorten.sample import encodable
 from sightline.values.cautious import Cautious
@@ -21,7 +22,6 @@ from sightline.values.foreign_code import described
 from sightline.values.items import Call, Message, Part, Result, Role, Text, ToolDefinition
 from sightline.values.phrases import check_locale
 from sightline.values.profiles import profile
-from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import REDUCTIONS, Settings
 from sightline.values.tokens import Estimate, Exact, TokenCounter, check_encoding
 from sightline.wire.common import bad_input, describe, text_part
@@ -92,11 +92,11 @@ def read_list(messages: Sequence[Any]) -> list[Message]:
     return read_with(wire.read_messages, messages)
 
 
-def read_tools(definitions: Sequence[Any], *, recall: bool) -> tuple[tuple[ToolDefinition, ...], str]:
-    """Return tools of any form, with `expand` and `recall` if wanted, and their JSON. Raises BadInput."""
+def read_tools(definitions: Sequence[Any], own: Iterable[ToolDefinition]) -> tuple[tuple[ToolDefinition, ...], str]:
+    """Return tools of any form, with those of our `own` whose names are not taken, and their JSON. Raises BadInput."""
     read = read_with(wire.read_tools, definitions)
     taken = tool_names(read)
-    read += tuple(tool for tool in RECALL_TOOLS if recall and tool.name not in taken)
+    read += tuple(tool for tool in own if tool.name not in taken)
     try:
         return read, msgspec.json.encode(read).decode()
     except UnicodeEncodeError as error:
@@ -185,14 +185,18 @@ def check_model(model: Any, seconds: Any) -> None:
         raise BadInput(f"seconds are a number above 0, not {seconds!r}")
 
 
-def check_strategy(strategy: Any) -> None:
-    """Raise BadInput for an object that is no strategy."""
+def check_strategy(strategy: Any) -> Planner | None:
+    """Return the strategy of a list of stages, and other strategies as they are. Raises BadInput for what is none."""
     if strategy is None:
-        return
+        return None
+    if isinstance(strategy, list | tuple):
+        return pipe(strategy)
     if isinstance(strategy, str):
         raise BadInput("a strategy's name goes into settings=Settings(strategy=…); strategy= takes a strategy itself")
     if not is_planner(strategy):
         raise BadInput(f"a strategy is an object with a name and plan(view), not {strategy!r}")
+    planner: Planner = strategy
+    return planner
 
 
 class CheckedCounter:
@@ -256,3 +260,10 @@ def check_annotation(name: str, value: Any) -> None:
         msgspec.json.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"an annotation's value is JSON: {error}") from error
+
+
+def check_shared(shared: SharedLogs | None) -> SharedLogs | None:
+    """Return handles of its own to the logs of shared windows. Raises BadInput for names: these logs need a place."""
+    if shared is not None and not isinstance(shared, SharedLogs):
+        raise BadInput("shared windows need a place for their logs: Session.open, new and resume have one")
+    return shared and shared.reopened()

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable
 from functools import cached_property, partial, wraps
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from sightline.apps.host import Host
 from sightline.compaction.compactor import SECONDS, Compacted, Summarizer
@@ -17,15 +17,13 @@ from sightline.session.calls import Answered
 from sightline.session.compactions import CompactionInfo
 from sightline.session.items import Items
 from sightline.session.receipts import Receipts
+from sightline.session.reply_stream import AsyncReplyStream
 from sightline.session.session import Session
 from sightline.session.summaries import Summaries
 from sightline.session.worker import Worker
 from sightline.values.finish import finish
 from sightline.values.items import Item
 from sightline.values.settings import Settings
-
-if TYPE_CHECKING:
-    from sightline.session.reply_stream import AsyncReplyStream
 
 _AT_ONCE = 256  # elements that are read before the next call of the session may run
 
@@ -128,7 +126,7 @@ class AsyncWindows(_Awaitable[Host]):
     live = _awaitable(Host.live)
     call = _awaitable(Host.call)
     answers = _awaitable(Host.answers)
-    done = _awaitable(Host.done)
+    text_at = _awaitable(Host.text_at)
     refresh = _awaitable(Host.refresh)
     changed = _awaitable(Host.changed)
     note = _awaitable(Host.note)
@@ -287,10 +285,8 @@ class AsyncSession(_Awaitable[Session]):
         """The calls of the last reply that the session itself answered."""
         return self._inner.answered
 
-    def streamed(self, stream: AsyncIterable[Element]) -> "AsyncReplyStream[Element]":
+    def streamed(self, stream: AsyncIterable[Element]) -> AsyncReplyStream[Element]:
         """See `Session.streamed`. The stream is the one of an async client."""
-        from sightline.session.reply_stream import AsyncReplyStream
-
         return AsyncReplyStream(self, stream)
 
     # ------------------------------------------------------------------ everything else runs in the worker

@@ -1,6 +1,6 @@
 """The model's tool calls: results from the program, and the calls that a session answers by itself.
 
-A session answers calls of `expand`, of `recall` and of windows. All others wait for `Session.tool_result`.
+A session answers calls of `expand`, `recall`, `look` and of windows. All others wait for `Session.tool_result`.
 """
 
 from collections import deque
@@ -18,13 +18,13 @@ from sightline.log.columns import LABELLED, TITLED, WHOLE
 from sightline.log.drafts import PendingCall
 from sightline.log.entries import HISTORY, Entry
 from sightline.log.journal import Journal, retry_on_conflict
-from sightline.recall.recall import Recall, Room
 from sightline.session.accept import check_message
+from sightline.session.attention import Attended
 from sightline.shorten.sample import encodable
 from sightline.values.escape import plain_name
 from sightline.values.items import Blob, Call, Kind, Message, Part, Result, Role, Text, plain_text
 from sightline.values.phrases import say
-from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.recall_tools import LOOK, RECALL_NAMES, RECALL_TOOLS
 
 _NO_CALL = Call("", "tool_call")
 
@@ -40,9 +40,11 @@ class Answered(NamedTuple):
 class Calls:
     """Appends the results of a journal's calls."""
 
-    def __init__(self, journal: Journal, recall: Recall, host: Host, refresh: Callable[[], None]) -> None:
-        """`refresh` reads what other writers have appended, after a Conflict."""
-        self._journal, self._recall, self._host, self._refresh = journal, recall, host, refresh
+    def __init__(
+        self, journal: Journal, answer: Callable[[Call], Attended], host: Host, refresh: Callable[[], None]
+    ) -> None:
+        """`answer`: of `Attention`; `refresh` reads what others appended, after a Conflict."""
+        self._journal, self._answer_of, self._host, self._refresh = journal, answer, host, refresh
         self.answered: list[Answered] = []  # the calls of the last reply that the session itself answered
         # By branch, the ids of calls that a list left open: the next may have their results. The sessions beside this
         # one have the same dict, so that one of them can give up on what another one imported.
@@ -136,6 +138,8 @@ class Calls:
 
     def end_imported(self) -> None:
         """Give up on the calls that imported lists left open, whose results did not come."""
+        if not self.imported:
+            return
         branch = self._journal.branch_name
         if imported := self.imported.get(branch):
             # Calls may share an id: each that waits is given up on, as by `interrupt`.
@@ -145,22 +149,25 @@ class Calls:
 
     # ------------------------------------------------------------------ calls that the session answers
 
-    def answer_own(self, free_room: Callable[[], Room], *, resumed: bool) -> None:
-        """Answer the pending calls of `expand`, `recall` and of windows.
+    def answer_own(self, *, resumed: bool) -> None:
+        """Answer the pending calls of our tools and of windows.
 
-        `free_room`: how much may be brought back; it is asked again after each answer. `resumed`: an earlier run may
-        have carried out a call of a window already. It is not carried out twice.
+        `resumed`: an earlier run may have carried out a call of a window already. It is not carried out twice.
         """
         for call in self._journal.open_calls():
-            if (answered := self._answer(call, free_room, resumed)) is not None:
+            if (answered := self._answer(call, resumed)) is not None:
                 self._append_answer(answered, self._append_result)
 
     def answer_in_text(self, message: Message) -> None:
         """Carry out the `<tool_call>`s in a reply's text, where the model has no tools for windows."""
-        bad_call = Outcome(False, self._say("bad call"), "bad parameters", ways=(CREATE.name, ACTION.name))
         for call in self._calls_in_text(message.parts):
-            outcome = bad_call if call is None else self._host.call(call)
-            self._append_answer(_by_window(call or _NO_CALL, outcome), self._append_note)
+            self._append_answer(_by_window(call or _NO_CALL, self._carry_out(call)), self._append_note)
+
+    def _carry_out(self, call: Call | None) -> Outcome:
+        """Carry out a call in text; None is one that cannot be read."""
+        if call is None:
+            return Outcome(False, self._say("bad call"), "bad parameters", ways=(CREATE.name, ACTION.name))
+        return self._host.call(call)
 
     def give_up_in_text(self) -> None:
         """Give up on the calls in the last message's text that an earlier run did not carry out."""
@@ -168,17 +175,17 @@ class Calls:
             self._append_note(answered)
             self.answered.append(answered)
 
-    def _answer(self, call: Call, free_room: Callable[[], Room], resumed: bool) -> Answered | None:
+    def _answer(self, call: Call, resumed: bool) -> Answered | None:
         """Return the answer to a call; None if the call is for the program."""
         tools = [tool for tool in self._journal.tools.definitions if tool.name == call.name]
         typed = self._host.tools(typed=True)
         if any(not is_ours(tool) and tool not in RECALL_TOOLS and tool not in typed for tool in tools):
             return None
-        if call.name in ("expand", "recall"):
-            return Answered(call, Result(call.id, self._recall.answer(call, free_room()), name=call.name))
+        if call.name in RECALL_NAMES and (tools or call.name != LOOK.name):  # others have a tool called look
+            return Answered(call, Result(call.id, self._answer_of(call), name=call.name))
         if not self._host.answers(call):
             return None
-        return _by_window(call, (self._host.done(call.id) if resumed else None) or self._host.call(call))
+        return _by_window(call, self._host.call(call, resumed=resumed))
 
     def _left_in_text(self) -> Iterator[Answered]:
         timeline, path = self._journal.timeline, self._journal.path
@@ -188,13 +195,20 @@ class Calls:
                 for call in [*self._calls_in_text(self._journal.reader.item(row).parts)][results:]:
                     yield _by_window(call or _NO_CALL, Outcome(False, self._say("interrupted"), "failed"))
             if timeline.state[row] & LABELLED:
-                results += 1
+                results += (
+                    bytes(self._journal.reader.entry(row).data) == b"null"
+                )  # the line of a closed window has some
             elif timeline.kind[row] != Kind.WINDOW:
                 return
 
     def _calls_in_text(self, parts: tuple[Part, ...]) -> Iterator[Call | None]:
-        tools = {tool.name for tool in self._journal.tools.definitions}
-        return read_calls(plain_text(parts)) if self._host.apps and not tools & {CREATE.name, ACTION.name} else iter(())
+        if (
+            not self._host.apps
+            or not self._host.in_text
+            or any(tool.name in (CREATE.name, ACTION.name) for tool in self._journal.tools.definitions)
+        ):
+            return iter(())
+        return read_calls(plain_text(parts))
 
     # ------------------------------------------------------------------ appending
 
@@ -206,7 +220,8 @@ class Calls:
     def _append_result(self, answered: Answered) -> None:
         if (call := self._journal.waiting(answered.call.id)) is None:
             raise UnknownCall(answered.call.id, [call.id for call in self._journal.open_calls()])
-        self._append(self._journal.drafts.result(answered.result, call, flags=WHOLE))
+        flags = WHOLE if answered.outcome is None else 0
+        self._append(self._journal.drafts.result(answered.result, call, flags=flags))
 
     def _append_note(self, answered: Answered) -> None:
         """Append the answer to a call that was made in text."""

@@ -8,15 +8,17 @@ from itertools import islice, takewhile
 from threading import RLock
 from typing import NamedTuple
 
+from sightline.apps.host import Host
 from sightline.compose.turn import Composer
 from sightline.errors import BadInput, UnknownItem
 from sightline.log import column_cache, entries
 from sightline.log.annotations import FoundQuote, LaidDownNote, PinNote
-from sightline.log.columns import CHANGED, HEAD, UNMADE
+from sightline.log.columns import CHANGED, HEAD, LABELLED, TITLED, UNMADE, pinned_rows
 from sightline.log.journal import Journal, laid_down
 from sightline.recall.recall import Found, Recall, Room
 from sightline.session import accept
-from sightline.values.items import Call, Item, Kind, Lod, plain_text
+from sightline.session.attention import Attention
+from sightline.values.items import Call, Item, Kind, Lod, Message, Role, Text, plain_text
 from sightline.values.lock import locked
 
 _READ_AHEAD = 256  # items whose entries are read at once
@@ -57,8 +59,9 @@ class Items:
     Every method that takes an id raises UnknownItem if the branch has no such item.
     """
 
-    def __init__(self, journal: Journal, recall: Recall, composer: Composer, lock: RLock) -> None:
+    def __init__(self, journal: Journal, recall: Recall, composer: Composer, host: Host, lock: RLock) -> None:
         self._journal, self._recall, self._composer, self._lock = journal, recall, composer, lock
+        self.attention = Attention(journal, recall, host, composer)
         self._summed: tuple[tuple[int, str, str], int, int] = ((-1, "", ""), 0, 0)  # of what, rows, tokens
 
     def __len__(self) -> int:
@@ -183,17 +186,21 @@ class Items:
         page = self._recall.page(row, start, lines, grep, self._composer.free_room())
         if now:
             self.mark(row, "raise")
+        elif self._journal.timeline.kind[row] == Kind.WINDOW:  # a recall shows text of the log, and a window has none
+            message = Message(Role.USER, (Text(page.text),))
+            self._journal.append([self._journal.drafts.message(message, flags=LABELLED | TITLED)])
         elif page.note.sources:
             self._journal.append([self._journal.drafts.recall(page.note)])
         return page.text
 
     @locked
     def answer(self, call: Call) -> str:
-        """Return the answer to a model's call of `expand` or `recall`, for a program that runs and logs calls itself.
+        """Return the answer to a model's call of our tools, for a program that runs and logs calls itself.
 
-        Writes nothing. Sessions answer the calls of a `reply` by themselves.
+        The call and the answer are not written; `look` notes what the model wants to see. Sessions answer the calls of
+        a `reply` by themselves.
         """
-        return plain_text(self._recall.answer(call, self._composer.free_room()))
+        return plain_text(self.attention.answer(call))
 
     @locked
     def recall(self, query: str, *, tokens: int = 2000) -> list[Found]:
@@ -283,7 +290,7 @@ class Items:
     def collapse(self, item_id: str | int) -> None:
         """Show an item as its gist from the next sweep on. Raises BadInput while it is pinned."""
         row = self.row(item_id)
-        if self._journal.timeline.marked(self._journal.path).get(row) == "pin":
+        if row in pinned_rows(self._journal.timeline.marked(self._journal.path)):
             raise BadInput(f"item #{item_id} is pinned; session.items.unpin({str(item_id)!r}) lets go of it first")
         self.mark(row, "collapse")
 
@@ -304,7 +311,8 @@ class Items:
         self._journal.annotate((entries.PIN, PinNote(self._journal.timeline.id(row), what)))
 
     def _describe(self, rows: Sequence[int]) -> list[ItemInfo]:
-        timeline, marks = self._journal.timeline, self._journal.timeline.marked(self._journal.path)
+        timeline = self._journal.timeline
+        pins = pinned_rows(timeline.marked(self._journal.path))
         windows = {row: window for window, references in timeline.windows.items() for row in references}
         return [
             ItemInfo(
@@ -313,7 +321,7 @@ class Items:
                 full=timeline.full[row],
                 summary=_known(timeline.summary[row]),
                 gist=_known(timeline.gist[row]),
-                pinned=marks.get(row) == "pin",
+                pinned=row in pins,
                 by_program=timeline.is_by_program(row),
                 window=windows.get(row, ""),
                 changed=bool(timeline.state[row] & CHANGED),

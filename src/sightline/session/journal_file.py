@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sightline.apps.shared_windows import SharedLogs
 from sightline.errors import BadInput, Damaged, StoreError
 from sightline.files.project import place
 from sightline.log.journal import Journal
@@ -15,7 +16,7 @@ from sightline.session import accept
 from sightline.values.clock import nanoid, wall_clock
 from sightline.values.settings import Settings
 
-SESSION_OPTIONS = ("apps", "windows", "strategy", "clock", "folders")  # the others are the journal's
+SESSION_OPTIONS = ("apps", "windows", "strategy", "clock", "folders", "shared")  # the others are the journal's
 T = TypeVar("T")
 _OPTIONS = frozenset({*SESSION_OPTIONS, "token_counter", "ids"})
 
@@ -28,6 +29,20 @@ def find_stores(stores: Stores | None, project: str | Path, root: str | Path | N
         raise BadInput("root and fsync are of sessions in files; a session in other stores takes stores= alone")
     check_stores(stores)
     return stores
+
+
+def share_windows(options: dict[str, Any], stores: Stores, project: str | Path) -> dict[str, Any]:
+    """Return the options with the logs of the windows that this project's sessions share, where apps are named for it.
+
+    Raises BadInput if `shared` is no list of names.
+    """
+    names = options.get("shared") or ()
+    if isinstance(names, SharedLogs) or not names:
+        return options
+    if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+        raise BadInput(f'shared are the names of apps, such as shared=["notebook"], not {names!r}')
+    clock, ids = options.get("clock", wall_clock), options.get("ids", nanoid)
+    return options | {"shared": SharedLogs(stores, project, frozenset(names), clock=clock, ids=ids)}
 
 
 def begin_journal(

@@ -1,8 +1,4 @@
-"""The facade most users hold: append what happened, compose what the model sees.
-
-This file is longer than others because it is the whole surface of a session in one place. The work is done elsewhere.
-Compactions and streams are imported when they are used, because most sessions have none.
-"""
+"""The facade most users hold: append what happened, compose what the model sees. What few use is imported late."""
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +14,7 @@ from sightline import wire
 from sightline.apps.app import App
 from sightline.apps.host import Host
 from sightline.apps.protocols import Windows
-from sightline.apps.window_log import WindowLog
+from sightline.apps.shared_windows import SharedLogs, close_logs, window_log
 from sightline.compose.turn import Composer
 from sightline.errors import BadInput, Conflict
 from sightline.files.folders import PROJECT, Folders, resolve_folders
@@ -34,6 +30,7 @@ from sightline.plan.strategy import Planner
 from sightline.plan.view import Budget
 from sightline.recall.recall import Recall
 from sightline.session import accept, journal_file
+from sightline.session.attention import own_tools
 from sightline.session.calls import Answered, Calls
 from sightline.session.items import Items
 from sightline.session.lookups import Annotation, find_system, read_annotations, read_unread
@@ -64,19 +61,20 @@ class Session:
     Apps and summaries read files of `folders` only. Links in those paths are resolved once, when the session is made.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a choice of its own
         self,
         store: Store | Journal,
         *,
         settings: Settings | None = None,
         apps: Iterable[type[App] | str] = (),
         windows: Windows | None = None,
-        strategy: Planner | None = None,
+        strategy: Planner | Sequence[Planner | str] | None = None,
         token_counter: TokenCounter | None = None,
         clock: Clock = wall_clock,
         ids: Ids = nanoid,
         project: str | Path = ".",
         folders: Folders = PROJECT,
+        shared: SharedLogs | None = None,
     ) -> None:
         if isinstance(store, Journal):
             self.log = store
@@ -87,27 +85,26 @@ class Session:
             self.log = Journal(
                 store, clock=clock, ids=ids, settings=settings, token_counter=counter, where=place(project)
             )
-        accept.check_strategy(strategy)
+        planner = accept.check_strategy(strategy)
         for name, several in (("apps", apps), ("folders", folders)):
             if isinstance(several, str):
                 raise BadInput(f"{name} are several, such as {name}=[{several!r}]")
         folders = resolve_folders(Path(project), folders)
-        self._options: dict[str, Any] = {"windows": windows, "strategy": strategy, "clock": clock}
-        self._options |= {"project": project, "folders": folders}
+        self._options: dict[str, Any] = {"windows": windows, "strategy": planner, "clock": clock}
+        self._options |= {"project": project, "folders": folders, "shared": accept.check_shared(shared)}
         self._lock = threading.RLock()
         self._resumed = False  # an earlier run may have left calls without results
-        self._inspects = False  # closing writes nothing
-        self._closed = False
-        self._recall = Recall(self.log)
+        self._inspects = self._closed = False  # closing it writes nothing; it is closed
         self.windows = Host(
-            WindowLog(self.log), session_id=self.id, clock=clock, project=Path(project), folders=folders,
-            elsewhere=windows, lock=self._lock,
+            window_log(self.log, self._options["shared"]), session_id=self.id, clock=clock, project=Path(project),
+            folders=folders, elsewhere=windows, lock=self._lock,
         )  # fmt: skip
         self.windows.register(*apps)
-        self._composer = Composer(self.log, self._recall, clock=clock, host=self.windows, custom=strategy)
-        self.items = Items(self.log, self._recall, self._composer, self._lock)
+        self._recall = Recall(self.log, self.windows.text_at)
+        self._composer = Composer(self.log, self._recall, clock=clock, host=self.windows, custom=planner)
+        self.items = Items(self.log, self._recall, self._composer, self.windows, self._lock)
         self.receipts = Receipts(self.log)
-        self._calls = Calls(self.log, self._recall, self.windows, self.refresh)
+        self._calls = Calls(self.log, self.items.attention.answer, self.windows, self.refresh)
 
     # ------------------------------------------------------------------ open and close
 
@@ -157,6 +154,7 @@ class Session:
             BadInput: a session of this id exists, or settings name something that does not.
         """
         stores = journal_file.find_stores(stores, project, root, fsync)
+        options = journal_file.share_windows(options, stores, project)
         return cls._over(journal_file.begin_journal(stores, project, session_id, settings, options), project, options)
 
     @classmethod
@@ -179,6 +177,7 @@ class Session:
             BadSessionId, SessionNotFound: no such session.
         """
         stores = journal_file.find_stores(stores, project, root, fsync)
+        options = journal_file.share_windows(options, stores, project)
         session = journal_file.resume_with(
             stores, project, session_id, options, lambda made: cls._over(made, project, options)
         )
@@ -249,7 +248,7 @@ class Session:
 
     def _beside(self, journal: Journal) -> "Session":
         made = Session._over(journal, self._options["project"], self._options | {"apps": self.windows.apps.values()})
-        made._calls.imported = self._calls.imported
+        made._calls.imported, made.windows.in_text = self._calls.imported, self.windows.in_text
         return made
 
     @locked
@@ -268,6 +267,7 @@ class Session:
             self._recall.close()
         finally:
             self.log.close(writes=not self._inspects)
+            close_logs(self._options["shared"])
 
     def __enter__(self) -> "Session":
         return self
@@ -393,8 +393,8 @@ class Session:
         """Add the model's reply: an SDK's response object, its JSON, or plain text. Durable when this returns.
 
         The usage it reports corrects how tokens are counted in later calls. `extra_tokens` are tokens of the request
-        that were not in the payload; None if another model than usual counted. Calls of `expand`, `recall` and of
-        windows are answered at once; `open_calls` are those left for you.
+        that were not in the payload; None if another model than usual counted. Calls of `expand`, `recall`, `look` and
+        of windows are answered at once; `open_calls` are those left for you.
         `stopped`: it did not come to its end. Its text is kept, and marked as stopped; a call that it made is not.
         """
         message = accept.check_message(accept.read_with(wire.read_reply, reply))
@@ -404,7 +404,7 @@ class Session:
             self._composer.observe(message.usage, extra_tokens)
         self.log.store.sync()
         if not stopped:
-            self.answer_own_calls()
+            self._calls.answer_own(resumed=self._resumed)
             self._calls.answer_in_text(message)
         return item_id
 
@@ -416,9 +416,9 @@ class Session:
 
     @locked
     def answer_own_calls(self) -> list[Call]:
-        """Answer the model's calls of `expand`, `recall` and of windows. Return the calls left for you."""
-        self._calls.answer_own(self._composer.free_room, resumed=self._resumed)
-        return self.open_calls
+        """Answer the model's calls of our tools. Return the calls left for you."""
+        self._calls.answer_own(resumed=self._resumed)
+        return self.log.open_calls()
 
     @locked
     def tool_result(self, call_id: str, output: Any, *, error: bool | str = False) -> str:
@@ -472,7 +472,7 @@ class Session:
     @locked
     def tools(self, definitions: Sequence[Any], *, recall: bool = True) -> None:
         """Set the tools of later calls, in any form; with `recall`, also ours. The same tools again change nothing."""
-        read, encoded = accept.read_tools(definitions, recall=recall)
+        read, encoded = accept.read_tools(definitions, own_tools(self.strategy) if recall else ())
         digest = blake2b(encoded.encode(), digest_size=16).hexdigest()
         if self.log.tools.hash != digest:
             self.log.annotate((entries.TOOLS, ToolsNote(digest, self.count(encoded), read)))

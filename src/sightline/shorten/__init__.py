@@ -15,6 +15,7 @@ from sightline.shorten.call_subject import (
     READERS,
     Effect,
     Purpose,
+    arguments_of,
     effect_of,
     is_file_read,
     purpose_of,
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from sightline.shorten.sample import without_ansi
 
 __all__ = [
-    "NO_EFFECT", "READERS", "READ_ID", "Effect", "Purpose", "Shorter", "effect_of", "identifiers", "is_file_read",
-    "levels_format", "purpose_of", "register", "shorten", "subject_of", "unusual_value", "values_in", "without_ansi",
-    "words_in",
+    "NO_EFFECT", "READERS", "READ_ID", "Effect", "Purpose", "Shorter", "arguments_of", "effect_of", "identifiers",
+    "is_file_read", "levels_format", "purpose_of", "register", "shorten", "subject_of", "unusual_value", "values_in",
+    "without_ansi", "words_in",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from sightline.shorten.identifiers import values_of_lines
 from sightline.shorten.lines import Levels, ValueWorths, rank_values, value_worths
 from sightline.shorten.sample import Opening, Sample, cut_at_blank
 from sightline.shorten.signals import rule_lines
+from sightline.shorten.source import has_code
 
 FIRST, LAST, QUESTION, RULE, PLAIN = 6.0, 3.0, 3.0, 4.0, 0.3
 REPEATED = 0.01  # worth of a sentence that repeats an earlier one
@@ -21,6 +22,9 @@ NO_OPENING = Opening()
 _QUESTION_MARKS = frozenset("?？吗")
 _ENDS = (". ", "! ", "? ", "。", "！", "？", "；")  # `app.py` has none
 _LINE_START = "\x01"  # marks the start of a line; no text that is shown has it
+_CODE = "\x02"  # marks a line of code, after that
+_INDENTS = frozenset(" \t")
+_FENCES = ("```", "~~~")
 _LINE_BREAK, _MARGIN = f"\n{_LINE_START}", f"{_LINE_START} \t\xa0\u3000"
 
 
@@ -77,6 +81,9 @@ def _render(
             words = ["…", *names, "…", *words]
         elif place > before + 1:
             words = ["…", *words]
+        if place < total and len(words) > 1 and texts[place][:1] in _INDENTS:  # a mark before it would move the line
+            out.append(" ".join(words[:-1]))
+            words = words[-1:]
         if words and before >= 0 and (place == total or rows[place] == rows[before]):
             out[-1] = " ".join([out[-1], *words])
         elif words:
@@ -86,21 +93,43 @@ def _render(
 
 
 def _sentences(sample: Sample) -> tuple[list[int], list[str]]:
-    """Return for every sentence its line, and all sentences."""
-    text = _LINE_BREAK.join(sample.lines)
+    """Return for every sentence its line, and all sentences. A line of code is one, with its indentation."""
+    code = _code_lines(sample.lines)
+    lines = [_CODE + line if i in code else line for i, line in enumerate(sample.lines)]
+    text = _LINE_BREAK.join(lines)
     for end in _ENDS:
         text = text.replace(end, end[0] + "\n")
+    if code:
+        text = _LINE_BREAK.join(
+            _CODE + line if i in code else split
+            for (i, line), split in zip(enumerate(sample.lines), text.split(_LINE_BREAK), strict=True)
+        )
     rows: list[int] = []
     sentences: list[str] = []
     row, number = 0, ""
     for part in text.split("\n"):
         row += part[:1] == _LINE_START
+        if part.removeprefix(_LINE_START)[:1] == _CODE:
+            if line := part.removeprefix(_LINE_START)[1:].rstrip():
+                sentences.append(line)
+                rows.append(row)
+            number = ""
+            continue
         sentence = number + part.strip(_MARGIN)
         number = f"{sentence} " if sentence[:-1].isdigit() and sentence[-1] == "." else ""  # of a list: it ends nothing
         if sentence and not number:
             sentences.append(sentence)
             rows.append(row)
     return rows, sentences
+
+
+def _code_lines(lines: Sequence[str]) -> set[int]:
+    """Return the lines of a message that are code: those between fences, or those indented in a text that has code."""
+    fences = [i for i, line in enumerate(lines) if line.lstrip().startswith(_FENCES)]
+    if fences:
+        ends = [*fences[1::2], *([len(lines)] if len(fences) % 2 else [])]
+        return {i for start, end in zip(fences[::2], ends, strict=True) for i in range(start, min(end + 1, len(lines)))}
+    return {i for i, line in enumerate(lines) if line[:1] in _INDENTS and line.strip()} if has_code(lines) else set()
 
 
 def _sentence_worths(sentences: list[str], values: list[list[str]], value_worth: ValueWorths) -> list[float]:

@@ -81,9 +81,9 @@ def _levels_by_rule(view: View) -> Levels:
     return next(rule.levels(view) for rule in SHORTENERS if rule.accepts(view))
 
 
-def text_levels(view: View, first: int = 0, ours: Callable[[View], Levels] = _levels_by_rule) -> Choice:
+def text_levels(view: View, first: int = 0) -> Choice:
     """Return the levels of a text, by the first shortener that accepts it. Of others', those from `first` are asked."""
-    return foreign_levels(view, first) or Choice(ours(view))
+    return foreign_levels(view, first) or Choice(_levels_by_rule(view))
 
 
 def foreign_levels(view: View, first: int = 0) -> Choice | None:

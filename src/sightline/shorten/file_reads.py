@@ -22,6 +22,11 @@ _ANNOUNCED = re.compile(
 )
 
 
+# As opencode writes it: the path and the type before the content, and how many lines there are behind it.
+_FRAMED = re.compile(r"\s{0,8}(?:<path>([^\r\n<]{1,4000})</path>\s{0,8}<type>file</type>\s{0,8})?<(content|file)>\r?\n")
+_FRAME_END = re.compile(r"\n\s{0,8}\([^\r\n]{1,300}\)\s{0,8}$")
+
+
 class Read(NamedTuple):
     """What a result says: which file, its content, and what the file reader knows about it."""
 
@@ -39,7 +44,7 @@ class _Document(Struct):
 
 def parse_read(text: str, path: str = "") -> Read | None:
     """Return what a result says; `path` is the call's, for results that name no file. None if nothing names a file."""
-    read = _from_json(text) or _from_header(text) or Read(path, text)
+    read = _from_json(text) or _from_header(text) or _from_frame(text, path) or Read(path, text)
     return read if file_name(read.path) else None
 
 
@@ -87,6 +92,16 @@ def _from_header(text: str) -> Read | None:
     if line := _ANNOUNCED.match(text):
         return Read(line[1], text[line.end() :], _clean_details((line[2] or "")[1:-1]))
     return None
+
+
+def _from_frame(text: str, path: str) -> Read | None:
+    """Read a result whose content stands between tags."""
+    if (frame := _FRAMED.match(text)) is None or (end := text.rfind(f"\n</{frame[2]}>")) < frame.end():
+        return None
+    content = text[frame.end() : end]
+    if last := _FRAME_END.search(content[-400:]):
+        content = content[: len(content) - len(content[-400:]) + last.start()].rstrip("\n") + "\n"
+    return Read(frame[1] or path, content)
 
 
 def _split_details(line: str) -> tuple[str, str]:

@@ -1,7 +1,6 @@
 """The SUMMARY and the GIST of an item, made by rule, when a sweep first needs them."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from sightline.errors import BadInput
@@ -14,13 +13,11 @@ from sightline.shorten.identifiers import values_in
 from sightline.shorten.json_values import json_levels, parse_json, wrapped_text
 from sightline.shorten.labels import phrases, tables
 from sightline.shorten.lines import make_view
-from sightline.shorten.parts import part_levels
 from sightline.shorten.sample import (
     LONGEST_LINE,
     OPENING,
     READ_LIMIT,
     Opening,
-    count_as_read,
     count_tokens,
     cut_at_blank,
     encodable,
@@ -33,7 +30,7 @@ from sightline.shorten.tool_calls import argument_text, shorten_arguments
 from sightline.values.foreign_code import warn_once
 from sightline.values.items import Call, File, Image, Item, Kind, Part, Result, plain_text
 
-FORMAT = 11  # rises when the same input would give other bytes
+FORMAT = 12  # rises when the same input would give other bytes
 
 SMALLEST = 80  # tokens; a shorter item has no lower level, because a handle and a label would use up what is saved
 SMALLEST_USER = 200  # tokens; the same for a user message, because it is the task, and there is little of it
@@ -93,12 +90,11 @@ def shorten(
     locale: str = "en",
     tokens: int | None = None,
     room: int = 0,
-    words: Mapping[str, float] = {},
 ) -> Shorter:
     """Return the summary and the gist of an item. `tokens`, the size of its text or arguments, saves counting them.
 
     With `room`, the summary of a result is a page of up to `room` tokens: as many of its first lines as fit, and from
-    the rest what a summary has. With `words` too, it has the parts that have most of them in place of the first lines.
+    the rest what a summary has.
 
     A summary has at most 800 tokens. The gist of a result has at most 40 and 5 % of the original, never more than 300
     or a quarter of it; that of a call 120 and 5 %, never more than 400 or a quarter. For messages the shares are 38 %
@@ -137,9 +133,9 @@ def shorten(
         gist_tokens = max(gist_tokens, min(count(line) + HANDLE, int(original * READ_SHARE)))
     first = 0  # the first shortener of others that is asked
     while True:
-        choice, lines = _find_levels(item, text, subject, wording, longest, most, first, paged=bool(room), words=words)
+        choice, lines = _find_levels(item, text, subject, wording, longest, most, first, paged=bool(room))
         levels, foreign, place = choice
-        begun = _lines_begun(text, most) if room and not words else 0
+        begun = _lines_begun(text, most) if room else 0
         called = encodable(name[:80]), encodable(subject[:2000]), int(summary_tokens * ratio * SUBJECT_SHARE)
         label, header = _labels(item, called, original, lines, wording, begun)
         summary = EMPTY
@@ -226,12 +222,11 @@ def _find_levels(
     first: int,
     *,
     paged: bool = False,
-    words: Mapping[str, float] = {},
 ) -> tuple[Choice, int]:
     """Return what both levels are chosen from, by the kind of item and of text, and the number of lines.
 
     A sentence of a message's gist has at most `longest` characters, the beginning of a summary at most `most`, which it
-    uses if it is `paged`. Of the shorteners of others those from `first` are asked. With `words` it has parts.
+    uses if it is `paged`. Of the shorteners of others those from `first` are asked.
     """
     begin = read_page if paged else read_opening
     if item.kind in _MESSAGES:
@@ -242,10 +237,6 @@ def _find_levels(
     is_result = item.kind is Kind.RESULT
     if value is None:
         sample = read_sample(text)
-        if words:
-            sample = count_as_read(sample, text)
-            view = make_view(sample, subject, wording, read_opening(text, sample, most))
-            return text_levels(view, first, partial(part_levels, words=words, most=most)), sample.numbers[-1]
         opening = begin(text, sample, most) if is_result else Opening()
         return text_levels(make_view(sample, subject, wording, opening), first), sample.numbers[-1]
     opening = Opening(encodable(f"{text[: most if paged else min(OPENING, most)]}…") if is_result else "")

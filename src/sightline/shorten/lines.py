@@ -43,7 +43,8 @@ RULES, FRAME = " \t=-_*#~", " \t="  # signs around a title or a total, and those
 DETECT = 14  # lines looked at to find out whether they are numbered
 MOST_VALUES, NAMED = 400, 120  # more do not fit into any level, and into any gist
 
-LINE_NUMBER = re.compile(r"\s*(\d{1,6})(?:→|\t| ?\| ?|:\s|-\s|$)")
+BEFORE_NUMBERS = 6  # lines that a file reader may put before the first numbered one: the path, the type, an opening tag
+LINE_NUMBER = re.compile(r"\s*(\d{1,6})(?:→|\t| ?\| ?|:(?:\s|$)|-\s|$)")
 
 
 class Levels(NamedTuple):
@@ -61,7 +62,6 @@ class Order(NamedTuple):
     share: float = 1.0  # of a gist, for the first lines; values have the rest
     hidden: frozenset[int] = frozenset()  # lines that no level shows, except at the beginning of a summary
     terse: bool = False  # the gaps of a summary do not say how many lines are left out
-    parts: bool = False  # lines are shown as whole parts, empty ones and those alike too; gaps say which they hide
 
 
 IN_ORDER_OF_WORTH = Order()
@@ -155,7 +155,7 @@ def strip_number(line: str) -> str:
 
 def has_line_numbers(lines: list[str]) -> bool:
     """Whether most lines begin with a number and these rise. A number by itself is an empty line of such a text."""
-    if not any(line.lstrip()[:1].isdigit() for line in lines[:3]):
+    if not any(line.lstrip()[:1].isdigit() for line in lines[:BEFORE_NUMBERS]):
         return False
     some = list(filter(None, lines[:DETECT]))
     numbered = [match for line in some if (match := LINE_NUMBER.match(line))]
@@ -188,9 +188,8 @@ def line_levels(
     _check_marks(view, quoted)
     starts = {name: start for start, name in sections.items()}
     labels = _line_labels(view, sections)
-    if not order.parts:
-        first, then = (_distinct(view, places, order.hidden) for places in (order.first, order.then))
-        order = order._replace(first=first, then=then)
+    first, then = (_distinct(view, places, order.hidden) for places in (order.first, order.then))
+    order = order._replace(first=first, then=then)
     summary = summary_level(view, marks, labels, starts, order=order, add_numbers=add_numbers)
     named = rank_by_label(value_pieces(view, labels)) if add_names else value_pieces(view)
     values = [piece for piece in named if marks.get(piece.place, 0.0) > REPEATED]
@@ -334,7 +333,7 @@ class _SummaryLayout(NamedTuple):
                     if pending and gap[0] == "…":
                         out.append(label)
                         pending = False
-                    if inside or out[-1] is not label or self.order.parts:  # the label itself announces a gap
+                    if inside or out[-1] is not label:  # the label itself announces a gap
                         out.append(gap)
             elif place < total and before >= opening.lines and numbers[before] == numbers[place]:
                 out[-1] += lines[place]
@@ -360,8 +359,7 @@ class _SummaryLayout(NamedTuple):
         skipped = (numbers[after] if after < len(lines) else numbers[-1] + 1) - start - 1
         if skipped < 1 or self.order.terse:  # inside one long line
             return f"…: {self._names(before, inside)} …" if inside else "…"
-        form = "gap lines" if self.order.parts else "gap" if skipped > 1 else "gap one"
-        marker = self.view.wording[form].format(n=f"{skipped:,}", first=start + 1, last=start + skipped)
+        marker = self.view.wording["gap" if skipped > 1 else "gap one"].format(n=f"{skipped:,}")
         return f"{marker}: {self._names(before, inside)} …" if inside else f"{marker} …"
 
     def _names(self, before: int, inside: list[str]) -> str:

@@ -4,7 +4,7 @@ The windows are where the text speaks of errors, the rarest words for them first
 """
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -12,7 +12,6 @@ from itertools import accumulate, chain
 from typing import NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from sightline.shorten.signals import ERROR_WORDS
 from sightline.values.pattern import pattern
@@ -91,16 +90,6 @@ def read_sample(text: str, longest: int = SEGMENT) -> Sample:
             lines += pieces
             numbers += [number + offset] * len(pieces)
     return Sample(lines, numbers, len(text) <= READ_LIMIT)
-
-
-def count_as_read(sample: Sample, text: str) -> Sample:
-    """Return a sample whose numbers are those by which lines are read on: a long line is several."""
-    sizes = list(map(len, text.split("\n")))
-    if max(sizes) <= LONGEST_LINE:
-        return sample
-    long = [number for number, size in enumerate(sizes, 1) if size > LONGEST_LINE]
-    more = [0, *accumulate((sizes[number - 1] - 1) // LONGEST_LINE for number in long)]
-    return replace(sample, numbers=[number + more[bisect_left(long, number)] for number in sample.numbers])
 
 
 def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:

@@ -1,5 +1,7 @@
 """Source code: what is imported and defined, and where."""
 
+from collections.abc import Sequence
+
 from sightline.shorten.lines import Levels, View, line_levels
 from sightline.values.pattern import pattern
 
@@ -58,7 +60,12 @@ def is_source(view: View) -> bool:
     """Whether the subject names a code file, or enough lines define something."""
     if names_code(view.subject):
         return True
-    lines = view.code[:DETECT]
+    return has_code(view.code)
+
+
+def has_code(lines: Sequence[str]) -> bool:
+    """Whether enough of the first lines define or import something."""
+    lines = lines[:DETECT]
     found = sum(mark in (DEFINES, IMPORTS) for mark in _code_marks(lines).values())
     return found >= 3 and found >= ENOUGH * len(lines)
 
@@ -93,7 +100,7 @@ def _sections(view: View, marks: dict[int, float]) -> dict[int, str]:
     return {i: name for name, i in sections.items()}
 
 
-def _code_marks(lines: list[str]) -> dict[int, float]:
+def _code_marks(lines: Sequence[str]) -> dict[int, float]:
     """Return what lines of code are worth in addition to their values, where it is anything."""
     marks = {}
     for i, text in enumerate(map(str.lstrip, lines)):

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -51,9 +52,9 @@ def shorten_arguments(
 ) -> CountedText:
     """Return the arguments as a JSON object that fits the limit.
 
-    All keys stay, in order, and all short values. Long texts and lists share the tokens that are left. If even the
-    short values are too long, the least important are cut: first the longest that are not the subject, then whole
-    members.
+    All keys stay, in order, with values of their types, and all short values. Long texts and lists share the tokens
+    that are left. If even the short values are too long, the least important are cut: first the longest that are not
+    the subject, then whole members.
     """
     arguments = (
         call.input if isinstance(call.input, dict) else {"input": call.raw if call.input is None else call.input}
@@ -77,23 +78,46 @@ def _attempts(arguments: dict[Any, Any], cut: _Cutter, limit: TokenLimit, size: 
                 yield _dump(_cut_value(arguments, cut._replace(chars=int(share * slack), members=members), 0))
         yield fixed
     for kept in _drop_values(_cut_value(arguments, cut._replace(members=0), 0)):
-        # With one mark for everything that is left out.
-        yield _dump(kept if cut.handle in _dump(kept) else {**kept, "…": cut.phrase("cut", size).strip()})
+        # With one mark for everything that is left out, if some text is left that can have it.
+        yield _dump(kept if cut.handle in _dump(kept) else _marked(kept, cut.phrase("cut", size).strip()))
 
 
 def _drop_values(short: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield ever fewer values: first some become an ellipsis, the subject last, then members are left out."""
+    """Yield ever fewer values: first some texts become an ellipsis, the subject last, then members are left out."""
     yield short
     order = sorted(short, key=lambda key: (key in KEYS, -len(str(short[key]))))
     for share in (0.25, 0.5, 1.0):
         least = set(order[: int(len(order) * share)])
-        yield {key: "…" if key in least else value for key, value in short.items()}
+        yield {key: _emptied(value) if key in least else value for key, value in short.items()}
     for share in (0.5, 0.25, 0.1):
         most = set(order[len(order) - int(len(order) * share) :])
         yield {key: value for key, value in short.items() if key in most}
     subject = [key for key in KEYS if key in short][:1]
     yield {key: short[key] for key in subject}
     yield {}
+
+
+def _emptied(value: Any) -> Any:
+    """Return the least value of the same type: a model writes its next call as it sees its earlier ones."""
+    return "…" if isinstance(value, str) else type(value)() if isinstance(value, (dict, list)) else value
+
+
+def _marked(value: Any, mark: str) -> Any:
+    """Return a value with a mark in the last of its texts that is no name; as it is, if it has no such text."""
+    match value:
+        case str():
+            return mark if value == "…" else f"{value} {mark}"
+        case list() if value and all(isinstance(member, str) for member in value):
+            return [*value, mark]
+        case list() if value:
+            return [*value[:-1], _marked(value[-1], mark)]
+        case dict():
+            texts = [key for key, member in value.items() if isinstance(member, str) and key not in KEYS]
+            places = texts or [key for key, member in value.items() if isinstance(member, (dict, list)) and member]
+            place = max(places, key=lambda key: (value[key] == "…", len(str(value[key]))), default=None)
+            return value if place is None else {**value, place: _marked(value[place], mark)}
+        case _:
+            return value
 
 
 def _dump(value: Any) -> str:
@@ -115,7 +139,10 @@ def _count_long(value: Any, members: int, depth: int) -> int:
 
 
 def _cut_value(value: Any, cut: _Cutter, depth: int) -> Any:
-    """Return a value with long texts, lists and objects cut. The outermost object keeps all its keys."""
+    """Return a value of the same shape with long texts, lists and objects cut. The outermost one keeps all its keys.
+
+    What says how much is left out stands in a text, never under a key of its own or as a member of another kind.
+    """
     if isinstance(value, str):
         return value if _is_short(value) else _cut_text(value, cut)
     if isinstance(value, float) and not isfinite(value):
@@ -125,14 +152,12 @@ def _cut_value(value: Any, cut: _Cutter, depth: int) -> Any:
     most = max(cut.members, FIELDS) if isinstance(value, dict) and cut.members else cut.members
     members = min(len(value), most) if depth else len(value)
     if depth >= DEEPEST or not members:
-        return cut.phrase("more", len(value))
+        return type(value)()
     more = cut.phrase("more", len(value) - members)
-    if isinstance(value, list):
-        return [_cut_value(member, cut, depth + 1) for member in value[:members]] + (
-            [more] if len(value) > members else []
-        )
-    pairs = [(str(key)[:200], _cut_value(member, cut, depth + 1)) for key, member in list(value.items())[:members]]
-    return dict(pairs + ([("…", more)] if len(value) > members else []))
+    kept: Any = [_cut_value(member, cut, depth + 1) for member in value[:members]] if isinstance(value, list) else {
+        str(key)[:200]: _cut_value(member, cut, depth + 1) for key, member in islice(value.items(), members)
+    }  # fmt: skip
+    return _marked(kept, more) if len(value) > members else kept
 
 
 def _cut_text(text: str, cut: _Cutter) -> str:

@@ -1,12 +1,15 @@
 """Checks of strategies: the laws of every payload, on generated conversations."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from random import Random
 from typing import Any
 
-from sightline.errors import PinnedOverflow
+from sightline.errors import BadInput, PinnedOverflow
 from sightline.log.stores.memory import MemoryStore
+from sightline.plan.pipe import Pipe
 from sightline.plan.plan import Plan
+from sightline.plan.strategies import pipe
 from sightline.plan.strategies import strategy as default_strategy
 from sightline.plan.strategy import Planner, completed, is_planner
 from sightline.plan.view import Budget, View
@@ -19,6 +22,7 @@ from sightline.wire.payload import Payload
 
 _WINDOWS = (1_200, 4_000, 60_000)  # much must go, some must go, all fits
 _SEEDS = range(2)  # conversations in each window
+_IN_PIPES = ((1_200, 1), (4_000, 0))  # windows and conversations of a stage among others
 _TURNS = 8
 _COUNTER = Estimate()
 _WORDS = (
@@ -37,8 +41,11 @@ _WORDS = (
 )
 
 
-def check_strategy(strategy: Planner) -> None:
+def check_strategy(strategy: Planner | Sequence[Planner | str]) -> None:
     """Compose generated conversations with a strategy, in small and large windows, and check every payload.
+
+    It is checked alone, then as a stage: after `rounds`, and before `sliding`, where these combine. A list of stages is
+    checked as the pipe that it is: so check a stage that leaves the budget to those after it.
 
     A payload never exceeds its budget, and its messages have no more tokens than its plan says (law 2). It has no
     result without its call and no call without its result (law 3). Units stand in order, pinned items are shown in
@@ -48,12 +55,22 @@ def check_strategy(strategy: Planner) -> None:
     Raises:
         AssertionError: a check failed. The message says which one, and in which conversation.
     """
-    assert is_planner(strategy), f"{strategy!r} has no name or no method plan(view), or is a class"
-    for window in _WINDOWS:
-        for seed in _SEEDS:
-            where = f"{strategy.name}, window {window}, conversation {seed}"
-            with reported(f"{where}:"):
-                _converse(_Watched(strategy, where), window, Random(seed), where)
+    planner: Any = pipe(strategy) if isinstance(strategy, list | tuple) else strategy
+    assert is_planner(planner), f"{planner!r} has no name or no method plan(view), or is a class"
+    tried = [(planner, window, seed) for window in _WINDOWS for seed in _SEEDS]
+    tried += [(staged, window, seed) for staged in _pipes(planner) for window, seed in _IN_PIPES]
+    for made, window, seed in tried:
+        where = f"{made.name}, window {window}, conversation {seed}"
+        with reported(f"{where}:"):
+            _converse(_Watched(made, where), window, Random(seed), where, reads=isinstance(made, Pipe))
+
+
+def _pipes(planner: Planner) -> Iterator[Planner]:
+    """The strategy as the last stage and as the first, where that is allowed."""
+    both: list[list[Planner | str]] = [["rounds", planner], [planner, "sliding"]]
+    for stages in () if isinstance(planner, Pipe) else both:
+        with suppress(BadInput):  # it contradicts the other stage
+            yield pipe(stages)
 
 
 class _Watched:
@@ -100,8 +117,8 @@ def _facts(plan: Plan) -> tuple[Any, ...]:
     return list(plan), plan.levels(), plan.preface, plan.marker, plan.tokens, plan.reason
 
 
-def _converse(strategy: _Watched, window: int, random: Random, where: str) -> None:
-    """Hold one conversation, and check the payload of every call."""
+def _converse(strategy: _Watched, window: int, random: Random, where: str, *, reads: bool) -> None:
+    """Hold one conversation, and check the payload of every call. `reads`: some of the results are files."""
     session = Session(MemoryStore("check"), strategy=strategy, token_counter=_COUNTER)
     session.system("You help in a harbour office.")
     budget = Budget(window, output=window // 10)
@@ -111,7 +128,8 @@ def _converse(strategy: _Watched, window: int, random: Random, where: str) -> No
             session.items.pin(question)
         for step in range(random.randrange(3)):
             _compose(session, budget, question, where)
-            calls = [Call(f"c{turn}_{step}_{n}", "run", {"command": _text(random, 6)}) for n in range(1 + step)]
+            tool = ("read_file", "path") if reads and turn % 2 else ("run", "command")
+            calls = [Call(f"c{turn}_{step}_{n}", tool[0], {tool[1]: _text(random, 6)}) for n in range(1 + step)]
             session.add(Message(Role.ASSISTANT, (Text(_text(random, 8)), *calls)))
             for call in calls:
                 session.tool_result(call.id, _text(random, random.choice((3, 90, 500))))

@@ -130,6 +130,9 @@ class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
     cached_tokens: int = 0
     written_tokens: int = 0
 
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))
+
 
 class ToolDefinition(Struct, frozen=True, omit_defaults=True, gc=False):
     """A tool that the model may call. `raw` is the unchanged definition of a provider's own (server-side) tool."""

@@ -1,10 +1,24 @@
-"""The two tools by which a model brings earlier text back, as definitions."""
+"""The tools by which a model brings earlier text back and says what it wants to see, as definitions."""
 
 from collections.abc import Iterable
 
 from sightline.values.items import ToolDefinition
 
-# `Recall.answer` answers their calls.
+LEVELS = ("gist", "summary", "full", "out")
+"""The levels of detail that a model can ask for; `out`: only named, or not at all."""
+
+LOOK = ToolDefinition(
+    "look",
+    "Set how much you see of an item (#412), lines of it (#412:40-80), a file or a window: full shows all of it now, "
+    "summary and gist shorten it later, out hides it. Says what it costs and what is left.",
+    {
+        "type": "object",
+        "properties": {"target": {"type": "string"}, "level": {"type": "string", "enum": [*LEVELS]}},
+        "required": ["target", "level"],
+    },
+)
+
+# `Attention.answer` answers their calls.
 RECALL_TOOLS = (
     ToolDefinition(
         "expand",
@@ -35,10 +49,11 @@ RECALL_TOOLS = (
             "required": ["query"],
         },
     ),
+    LOOK,
 )
 RECALL_NAMES = frozenset(tool.name for tool in RECALL_TOOLS)
 
 
 def offered(tools: Iterable[ToolDefinition]) -> frozenset[str]:
-    """The names of those of the two that are among these tools: nothing tells a model to call one that it has not."""
+    """The names of those of ours that are among these tools: nothing tells a model to call one that it has not."""
     return frozenset(tool.name for tool in tools if tool in RECALL_TOOLS)

@@ -12,7 +12,7 @@ from sightline.session.session import Session
 from sightline.values.items import Kind, Lod, Message, Role, plain_text
 from sightline.view.call_payloads import call_payload, find_call, uncomposed_plan
 from sightline.view.call_values import Change, ChangedLine, ContentLine
-from sightline.view.model_calls import call_index, kind_parts
+from sightline.view.model_calls import call_index
 from sightline.view.tool_calls import subject_at, tool_calls
 from sightline.wire.payload import Payload
 
@@ -28,6 +28,7 @@ class CallContents:
         """Raises UnknownCallNumber, and BadInput if the text of a window that it showed is lost."""
         with session._lock:
             self._session, self._journal, self._index = session, session.log, call_index(session)
+            self._ledger = self._index.ledger
             self.call, self._calls = find_call(self._index, number), tool_calls(session, whole=False)
             self.is_composed = self.call.receipt != NONE
             if self.is_composed:
@@ -56,6 +57,11 @@ class CallContents:
         lod = Lod[line.level.upper()]
         with self._session._lock:
             return reader.text(row) if lod is Lod.FULL else reader.rendition(row, lod)
+
+    def parts(self, line: ContentLine) -> list[tuple[str, int]]:
+        """Return the kinds of what a line says, each with its tokens. The line's own kind is the last."""
+        row = self.row(line)
+        return [(line.kind, line.framed)] if row is None else self._ledger.parts(row, Lod[line.level.upper()])
 
     def row(self, line: ContentLine) -> int | None:
         """Return the row of a line's item in the log; None for a window, and for a text of the engine."""
@@ -142,7 +148,7 @@ class CallContents:
         tokens = timeline.size(row, lod)
         framing = profile.framing(timeline.kind[row])
         return ContentLine(
-            timeline.id(row), kind_parts(self._index, row)[-1][0], _LEVELS[lod], tokens, timeline.full[row],
+            timeline.id(row), self._ledger.parts(row)[-1][0], _LEVELS[lod], tokens, timeline.full[row],
             plan.why.get(row, ""), tokens + framing, block, tool=self._calls.name(row),
             subject=subject_at(timeline, row)[:BEGINNING],
         )  # fmt: skip

@@ -17,6 +17,7 @@ from sightline.compose.render import render
 from sightline.errors import BadInput, SessionClosed
 from sightline.log import NONE, Journal
 from sightline.log.annotations import NO_TOOLS, ReceiptNote, ToolsNote
+from sightline.log.entries import Entry
 from sightline.log.stores import Line, Make, Placement, Repairs, Span, Store, Tips
 from sightline.plan import SETTINGS_CHANGED, Budget, Hooks, Plan, Planner, View, body_units
 from sightline.session.sent_windows import sent_windows
@@ -57,13 +58,17 @@ def find_call(index: CallIndex, number: int) -> ModelCall:
 
 def receipt_of(journal: Journal, call: ModelCall) -> ReceiptNote:
     """Return the receipt of a call that was composed."""
+    return journal.reader.note(receipt_entry(journal, call), ReceiptNote)
+
+
+def receipt_entry(journal: Journal, call: ModelCall) -> Entry:
+    """Return the entry of the receipt of a call that was composed."""
     timeline = journal.timeline
-    span = Span(timeline.receipt_offset[call.receipt], timeline.receipt_length[call.receipt])
-    return journal.reader.note(journal.reader.entry_at(span), ReceiptNote)
+    return journal.reader.entry_at(Span(timeline.receipt_offset[call.receipt], timeline.receipt_length[call.receipt]))
 
 
 def _composed(journal: Journal, index: CallIndex, call: ModelCall) -> Payload:
-    notes = [*_since_sweep(journal, index, call)]
+    notes = [*since_sweep(journal, index, call)]
     note = notes[0]
     windows = journal.blobs.read(note.windows)
     if windows.keys() != note.windows.keys():
@@ -75,7 +80,7 @@ def _composed(journal: Journal, index: CallIndex, call: ModelCall) -> Payload:
     return replace(render(journal.reader, plan, layout(settings.layout), sent), tokens=note.tokens)
 
 
-def _since_sweep(journal: Journal, index: CallIndex, call: ModelCall) -> Iterator[ReceiptNote]:
+def since_sweep(journal: Journal, index: CallIndex, call: ModelCall) -> Iterator[ReceiptNote]:
     """Yield the receipt of a call and those before it, newest first, up to the last that has a whole plan."""
     for earlier in reversed(index.calls[: call.number]):
         if earlier.receipt != NONE:

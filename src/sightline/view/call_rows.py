@@ -8,18 +8,19 @@ from sightline.compose.receipts import shown_units
 from sightline.log import NONE, Journal, branch_label
 from sightline.log.annotations import NO_TOOLS, PlanNote, ReceiptNote, ToolsNote
 from sightline.log.entries import Entry
-from sightline.log.stores import Span
 from sightline.plan import body_units
 from sightline.providers.catalog import price_of as known_price
-from sightline.providers.catalog import window_of
 from sightline.providers.prices import price_input
+from sightline.providers.windows import window_of
 from sightline.session.session import Session
 from sightline.values.clock import milliseconds
 from sightline.values.items import Kind, Lod, Usage
 from sightline.values.profiles import Profile, call_cost, input_cost
+from sightline.view.call_payloads import receipt_entry, since_sweep
 from sightline.view.call_values import CallFacts, CallPage, CallRow, Mark, TimelinePage, Tokens
 from sightline.view.costs import PriceOf, likely_usage, money_of
-from sightline.view.model_calls import KINDS, CallIndex, CallSums, ModelCall, call_index, kind_parts
+from sightline.view.ledger import KINDS, CallSums
+from sightline.view.model_calls import CallIndex, ModelCall, call_index
 
 HIDDEN = "hidden"
 BEGAN = "composing began"  # the reason of the first composed call: Sightline's tools joined
@@ -182,9 +183,8 @@ class _Rows:
     def _receipt(self, call: ModelCall) -> tuple[ReceiptNote | None, str]:
         if call.receipt == NONE:
             return None, ""
-        timeline, reader = self._journal.timeline, self._journal.reader
-        entry = reader.entry_at(Span(timeline.receipt_offset[call.receipt], timeline.receipt_length[call.receipt]))
-        return reader.note(entry, ReceiptNote), entry.timestamp
+        entry = receipt_entry(self._journal, call)
+        return self._journal.reader.note(entry, ReceiptNote), entry.timestamp
 
     # ------------------------------------------------------------------ tokens
 
@@ -195,7 +195,7 @@ class _Rows:
             if kind in _HIDES:
                 _add(tokens, kind, HIDDEN, said - in_context)
         tools = self._tools(call)
-        _add(tokens, "tools" if tools.tokens else "request", "full", tools.tokens + self._profile.request_tokens)
+        _add(tokens, "tools" if tools.definitions else "request", "full", tools.tokens + self._profile.request_tokens)
         return tokens
 
     def _tools(self, call: ModelCall) -> ToolsNote:
@@ -205,7 +205,8 @@ class _Rows:
 
     def _by_receipt(self, call: ModelCall, note: ReceiptNote, sums: CallSums) -> Tokens:
         if self._composed is None or note.plan is not None or self._composed.number != note.number - 1:
-            self._composed = _Composed(self._journal, self._index, self._whole(call, note))
+            notes = [*since_sweep(self._journal, self._index, call)][::-1]
+            self._composed = _Composed(self._journal, self._index, notes)
         else:
             self._composed.extend(note)
         tokens = {kind: dict(levels) for kind, levels in self._composed.tokens.items()}
@@ -216,19 +217,8 @@ class _Rows:
             if kind in _HIDES:
                 _add(tokens, kind, HIDDEN, max(said - self._composed.full.get(kind, 0), 0))
         counted = sum(size for levels in tokens.values() for level, size in levels.items() if level != HIDDEN)
-        _add(tokens, "tools" if self._tools(call).tokens else "request", "full", max(note.tokens - counted, 0))
+        _add(tokens, "tools" if self._tools(call).definitions else "request", "full", max(note.tokens - counted, 0))
         return tokens
-
-    def _whole(self, call: ModelCall, note: ReceiptNote) -> list[ReceiptNote]:
-        """Return the receipts since the last whole plan, oldest first."""
-        notes = [note]
-        at = call.number - 2
-        while notes[-1].plan is None and at >= 0:
-            earlier, _ = self._receipt(self._index.calls[at])
-            if earlier is not None:
-                notes.append(earlier)
-            at -= 1
-        return notes[::-1]
 
     def _windows(self, note: ReceiptNote) -> int:
         tokens = 0
@@ -300,13 +290,13 @@ class _Composed:
 
     def __init__(self, journal: Journal, index: CallIndex, notes: Sequence[ReceiptNote]) -> None:
         """`notes`: the receipt with the last whole plan, and those after it."""
-        self._journal, self._index, self._profile = journal, index, journal.reader.profile
+        self._journal, self._ledger = journal, index.ledger
         self.tokens: Tokens = {}
         self.full: dict[str, int] = {}  # tokens of what is shown if it were shown in full
         self._blocks: list[int] = []  # tokens of each message, in order
         whole, last = notes[0].plan or PlanNote(), notes[0]
         self._summaries_up_to = last.seq if notes[0].plan is not None else 0
-        count, framing = journal.reader.counter.count, self._profile.message_tokens
+        count, framing = journal.reader.counter.count, journal.reader.profile.message_tokens
         for kind, text in (("preface", whole.preface), ("index", whole.marker)):
             if text:
                 _add(self.tokens, kind, "full", count(text) + framing)
@@ -338,19 +328,13 @@ class _Composed:
                 self._show_row(row, timeline.level(row, levels.get(row, Lod.FULL)))
 
     def _show_row(self, row: int, lod: Lod) -> None:
-        timeline = self._journal.timeline
-        parts = kind_parts(self._index, row)
-        for kind, size in parts:
+        for kind, size in self._ledger.parts(row):
             self.full[kind] = self.full.get(kind, 0) + size
-        if lod is Lod.FULL:
-            for kind, size in parts:
-                _add(self.tokens, kind, "full", size)
-            sent = sum(size for _, size in parts)
-        else:
-            framing = self._profile.framing(timeline.kind[row])
-            sent = timeline.size(row, lod) + framing
-            _add(self.tokens, parts[-1][0], _LEVELS[lod], sent)
-        if timeline.kind[row] == Kind.CALL and self._blocks:
+        parts = self._ledger.parts(row, lod)
+        for kind, size in parts:
+            _add(self.tokens, kind, _LEVELS[lod], size)
+        sent = sum(size for _, size in parts)
+        if self._journal.timeline.kind[row] == Kind.CALL and self._blocks:
             self._blocks[-1] += sent
         else:
             self._blocks.append(sent)

@@ -1,26 +1,27 @@
 """What the next payload of a session would hold, by kind and item by item: for whoever shows it."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sightline.plan import Budget, Plan
+from sightline.plan import Budget, Plan, own_state, stage_of
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.focus import Focus, trigger
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
-from sightline.values.items import Kind, Role
+from sightline.values.items import Kind, Lod, Role
 from sightline.values.profiles import profile
 from sightline.values.settings import Settings
 from sightline.view.call_values import Line
+from sightline.view.model_calls import call_index
 from sightline.wire.payload import Payload
 
 KINDS = (
-    "system", "tools", "request", "user", "assistant", "call", "result", "summary", "recall", "preface", "index",
-    "window",
+    "system", "tools", "request", "user", "note", "assistant", "thinking", "call", "result", "summary", "recall",
+    "preface", "index", "window",
 )  # fmt: skip
 
 
@@ -90,7 +91,7 @@ def context_facts(
     ):  # windows as they were sent, so their savings are those of then
         payload = replace(payload, spared=last.spared)
     plan, reductions, settings = payload.plan, payload.reductions(), session.settings
-    keeps_state = isinstance(session.strategy, Entities)
+    keeps_state = stage_of(session.strategy, Entities) is not None
     infos = {item.id: item for item in session.items.table()}
     planned = sorted(plan.lines(), key=lambda line: -line.tokens if by == "size" else 0)
     lines = [
@@ -110,7 +111,7 @@ def context_facts(
         reason=plan.reason,
         strategy=session.strategy.name,
         next_sweep=_next_sweep(settings, budget, plan),
-        kinds=_by_kind(session, payload, infos),
+        kinds=_by_kind(session, payload),
         levels={level: levels[level] for level in ("full", "summary", "gist")},
         left_out={
             "messages": sum(item.kind is not Kind.CALL for item in gone),
@@ -118,7 +119,7 @@ def context_facts(
         },
         reductions=[ContextReduction(*cut, off=cut.kind not in settings.reductions) for cut in reductions],
         marker=plan.marker,
-        state=session.state if keeps_state else None,
+        state=own_state(session.strategy, Entities.name, session.state) if keeps_state else None,
         unread=sum(item.kind is Kind.USER for item in session.unread) if keeps_state else 0,
         summaries=[
             CoveringSummary(*(getattr(summary, name) for name in CoveringSummary.__struct_fields__))
@@ -142,31 +143,34 @@ def _hidden(infos: Iterable[ItemInfo], shown_ids: Collection[str]) -> list[Line]
 
 def _next_sweep(settings: Settings, budget: Budget, plan: Plan) -> dict[str, int]:
     """Return above how many tokens the next sweep is forced, and above how many if the provider's cache is cold."""
-    if settings.strategy != Focus.name:
+    if settings.strategy != Focus.name and settings.strategy[-1:] != (Focus.name,):
         return {"above": plan.limit, "when_cold_above": plan.limit}
     forced = trigger(budget, plan.limit, plan.fixed + plan.base if plan.base else 0, plan.fixed)
     cold = plan.fixed + budget.target * (plan.limit - plan.fixed)
     return {"above": int(forced), "when_cold_above": int(cold)}
 
 
-def _by_kind(session: Session, payload: Payload, infos: Mapping[str, ItemInfo]) -> dict[str, dict[str, int]]:
+def _by_kind(session: Session, payload: Payload) -> dict[str, dict[str, int]]:
     """Count the tokens and the items of a payload by kind, with what a provider adds to each message.
 
     The kinds add up to the payload. Of the engine's own texts, preface and index, the lines are counted as items.
     """
-    framing, windows, plan = profile(session.settings.profile), payload.shown_windows.values(), payload.plan
-    listed = {line.id for line in plan.lines()}
+    framing, plan = profile(session.settings.profile).message_tokens, payload.plan
+    windows = payload.shown_windows.values()
+    tokens = Counter(window=sum(session.count(text) + framing for text in windows))
+    items = Counter(window=len(windows), tools=len(payload.tools))
+    listed = {line.id: line.lod for line in plan.lines()}
     heads = (message for message in (*payload.system, *payload.body) if message.role is Role.SYSTEM)
-    messages = [message for message in heads if message.id not in listed]
-    system = sum(infos[message.id].full + framing.message_tokens for message in messages)
-    window_tokens = sum(session.count(text) + framing.message_tokens for text in windows)
-    rest = plan.fixed - system - window_tokens  # the tools, with what a provider adds to a request
-    tokens = Counter({"system": system, "window": window_tokens, "tools" if payload.tools else "request": rest})
-    items = Counter(system=len(messages), window=len(windows), tools=len(payload.tools))
+    head = {message.id: Lod.FULL for message in heads if message.id not in listed}
+    rest = plan.fixed - tokens["window"]
+    with session._lock:
+        ledger = call_index(session).ledger
+        for item_id, lod in (head | listed).items():
+            parts = ledger.parts(session.items.row(item_id), lod)
+            tokens.update(dict(parts))
+            items[parts[-1][0]] += 1
+            rest -= sum(size for _, size in parts) if item_id in head else 0
+    tokens["tools" if payload.tools else "request"] = rest  # with what a provider adds to a request
     for kind, text in (("preface", plan.preface), ("index", plan.marker)):
-        tokens[kind], items[kind] = session.count(text) + framing.message_tokens if text else 0, len(text.splitlines())
-    for line in plan.lines():
-        kind = line.kind.name.lower()
-        tokens[kind] += line.tokens + framing.framing(line.kind)
-        items[kind] += 1
+        tokens[kind], items[kind] = session.count(text) + framing if text else 0, len(text.splitlines())
     return {kind: {"tokens": tokens[kind], "items": items[kind]} for kind in KINDS if tokens[kind]}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from itertools import groupby
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,6 +21,7 @@ from sightline.shorten import without_ansi
 from sightline.values.items import Blob, Call, File, Image, Item, Kind, Opaque, Part, Result, Text, arguments, blob_text
 from sightline.values.phrases import Phrases, texts
 from sightline.values.screen_text import first_words, human_size, printable
+from sightline.values.settings import strategy_name
 
 SUFFIXES = {"markdown": "md", "html": "html"}  # of files, by format
 _LEFT_OUT = frozenset({Kind.SUMMARY, Kind.RECALL, Kind.WINDOW})
@@ -211,30 +213,18 @@ def _longest_run(text: str) -> int:
 def _heading(session: Session, locale: str) -> tuple[str, str]:
     heading = _SAY("heading", locale, id=session.id, branch=first_words(branch_label(session.branch), _NAME))
     facts = _SAY(
-        "facts", locale, messages=shown_messages(session), strategy=session.settings.strategy, version=__version__
+        "facts",
+        locale,
+        messages=shown_messages(session),
+        strategy=strategy_name(session.settings.strategy),
+        version=__version__,
     )
     return heading, facts
 
 
 # ---------------------------------------------------------------------- HTML
 
-_STYLE = """
-:root { color-scheme: light dark; --page: #fff; --ink: #1c1e21; --dim: #667; --line: #d8dbe0; --box: #f5f6f8;
-  --user: #0b62c4; --assistant: #1f7a3f; --result: #8a5a00; }
-@media (prefers-color-scheme: dark) { :root { --page: #16181b; --ink: #e4e6e9; --dim: #9aa1ab; --line: #34383e;
-  --box: #1f2226; --user: #74b0ff; --assistant: #76cf95; --result: #e2b25a; } }
-body { background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto;
-  max-width: 52rem; padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1rem; margin: 0 0 .4rem; }
-article { border-top: 1px solid var(--line); padding: .9rem 0; }
-.user h2 { color: var(--user); } .assistant h2 { color: var(--assistant); } .result h2 { color: var(--result); }
-time, h2 a, header p, .named { color: var(--dim); font-weight: normal; font-size: .85rem; }
-pre { margin: .3rem 0; overflow-wrap: anywhere; white-space: pre-wrap; }
-pre.text { font: inherit; }
-pre.code { background: var(--box); border: 1px solid var(--line); border-radius: 6px; font-size: .85rem;
-  padding: .6rem; }
-summary { cursor: pointer; }
-"""
+_STYLE = "\n" + Path(__file__).with_suffix(".css").read_text("utf-8")
 _HEAD = """<!DOCTYPE html>
 <html lang="{language}">
 <head>

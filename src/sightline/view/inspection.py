@@ -3,6 +3,7 @@
 Each function reads only what it returns, holds the session's lock while it does, and writes nothing to the log.
 """
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -40,39 +41,14 @@ def current_branch(session: Session) -> str:
 # ---------------------------------------------------------------------- facts and items
 
 
-class Counts(NamedTuple):
-    """How much there is on a branch."""
-
-    items: int
-    turns: int  # messages of the user's own
-    tokens: int  # of all items in full, with what a provider adds to each; a window is no item
-    kinds: dict[str, int]  # items by kind
-    faults: int  # results that were fetched again because they had been shortened
-    pins: int
-
-
-def count(session: Session) -> Counts:
-    """Count what a session's branch has."""
+def item_counts(session: Session) -> dict[str, int]:
+    """Return how many items of each kind a session's branch has."""
     with session._lock:
-        journal, timeline = session.log, session.log.timeline
+        journal = session.log
         rows = _rows(journal)
-        kinds = [0] * len(Kind)
-        for row in rows:
-            kinds[timeline.kind[row]] += 1
-        marks, profile = timeline.marked(journal.path), journal.reader.profile
-        full = sum(timeline.full) if isinstance(rows, range) else sum(timeline.full[row] for row in rows)
-        full -= (
-            sum(timeline.full[row] for row in rows if timeline.kind[row] == Kind.WINDOW) if kinds[Kind.WINDOW] else 0
-        )
-        framing = sum(profile.framing(kind) * kinds[kind] for kind in Kind if kind is not Kind.WINDOW)
-        return Counts(
-            items=len(rows),
-            turns=sum(1 for row in rows if timeline.is_users_own(row)),
-            tokens=full + framing,
-            kinds={kind.name.lower(): kinds[kind] for kind in Kind if kinds[kind]},
-            faults=len(session.items.faults),
-            pins=sum(mark == "pin" for mark in marks.values()),
-        )
+        every = journal.timeline.kind if isinstance(rows, range) else [journal.timeline.kind[row] for row in rows]
+        counts = Counter(every)
+        return {kind.name.lower(): counts[kind] for kind in Kind if counts[kind]}
 
 
 class ItemFacts(Struct, frozen=True):
@@ -155,7 +131,8 @@ def pinned_items(session: Session) -> list[ItemFacts]:
     """Return the items that somebody pinned, in order."""
     with session._lock:
         journal = session.log
-        rows = sorted(row for row, mark in journal.timeline.marked(journal.path).items() if mark == "pin")
+        marked = journal.timeline.marked(journal.path)
+        rows = sorted(row for row, mark in marked.items() if mark.what == "pin")
         return [_facts(item) for item in _described(session, rows)]
 
 

@@ -1,6 +1,6 @@
 """Where the tokens of a session, or of one call, are: by kind, tool and file; and what was read again."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -15,7 +15,8 @@ from sightline.values.items import Call, Kind, Result, plain_text
 from sightline.view.call_contents import CallContents
 from sightline.view.call_values import ContentLine
 from sightline.view.file_reads import READS, FileReads
-from sightline.view.model_calls import call_index, kind_parts
+from sightline.view.ledger import Ledger
+from sightline.view.model_calls import call_index
 from sightline.view.tool_calls import ToolCalls, tool_calls
 
 GROUPS = ("kind", "tool", "file", "level")
@@ -101,13 +102,13 @@ def _make_tree(session: Session, by: Sequence[str], number: int | None) -> Token
     reads = repeated_reads(session)
     again, files = set(reads.rows), reads.files()
     if number is None:
-        leaves, faults = _all_leaves(session, journal, calls, again), len(session.items.faults)
+        leaves, faults = _all_leaves(call_index(session).ledger, journal, calls, again), len(session.items.faults)
     else:
         contents = CallContents(session, number)
         lines = [(line, contents.row(line)) for line in contents.lines]
         rows = {row for _, row in lines}
         again &= rows
-        leaves = [_leaf(line, is_again=row in again) for line, row in lines]
+        leaves = [leaf for line, row in lines for leaf in _leaves(line, contents.parts(line), is_again=row in again)]
         files = [file for file in files if not rows.isdisjoint(map(session.items.row, file.items))]
         faults = sum(session.items.row(item_id) in rows for item_id in session.items.faults)
     root = _grown(leaves, by)
@@ -115,14 +116,13 @@ def _make_tree(session: Session, by: Sequence[str], number: int | None) -> Token
     return TokenTree(root.tokens, number, root, rereads)
 
 
-def _all_leaves(session: Session, journal: Journal, calls: ToolCalls, again: set[int]) -> list[_Leaf]:
-    timeline, index = journal.timeline, call_index(session)
-    index.read_all()
+def _all_leaves(ledger: Ledger, journal: Journal, calls: ToolCalls, again: set[int]) -> list[_Leaf]:
+    timeline = journal.timeline
     sums: dict[tuple[str, str, int], list[int]] = {}  # kind, tool, subject → tokens, items, tokens read again
     for row in timeline.rows_on(journal.path, range(len(timeline))):
         if timeline.kind[row] == Kind.WINDOW:
             continue
-        *parts, (kind, tokens) = kind_parts(index, row)
+        *parts, (kind, tokens) = ledger.parts(row)
         for part, size in parts:
             sums.setdefault((part, "", NONE), [0, 0, 0])[0] += size
         leaf = sums.setdefault((kind, calls.name(row), timeline.subject[row]), [0, 0, 0])
@@ -138,9 +138,12 @@ def _all_leaves(session: Session, journal: Journal, calls: ToolCalls, again: set
     ]
 
 
-def _leaf(line: ContentLine, *, is_again: bool) -> _Leaf:
-    keys = {"kind": line.kind, "tool": line.tool, "file": line.subject[:_LONGEST], "level": line.level}
-    return _Leaf(keys, line.framed, 1, line.framed if is_again else 0)
+def _leaves(line: ContentLine, parts: Sequence[tuple[str, int]], *, is_again: bool) -> Iterator[_Leaf]:
+    *others, (kind, tokens) = parts
+    for part, size in others:
+        yield _Leaf({"kind": part, "tool": "", "file": "", "level": line.level}, size, 0, 0)
+    keys = {"kind": kind, "tool": line.tool, "file": line.subject[:_LONGEST], "level": line.level}
+    yield _Leaf(keys, tokens, 1, tokens if is_again else 0)
 
 
 def _grown(leaves: Iterable[_Leaf], by: Sequence[str]) -> Node:

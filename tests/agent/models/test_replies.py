@@ -25,6 +25,7 @@ def replied(kind: str, line: Line) -> Reply:
     return last
 
 
+@pytest.mark.slow("model_length-model_context_window_exceeded-length-anthropic sdk")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("openai", "anthropic", "stop"),

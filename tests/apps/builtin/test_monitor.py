@@ -186,6 +186,7 @@ def test_it_speaks_both_languages_in_both_forms(tmp_path: Path, locale: str, for
     assert offered == {"sample", "sort", "close"}
 
 
+@pytest.mark.slow
 @given(st.text(), st.floats(0, 100), st.floats(0, 10_000), st.integers(0, 2**50))
 def test_whatever_is_measured_can_be_shown_and_saved(name: str, percent: float, cpu: float, memory: int) -> None:
     """Every level renders, and what is saved is restored equal."""
@@ -219,6 +220,7 @@ def test_a_resumed_monitor_measures_anew(tmp_path: Path) -> None:
     resumed.close()
 
 
+@pytest.mark.slow
 def test_importing_the_app_does_not_import_psutil() -> None:
     """Only measuring needs it."""
     code = "import sys, sightline.apps.builtin.monitor; sys.exit('psutil' in sys.modules)"

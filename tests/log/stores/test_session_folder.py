@@ -130,3 +130,14 @@ def test_deleting_removes_everything_of_a_session_and_nothing_else(folder: Folde
     assert sorted(folder.path.iterdir()) == sorted(stay)
     with pytest.raises(SessionNotFound):
         folder.delete("gone")
+
+
+def test_a_folder_of_another_program_gets_no_list(tmp_path: Path) -> None:
+    """However many sessions it has: in one of ours, listing it notes their order."""
+    line = '{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","content":"hi"}%s}\n'
+    for name, ours in (("theirs", ""), ("ours", ',"seq":1')):
+        (folder := tmp_path / name).mkdir()
+        for number in range(201):
+            (folder / f"s{number}.jsonl").write_text(line % ours)
+        assert len(Folder.at(folder).sessions()) == 201
+        assert (folder / ".recent").exists() == bool(ours)

@@ -24,9 +24,13 @@ KINDS: dict[str, Callable[[Path], Stores]] = {
 
 
 @pytest.mark.slow(
+    "any_writers_agree_with_a_list-postgres",
     "every_payload_is_as_in_memory-jsonl",
     "every_payload_is_as_in_memory-memory",
     "every_payload_is_as_in_memory-postgres",
+    "lines_are_read_back-memory",
+    "lines_are_read_back-postgres",
+    "threads_and_handles_lose_nothing-postgres",
 )
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__)

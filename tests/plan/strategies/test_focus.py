@@ -257,14 +257,15 @@ def test_the_newest_units_are_left_as_they_are(session: Session) -> None:
 def test_one_line_says_what_was_left_out_and_where(session: Session) -> None:
     """How many messages and tokens; it stands where the first of them stood."""
     session.user("look")
-    first = tool(session, words(190, "r0x"))
+    first = tool(session, words(190, "r0x"), topic="0")
     for n in range(1, 30):
-        tool(session, words(190, f"r{n}x"))
+        tool(session, words(190, f"r{n}x"), topic=str(n))
         payload = session.compose(Budget(2_000, recall=0.0))
     assert level(session, payload, first) is None
     left_out = payload.plan.left_out
     assert left_out is not None
-    hidden = [i for i in session.items if level(session, payload, i.id) is None and i.kind is not Kind.CALL]
+    messages = [item for item in session.items if item.kind not in (Kind.CALL, Kind.RECALL)]
+    hidden = [item for item in messages if level(session, payload, item.id) is None]
     assert left_out.messages == len(hidden)
     assert payload.plan.marker.startswith(f"[left out here: {len(hidden)} earlier messages, {left_out.tokens:,} tokens")
     assert [m.id for m in payload.body].index("") == 1

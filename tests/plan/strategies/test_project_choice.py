@@ -98,7 +98,7 @@ def test_a_plugin_without_a_choice_means_the_sliding_window() -> None:
         (plugin(pluginId="std-summarization-strategy", config={"threshold": "20"}), "Expected `int`.*threshold"),
         (plugin(pluginId="std-summarization-strategy", config={"threshold": 5}), "more than batch"),
         (plugin(pluginId="std-entity-extraction-strategy"), "schema"),
-        (plugin(pluginId="std-sliding-window-strategy", config={"n": 1}), "it takes nothing"),
+        (plugin(pluginId="std-sliding-window-strategy", config={"n": 1}), "it takes constraints"),
     ],
 )
 def test_a_plugin_that_cannot_be_mounted_is_refused(wrong: dict[str, Any], told: str) -> None:

@@ -171,10 +171,10 @@ def test_pins_stay_and_their_room_is_taken_from_the_rest() -> None:
 
 
 @pytest.mark.accepts(262)
-def test_it_takes_no_configuration() -> None:
-    """Any key is refused, by name."""
+def test_an_unknown_key_is_refused() -> None:
+    """By name, with the one there is."""
     assert isinstance(strategy("sliding"), Sliding)
-    with pytest.raises(ValueError, match=r"maxTurns.*it takes nothing"):
+    with pytest.raises(ValueError, match=r"maxTurns.*it takes constraints"):
         strategy("sliding", {"maxTurns": 5})
 
 

@@ -22,7 +22,7 @@ PYTHON = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 PLUGINS = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL)]
 
 
-@pytest.mark.slow("2")
+@pytest.mark.slow("2", "3")
 @pytest.mark.accepts(251)
 @pytest.mark.parametrize("number", range(len(PYTHON)))
 def test_every_example_runs(number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

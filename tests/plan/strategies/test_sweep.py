@@ -51,7 +51,7 @@ def test_levels_go_down_to_the_target() -> None:
     assert plan.lod(rows[-1]) is Lod.FULL
 
 
-@pytest.mark.parametrize(("full", "stays"), [(1_000, 6), (7_000, 2), (8_000, 1)])
+@pytest.mark.parametrize(("full", "stays"), [(1_000, 6), (5_000, 3), (8_000, 1)])
 def test_one_large_result_does_not_erase_everything_older(full: int, stays: int) -> None:
     """Beside the newest units, older ones keep four tenths of the target, or a quarter of it if those are large."""
     history = Sized()
@@ -89,9 +89,9 @@ def test_where_it_fits_only_what_is_shown_again_is_shortened() -> None:
     assert len(plan) == 3
 
 
-@pytest.mark.parametrize(("units", "whole"), [(13, True), (14, False)])
+@pytest.mark.parametrize(("units", "whole"), [(10, True), (11, False)])
 def test_the_newest_part_of_the_room_is_shortened_last(units: int, whole: bool) -> None:
-    """Fifteen of a hundred tokens: of 10,000 those are 13 units of 112, framing included."""
+    """Twelve of a hundred tokens: of 10,000 those are 10 units of 112, framing included."""
     history = Sized()
     for _ in range(60):
         history.result(296, gist=6)

@@ -13,6 +13,7 @@ from sightline.log.columns import OBSOLETE
 from sightline.plan.plan import MARKER, Plan
 from sightline.plan.strategies.sweep import Sweep
 from sightline.plan.view import Budget
+from sightline.recall.files_in_work import FilesInWork
 from sightline.session.session import Session
 from sightline.shorten import Purpose
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
@@ -25,7 +26,9 @@ WINDOW = 1_100
 
 
 @pytest.fixture
-def session() -> Session:
+def session(monkeypatch: pytest.MonkeyPatch) -> Session:
+    """A session in which the text of files is shown by the results that have it, and nowhere else."""
+    monkeypatch.setattr(FilesInWork, "_subjects", lambda *_: {})
     settings = Settings(config={"keep": 0})
     session = Session(
         MemoryStore("w"), settings=settings, token_counter=WordCounter(), clock=Ticking(), ids=numbered_ids()

@@ -26,7 +26,10 @@ def booking(*, works: bool = False) -> Session:
 def values_told(session: Session, message: str, *, asked: bool) -> int:
     """How many of the booked things come back."""
     session.user(message)
-    note = session._recall.note_for_question(message, 300, lambda _: True, must_answer=asked)
+    recall = session._recall
+    note = recall.note_for_question(
+        message, 300, lambda _: True, must_answer=asked, asked=asked or recall.asks(message)
+    )
     text = session.log.reader.recall_text(note, "en") if note else ""
     return sum(value.split(",")[0] in text for value in BOOKED)
 

@@ -259,6 +259,7 @@ def test_no_cue_is_missing_from_the_first_look() -> None:
             assert detector.has_cue(sentence) or not detector.is_constraint(sentence)
 
 
+@pytest.mark.slow("sightline.shorten.rules.english", "sightline.shorten.rules.imperatives")
 @pytest.mark.parametrize(
     "module",
     [chinese, deferrals, english, facts, imperatives, obligations, revocations, statements, user_sentences],

@@ -7,9 +7,10 @@ import pytest
 from sightline import Budget, Session
 from sightline.log.stores.session_folder import Folder
 from sightline.testing import calling
+from sightline.values.items import Kind
 from sightline.values.profiles import profile
 from sightline.view.catalog.log_count import LogCount, own_words, typed_command
-from sightline.view.inspection import count
+from sightline.view.token_tree import token_tree
 
 REMINDER = "<system-reminder>Today is Monday.</system-reminder>"
 
@@ -38,13 +39,13 @@ def test_the_numbers_are_those_of_the_session(tmp_path: Path) -> None:
     assert counter.read(file, 1 << 30)
     found = counter.counted()
     with Session.inspect("talk", tmp_path, branch="") as session:
-        known = count(session)
+        items = session.items.table()
         own = (
-            known.turns + 1,
-            known.tokens + session.count("Another way") + profile(session.settings.profile).message_tokens,
-            known.pins,
+            sum(item.kind is Kind.USER and not item.by_program for item in items) + 1,
+            token_tree(session).total + session.count("Another way") + profile(session.settings.profile).message_tokens,
+            sum(item.pinned for item in items),
             len(list(session.summaries)),
-            known.faults,
+            len(session.items.faults),
         )
     assert (found.turns, found.tokens, found.pins, found.compactions, found.faults) == own
     assert (found.calls, found.composed, found.title, found.branches) == (12, 12, "Question 0", ["other"])

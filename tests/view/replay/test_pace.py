@@ -6,8 +6,7 @@ from sightline import Budget, MemoryStore, Session
 from sightline.testing import WordCounter
 from sightline.values.items import Message, Role, Text
 from sightline.view.replay.formats import Recording, recorded
-from sightline.view.replay.pace import Pace
-from sightline.view.replay.replay import replay
+from sightline.view.replay.replay import Pace, replay
 
 NOW = 1_790_000_000_000
 MINUTE = 60_000

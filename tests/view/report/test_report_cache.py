@@ -6,8 +6,8 @@ from report_logs import Log
 from sightline import Budget, MemoryStore, Session, Settings
 from sightline.providers.prices import Price
 from sightline.values.profiles import PROFILES
-from sightline.view.report.page import caching_lines
 from sightline.view.report.session_report import report_of
+from sightline.view.report.tables import caching_lines
 from sightline.view.report.talk import conversation_of
 from sightline.view.report.totals import report_over
 from sightline.view.report.values import SessionReport

@@ -45,7 +45,7 @@ def test_the_scale_is_found_from_the_reported_usage() -> None:
     """How many tokens the provider counts for one of ours, and how many no log shows."""
     log = reported(talk(), 1.5, 20_000)
     talked = Talk(log.conversation)
-    scale = scale_of(talked, [*pieces_of(talked, counter(), PROFILE)])
+    scale = scale_of(talked, Sizes(talked, [*pieces_of(talked, counter(), PROFILE)]))
     assert scale.factor == pytest.approx(1.5, abs=0.01)
     assert scale.unlogged == pytest.approx(20_000, abs=50)
 
@@ -163,6 +163,7 @@ def small_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sightline.view.report.forecast.THRIFTY_WINDOW", 10_000)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_window")
 def test_thrifty_is_advised_where_it_saves() -> None:
     """In a long session, and with the saving that its forecast gives."""

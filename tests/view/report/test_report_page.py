@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from report_logs import FILE, Log
 
 from sightline.plan.economies import meaning
-from sightline.view.report.page import forecast_notes, forecast_rows, page, share_base
+from sightline.view.report.page import page
 from sightline.view.report.session_report import report_of
+from sightline.view.report.tables import forecast_notes, forecast_rows, share_base
 from sightline.view.report.totals import report_over
 from sightline.view.report.values import Refused, Report
 

@@ -6,7 +6,6 @@ of their own, which are asked only if the list does not tell it.
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,18 +13,9 @@ from msgspec.structs import replace
 from sightline.agent.models.endpoint import Endpoint, login_of
 from sightline.agent.models.http import import_optional
 from sightline.agent.models.openai import OpenAiModel
+from sightline.providers.windows import as_object, context_window, listed_window, rows_of, sane
 
 ASK_SECONDS = 3.0  # for all questions: a server elsewhere may be slow, and a chat should begin without delay
-# vLLM and SGLang; LM Studio, what is loaded before what the model could have; OpenRouter; others.
-_KEYS = (
-    "max_model_len",
-    "loaded_context_length",
-    "context_length",
-    "context_window",
-    "max_context_length",
-    "n_ctx",
-)
-_LEAST, _MOST = 256, 1_000_000_000  # tokens of a context window
 _KNOWN_PATHS = ("", "/", "/v1")  # below which these servers have their models
 _OLLAMA_SETTING = re.compile(r"^num_ctx\s+(\d{1,9})\s*$", re.MULTILINE)
 
@@ -64,44 +54,17 @@ async def _ask(client: Any, endpoint: Endpoint) -> int:
         except (ValueError, RecursionError):
             return None
 
-    if window := listed_window(_rows(await ask(f"{base}/models"), "data"), name):
+    if window := listed_window(rows_of(await ask(f"{base}/models"), "data"), name):
         return window
     if endpoint.hosted or base.path not in _KNOWN_PATHS:  # no such server: its other paths may do anything
         return 0
-    if window := listed_window(_rows(await ask(f"{own}/api/v0/models"), "data"), name):  # LM Studio
+    if window := listed_window(rows_of(await ask(f"{own}/api/v0/models"), "data"), name):  # LM Studio
         return window
-    props = _object(await ask(f"{own}/props"))  # llama.cpp
-    if window := context_window(_object(props.get("default_generation_settings"))) or context_window(props):
+    props = as_object(await ask(f"{own}/props"))  # llama.cpp
+    if window := context_window(as_object(props.get("default_generation_settings"))) or context_window(props):
         return window
-    if window := listed_window(_rows(await ask(f"{own}/api/ps"), "models"), name):  # Ollama, if it is loaded
+    if window := listed_window(rows_of(await ask(f"{own}/api/ps"), "models"), name):  # Ollama, if it is loaded
         return window
-    settings = _object(await ask(f"{own}/api/show", model=name)).get("parameters")  # Ollama, what its file sets
+    settings = as_object(await ask(f"{own}/api/show", model=name)).get("parameters")  # Ollama, what its file sets
     setting = _OLLAMA_SETTING.search(settings) if isinstance(settings, str) else None
-    return _sane(int(setting[1])) if setting else 0
-
-
-def context_window(row: Mapping[str, Any]) -> int:
-    """Return a model's context window, as its server describes the model; 0: not told."""
-    told = [row.get(key) for key in _KEYS] + [_object(row.get("meta")).get("n_ctx")]
-    return next(filter(None, map(_sane, told)), 0)
-
-
-def _sane(tokens: object) -> int:
-    """Return a number of tokens that a context window can have; 0 for anything else."""
-    return tokens if type(tokens) is int and _LEAST <= tokens <= _MOST else 0
-
-
-def listed_window(rows: Iterable[Mapping[str, Any]], name: str) -> int:
-    """Return the context window of the model of this name in a list of models; 0: not told. Ollama adds ":latest"."""
-    names = (name, f"{name}:latest")
-    own = [row for row in rows if row.get("id", row.get("name")) in names]
-    return next((window for row in own if (window := context_window(row))), 0)
-
-
-def _rows(answer: Any, key: str) -> list[Mapping[str, Any]]:
-    rows = _object(answer).get(key)
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return sane(int(setting[1])) if setting else 0

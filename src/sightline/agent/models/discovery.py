@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from sightline.agent.config import MODEL_VARIABLE, Config, at_place, endpoint_of
 from sightline.agent.models import Model
 from sightline.agent.models.anthropic import AnthropicModel
-from sightline.agent.models.context_window import context_window
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.http import import_optional
 from sightline.agent.models.local import LocalModel
@@ -23,6 +22,7 @@ from sightline.agent.models.retry import RetryingModel
 from sightline.agent.models.tiny_model import TINY, tiny_endpoint
 from sightline.errors import BadInput, NoModel
 from sightline.providers.catalog import PLACES, SERVERS, Place
+from sightline.providers.windows import context_window
 from sightline.values.phrases import Phrases, texts
 
 PROBE_SECONDS = 0.7  # a server on this machine answers in a few milliseconds, unless it is busy with a reply

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from sightline.agent.models import ModelInfo, Price
 from sightline.agent.models.secret import Secret, redacted
 from sightline.errors import BadInput
-from sightline.providers.catalog import LOCAL_WINDOW, SERVERS, place_of, price_of, window_of
+from sightline.providers.catalog import LOCAL_WINDOW, SERVERS, place_of, price_of
+from sightline.providers.windows import known_window, window_of
 from sightline.values.pattern import pattern
 
 SECONDS = 180.0  # without a byte: a model may think that long before its first word
@@ -132,7 +133,8 @@ class Endpoint(Struct, frozen=True):
     def _usual_window(self) -> int:
         """Return the context window of such a server, or of a model of this name; 0: not known."""
         place = place_of(self.base_url)
-        return (place.window if place is not None else 0) or window_of(self.name)
+        by_name = known_window if self.on_this_machine else window_of  # a server here may have less than the model
+        return (place.window if place is not None else 0) or by_name(self.name)
 
 
 def checked_address(url: str, where: str, *, login: bool = False) -> str:

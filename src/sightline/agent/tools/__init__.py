@@ -21,6 +21,7 @@ class Tool(Struct, frozen=True):
     run: Callable[[Mapping[str, Any]], Awaitable[Any]]
     aliases: tuple[str, ...] = ()  # other names that a call may use
     seconds: float = SECONDS  # the time limit
+    renamed: Mapping[str, str] = {}  # other names that an argument may have, and its own
 
     @property
     def name(self) -> str:

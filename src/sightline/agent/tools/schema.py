@@ -82,6 +82,7 @@ def tool(
     *,
     aliases: tuple[str, ...] = (),
     seconds: float = SECONDS,
+    renamed: Mapping[str, str] | None = None,
 ) -> Tool:
     """A tool that is called with checked arguments only."""
 
@@ -89,4 +90,4 @@ def tool(
         return await run(checked(parameters, arguments, locale))
 
     definition = ToolDefinition(name=name, description=about, schema=schema(parameters, locale))
-    return Tool(definition, checked_first, aliases, seconds)
+    return Tool(definition, checked_first, aliases, seconds, renamed or {})

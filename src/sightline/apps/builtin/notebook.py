@@ -37,6 +37,7 @@ class Notebook(BuiltinApp):
 
     name = "notebook"
     zh = "记忆笔记本：条目可折叠、展开，按标签查找"
+    shareable = True
     entries: list[Entry]
     tag: str  # only entries with this tag are shown; empty: all
     focused: str  # the id of the entry that has the focus

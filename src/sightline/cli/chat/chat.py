@@ -14,7 +14,7 @@ from sightline.agent.agent import Agent
 from sightline.agent.events import Answer, Event, PayloadComposed
 from sightline.cli.chat.screen import REFRESH_SECONDS, Screen, error_text
 from sightline.cli.chat.setup import ChatSetup
-from sightline.cli.chat.status import Status, shortened_question
+from sightline.cli.chat.status import Status, meter, shortened_question
 from sightline.cli.options import DEBUG
 from sightline.cli.render import console, print_text, printable
 from sightline.errors import BadInput, SightlineError
@@ -45,17 +45,7 @@ class Chat:
     @property
     def status(self) -> Status:
         """What the line below the prompt shows."""
-        agent, session, sent = self.agent, self.session, self.composed
-        last = session.receipt  # of an earlier run, or of the branch that this one began on
-        return Status(
-            model=agent.model.info.name,
-            tokens=sent.tokens if sent else last.tokens if last else None,
-            limit=sent.limit if sent else agent.budget.limit(last.factor if last else 1.0),
-            reused=sent.reused if sent else None,
-            cost=agent.spent.cost,
-            session=session.id,
-            strategy=session.settings.strategy,
-        )
+        return meter(self.agent, self.composed)
 
     # ------------------------------------------------------------------ answering
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sightline.cli.chat.setup import ChatSetup
     from sightline.cli.chat.status import ShortenedQuestion
 
+SUMMARY_SECONDS = 30.0  # that a script's process stays for a summary, at most
 MOST_PIPED = 10_000_000  # bytes: some two million tokens
 
 
@@ -183,7 +184,19 @@ async def _ask(setup: "ChatSetup", options: ChatOptions) -> bool:
     finally:
         if not answered:
             setup.mark_unanswered()
+    if answered:
+        await _summarise(setup)
     return answered
+
+
+async def _summarise(setup: "ChatSetup") -> None:
+    """Make the summary that the strategy wants by now, after the answer was printed: nobody waits for that.
+
+    If it takes longer than the limit it is given up, and the next run begins it again.
+    """
+    sys.stdout.flush()
+    if setup.agent.compact_in_background():
+        await asyncio.to_thread(setup.agent.session.summaries.wait, SUMMARY_SECONDS)
 
 
 def _question(question: str) -> str:

@@ -28,6 +28,7 @@ from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind
 from sightline.values.pattern import pattern
+from sightline.values.settings import strategy_name
 
 _ITEM = pattern(r"#?\d+")
 _PASSAGES = 6  # listed by /recall
@@ -321,7 +322,7 @@ async def strategy(chat: Chat, rest: str) -> None:
         await chat.setup.use_strategy(rest)
         chat.say("strategy set", name=rest)
     else:
-        chat.say("strategy now", name=chat.session.settings.strategy, names=", ".join(names()))
+        chat.say("strategy now", name=strategy_name(chat.session.settings.strategy), names=", ".join(names()))
 
 
 async def retry(chat: Chat, _: str) -> None:

@@ -39,19 +39,20 @@ from sightline.cli.phrases import Phrases
 from sightline.cli.render import print_stderr
 from sightline.documents.code.references import shown
 from sightline.documents.code.store import Saved
+from sightline.documents.goal_window import GOAL, GoalShown, TextWindow, goal_text
 from sightline.documents.saved_code import SavedCode
 from sightline.documents.write_code import write_code
 from sightline.errors import BadInput, NoModel, SightlineError
 from sightline.files.folders import ResolvedFolders
 from sightline.fleet.code_store import CODE, code_store
-from sightline.plan import completed
+from sightline.plan import completed, stage_of
 from sightline.plan.strategies import names, strategy
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.project_choice import chosen
 from sightline.session.session import Session
 from sightline.values.clock import wall_clock
 from sightline.values.profiles import PROFILES
-from sightline.values.settings import Settings
+from sightline.values.settings import Settings, read_strategy
 
 
 class ChatSetup:
@@ -68,6 +69,7 @@ class ChatSetup:
         self._told = (0, 0)  # how many damaged and changed lines of the log the user knows of
         self.code = code_store(here.stores, here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
         self._server_tools: Sequence[Tool] | None = None  # of MCP servers, which run as long as this; None: not started
+        self._task_goal = ""  # of plugin.json
         self._open = AsyncExitStack()
 
     async def begin(self) -> None:
@@ -84,6 +86,7 @@ class ChatSetup:
         model = await self._model(options.model)
         if self._gives_tools(model.info):
             self._tell_all(self._trust.check_texts(model.info.window))
+        self._task_goal = self._trusted_goal()
         await self._start_servers(model.info)
         session_id = self.here.find(options.resume) if options.resume else None
         if options.continue_:
@@ -212,10 +215,13 @@ class ChatSetup:
         here = self.here
         can_edit = self._options.allow_edit or self._config.tools.edit
         apps = list(_available_apps(can_edit=can_edit)) if self._offers("apps", facts) else []
+        apps += [self._app_in(file) for file in self._config.tools.apps] if self._offers("apps", facts) else []
         # A model without tools is shown no files.
         folders = ResolvedFolders(map(str, self._folders.paths) if self._gives_tools(facts) else ())
         folders.readable = self._readable
         options: dict[str, Any] = {**here.where, "apps": apps, "folders": folders}
+        if self._task_goal:
+            options["windows"] = {GOAL: TextWindow(goal_text(self._task_goal, here.words.language))}
         if session_id is None or not here.stores.has(session_id):  # nothing has been said in it yet
             wanted, config = self._strategy(self._options.strategy or self._config.chat.strategy)
             locale, profile = here.words.language, _profile(facts)
@@ -225,17 +231,38 @@ class ChatSetup:
         _set_profile(session, facts)
         return session
 
-    def _strategy(self, name: str) -> tuple[str, dict[str, Any]]:
+    def _app_in(self, file: str) -> type[App]:
+        """Return the app in a file that `sightline.toml` names, which the user has approved. Raises BadInput."""
+        if not file.endswith(".py"):
+            raise BadInput(f"{self._config.file}: tools.apps names Python files, such as kanban.py, not {file!r}")
+        try:
+            return load_app(str(self._project / file))
+        except BadInput as error:
+            raise BadInput(f"{self._config.file}: tools.apps: {error}") from error
+
+    def _trusted_goal(self) -> str:
+        """Return the goal that plugin.json sets, if the user trusts the folder: it is a text for the model."""
+        with suppress(BadInput):  # whoever begins a session is told what is wrong with the file
+            if goal := chosen(self.here.project).task_goal:
+                folder = self._project.resolve()
+                if folder in (trusted.resolve() for trusted in self._trust.trusted_folders):
+                    return goal
+                self._warn(self.here.words("project text unread", name="plugin.json (taskGoal)"))
+        return ""
+
+    def _strategy(self, text: str) -> tuple[str | tuple[str, ...], dict[str, Any]]:
         """Return a strategy and its settings, which the project chooses if it is the project's; "": the project's.
 
         Raises BadInput if there is no such strategy, or if it needs settings that nobody gives.
         """
-        choice = chosen(self.here.project)
+        choice, name = chosen(self.here.project), read_strategy(text)
         if not name or name == choice.name:
             return choice.name, choice.config
         try:
             strategy(name)
         except BadInput as error:
+            if not isinstance(name, str):  # it says which stage is wrong
+                raise
             key = "strategy needs" if name in names() else "no strategy"
             raise BadInput(self.here.words(key, name=name, names=", ".join(names()))) from error
         return name, {}
@@ -263,18 +290,19 @@ class ChatSetup:
         own = Phrases(session.settings.locale, "chat")("instructions") if has_tools else ""
         prompt = make_prompt(own, session, facts, self._project, self._trust)
         notices += self.file_notices.add(prompt, session.id)
+        extension = SavedCode(self.code, session) if has_tools else None
         agent = Agent(
             session,
             model,
             tools=[tool for tool in every if self._offers(tool.name, facts)] if has_tools else None,
-            extension=SavedCode(self.code, session) if has_tools else None,
+            extension=GoalShown(session, extension) if self._task_goal else extension,
             budget=budget,
             instructions=prompt.text,
             light=light,
             rounds=options.rounds or self._config.chat.rounds or ROUNDS,
         )
         agent.replaces_instructions = prompt.replaces
-        if isinstance(session.strategy, Entities) and not agent.extraction.is_possible:
+        if stage_of(session.strategy, Entities) is not None and not agent.extraction.is_possible:
             notices.append(self.here.words("no extraction", model=facts.name))
         if no_room and (before is None or before.model is not model):
             notices.append(not_offered(no_room, self.here.words.language))

@@ -7,9 +7,11 @@ from rich.cells import cell_len
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import bar, truncate
 from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.settings import strategy_name
 
 if TYPE_CHECKING:
     from sightline.agent.agent import Agent
+    from sightline.agent.events import PayloadComposed
 
 _BAR = 8  # columns
 _OPTIONAL = ("session", "strategy", "bar", "reused", "cost")  # in this order they are left out of a narrow line
@@ -25,6 +27,21 @@ class Status(NamedTuple):
     cost: float | None
     session: str
     strategy: str
+
+
+def meter(agent: "Agent", sent: "PayloadComposed | None") -> Status:
+    """Return what the line shows after this payload; None: this run has composed none yet."""
+    session = agent.session
+    last = session.receipt  # of an earlier run, or of the branch that this one began on
+    return Status(
+        model=agent.model.info.name,
+        tokens=sent.tokens if sent else last.tokens if last else None,
+        limit=sent.limit if sent else agent.budget.limit(last.factor if last else 1.0),
+        reused=sent.reused if sent else None,
+        cost=agent.spent.cost,
+        session=session.id,
+        strategy=strategy_name(session.settings.strategy),
+    )
 
 
 def status_line(status: Status, words: Phrases, *, plain: bool = False, width: int = 0) -> str:

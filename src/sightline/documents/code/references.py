@@ -25,7 +25,8 @@ _TICKS = re.compile("`+")
 
 # Each match consumes its beginning, so the time of a search is proportional to the length of the text.
 _TAG = re.compile(
-    r"<code_ref>\s*(?P<code>code_[A-Za-z0-9_]+)\s*</code_ref>|<file_ref>\s*(?P<file>upload_[A-Za-z0-9_]+)\s*</file_ref>"
+    r"<code_ref>\s*(?P<code>code_[A-Za-z0-9_]+)\s*</code_ref>"
+    r"|<file_ref>\s*(?:upload:)?(?P<file>[A-Za-z0-9][A-Za-z0-9_-]*)\s*</file_ref>"
 )
 _PLACE = re.compile(r"\{\{(?=(?:CODE|FILE):)")
 _MARKER = re.compile(r"<!--[ \t]*CODE_SAVED:[ \t]*(?P<id>code_[A-Za-z0-9_]+)[ \t]*(?P<then>\||-->)")
@@ -34,7 +35,7 @@ _MARKER = re.compile(r"<!--[ \t]*CODE_SAVED:[ \t]*(?P<id>code_[A-Za-z0-9_]+)[ \t
 class Upload(Struct, frozen=True):
     """A file that the user has uploaded."""
 
-    file_id: str  # "upload_…"
+    file_id: str  # "upload_…", or what the client chose, such as a UUID
     filename: str
     file_type: str = ""
     size_bytes: int = 0

@@ -16,6 +16,8 @@ from sightline.values.pattern import pattern
 
 _MOST_SEQ = 1 << 62  # a larger seq is not ours, and no column could store the next one
 
+WINDOW_LOG = "_window."  # how the names of logs begin that belong to no session: those of shared windows
+
 _PLAIN = pattern(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 
 

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
@@ -14,6 +14,7 @@ from sightline.errors import DELETED, Conflict, Locked, StoreError, Unsynced, Un
 from sightline.log.entries import UNREADABLE, Tip, decode_tip, encode, is_intact
 from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips, advance, number
 from sightline.log.stores.disk import Disk, DiskFile, OsDisk
+from sightline.log.stores.project_folder import BEGINNING, own_entries
 from sightline.log.stores.recency import Recency
 from sightline.log.stores.side_files import PartFile, TextFile, read_stamped, replace_stamped
 from sightline.values.logger import log_warning
@@ -44,6 +45,7 @@ class JsonlStore:
         self._lock = threading.Lock()
         self._unsynced = False
         self._file: DiskFile | None = None
+        self._ours = self._lacks_newline = False  # whether an entry of ours was seen, and no newline at the end
         self._inode = (0, 0)  # device and inode of the file that was opened
         self._parts = PartFile(path.with_suffix(".search"))
         self._texts = TextFile(path.with_suffix(".blobs"), self._disk)
@@ -56,6 +58,9 @@ class JsonlStore:
             file = self._opened()
             with self._removed_if_empty(file), file.locked():
                 self._read_on(file)
+                if self._lacks_newline:
+                    file.append(b"\n")
+                    self.tips.size, self._lacks_newline = self.tips.size + 1, False
                 tips = self.tips.copy()
                 entries = number(make, branch, expected_head, tips)
                 lengths = self._write(file, map(encode, entries))
@@ -94,11 +99,11 @@ class JsonlStore:
                 self.tips = known.copy()
             try:
                 with file.locked(_READ_WAIT):
-                    self._read_on(file)
+                    self._read_on(file, repair=self._is_ours)
             except Locked as error:  # everything up to the last complete batch can be read
                 who = error.holder or "another process"
                 log_warning("%s holds the lock of %s, which is read as it was last written", who, self.path)
-                self._read_on(file, repair=False)
+                self._read_on(file, repair=lambda: False)
             except Unwritable as error:  # a torn end on a read-only disk: everything before it can be read
                 self.repairs.torn_bytes = file.size() - self.tips.size
                 log_warning("%s", error)
@@ -111,7 +116,7 @@ class JsonlStore:
         return parts | {COLUMNS: columns} if columns else parts
 
     def keep(self, parts: Mapping[str, bytes]) -> None:
-        if self._is_new():
+        if self._is_new() or not self._is_ours():
             return  # nothing is derived from a log without lines, and a file of its own would be left behind
         with suppress(StoreError), self._next_to_log(_READ_WAIT):  # what is derived can be made again
             if (columns := parts.get(COLUMNS)) is not None:
@@ -163,6 +168,17 @@ class JsonlStore:
     def _is_new(self) -> bool:
         """Whether nothing has been written yet."""
         return self._file is None and not os.path.lexists(self.path)
+
+    def _is_ours(self) -> bool:
+        """Whether an entry of ours is in the beginning of the log, or nothing that can be read.
+
+        Reading leaves another program's log as it is. What cannot be read is what a crash left.
+        """
+        if not self._ours:
+            beginning = self._opened().read(0, BEGINNING)
+            entries = list(own_entries(beginning))
+            self._ours = bool(entries) or not any(map(_is_object, beginning.split(b"\n")))
+        return self._ours
 
     @contextmanager
     def _next_to_log(self, wait: float | None = None) -> Iterator[None]:
@@ -238,10 +254,10 @@ class JsonlStore:
         self._unsynced = self.fsync != "always"
         return lengths
 
-    def _read_on(self, file: DiskFile, *, repair: bool = True) -> None:
+    def _read_on(self, file: DiskFile, *, repair: Callable[[], bool] = lambda: True) -> None:
         """Read what is after `tips`: lines of other writers, or what a crash left.
 
-        What a crash left is repaired, for which the file must be locked.
+        What a crash left is repaired if `repair` says so, for which the file must be locked.
         """
         size = file.size()
         if size == self.tips.size:
@@ -250,9 +266,15 @@ class JsonlStore:
             raise StoreError(f"{self.path} is shorter than it was: another program cut it; resume the session anew")
         progress = _Progress(self.tips.copy(), self.repairs.damaged)
         for line in _lines(file, self.tips.size, size):
-            progress.add(_with_newline(file, line) if repair else line)
+            if line.data.endswith(b"\n"):
+                progress.add(line)
+            elif repair():
+                progress.add(_with_newline(file, line))
+            elif _is_entry(line.data) and not self._is_ours():
+                progress.add(Line(line.span, line.data + b"\n"))
+                self._lacks_newline = True  # until something is appended
         self.tips = progress.tips
-        if repair and self.tips.size < (size := file.size()):
+        if self.tips.size < (size := file.size()) and repair():
             self._cut(file, self.tips.size, size)
 
     def _cut(self, file: DiskFile, good: int, size: int) -> None:
@@ -329,8 +351,6 @@ def _with_newline(file: DiskFile, line: Line) -> Line:
 
     So too if another byte stands where the newline was, after a whole entry: that is damage, nothing was interrupted.
     """
-    if line.data.endswith(b"\n"):
-        return line
     try:
         if not _ends_batch(_tip_before(line.data)):
             return line
@@ -338,6 +358,21 @@ def _with_newline(file: DiskFile, line: Line) -> Line:
     except (*UNREADABLE, OSError):
         return line  # torn
     return Line(Span(line.span.offset, line.span.length + 1), line.data + b"\n")
+
+
+def _is_object(line: bytes) -> bool:
+    """Whether a line is what some program wrote as an entry of its log."""
+    try:
+        return isinstance(msgspec.json.decode(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_entry(data: bytes) -> bool:
+    try:
+        return bool(decode_tip(data))
+    except UNREADABLE:
+        return False
 
 
 def _tip_before(data: bytes) -> Tip:

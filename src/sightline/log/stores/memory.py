@@ -6,7 +6,7 @@ from itertools import count
 
 from sightline.errors import BadInput, SessionNotFound
 from sightline.log.entries import encode
-from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips, check_session_id, number
+from sightline.log.stores import WINDOW_LOG, Line, Make, Placement, Repairs, Span, Tips, check_session_id, number
 
 _order = count(1)
 
@@ -96,11 +96,14 @@ class MemoryStores:
         self._logs: dict[str, _Log] = {}
 
     def sessions(self) -> list[str]:
+        return [name for name in self._written() if not name.startswith(WINDOW_LOG)]
+
+    def _written(self) -> list[str]:
         written = [(log.written, name) for name, log in self._logs.items() if log.lines]
         return [name for _, name in sorted(written, reverse=True)]
 
     def create(self, session_id: str) -> MemoryStore:
-        if check_session_id(session_id) in self.sessions():
+        if check_session_id(session_id) in self._written():
             raise BadInput(f"session {session_id!r} exists already; Session.resume({session_id!r}) opens it")
         return MemoryStore(session_id, self._logs.setdefault(session_id, _Log()))
 
@@ -112,6 +115,6 @@ class MemoryStores:
         del self._logs[session_id]
 
     def _existing(self, session_id: str) -> _Log:
-        if check_session_id(session_id) not in self.sessions():
+        if check_session_id(session_id) not in self._written():
             raise SessionNotFound(session_id, "memory")
         return self._logs[session_id]

@@ -13,7 +13,7 @@ from sightline.files.private_files import read_whole
 from sightline.log.stores import Written, check_session_id
 from sightline.log.stores.disk import OsDisk
 from sightline.log.stores.jsonl import Fsync, JsonlStore
-from sightline.log.stores.project_folder import LEFT, LONGEST_NAME, own_folder
+from sightline.log.stores.project_folder import BEGINNING, LEFT, LONGEST_NAME, is_own_name, own_entries, own_folder
 from sightline.log.stores.recency import Recency
 
 SESSION_FACTS = ".session"  # the user and preferences of a session that the ClawdCode document's names began
@@ -62,7 +62,7 @@ class Folder:
     ) -> None:
         self.fsync, self.project = fsync, os.path.abspath(project)  # noqa: PTH100 - as the name of the folder
         projects, former = Path(root or sightline_home()) / "projects", escape_project_path(project)
-        self.path = projects / former if shared else own_folder(projects, project, former, SIDE_FILES, SESSION_FACTS)
+        self.path = projects / former if shared else own_folder(projects, project, former, SESSION_FACTS)
 
     @classmethod
     def at(cls, path: Path, *, fsync: Fsync = "turn") -> "Folder":
@@ -139,18 +139,27 @@ class Folder:
         """The ids of all sessions, the one written to last first; with `empty`, also those with an empty log.
 
         Of many sessions only those are looked at that `Recency` does not know, new files of other programs, and the
-        first few that it knows: another program may have written to one of these, or emptied it.
+        first few that it knows: another program may have written to one of these, or emptied it. In a folder whose
+        newest session is another program's, nothing is noted.
         """
         ids = set(self._ids())
         if len(ids) <= _FEW:
             return self._written(ids, empty=empty)
         recency = Recency(self.path)
         noted = recency.read(ids)
-        if self._written(ids.difference(noted)):
-            noted = recency.write(lambda: self._written(ids))
+        if new := self._written(ids.difference(noted)):
+            noted = recency.write(lambda: self._written(ids)) if self._is_ours(new[0]) else self._written(ids)
         else:
             noted = self._written(noted[:_LOOKED_AT]) + noted[_LOOKED_AT:]
         return noted + self._written(ids.difference(noted), empty=True) if empty else noted
+
+    def _is_ours(self, session_id: str) -> bool:
+        """Whether files of ours may be made beside a session's log: by the folder's name, or by its entries."""
+        if is_own_name(self.path.name):
+            return True
+        with suppress(OSError), self.file(session_id).open("rb") as file:
+            return any(own_entries(file.read(BEGINNING)))
+        return False
 
     def _ids(self) -> Iterator[str]:
         """The ids of all logs, from the names in the folder alone."""

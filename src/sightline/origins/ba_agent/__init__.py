@@ -6,6 +6,7 @@ needs the extra `ba-agent`.
 
 from sightline.documents.code.references import Upload
 from sightline.documents.structured_response import Action, CodeBlock, StructuredResponse, ToolCall
+from sightline.documents.uploads import UploadStore
 from sightline.origins.ba_agent.api import application, handle, openapi
 from sightline.origins.ba_agent.code_store import CodeStore
 from sightline.origins.ba_agent.context import ContextManager, newest, system_first
@@ -13,5 +14,5 @@ from sightline.origins.ba_agent.service import BAAgentService, QueryResult
 
 __all__ = [
     "Action", "BAAgentService", "CodeBlock", "CodeStore", "ContextManager", "QueryResult", "StructuredResponse",
-    "ToolCall", "Upload", "application", "handle", "newest", "openapi", "system_first",
+    "ToolCall", "Upload", "UploadStore", "application", "handle", "newest", "openapi", "system_first",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Queries over HTTP: `POST /query` as a function of JSON values, and as an ASGI application.
+"""Queries over HTTP: `POST /query` as a function of JSON values, and as an ASGI application with files and code.
 
 `GET /openapi.json` describes it. The description is made from the types that decode requests and make answers.
 """
@@ -6,12 +6,18 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from mimetypes import guess_type
 from typing import Annotated, Any, NamedTuple
+from urllib.parse import parse_qs, quote
 
 import msgspec
 from msgspec import Meta, Struct
 
-from sightline.errors import BadInput, SightlineError
+from sightline.documents.code.references import Upload
+from sightline.documents.uploads import UnknownUpload, UploadExists, UploadTooLarge, WrongUploadType
+from sightline.errors import BadInput, SightlineError, UnknownCode
+from sightline.origins.ba_agent.code_store import metadata
+from sightline.origins.ba_agent.form import NoForm, read_form
 from sightline.origins.ba_agent.service import BAAgentService, QueryResult
 from sightline.values.decoders import convert
 
@@ -19,14 +25,15 @@ MOST_BYTES = 4_000_000  # of a request: enough for a long history, because files
 MOST_CHARACTERS = 1_000_000  # of a question
 MOST_MESSAGES = 10_000  # of a history, with their parts and calls: each of them is an item of the session
 MOST_FILES = 1_000
-QUERY, DESCRIPTION = "/query", "/openapi.json"
+FORM_BYTES = 1 << 16  # of a form, besides its file
+QUERY, DESCRIPTION, FILES, CODES = "/query", "/openapi.json", "/files", "/codes"
 
 _TOO_DEEP = "the request is nested too deeply: send lists and objects that are within fewer others"
 _TOO_LARGE = f"a request has at most {MOST_BYTES:,} bytes"
 _TOO_MANY_MESSAGES = f"history_messages has at most {MOST_MESSAGES:,} messages, parts and calls together"
 _TOO_MANY_FILES = f"file_context names at most {MOST_FILES:,} files"
 _TOO_LONG = f"a message has at most {MOST_CHARACTERS:,} characters"
-_METHODS = {QUERY: "POST", DESCRIPTION: "GET"}
+_METHODS = {QUERY: "POST", FILES: "POST", f"{FILES}/ID": "GET", f"{CODES}/ID": "GET", DESCRIPTION: "GET"}
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # an escape of one half of a character
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -51,6 +58,28 @@ class Query(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
 
 
+class Uploaded(Upload, frozen=True):
+    """A file that was stored. `reference` is how the model and `file_context` name it."""
+
+    reference: str = ""
+    success: bool = True
+
+
+class Code(Struct, frozen=True):
+    """A version of a code, with its text."""
+
+    code_id: str
+    language: str
+    description: str
+    line_count: int
+    char_count: int
+    created_at: int | str
+    version: int
+    path: str
+    code: str
+    success: bool = True
+
+
 class Failure(Struct, frozen=True):
     """Why a request was not answered."""
 
@@ -59,10 +88,15 @@ class Failure(Struct, frozen=True):
 
 
 class Reply(NamedTuple):
-    """An HTTP status and a JSON object: the service's answer, or `success` false and an `error`."""
+    """An HTTP status and a JSON object: the service's answer, or `success` false and an `error`.
+
+    `file`: the bytes that are sent instead, with these `headers`.
+    """
 
     status: int
     body: dict[str, Any]
+    file: bytes | None = None
+    headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 _STATUSES: dict[int, tuple[type[Struct], str]] = {
@@ -110,43 +144,154 @@ def _number_of_files(file_context: Any) -> int:
             return 1
 
 
+# ---------------------------------------------------------------------- files and code
+
+
+async def add_file(service: BAAgentService, content_type: str, body: bytes) -> Reply:
+    """Store the file of a form. Nothing is raised: a bad form is answered with what is wrong and what to do."""
+    try:
+        upload = await asyncio.to_thread(_store, service, content_type, body)
+    except (NoForm, WrongUploadType) as error:
+        return _failed(415, str(error))
+    except UploadTooLarge as error:
+        return _failed(413, str(error))
+    except UploadExists as error:
+        return _failed(409, str(error))
+    except BadInput as error:
+        return _failed(400, str(error))
+    except SightlineError as error:
+        return _failed(500, str(error))
+    facts = Uploaded(**msgspec.structs.asdict(upload), reference=f"upload:{upload.file_id}")
+    return Reply(201, msgspec.to_builtins(facts))
+
+
+def _store(service: BAAgentService, content_type: str, body: bytes) -> Upload:
+    parts = read_form(content_type, body)
+    files = [part for part in parts if part.name == "file"]
+    if len(files) != 1 or files[0].filename is None:
+        raise BadInput(f"a form has one file, in a part named file with a filename; this one has {len(files)}")
+    fields = {part.name: part for part in parts if part.name != "file"}
+    if unknown := sorted(fields.keys() - {"file_id", "description"}):
+        raise BadInput(f"unknown fields {', '.join(unknown)}: there are file, file_id and description")
+    return service.uploads.add(files[0].filename, files[0].data, **{name: part.text for name, part in fields.items()})
+
+
+def _send_file(service: BAAgentService, file_id: str) -> Reply:
+    try:
+        upload, data = service.uploads.find(file_id), service.uploads.read(file_id)
+    except UnknownUpload as error:
+        return _failed(404, str(error))
+    except SightlineError as error:
+        return _failed(500, str(error))
+    kind = guess_type(upload.filename)[0] or "application/octet-stream"
+    return Reply(200, {}, data, (
+        (b"content-type", kind.encode()), (b"x-content-type-options", b"nosniff"),
+        (b"content-disposition", f"attachment; filename*=UTF-8''{quote(upload.filename, safe='')}".encode()),
+    ))  # fmt: skip
+
+
+def _send_code(service: BAAgentService, code_id: str, query: str) -> Reply:
+    wanted = parse_qs(query, keep_blank_values=True).get("version", [""])[-1]
+    if wanted and not (wanted.isascii() and wanted.isdigit() and len(wanted) < 10):
+        return _failed(
+            400, f"version {wanted[:20]!r} is no number of a version, such as 1; without one it is the newest"
+        )
+    try:
+        if service.code_store is None:
+            raise UnknownCode(code_id, [])
+        saved = service.code_store.find(code_id, int(wanted) if wanted else None)
+        code = service.code_store.read(code_id, saved.version)
+    except UnknownCode as error:
+        return _failed(404, str(error))
+    except BadInput as error:
+        return _failed(400, str(error))
+    except SightlineError as error:
+        return _failed(500, str(error))
+    return Reply(200, msgspec.to_builtins(Code(**metadata(saved), code=code)))
+
+
+# ---------------------------------------------------------------------- the description
+
+
+_FORM = {
+    "type": "object",
+    "required": ["file"],
+    "additionalProperties": False,
+    "properties": {
+        "file": {"type": "string", "format": "binary", "description": "the file, with its name"},
+        "file_id": {"type": "string", "description": "an id of your own, such as a UUID; else one is made"},
+        "description": {"type": "string"},
+    },
+}
+
+
 def openapi() -> dict[str, Any]:
     """Return the OpenAPI document of the application, as JSON values."""
-    types = (Query, QueryResult, Failure)
+    types = (Query, QueryResult, Uploaded, Code, Failure)
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     schema = dict(zip(types, schemas, strict=True))
 
-    def response(status: int) -> dict[str, Any]:
-        kind, description = _STATUSES[status]
-        return {"description": description, "content": {"application/json": {"schema": schema[kind]}}}
+    def answers(*statuses: tuple[int, type[Struct] | None, str]) -> dict[str, Any]:
+        return {
+            str(status): {"description": about, "content": _content(schema[kind]) if kind else _BYTES}
+            for status, kind, about in statuses
+        }
 
     return {
         "openapi": "3.1.0",
         "info": {"title": "BA-Agent", "version": "1", "description": "Answers queries, each in its conversation."},
         "paths": {
-            QUERY: {
-                "post": {
-                    "operationId": "query",
-                    "summary": "Answer a user's message",
-                    "requestBody": {"required": True, "content": {"application/json": {"schema": schema[Query]}}},
-                    "responses": {str(status): response(status) for status in _STATUSES},
-                }
-            },
-            DESCRIPTION: {
-                "get": {
-                    "operationId": "describe",
-                    "summary": "This description",
-                    "responses": {
-                        "200": {
-                            "description": "an OpenAPI document",
-                            "content": {"application/json": {"schema": {"type": "object"}}},
-                        }
-                    },
-                }
-            },
+            QUERY: {"post": {
+                "operationId": "query", "summary": "Answer a user's message",
+                "requestBody": {"required": True, "content": _content(schema[Query])},
+                "responses": answers(*((status, *about) for status, about in _STATUSES.items())),
+            }},
+            FILES: {"post": {
+                "operationId": "addFile", "summary": "Upload a file, which file_context and file_reader then name",
+                "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}},
+                "responses": answers(
+                    (201, Uploaded, "the file was stored"), (400, Failure, "the form, the name or the id is wrong"),
+                    (409, Failure, "there is a file of this id"), (413, Failure, "the file is too large"),
+                    (415, Failure, "this is no form, or no kind of file that can be read"),
+                    (500, Failure, "the file could not be written"),
+                ),
+            }},
+            f"{FILES}/{{file_id}}": {"get": {
+                "operationId": "getFile", "summary": "An uploaded file", "parameters": [_parameter("file_id")],
+                "responses": answers(
+                    (200, None, "the file"), (404, Failure, "there is none"), (500, Failure, "it could not be read"),
+                ),
+            }},
+            f"{CODES}/{{code_id}}": {"get": {
+                "operationId": "getCode", "summary": "Code that a report refers to",
+                "parameters": [_parameter("code_id"), _VERSION],
+                "responses": answers(
+                    (200, Code, "the code"), (400, Failure, "this is no id of code, or no version"),
+                    (404, Failure, "there is none"), (500, Failure, "it could not be read"),
+                ),
+            }},
+            DESCRIPTION: {"get": {
+                "operationId": "describe", "summary": "This description",
+                "responses": {"200": {"description": "an OpenAPI document", "content": _content({"type": "object"})}},
+            }},
         },
         "components": {"schemas": components},
-    }
+    }  # fmt: skip
+
+
+_BYTES = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
+_VERSION = {"name": "version", "in": "query", "schema": {"type": "integer", "minimum": 0}}
+
+
+def _content(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _parameter(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+
+
+# ---------------------------------------------------------------------- the application
 
 
 def application(service: BAAgentService) -> Callable[[Mapping[str, Any], Receive, Send], Awaitable[None]]:
@@ -155,7 +300,7 @@ def application(service: BAAgentService) -> Callable[[Mapping[str, Any], Receive
     async def answer(scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         match scope["type"]:
             case "http":
-                await _send(await _reply(service, scope, receive), send, _METHODS.get(scope["path"]))
+                await _send(await _reply(service, scope, receive), send, _METHODS.get(_route(scope["path"])[0]))
             case "lifespan":
                 await _live(service, receive, send)
             case "websocket":
@@ -167,24 +312,47 @@ def application(service: BAAgentService) -> Callable[[Mapping[str, Any], Receive
 
 
 async def _send(reply: Reply, send: Send, method: str | None, prefix: str = "http.response") -> None:
-    headers = [(b"content-type", b"application/json")]
+    headers = [*(reply.headers or [(b"content-type", b"application/json")])]
     if reply.status == 405 and method:
         headers.append((b"allow", method.encode()))
     await send({"type": f"{prefix}.start", "status": reply.status, "headers": headers})
-    await send({"type": f"{prefix}.body", "body": msgspec.json.encode(reply.body)})
+    await send(
+        {"type": f"{prefix}.body", "body": msgspec.json.encode(reply.body) if reply.file is None else reply.file}
+    )
+
+
+def _route(path: str) -> tuple[str, str]:
+    """Return the route of a path, and the id in it."""
+    for collection in (FILES, CODES):
+        if path.startswith(f"{collection}/"):
+            return f"{collection}/ID", path.removeprefix(f"{collection}/")
+    return path, ""
 
 
 async def _reply(service: BAAgentService, scope: Mapping[str, Any], receive: Receive) -> Reply:
-    path, method = scope["path"], scope["method"]
-    if path not in _METHODS:
-        return _failed(404, f"there are only {' and '.join(f'{verb} {name}' for name, verb in _METHODS.items())}")
-    if method != _METHODS[path]:
-        return _failed(405, f"use {_METHODS[path]} for {path}")
-    if path == DESCRIPTION:
-        return Reply(200, openapi())
-    body = await _body(scope, receive)
-    if isinstance(body, Reply):
-        return body
+    (route, wanted), method = _route(scope["path"]), scope["method"]
+    if route not in _METHODS:
+        return _failed(404, f"there are only {', '.join(f'{verb} {name}' for name, verb in _METHODS.items())}")
+    if method != _METHODS[route]:
+        return _failed(405, f"use {_METHODS[route]} for {route}")
+    match route:
+        case "/openapi.json":
+            return Reply(200, openapi())
+        case "/files/ID":
+            return await asyncio.to_thread(_send_file, service, wanted)
+        case "/codes/ID":
+            query = scope.get("query_string", b"").decode("latin-1")
+            return await asyncio.to_thread(_send_code, service, wanted, query)
+    if route == FILES:
+        most = service.uploads.most_bytes + FORM_BYTES
+        body = await _body(scope, receive, most, str(UploadTooLarge(service.uploads.most_bytes)))
+        declared = next((value for name, value in scope.get("headers", ()) if name == b"content-type"), b"")
+        return body if isinstance(body, Reply) else await add_file(service, declared.decode("latin-1"), body)
+    body = await _body(scope, receive, MOST_BYTES, _TOO_LARGE)
+    return body if isinstance(body, Reply) else await _query(service, body)
+
+
+async def _query(service: BAAgentService, body: bytes) -> Reply:
     try:
         request = await asyncio.to_thread(lambda: msgspec.json.decode(body.decode()))
     except UnicodeDecodeError as error:
@@ -197,11 +365,11 @@ async def _reply(service: BAAgentService, scope: Mapping[str, Any], receive: Rec
     return await handle(service, request)
 
 
-async def _body(scope: Mapping[str, Any], receive: Receive) -> bytes | Reply:
+async def _body(scope: Mapping[str, Any], receive: Receive, most: int, refusal: str) -> bytes | Reply:
     """Read the body of a request, or say why it is not read to its end. Each byte is copied once."""
     declared = next((value for name, value in scope.get("headers", ()) if name == b"content-length"), b"0")
-    if declared.isdigit() and int(declared[:20]) > MOST_BYTES:
-        return _failed(413, _TOO_LARGE)
+    if declared.isdigit() and int(declared[:20]) > most:
+        return _failed(413, refusal)
     body, more = bytearray(), True
     while more:
         event = await receive()
@@ -209,8 +377,8 @@ async def _body(scope: Mapping[str, Any], receive: Receive) -> bytes | Reply:
             return _failed(400, "the request was cut off")
         body.extend(event.get("body", b""))
         more = event.get("more_body", False)
-        if len(body) > MOST_BYTES:
-            return _failed(413, _TOO_LARGE)
+        if len(body) > most:
+            return _failed(413, refusal)
     return bytes(body)
 
 

@@ -9,8 +9,8 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,22 +25,26 @@ from sightline.agent.models import Model
 from sightline.agent.tools import Tool
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.files.read import file_reader
-from sightline.documents.code.references import Upload, announcement, marked, resolved
+from sightline.documents.code.references import Upload, announcement, marked, references, resolved
 from sightline.documents.code.store import CodeStore, Saved
 from sightline.documents.json_protocol import prompt
 from sightline.documents.saved_code import SavedCode, response_of, saved_in
 from sightline.documents.structured_response import StructuredResponse
+from sightline.documents.uploads import UnknownUpload, UploadStore
 from sightline.errors import BadInput, StoreError
 from sightline.follow.conversations import resume_or_begin
+from sightline.log.stores.session_folder import sightline_home
 from sightline.origins.ba_agent.code_store import metadata
 from sightline.origins.ba_agent.context import LAYOUTS, ContextManager, FileContext, Summarize, uploads_of
 from sightline.origins.ba_agent.graph import langgraph, run
+from sightline.origins.given_session import plain_session, prepare
 from sightline.plan import Budget, Reduction
+from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
 from sightline.values.items import Call, Message, Result, Role, plain_text
 from sightline.values.phrases import Phrases, texts
-from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.recall_tools import LOOK, RECALL_TOOLS
 from sightline.values.settings import Settings
 
 MOST_OPEN = 64  # conversations with open files; the others are resumed when they are used again
@@ -73,23 +77,26 @@ class BAAgentService:
     Context is left to the session, code to the store, calls of the model and of tools to LangGraph.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a choice of its own
         self,
         model: Model,
         code_store: CodeStore | None = None,
         *,
-        sessions: str | Path | Callable[[str], Session] | None = None,
+        sessions: str | Path | Callable[[str], Session | AsyncSession] | None = None,
         project: str | Path = ".",
         tools: Sequence[Tool] | None = None,
         locale: str = "zh",
         layout: str = "document",
         summarize: Summarize | None = None,
         budget: Budget | None = None,
+        uploads: UploadStore | str | Path | None = None,
         ids: Ids = nanoid,
     ) -> None:
-        """`sessions` opens the session of an id, or is the root of the sessions' files, as for `Session.new`.
+        """`sessions` opens the session of an id, or is the root of the sessions' files, as for `Session.new`. A session
+        gets the document's strategy, layout and locale; one that was opened with a strategy of its own is refused.
 
-        The default of `tools` is `file_reader`, which reads the project's files, and code by its id. `summarize`, such
+        The default of `tools` is `file_reader`, which reads the project's files, and code and uploads by their id.
+        `uploads` has what users upload, or is its folder; by default `uploads` beside the sessions. `summarize`, such
         as a function that asks a model, replaces the rule for more than twenty messages; what it returns is logged.
 
         Raises:
@@ -98,13 +105,18 @@ class BAAgentService:
         langgraph()  # now, because importing it takes a second or two
         self.model, self.code_store, self.locale = model, code_store, locale
         self._project, self._sessions = project, sessions
-        self._tools = tools if tools is not None else [file_reader(Folders([project]), code_store, locale=locale)]
+        if not isinstance(uploads, UploadStore):
+            home = sightline_home() if sessions is None or callable(sessions) else Path(sessions)
+            uploads = UploadStore(uploads or home / "uploads")
+        self.uploads, self._reads_uploads = uploads, tools is None
+        reader = file_reader(Folders([project]), code_store, uploads, locale)
+        self._tools = tools if tools is not None else [reader]
         self.context_manager = ContextManager(
             code_store,
             locale=locale,
             layout=layout,
             summarize=summarize,
-            tools=[*(tool.definition for tool in self._tools), *RECALL_TOOLS],
+            tools=[*(tool.definition for tool in self._tools), *(tool for tool in RECALL_TOOLS if tool != LOOK)],
         )
         self._summarizes = summarize is not None
         self._settings = Settings(locale=locale, strategy="rounds", layout=LAYOUTS[layout])
@@ -137,13 +149,14 @@ class BAAgentService:
         """
         if not isinstance(message, str) or not message.strip():
             raise BadInput("there is no message: say what the user asks")
-        uploads = await asyncio.to_thread(uploads_of, file_context)
+        uploads, missing = await asyncio.to_thread(self._find_uploads, file_context)
         session_id = session_id or f"conv_{sha256(self._ids().encode()).hexdigest()[:12]}"
         async with self._turn(session_id, history_messages) as talk:
             talk.uploads.update({upload.file_id: upload for upload in uploads})
             calls: list[Call] = []
             answer = Answer(False)
             warnings = await asyncio.to_thread(self._summarise, talk.agent.session, message, file_context)
+            warnings = (*missing, *warnings)
             note = announcement(uploads, talk.agent.session.settings.locale)
             async with aclosing(talk.agent.stream(message, note=note)) as events:
                 async for event in events:
@@ -156,6 +169,21 @@ class BAAgentService:
             return await asyncio.to_thread(
                 self._extract_response_content, answer, session_id, calls, list(talk.uploads.values())
             )
+
+    def _find_uploads(self, file_context: FileContext | None) -> tuple[list[Upload], list[str]]:
+        """Return the files of a query, with what the store knows of them, and a warning for each that it lacks.
+
+        Whether the caller's own tools can read a file is the caller's to know.
+        """
+        uploads, missing = [], []
+        for upload in uploads_of(file_context):
+            try:
+                stored = self.uploads.find(upload.file_id)
+                uploads.append(replace(stored, description=upload.description or stored.description))
+            except UnknownUpload as error:
+                uploads.append(upload)
+                missing += [str(error)] if self._reads_uploads else []
+        return uploads, missing
 
     def _summarise(self, session: Session, message: str, file_context: FileContext | None) -> tuple[str, ...]:
         """Let `summarize`, if there is one, shorten a session that is too long with this question. Return warnings.
@@ -177,7 +205,8 @@ class BAAgentService:
         self, answer: Answer, session_id: str, calls: Sequence[Call] = (), uploads: Sequence[Upload] = ()
     ) -> QueryResult:
         """Return the report as it is displayed, with markers of the saved code, and the structured fields."""
-        displayed, html = resolved(answer.text, self.code_store, uploads), _HTML.search(answer.text) is not None
+        displayed = resolved(answer.text, self.code_store, [*self._uploads_in(answer.text), *uploads])
+        html = _HTML.search(answer.text) is not None
         response = response_of(answer) or StructuredResponse()
         fields = {
             "action_type": response.action.type,
@@ -190,14 +219,28 @@ class BAAgentService:
                 {"tool_name": call.name, "tool_call_id": call.id, "arguments": call.input} for call in calls
             ],
             "status": "complete" if answer.success else "processing",
-            "saved_codes": [metadata(saved) for saved in saved_in(answer)],
-            "code_refs": msgspec.to_builtins(displayed.codes),
+            "saved_codes": [self._with_code(metadata(saved)) for saved in saved_in(answer)],
+            "code_refs": [self._with_code(msgspec.to_builtins(code)) for code in displayed.codes],
             "file_refs": msgspec.to_builtins(displayed.files),
             "warnings": list(answer.warnings),
             "contains_html": html,
             "content_type": "html" if html else "markdown",
         }
         return QueryResult(answer.success, session_id, marked(displayed.text, saved_in(answer)), fields, answer.error)
+
+    def _uploads_in(self, text: str) -> Iterator[Upload]:
+        """Yield the uploads that a report refers to, whenever they were announced."""
+        for file_id in {tag.id for tag in references(text) if tag.kind == "file"}:
+            with suppress(UnknownUpload):
+                yield self.uploads.find(file_id)
+
+    def _with_code(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return the facts of a code with its text; with None if its file is gone."""
+        code = None
+        with suppress(StoreError, BadInput):
+            assert self.code_store is not None, "it has this code"
+            code = self.code_store.read(facts["code_id"], facts.get("version"))
+        return facts | {"code": code}
 
     def _trace(self, event: Event, agent: Agent) -> None:
         match event:
@@ -263,10 +306,11 @@ class BAAgentService:
     def _session(self, session_id: str, history: Sequence[Mapping[str, Any]] | None = None) -> Session:
         """Open the session of a conversation; a new one begins with the history."""
         if callable(self._sessions):
-            session = self._sessions(session_id)
+            session = plain_session(self._sessions(session_id))
         else:
             session = resume_or_begin(session_id, self._project, root=self._sessions, settings=self._settings)
         try:
+            prepare(session, "BA-Agent", self._settings)
             if history and not len(session.items):
                 session.extend([dict(message) for message in history], in_place=True)
                 logger.info("history taken in: %d messages", len(history))

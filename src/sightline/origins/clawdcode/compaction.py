@@ -137,10 +137,10 @@ class CompactionService:
         pre_tokens = options.size_before(messages)
         try:
             paths = [file.path for file in FileAnalyzer.analyze_files(messages)]
-            summary = _summary(messages, paths, options)
+            summary, files = _summary(messages, paths, options)
             compacted = _compacted(summary, messages, options.retain_percent, options)
             post_tokens = count_messages(compacted, options.counter)
-            return CompactionResult(True, summary, pre_tokens, post_tokens, paths, compacted)
+            return CompactionResult(True, summary, pre_tokens, post_tokens, files, compacted)
         except Exception as error:
             return CompactionService.fallback_compact(messages, options, pre_tokens, error)
 
@@ -201,8 +201,12 @@ def _compacted(summary: str, messages: Sequence[Any], share: float, options: Com
 # ---------------------------------------------------------------------- the summary
 
 
-def summary_request(messages: Sequence[Any], paths: Sequence[str], options: CompactionOptions) -> Request:
+def summary_request(
+    messages: Sequence[Any], paths: Sequence[str], options: CompactionOptions
+) -> tuple[Request, list[str]]:
     """Return the request for a summary of these messages and files: the core's, within the model's context window.
+
+    With it, return the paths of the files that could be read. It shows as much of them as fits.
 
     Earlier summaries among them are shown whole, because nothing else is left of what they cover. If they do not fit,
     both ends of each are shown.
@@ -227,7 +231,7 @@ def summary_request(messages: Sequence[Any], paths: Sequence[str], options: Comp
     files = read_files(paths, options.project_dir)
     free_tokens = payload.plan.limit - payload.tokens + count(plain)
     text, _ = instruction(files, max_tokens=free_tokens, count=count, locale=options.locale)
-    return [*payload.openai()["messages"][:-1], {"role": "user", "content": text}]
+    return [*payload.openai()["messages"][:-1], {"role": "user", "content": text}], list(files)
 
 
 def _preview(messages: Sequence[Any], plain: str, options: CompactionOptions, budget: Budget) -> Payload:
@@ -265,11 +269,12 @@ def _both_ends(text: str, tokens: int, count: Callable[[str], int]) -> str:
     return text
 
 
-def _summary(messages: Sequence[Any], paths: Sequence[str], options: CompactionOptions) -> str:
-    """Return the summarizer's summary. Raises NoSummary if there is none or it cannot be used."""
+def _summary(messages: Sequence[Any], paths: Sequence[str], options: CompactionOptions) -> tuple[str, list[str]]:
+    """Return the summarizer's summary, and the files that were read for it. Raises NoSummary if there is none."""
     if options.summarizer is None:
         raise NoSummary("no summarizer was given")
-    answer = ask_model(options.summarizer, summary_request(messages, paths, options), options.seconds)
+    request, files = summary_request(messages, paths, options)
+    answer = ask_model(options.summarizer, request, options.seconds)
     if not isinstance(answer, str):
         raise NoSummary(f"the summarizer gave no text but {type(answer).__name__}")
     summary = summary_in(answer)
@@ -279,4 +284,4 @@ def _summary(messages: Sequence[Any], paths: Sequence[str], options: CompactionO
         raise NoSummary(f"the summary has {tokens} tokens and must not have more than {options.most_tokens // 2}")
     if tokens > max(SMALL_TOKENS, count_messages(messages, options.counter)):
         raise NoSummary(f"the summary is larger than the conversation: {tokens} tokens")
-    return summary
+    return summary, files

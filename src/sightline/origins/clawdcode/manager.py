@@ -26,7 +26,13 @@ from sightline.origins.clawdcode.messages import (
     readable,
     split_system,
 )
-from sightline.origins.clawdcode.stores import CacheStore, MemoryStore, PersistentStore, get_storage_root
+from sightline.origins.clawdcode.stores import (
+    CacheStore,
+    MemoryStore,
+    PersistentStore,
+    SessionStore,
+    get_storage_root,
+)
 from sightline.origins.clawdcode.values import (
     DEFAULT_THRESHOLD,
     ContextData,
@@ -45,6 +51,9 @@ from sightline.origins.clawdcode.values import (
     WorkspaceContext,
 )
 from sightline.origins.exchanges import has_pending_calls
+from sightline.origins.given_session import plain_session
+from sightline.session.async_session import AsyncSession
+from sightline.session.session import Session
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.decoders import convert
 from sightline.values.tokens import TokenCounter, counter
@@ -104,14 +113,22 @@ class ContextManager:
         ids: Ids = nanoid,
         token_counter: TokenCounter | None = None,
         compaction: CompactionOptions | None = None,
+        session: Session | AsyncSession | None = None,
     ) -> None:
+        """`session` is one that others use too, or that is kept elsewhere: it is the current and only one, its messages
+        are the conversation, and its owner closes it. Without one, sessions are files.
+        """
         self.options = _options(options)
         self._project, self._clock, self._ids = Path(project_path).absolute(), clock, ids
         storage = self.options.storage
         self.memory = MemoryStore(storage.max_memory_size, clock=clock, token_counter=token_counter)
-        self.persistent = PersistentStore(
-            project_path, root=storage.persistent_path, clock=clock, ids=ids, token_counter=token_counter
-        )
+        self._given = plain_session(session) if session is not None else None
+        if self._given is not None:
+            self.persistent: PersistentStore = SessionStore(self._given, project_path, clock=clock)
+        else:
+            self.persistent = PersistentStore(
+                project_path, root=storage.persistent_path, clock=clock, ids=ids, token_counter=token_counter
+            )
         self.cache = CacheStore(storage.cache_size, clock=clock)
         self._saving = _Saving(self.persistent)
         self.current_session_id: str | None = None
@@ -120,9 +137,20 @@ class ContextManager:
         self._compaction = compaction or CompactionOptions()
         self._compacting = threading.Lock()  # one at a time
         self._trigger = self.options.threshold_tokens
+        if self._given is not None:
+            self.load_session(self._given.id)
 
     def create_session(self, user_id: str | None = None, preferences: Mapping[str, Any] | None = None) -> str:
-        """Begin a session, make it the current one and return its id. It is on disk when this returns."""
+        """Begin a session, make it the current one and return its id. It is on disk when this returns.
+
+        A session that was given is the current one already: only its user and preferences are noted.
+        """
+        if self._given is not None:
+            now = self._clock()
+            facts = SessionContext(self._given.id, dict(preferences or {}), now, user_id)
+            self.persistent.save_context(self._given.id, self._context(facts, now))
+            self.load_session(self._given.id)
+            return self._given.id
         session_id, now = self._ids(), self._clock()
         context = self._context(SessionContext(session_id, dict(preferences or {}), now, user_id), now)
         self.persistent.save_context(session_id, context)

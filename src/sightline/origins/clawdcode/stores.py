@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from sightline.errors import Unwritable
+from sightline.errors import SessionNotFound, Unwritable
 from sightline.files.project import place
 from sightline.log import LABELLED, Drafts, Journal, PendingCall, retry_on_conflict
 from sightline.log import entries as log
@@ -25,14 +25,16 @@ from sightline.log.stores.session_folder import SESSION_FACTS, Folder
 from sightline.origins.clawdcode.layers import observe
 from sightline.origins.clawdcode.messages import check, count_messages, message_of, neutral, with_metadata
 from sightline.origins.clawdcode.values import ContextData, ContextMessage, NoContext, SessionContext
+from sightline.session.session import Session
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
-from sightline.values.decoders import decode_json
+from sightline.values.decoders import convert, decode_json
 from sightline.values.items import Kind, Result
 from sightline.values.lock import locked
 from sightline.values.tokens import TokenCounter, counter
 
 MAX_SESSIONS = 100  # listed; this and the next are the document's figures
 DEFAULT_TTL = 5 * 60 * 1000  # milliseconds
+_FACTS = "clawdcode_session"  # the annotation of a given session that has its user and preferences
 _ATTEMPTS = 1000  # to append while others do: each attempt fails only because another writer succeeded
 _MESSAGES = (Kind.SYSTEM, Kind.USER, Kind.ASSISTANT, Kind.RESULT, Kind.SUMMARY)
 
@@ -219,7 +221,7 @@ class PersistentStore:
 
         Raises:
             BadInput: it could not be read back as it is.
-            StoreError
+            StoreError: the disk refused it.
         """
         check(message)
         journal, core = self._journal(session_id), neutral(message)
@@ -254,8 +256,7 @@ class PersistentStore:
         """
         self._folder.existing(session_id)
         journal = self._journal(session_id)
-        rows = _message_rows(journal) if whole else _uncovered_rows(journal)
-        return [message_of(journal.reader.entry(row)) for row in rows]
+        return [message_of(journal.reader.entry(row)) for row in _rows(journal, whole=whole)]
 
     @locked
     def load_session(self, session_id: str) -> SessionContext:
@@ -295,6 +296,53 @@ class PersistentStore:
                 states_settings=False,
             )
         return self._open
+
+
+class SessionStore(PersistentStore):
+    """One session that was given, under the names of `PersistentStore`. Its owner closes it."""
+
+    def __init__(self, session: Session, project_path: str | Path = ".", *, clock: Clock = wall_clock) -> None:
+        super().__init__(project_path, clock=clock)
+        self.session, self._open = session, session.log
+        self._lock = session._lock  # one lock for whoever writes to the log
+
+    @locked
+    def save_context(self, session_id: str, context: ContextData) -> None:
+        """Note the user and preferences in the session's log. Raises SessionNotFound for another id, StoreError."""
+        self._check(session_id)
+        self.session.annotate(_FACTS, msgspec.to_builtins(context.layers.session))
+
+    @locked
+    def load_conversation(self, session_id: str, *, whole: bool = False) -> list[ContextMessage]:
+        """See `PersistentStore.load_conversation`."""
+        journal = self._journal(session_id)
+        return [message_of(journal.reader.entry(row)) for row in _rows(journal, whole=whole)]
+
+    @locked
+    def load_session(self, session_id: str) -> SessionContext:
+        """See `PersistentStore.load_session`."""
+        self._check(session_id)
+        noted = self.session.annotations(_FACTS)
+        return convert(noted[-1].value, SessionContext) if noted else SessionContext(session_id, {}, self._clock())
+
+    def list_sessions(self) -> list[str]:
+        return [self.session.id]
+
+    def close(self) -> None:
+        """Make everything durable."""
+        self.sync()
+
+    def _journal(self, session_id: str) -> Journal:
+        self._check(session_id)
+        return self.session.log
+
+    def _check(self, session_id: str) -> None:
+        if session_id != self.session.id:
+            raise SessionNotFound(session_id, f"this manager, which has the session {self.session.id!r} only")
+
+
+def _rows(journal: Journal, *, whole: bool) -> list[int]:
+    return _message_rows(journal) if whole else _uncovered_rows(journal)
 
 
 def _drafts(journal: Journal, message: ContextMessage) -> Drafts:

@@ -21,6 +21,9 @@ from sightline.log import OBSOLETE, Journal, entries
 from sightline.log.annotations import WindowNote
 from sightline.log.entries import Entry
 from sightline.log.stores.memory import MemoryStore
+from sightline.origins.given_session import plain_session
+from sightline.session.async_session import AsyncSession
+from sightline.session.session import Session
 from sightline.values.clock import SeqClock, nanoid, wall_clock
 from sightline.values.decoders import decode_json
 from sightline.values.items import Kind, Message, Role
@@ -122,16 +125,26 @@ class ContextManager:
     # clock. So `add` takes an item's Seq from the clock and writes it into the item's entry, and nowhere else.
 
     def __init__(
-        self, journal: Journal | None = None, *, clock: SeqClock | None = None, windows: Windows | None = None
+        self,
+        journal: Journal | Session | AsyncSession | None = None,
+        *,
+        clock: SeqClock | None = None,
+        windows: Windows | None = None,
     ) -> None:
-        """`windows` gives the windows whose tokens are counted; without it window items have 0 tokens.
+        """`journal` may be a session's, or a session that others use too: its prompt shows these items beside theirs.
+
+        `windows` gives the windows whose tokens are counted; without it window items have 0 tokens.
 
         Raises:
             BadInput: the clock is behind the numbers in the log.
         """
-        self.journal = journal or Journal(MemoryStore(), clock=wall_clock, ids=nanoid)
+        if journal is not None and not isinstance(journal, Journal):
+            self.session: Session | None = plain_session(journal)
+            self.journal, self.lock = self.session.log, self.session._lock
+        else:
+            self.session, self.lock = None, threading.RLock()
+            self.journal = journal or Journal(MemoryStore(), clock=wall_clock, ids=nanoid)
         self._windows = windows
-        self.lock = threading.RLock()
         items = [item for _, item in self._items()]
         last = max((item.seq for item in items), default=0)
         self.clock = clock or SeqClock(last)

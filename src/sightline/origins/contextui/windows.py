@@ -5,6 +5,7 @@ Windows are those of the core's apps. An interaction is a message, one answer of
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from sightline import wire
+from sightline.apps.app import App
 from sightline.apps.calls import read_calls
 from sightline.apps.host import Host
 from sightline.apps.outcome import Outcome
@@ -28,7 +30,9 @@ from sightline.origins.contextui.context import (
 )
 from sightline.session import accept
 from sightline.values.clock import Clock, wall_clock
+from sightline.values.escape import plain_label
 from sightline.values.items import Call, Usage, plain_text
+from sightline.values.phrases import say
 
 LOCALE = "zh"  # the document's language
 PROMPT = "system_prompt"  # the id of the item that says how to act
@@ -74,12 +78,18 @@ class WindowManager(Host):
         super().__init__(_WindowItems(self.context), session_id=session_id, clock=clock, project=Path(project))
         self.show_as(LOCALE, "xml")
 
+    def register(self, *apps: type[App] | str) -> None:
+        """Register apps; with a session that was given also there, so that its prompt shows their windows."""
+        super().register(*apps)
+        if self.context.session is not None:
+            self.context.session.windows.register(*apps)
+
 
 # ------------------------------------------------------------------ interaction
 
 
 class InteractionResult(Struct, frozen=True, rename="pascal"):
-    """The model's answer to a user's message, the first call in it, and the outcome of that call."""
+    """The model's answer to a user's message, and the calls in it with their outcomes: all of them, and the first."""
 
     success: bool
     error: str = ""
@@ -87,6 +97,8 @@ class InteractionResult(Struct, frozen=True, rename="pascal"):
     call: Call | None = None
     outcome: Outcome | None = None
     usage: Usage | None = None
+    calls: tuple[Call, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
 
 
 class InteractionController:
@@ -132,9 +144,16 @@ class InteractionController:
         return self._renderer.render(self.windows.context.get_active(), self.windows, self._options)
 
     def _answer(self, text: str, usage: Usage | None) -> InteractionResult:
+        """Carry out every call of an answer, in order. What fails is an item, because no window shows it."""
         self._add(ContextItemType.ASSISTANT, text)
-        call = next(read_calls(text), None)
-        return InteractionResult(True, "", text, call, self.windows.call(call) if call else None, usage)
+        calls = tuple(iter(partial(next, read_calls(text), None), None))  # what cannot be read is text
+        outcomes = tuple(map(self.windows.call, calls))
+        for call, done in zip(calls, outcomes, strict=True):
+            if not done.success:
+                said = say("call failed", self.windows.locale, name=plain_label(call.name), message=done.message)
+                self._add(ContextItemType.USER, said)
+        first, outcome = (calls[0], outcomes[0]) if calls else (None, None)
+        return InteractionResult(True, "", text, first, outcome, usage, calls, outcomes)
 
     def _add(self, kind: ContextItemType, text: str, item_id: str = "") -> None:
         self.windows.context.add(ContextItem(item_id, kind, text))

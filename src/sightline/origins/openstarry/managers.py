@@ -7,28 +7,30 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from itertools import accumulate, takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
-from msgspec import Struct
 
 from sightline import wire
+from sightline.apps.protocols import Window, Windows
 from sightline.compose import ComposeInputs, fixed_tokens
+from sightline.documents.goal_window import GOAL, TextWindow, goal_text
 from sightline.errors import BadInput, PinnedOverflow, SightlineError
 from sightline.log import Journal
 from sightline.log.stores.memory import MemoryStore
 from sightline.origins.exchanges import has_pending_calls
+from sightline.origins.given_session import plain_session, prepare
 from sightline.origins.openstarry.interface import ChatMessage, LLMPayload, ToolDefinition, awaited
-from sightline.plan import Budget, Planner
+from sightline.plan import Budget, Planner, completed, own_state, stage_of, with_own_state
 from sightline.plan.strategies import strategy as strategy_named
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.project_choice import from_plugin
-from sightline.plan.strategies.summary import Summary
+from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.values.clock import nanoid, wall_clock
 from sightline.values.decoders import decode_json
-from sightline.values.items import Kind, Message, plain_text
-from sightline.values.phrases import check_locale, say
+from sightline.values.items import Kind, Message, Role, plain_text
+from sightline.values.phrases import check_locale
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
 from sightline.wire.payload import Payload
@@ -39,7 +41,7 @@ Complete = Callable[[str, list[dict[str, Any]]], Any]
 Extract = Callable[[dict[str, Any], Mapping[str, Any], str], Any]
 
 BUDGET = Budget(window=128_000, output=8_000, recall=0.0)  # without recall, which the document does not have
-GOAL, DYNAMIC = "goal", "dynamic"  # the live windows that show the task's goal and the retrieved knowledge
+DYNAMIC = "dynamic"  # the live window that shows the retrieved knowledge; `GOAL` shows the task's goal
 _QUESTION = 4  # up to a quarter of the limit is kept free for the last user message
 _LEAST = 16  # tokens: a shorter piece of the retrieved knowledge is useless
 
@@ -51,38 +53,91 @@ class StrategyContextManager:
 
     def __init__(
         self,
-        strategy: str | Planner = "sliding",
+        strategy: str | Sequence[str] | Planner = "sliding",
         config: Mapping[str, Any] | None = None,
         *,
         budget: Budget = BUDGET,
         locale: str = "en",
         token_counter: TokenCounter | None = None,
         task_goal: str = "",
+        session: Session | AsyncSession | None = None,
     ) -> None:
         """`task_goal` is shown in every payload, before the retrieved knowledge; the attribute may be changed any time.
 
-        Raises BadInput for a strategy that does not exist or does not take this configuration.
+        `session` is one that others use too, or that is kept in files or a database: it gets the document's layout and
+        strategy, and its owner closes it. A history that it already has is not added again. Without one, everything is
+        in memory.
+
+        Raises:
+            BadInput: a strategy that does not exist or does not take this configuration; a session whose strategy is
+                another object, or that counts with another counter.
         """
-        self.strategy = strategy_named(strategy, config) if isinstance(strategy, str) else strategy
+        named = strategy if isinstance(strategy, Sequence) else None
+        self.strategy = strategy_named(named, config) if named is not None else cast("Planner", strategy)
         self.budget, self.task_goal = budget, task_goal
         self._settings = Settings(locale=check_locale(locale), layout="openstarry")
         self._counter = token_counter
-        self._dynamic: dict[str, _Shown] = {}
+        self._dynamic: dict[str, TextWindow] = {}
         self._busy = asyncio.Lock()
+        self._is_whole = True  # whether nothing was left out of the last payload
+        self._given = self._prepared(session, strategy, config) if session is not None else None
+        self._base: str | int | None = None  # the item of a given session after which the history begins
         self._begin()
 
+    def _prepared(
+        self, session: Session | AsyncSession, strategy: str | Sequence[str] | Planner, config: Mapping[str, Any] | None
+    ) -> Session:
+        session = plain_session(session)
+        if self._counter is not None:
+            raise BadInput("a session counts tokens itself: give its token_counter when it is opened, not here")
+        if not isinstance(strategy, Sequence):
+            if session.strategy is not strategy:
+                raise BadInput("this strategy is an object: open the session with strategy= this same object")
+            session.configure(layout=self._settings.layout, locale=self._settings.locale)
+            return session
+        settings = msgspec.structs.replace(self._settings, strategy=strategy, config=dict(config or {}))
+        return prepare(session, "OpenStarry", settings)
+
     def _begin(self) -> None:
-        """Begin a new session, without messages."""
-        journal = Journal(
-            MemoryStore(nanoid()), clock=wall_clock, ids=nanoid, settings=self._settings, token_counter=self._counter
-        )
+        """Begin a new session, without messages; of a given one, a branch from where the history began."""
         self._taken: list[ChatMessage] = []  # the part of the history that is in the session
         self._ids: list[str] = []  # of each of these, the last item made of it
         self._cleared: list[str] = []  # the same of messages that are only in the session: a summary covers them
+        self._dropped: set[str] = set()  # the same of messages that the caller cleared and nothing covers: never sent
         self._system: str | None = None
-        self.session = Session(journal, windows=self._dynamic, strategy=self.strategy)
+        if self._given is None:
+            journal = Journal(
+                MemoryStore(nanoid()), clock=wall_clock, ids=nanoid, settings=self._settings,
+                token_counter=self._counter,
+            )  # fmt: skip
+            self.session = Session(journal, windows=self._dynamic, strategy=self.strategy)
+            self._show_windows()
+        elif self._base is None:
+            items = [item.id for item in self._given.items]
+            self.session, self._base = self._given, items[-1] if items else 0
+            self._show_windows()
+        else:
+            self._replace_session(self.session.fork(self._base))
+
+    def _show_windows(self) -> None:
+        """Have the session show the goal and the retrieved knowledge."""
+        windows = self.session.windows
+        if self._given is not None and not isinstance(windows.elsewhere, _Beside):
+            windows.elsewhere = _Beside(self._dynamic, windows.elsewhere)
         for window in (GOAL, DYNAMIC):
-            self.session.windows.show(window)
+            windows.show(window)
+
+    def _replace_session(self, session: Session) -> None:
+        """Go on in a branch, which is this manager's own; the session that was given is its owner's."""
+        left, self.session = self.session, session
+        if self._given is not None and left is not self._given:
+            left.close()
+        self._show_windows()
+
+    def close(self) -> None:
+        """Close the branch that was made of a given session, if there is one."""
+        if self._given is not None and self.session is not self._given:
+            self.session.close()
 
     @property
     def _journal(self) -> Journal:
@@ -103,12 +158,16 @@ class StrategyContextManager:
             BadInput: a message or tool that cannot be read.
         """
         async with self._busy:
-            self._take_in(history, system_prompt)
-            if tools or self._journal.tools.definitions:
-                self.session.tools(tools, recall=False)
-            await self._prepare()
-            self._show(rag_context or "")
-            return LLMPayload(self._messages(), deepcopy([dict(tool) for tool in tools]))
+            while True:
+                self._take_in(history, system_prompt)
+                if tools or self._journal.tools.definitions:
+                    self.session.tools(tools, recall=False)
+                await self._prepare()
+                self._show(rag_context or "")
+                messages = self._messages()
+                if not self._dropped or self._is_whole:
+                    return LLMPayload(messages, deepcopy([dict(tool) for tool in tools]))
+                self._restart("what the caller dropped takes the place of other messages")
 
     async def on_turn_complete(self, new_history: Sequence[ChatMessage]) -> None:
         """See `IContextManager.on_turn_complete`. Does not wait for a model."""
@@ -123,6 +182,8 @@ class StrategyContextManager:
     def _take_in(self, history: Sequence[ChatMessage], system_prompt: str | None) -> list[Message]:
         """Add to the session what is new, and return it."""
         messages = list(history)
+        if self._given is not None and not self._taken and self.session is self._given:
+            self._adopt(messages)
         if messages[: len(self._taken)] != self._taken:
             self._follow(messages)
         changed = self._system is not None and system_prompt not in (None, self._system)
@@ -139,6 +200,26 @@ class StrategyContextManager:
         self._taken += deepcopy(new)
         return wire.read_messages(new)
 
+    def _adopt(self, history: Sequence[ChatMessage]) -> None:
+        """Take a history for the one that the given session has, if both begin with the same message."""
+        before = [message for message in self.session.transcript().body if message.role is not Role.SYSTEM]
+        taken: list[ChatMessage] = []
+        ids, at = list[str](), 0
+        for message in history:
+            try:
+                read = wire.read_messages([message])
+            except BadInput:  # it can be read only beside its neighbours
+                return
+            if at >= len(before) or [*map(_said, read)] != [*map(_said, before[at : at + len(read)])]:
+                break
+            at += len(read)
+            taken.append(deepcopy(message))
+            ids.append(before[at - 1].id)
+        if at:
+            rest = before[at:]
+            self._taken = [*taken, *({"role": said.role.value, "content": plain_text(said.parts)} for said in rest)]
+            self._ids, self._base = [*ids, *(said.id for said in rest)], 0
+
     def _follow(self, history: list[ChatMessage]) -> None:
         """Leave in the session only what this history shares with what was taken.
 
@@ -149,6 +230,9 @@ class StrategyContextManager:
         lead, cleared, shared = _match(self._taken, history)
         hidden = lead + sum(1 for _ in takewhile(self._is_covered, self._ids[lead:]))
         start, end = lead + cleared, lead + cleared + shared
+        if start > hidden and self._can_drop(lead, start):
+            self._dropped.update(self._ids[lead:start])
+            hidden = start
         if start > hidden:  # more was cleared than is summarised: all that is left is taken anew, after the summary
             start = end = hidden
         while end > start and not self._can_end(start, end):
@@ -162,18 +246,30 @@ class StrategyContextManager:
         if is_changed:
             self._go_back(item_id)
 
+    def _can_drop(self, lead: int, start: int) -> bool:
+        """Whether messages that the caller cleared can stay in the session unsent: the work is then by what is new.
+
+        Strategies that make something of the oldest messages must not see them, and a call needs its result.
+        """
+        cleared = self._taken[lead:start]
+        return (
+            self.strategy.name == "sliding"
+            and len(cleared) + len(self._dropped) < len(self._taken)
+            and all(self._ids[lead:start])
+            and not has_pending_calls(wire.read_messages(cleared))
+        )
+
     def _can_end(self, start: int, end: int) -> bool:
         """Whether a branch may begin after these of the messages taken: not between calls and their results."""
         return bool(self._ids[end - 1]) and not has_pending_calls(wire.read_messages(self._taken[start:end]))
 
     def _go_back(self, item_id: str) -> None:
         """Go on after this item, on a branch of the session, with the summaries that cover nothing after it."""
-        left, before = self.session, self._summarised()
-        left.summaries.close()  # one that is being made may cover what is gone
-        self.session = left.fork(item_id, keep_summaries=True)
+        before = self._summarised()
+        self.session.summaries.close()  # one that is being made may cover what is gone
+        self._replace_session(self.session.fork(item_id, keep_summaries=True))
         if not all(map(self._is_covered, self._cleared)):
-            self.session = left
-            self._restart("messages changed that the summary covers, and those before them are cleared")
+            self._restart("messages changed that the summary covers, and those before them are cleared", before)
             return
         if self._summarised() < before:
             logger.warning("messages changed that the summary covers: what it says of them is lost")
@@ -181,8 +277,9 @@ class StrategyContextManager:
         own = [row for row in journal.timeline.head_rows(journal.path) if journal.timeline.id(row) not in self._ids]
         self._system = journal.reader.text(own[0]) if own else None
 
-    def _restart(self, why: str) -> None:
-        if self._summarised():
+    def _restart(self, why: str, summarised: int = 0) -> None:
+        """Begin anew. `summarised`: how many units were, if this session does not know any more."""
+        if summarised or self._summarised():
             logger.warning("%s: a new conversation begins, without the summary so far", why)
         self.session.summaries.close()
         self._begin()
@@ -204,7 +301,12 @@ class StrategyContextManager:
     def _messages(self) -> list[dict[str, Any]]:
         try:
             # The retrieved knowledge is a window that `_show` has cut already, so windows may take all tokens.
-            return chat_messages(self.session.compose(msgspec.structs.replace(self.budget, windows=1.0)))
+            payload = self.session.compose(msgspec.structs.replace(self.budget, windows=1.0))
+            self._is_whole = not payload.plan.left_out
+            if self._dropped:
+                body = [message for message in payload.body if message.id not in self._dropped]
+                payload = msgspec.structs.replace(payload, body=body)
+            return chat_messages(payload)
         except PinnedOverflow:  # system and tools fit, because `_show` has checked that
             logger.warning("there is no room for any history beside the system prompt and the tools")
             head = [{"role": "system", "content": self._system}] if self._system else []
@@ -225,10 +327,10 @@ class StrategyContextManager:
         question = min(timeline.unit_full[unit], limit // _QUESTION) + profile.message_tokens if unit >= 0 else 0
         room = limit - fixed - question
         self._dynamic.clear()
-        goal = f"{say('task goal', self._settings.locale)}\n{self.task_goal}" if self.task_goal else ""
+        goal = goal_text(self.task_goal, self._settings.locale)
         for window, text in ((GOAL, goal), (DYNAMIC, knowledge)):
             if cut := _cut(text, room - profile.message_tokens, count):
-                self._dynamic[window] = _Shown(cut)
+                self._dynamic[window] = TextWindow(cut)
                 room -= count(cut) + profile.message_tokens
 
 
@@ -243,13 +345,18 @@ class SummarizationContextManager(StrategyContextManager):
     """Strategy B: a light model folds the oldest turns into a summary, in the background.
 
     `model` is called with the configured `compressionModel` and the messages. Without one no summary is made, and the
-    history that does not fit is left out.
+    history that does not fit is left out. `stages`: of a pipe, the names of all.
     """
 
     def __init__(
-        self, config: Mapping[str, Any] | None = None, *, model: Complete | None = None, **options: Any
+        self,
+        config: Mapping[str, Any] | None = None,
+        *,
+        model: Complete | None = None,
+        stages: str | Sequence[str] = "summary",
+        **options: Any,
     ) -> None:
-        super().__init__("summary", config, **options)
+        super().__init__(stages, config, **options)
         self._model = model
         self._asked = self.session  # the session, perhaps an earlier one, that made the last summary
 
@@ -266,8 +373,7 @@ class SummarizationContextManager(StrategyContextManager):
         if (model := self._model) is None or self._asked.summaries.running:
             return
         loop = asyncio.get_running_loop()
-        assert isinstance(self.strategy, Summary)
-        name = self.strategy.compression_model
+        name = completed(self.strategy).compression_model
 
         def ask(payload: Payload) -> Any:
             """Ask the model from the core's thread. An async model runs on its own event loop."""
@@ -284,10 +390,20 @@ class SummarizationContextManager(StrategyContextManager):
 
 
 class EntityExtractionContextManager(StrategyContextManager):
-    """Strategy C: a typed state, extracted after each user input, instead of the dialogue."""
+    """Strategy C: a typed state, extracted after each user input, instead of the dialogue.
 
-    def __init__(self, config: Mapping[str, Any] | None = None, *, extractor: Extract, **options: Any) -> None:
-        super().__init__("entities", config, **options)
+    `stages`: of a pipe, the names of all.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any] | None = None,
+        *,
+        extractor: Extract,
+        stages: str | Sequence[str] = "entities",
+        **options: Any,
+    ) -> None:
+        super().__init__(stages, config, **options)
         self._extractor = extractor
 
     def _begin(self) -> None:
@@ -296,18 +412,20 @@ class EntityExtractionContextManager(StrategyContextManager):
 
     @property
     def state(self) -> dict[str, Any]:
-        return self.session.state
+        return own_state(self.strategy, Entities.name, self.session.state)
 
     async def _prepare(self) -> None:
-        assert isinstance(self.strategy, Entities)
+        strategy = stage_of(self.strategy, Entities)
+        assert strategy is not None
         for item in [item for item in self.session.unread if item.kind is Kind.USER]:
             try:
-                values = await awaited(self._extractor(self.strategy.schema, self.state, plain_text(item.parts)))
+                values = await awaited(self._extractor(strategy.schema, self.state, plain_text(item.parts)))
             except Exception as error:  # of the model: the message is read again with the next input
                 logger.warning("the extraction failed, the state is as it was: %r", error)
                 return
-            state, self.refused = self.strategy.merged(self.state, values)
-            self.session.remember(state, read=item.id)
+            state, self.refused = strategy.merged(self.state, values)
+            every = with_own_state(self.strategy, Entities.name, self.session.state, state)
+            self.session.remember(every, read=item.id)
 
 
 def create_context_manager(
@@ -331,29 +449,30 @@ def create_context_manager(
             choice = from_plugin(decode_json(Path(plugin).read_bytes(), dict[str, Any]), str(plugin))
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             raise BadInput(f"{plugin} cannot be read as a JSON object: {error}") from error
-    match choice.name:
-        case "sliding":
-            return SlidingWindowContextManager(choice.config, **options)
-        case "summary":
-            return SummarizationContextManager(choice.config, model=model, **options)
-        case "entities":
-            if extractor is None:
-                raise BadInput("the strategy entities needs an extractor=(schema, state, text) → the fields it found")
-            return EntityExtractionContextManager(choice.config, extractor=extractor, **options)
-        case name:
-            return StrategyContextManager(name, choice.config, **options)
+    options = {"task_goal": choice.task_goal} | options
+    stages = (choice.name,) if isinstance(choice.name, str) else choice.name
+    if choice.name == "sliding":
+        return SlidingWindowContextManager(choice.config, **options)
+    if "summary" in stages:
+        return SummarizationContextManager(choice.config, model=model, stages=choice.name, **options)
+    if "entities" in stages:
+        if extractor is None:
+            raise BadInput("the strategy entities needs an extractor=(schema, state, text) → the fields it found")
+        return EntityExtractionContextManager(choice.config, extractor=extractor, stages=choice.name, **options)
+    return StrategyContextManager(choice.name, choice.config, **options)
 
 
 # ---------------------------------------------------------------------- messages and texts
 
 
-class _Shown(Struct, frozen=True):
-    """The goal or the retrieved knowledge as a live window: shown in one payload, no part of the conversation."""
+class _Beside(NamedTuple):
+    """The goal and the knowledge, and the windows that a given session finds elsewhere."""
 
-    text: str
+    dynamic: Mapping[str, TextWindow]
+    others: Windows | None
 
-    def render(self) -> str:
-        return self.text
+    def get(self, window_id: str) -> Window | None:
+        return self.dynamic.get(window_id) or (self.others.get(window_id) if self.others is not None else None)
 
 
 def chat_messages(payload: Payload) -> list[dict[str, Any]]:
@@ -399,6 +518,10 @@ def _match(taken: Sequence[ChatMessage], history: Sequence[ChatMessage]) -> _Mat
 
     shared, _, cleared = max(map(quality, range(len(rest) + 1)))
     return _Match(lead, -cleared, shared)
+
+
+def _said(message: Message) -> tuple[Role, str]:
+    return message.role, plain_text(message.parts)
 
 
 def _common(one: Sequence[ChatMessage], other: Sequence[ChatMessage]) -> int:

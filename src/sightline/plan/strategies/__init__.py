@@ -1,13 +1,14 @@
-"""The strategies, found by name: ours, and those of installed packages."""
+"""The strategies, found by name: ours, those of installed packages, and pipes of several."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from sightline.errors import BadInput
+from sightline.plan.pipe import Pipe
 from sightline.plan.strategy import Planner, is_planner
 from sightline.values.decoders import convert
 
@@ -22,12 +23,16 @@ GROUP = "sightline.strategies"
 one from keyword arguments."""
 
 
-def strategy(name: str, config: Mapping[str, Any] | None = None) -> Planner:
+def strategy(name: str | Sequence[str], config: Mapping[str, Any] | None = None) -> Planner:
     """The strategy of this name with this configuration, whose keys may also be in camelCase.
 
+    Several names are a pipe, whose configuration has that of each stage by its name.
+
     Raises:
-        BadInput: there is no such strategy, or it does not take this configuration.
+        BadInput: there is no such strategy, it does not take this configuration, or two stages contradict each other.
     """
+    if not isinstance(name, str):
+        return pipe(name, config)
     kind, options = kind_of(name), dict(config or {})
     typed = _has_typed_config(kind)
     try:
@@ -38,6 +43,23 @@ def strategy(name: str, config: Mapping[str, Any] | None = None) -> Planner:
     if not is_planner(made):
         raise BadInput(f"strategy {name!r} has no method plan(view), or no name: {made!r} is no strategy")
     return made
+
+
+def pipe(stages: Sequence[str | Planner], config: Mapping[str, Any] | None = None) -> Planner:
+    """The pipe of these stages, each a name or a strategy itself; one stage is that strategy. Raises BadInput."""
+    configs = dict(config or {})
+    if (
+        isinstance(stages, str)
+        or not stages
+        or not all(isinstance(stage, str) or is_planner(stage) for stage in stages)
+    ):
+        raise BadInput(f"a pipe is a list of strategies, each a name or an object with plan(view), not {stages!r}")
+    if unknown := [key for key in configs if key not in stages]:
+        raise BadInput(f"a pipe's configuration is by stage: {unknown[0]!r} is none of {', '.join(map(str, stages))}")
+    if wrong := [key for key, value in configs.items() if not isinstance(value, Mapping)]:
+        raise BadInput(f"the configuration of stage {wrong[0]!r} is an object, not {configs[wrong[0]]!r}")
+    made = [strategy(stage, configs.get(stage)) if isinstance(stage, str) else stage for stage in stages]
+    return made[0] if len(made) == 1 else Pipe(made)
 
 
 def names() -> list[str]:

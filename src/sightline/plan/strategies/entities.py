@@ -7,7 +7,13 @@ import msgspec
 from msgspec import Meta, Struct
 
 from sightline.plan.plan import Plan
-from sightline.plan.strategies.sliding import begins_turn, reachable_units, show_newest
+from sightline.plan.strategies.sliding import (
+    ConstraintsShown,
+    begins_turn,
+    reachable_units,
+    show_newest,
+    without_constraints,
+)
 from sightline.plan.strategies.state_schema import Schema, field_of, object_in, problem, schema_of
 from sightline.plan.strategy import Hooks, Merged
 from sightline.plan.view import View
@@ -32,12 +38,14 @@ class Entities(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
     ]
     null_erases: Annotated[bool, Meta(description="whether null from the model deletes a stored value")] = False
     compression_model: Annotated[str, Meta(description="the name of the model that extracts")] = ""
+    constraints: ConstraintsShown = True
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "schema", schema_of(self.schema))
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. A new question or a new state is a sweep."""
+        view = view if self.constraints else without_constraints(view)
         state = f"{say('state', view.notices.locale)}\n{msgspec.json.encode(view.state).decode()}"
         says = state if view.read >= 0 else ""
         units, must, timeline = reachable_units(view), view.must_show, view.timeline
@@ -46,8 +54,10 @@ class Entities(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
             first = min(next(unread, view.asked), view.asked) if view.read >= 0 else 0
             later = {unit for unit in units if unit >= first and timeline.unit_kind(unit) is not Kind.SUMMARY}
             units = sorted(later | (must | _unread_summaries(view)).intersection(units))
-        last, fits = view.last, view.tokens_with_new() <= view.limit
-        if last is not None and fits and not view.command and units == [*last, *view.new]:
+        last, stage = view.last, view.last_stage
+        fits = view.fits_later or view.tokens_with_new() <= view.limit
+        is_same = last is not None and units == [*last, *view.new] and not (stage is not None and stage.reason)
+        if last is not None and is_same and fits and not view.command:
             preface, _ = view.notices.preface(units, last.lods, says)
             if preface == last.preface:
                 return Plan.extended(view, {}, {})

@@ -46,6 +46,7 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     name = "focus"
+    lowers = True
     keep: Annotated[int, Meta(description="newest units that a sweep does not shorten if it can")] = 2
     economy: Annotated[
         Literal["off", "safe", "thrifty"],
@@ -59,7 +60,8 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. Between sweeps it looks only at new units."""
-        view.uncut()  # what another plan made to measure
+        if view.last_stage is None:
+            view.uncut()  # what another plan made to measure
         tidy = self.economy != "off"
         pages = _page_outputs(view) if tidy else {}
         tokens = view.tokens_with_new(pages)
@@ -100,6 +102,8 @@ def _page_outputs(view: View) -> dict[int, Lod]:
 def _may_be_paged(view: View, row: int) -> bool:
     """Whether an item is an output, and not what the model fetched again or asked to see."""
     is_wanted = view.timeline.state[row] & WHOLE or row in view.faults
+    if view.last_stage is not None and row in view.last_stage.lods:
+        return False  # the stage before has decided
     return is_output(view.timeline, row) and not is_wanted and view.may_shorten(row)
 
 

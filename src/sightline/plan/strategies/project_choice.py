@@ -3,6 +3,7 @@
 The first of these files that names one counts. If none does, it is `focus`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,8 +11,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.plan.strategies import names, strategy
+from sightline.plan.strategies import config_schema, names, strategy
 from sightline.values.decoders import decode_json
+from sightline.values.settings import strategy_name
 
 DEFAULT = "focus"
 WITHOUT_A_CHOICE = "sliding"  # for a plugin.json that names no strategy
@@ -29,11 +31,21 @@ IDS = {
 
 
 class Choice(NamedTuple):
-    """A strategy's name, its configuration, and the file that names it; empty if no file does."""
+    """A strategy's name, its configuration, and the file that names it; empty if no file does.
 
-    name: str
+    The name and the configuration of a pipe are as in `Settings`. `task_goal`: what every payload is to show, if the
+    file says so.
+    """
+
+    name: str | tuple[str, ...]
     config: dict[str, Any]
     file: str = ""
+    task_goal: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name, for people."""
+        return strategy_name(self.name)
 
 
 def chosen(project: str | Path = ".") -> Choice:
@@ -52,18 +64,50 @@ def chosen(project: str | Path = ".") -> Choice:
 def from_plugin(plugin: Mapping[str, Any], where: str = "plugin.json") -> Choice:
     """The strategy that a `plugin.json` chooses. Without `contextStrategy` it is the sliding window.
 
+    A list is a pipe, each stage a name or such an object.
+
     Raises:
         BadInput: says `where`, the key and the valid choices.
     """
-    wanted = _object(plugin, "contextStrategy", where)
+    wanted = plugin.get("contextStrategy")
+    if not isinstance(wanted, list):
+        wanted = _object(plugin, "contextStrategy", where)
     if not isinstance(plugin.get("id"), str) or not plugin["id"]:
         raise BadInput(f'{where}: "id" must be the agent\'s id, as text')
     if wanted is None:
         return Choice(WITHOUT_A_CHOICE, {}, where)
-    _check_keys(wanted, ("type", "pluginId", "config"), f"{where}: contextStrategy")
+    if not isinstance(wanted, list):
+        return _plugin_stage(wanted, where, "contextStrategy")
+    stages = [_plugin_stage(stage, where, f"contextStrategy[{at}]") for at, stage in enumerate(wanted)]
+    return _join(stages, where, "contextStrategy")
+
+
+def _plugin_stage(wanted: Any, where: str, key: str) -> Choice:
+    """One strategy of a `plugin.json`: an object or, in a list, also a name."""
+    if isinstance(wanted, str):
+        return _check_choice(wanted, None, where, key, IDS)
+    if not isinstance(wanted, Mapping):
+        raise BadInput(f"{where}: {key} is an object or the name of a strategy, not {wanted!r}")
+    _check_keys(wanted, ("type", "pluginId", "config", "taskGoal"), f"{where}: {key}")
+    if not isinstance(goal := wanted.get("taskGoal", ""), str):
+        raise BadInput(f"{where}: {key}.taskGoal is text, not {goal!r}")
     if wanted.get("type") != "plugin":
-        raise BadInput(f'{where}: contextStrategy.type is {wanted.get("type")!r}; the only one is "plugin"')
-    return _check_choice(wanted.get("pluginId"), wanted.get("config"), where, "contextStrategy.pluginId", IDS)
+        raise BadInput(f'{where}: {key}.type is {wanted.get("type")!r}; the only one is "plugin"')
+    choice = _check_choice(wanted.get("pluginId"), wanted.get("config"), where, f"{key}.pluginId", IDS)
+    return choice._replace(task_goal=goal)
+
+
+def _join(stages: Sequence[Choice], where: str, key: str) -> Choice:
+    """The pipe of these stages; one is the strategy itself. Raises BadInput if two contradict each other."""
+    if len(stages) == 1:
+        return stages[0]
+    configs = {str(stage.name): stage.config for stage in stages if stage.config}
+    pipe_names = tuple(str(stage.name) for stage in stages)
+    try:
+        strategy(pipe_names, configs)
+    except BadInput as error:
+        raise BadInput(f"{where}: {key}: {error}") from error
+    return Choice(pipe_names, configs, where, next(filter(None, (stage.task_goal for stage in stages)), ""))
 
 
 def from_agent(agent: Mapping[str, Any], where: str = "agent.json") -> Choice | None:
@@ -83,6 +127,8 @@ def from_agent(agent: Mapping[str, Any], where: str = "agent.json") -> Choice | 
 def from_table(table: Mapping[str, Any], where: str) -> Choice | None:
     """The strategy of a TOML table: `strategy = "summary"` and `[config]`, or `[strategy]` with `name` and `config`.
 
+    `strategy = ["rounds", "summary"]` is a pipe, with the configuration of each stage in `[config.summary]`.
+
     Raises:
         BadInput: says `where`, the key and the valid choices.
     """
@@ -92,12 +138,23 @@ def from_table(table: Mapping[str, Any], where: str) -> Choice | None:
         if "config" in table:
             raise BadInput(f'{where}: config without a strategy; say strategy = "…" too')
         return None
+    if isinstance(wanted, list):
+        return _table_pipe(wanted, table.get("config"), where)
     if not isinstance(wanted, Mapping):
         return _check_choice(wanted, table.get("config"), where, "strategy")
     _check_keys(wanted, ("name", "config"), f"{where}: strategy")
     if "config" in table:
         raise BadInput(f"{where}: config stands beside strategy and inside it; say it once")
     return _check_choice(wanted.get("name"), wanted.get("config"), where, "strategy.name")
+
+
+def _table_pipe(stages: Sequence[Any], config: Any, where: str) -> Choice:
+    """The pipe of a TOML table."""
+    if config is not None and not isinstance(config, Mapping):
+        raise BadInput(f"{where}: config is an object, not {config!r}")
+    configs = dict(config or {})
+    _check_keys(configs, [str(stage) for stage in stages], f"{where}: config of {strategy_name(stages)}")
+    return _join([_check_choice(name, configs.get(name), where, "strategy") for name in stages], where, "strategy")
 
 
 # ---------------------------------------------------------------------- the files
@@ -158,5 +215,16 @@ def _check_choice(name: Any, config: Any, where: str, key: str, ids: Mapping[str
     try:
         strategy(ids.get(name, name), config)
     except BadInput as error:
-        raise BadInput(f"{where}: {error}") from error
+        raise BadInput(f"{where}: {_in_keys_of_file(str(error), ids.get(name, name), config or {}, key)}") from error
     return Choice(ids.get(name, name), dict(config or {}), where)
+
+
+def _in_keys_of_file(message: str, name: str, config: Mapping[str, Any], key: str) -> str:
+    """An error about a configuration, with its keys as the file spells them, and where in the file they are."""
+    before, _, last = key.rpartition(".")
+    message = message.replace("$.", f"{before}.config." if before else "config.")
+    for field in config_schema(name).get("properties", {}) if last == "pluginId" or config else ():
+        camel = re.sub(r"_([a-z])", lambda match: match[1].upper(), field)
+        if camel != field and (last == "pluginId" or camel in config):
+            message = re.sub(rf"\b{field}\b", camel, message)
+    return message

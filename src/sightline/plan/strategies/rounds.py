@@ -22,7 +22,7 @@ class Rounds(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
     If there are more than `messages` messages when a question comes, only the newest `keep` stay, the system messages,
     and what every plan must show. The question, system items and windows count as messages too; a note with the system
     role counts only when it comes. If that is over the budget, older units are left out as in the sliding window. What
-    is left out does not come back.
+    is left out does not come back. In a pipe, what is left out is up to the stages after it.
     """
 
     name = "rounds"
@@ -36,16 +36,17 @@ class Rounds(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. If all fits, only a question changes what is shown: once, at its first call."""
         has_question = any(begins_turn(view.timeline, unit) for unit in view.new)
-        if not has_question and not view.command and view.last is not None and view.tokens_with_new() <= view.limit:
+        if not has_question and not view.command and view.last is not None and _fits(view):
             return Plan.extended(view, {}, {})
         first = _round_start(view)
-        units = self._select_units(view, first) if has_question else view.candidates()
+        units = self._select_units(view, first) if has_question and not view.fits_later else view.candidates()
         gists, unseen = _file_gists(view, units, first), set(view.new)
         new = {row: lod for row, lod in gists.items() if view.timeline.unit[row] in unseen}
-        if not view.command and _extends_last(view, units, gists) and view.tokens_with_new(new) <= view.limit:
+        if not view.command and _extends_last(view, units, gists) and _fits(view, new):
             return Plan.extended(view, new, dict.fromkeys(new, _READ))
         reason = view.command or ("sweep: rounds" if has_question else "sweep: window")
-        if view.fixed + view.notices.preface_limit + view.full_tokens(units) - view.saved(gists) <= view.limit:
+        tokens = view.fixed + view.notices.preface_limit + view.full_tokens(units) - view.saved(gists)
+        if view.fits_later or tokens <= view.limit:
             return Plan.swept(view, units, gists, dict.fromkeys(gists, _READ), reason=reason)
         return show_newest(view, units, reason, most=gists)
 
@@ -94,10 +95,17 @@ def _file_gists(view: View, units: Sequence[int], first: int) -> dict[int, Lod]:
     return lods
 
 
+def _fits(view: View, lods: dict[int, Lod] | None = None) -> bool:
+    """Whether the last plan with the new units added is within the limit, or a later stage makes it so."""
+    return view.fits_later or view.tokens_with_new(lods) <= view.limit
+
+
 def _extends_last(view: View, units: Sequence[int], gists: dict[int, Lod]) -> bool:
     """Whether these units are those of the last plan, at the same levels, and the new ones."""
     if (last := view.last) is None:
         return len(units) == len(view.new)
+    if view.last_stage is not None and view.last_stage.reason:
+        return False
     if view.back or view.summary_waits or len(units) != len(last) + len(view.new):
         return False
     return all(last.lod(row) == lod for row, lod in gists.items() if view.timeline.unit[row] in last)

@@ -1,28 +1,60 @@
 """The sliding window: the newest units that fit. It changes the prompt prefix by design, whenever a unit drops out."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from sightline.log.columns import Timeline
 from sightline.plan.plan import Plan
 from sightline.plan.strategy import Hooks
-from sightline.plan.view import View, body_unit
+from sightline.plan.view import Notices, View, body_unit
 from sightline.values.items import Kind, Lod
 
 _DERIVED = (Kind.SUMMARY, Kind.RECALL)  # made from other units, so their age does not decide whether they are shown
+_UNWANTED = "not wanted in full"
 _QUESTION_PART = 4  # a question of up to a quarter of the limit is shown in full even if newer units need the tokens
+
+
+ConstraintsShown = Annotated[
+    bool, Meta(description="whether the user's constraints that are left out are quoted before the history")
+]
 
 
 class Sliding(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
     """Shows the newest units up to the limit. All older ones are left out; nothing is shortened that fits whole."""
 
     name = "sliding"
+    constraints: ConstraintsShown = True
 
     def plan(self, view: View) -> Plan:
+        view = view if self.constraints else without_constraints(view)
         if not view.command and is_still_right(view):
             return Plan.extended(view, {}, {})
         return show_newest(view, reachable_units(view), view.command or "sweep: window")
+
+
+def without_constraints(view: View) -> View:
+    """The view for a plan that quotes none of the user's constraints before the history."""
+    return replace(view, notices=_Unquoting(view.notices))
+
+
+class _Unquoting(Notices):
+    """Other notices without the constraints."""
+
+    def __init__(self, inner: Notices) -> None:
+        self.marker, self.locale, self._inner = inner.marker, inner.locale, inner  # type: ignore[method-assign]
+
+    def preface(
+        self,
+        units: Collection[int],  # noqa: ARG002 - what they show does not matter
+        lods: Mapping[int, Lod],  # noqa: ARG002
+        says: str,
+        most: int | None = None,  # noqa: ARG002
+    ) -> tuple[str, int]:
+        """See `Notices.preface`."""
+        return self._inner.preface((), {}, says, 0)
 
 
 def is_still_right(view: View, *, by_turn: bool = False) -> bool:
@@ -30,9 +62,11 @@ def is_still_right(view: View, *, by_turn: bool = False) -> bool:
 
     Tokens become free when an app's window closes or the model changes. With `by_turn` only whole turns are shown.
     """
-    if view.tokens_with_new() > view.limit:
+    if view.fits_later:
+        return True
+    if view.tokens_with_new() > view.limit or (view.last_stage is not None and view.last_stage.reason):
         return False
-    if (last := view.last) is None:
+    if (last := view.last) is None or view.last_stage is not None:  # a stage brings nothing back
         return True
     free = view.limit - view.tokens_with_new() - max(0, view.notices.preface_limit - last.preface_tokens)
     if any(view.saved({row: lod}) <= free for row, lod in last.levels().items() if lod is not Lod.FULL):
@@ -53,7 +87,7 @@ def reachable_units(view: View) -> list[int]:
     They are those that fit from the newest back if all are at their lowest levels, those that must be shown, those
     to show again, summaries and recalled pieces. The rest of a long history is not looked at.
     """
-    if not view.trims:
+    if not view.trims or view.fits_later or view.last_stage is not None:
         return view.candidates()
     must = view.must_show
     kept = {unit for unit in view.candidates() if unit in must or view.timeline.unit_kind(unit) in _DERIVED}
@@ -92,12 +126,19 @@ def show_newest(
     Pinned units, the question and summaries get their tokens first. The question, a summary and the newest unit are
     shortened if they would not fit otherwise; every other unit is shown whole or not at all. With `by_turn` the
     oldest turn that is shown begins with its user message. If no unit may be left out, the older ones are shortened
-    instead. `most` are the highest levels at which rows are shown, even if more would fit.
+    instead. `most` are the highest levels at which rows are shown, even if more would fit; in a pipe also those of the
+    stage before. If a later stage sees to the budget, all of these units are shown.
 
     Raises:
         PinnedOverflow: the items that may not be reduced are larger than the limit.
     """
-    filling = _Filling(view, units, says, most or {})
+    most = most or {}
+    if view.fits_later:
+        lods = {row: lod for row, lod in most.items() if not view.never_reduced(row)}
+        return Plan.swept(view, [*units], lods, dict.fromkeys(lods, _UNWANTED), reason=reason, says=says)
+    if view.last_stage is not None:
+        most = view.last_stage.levels() | {**most}
+    filling = _Filling(view, units, says, most)
     return filling.plan(reason, by_turn) if view.trims else filling.plan_all(reason)
 
 
@@ -215,5 +256,6 @@ class _Filling:
     def _plan(self, reason: str) -> Plan:
         lods = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in self.shown}
         lods = {row: lod for row, lod in lods.items() if lod is not Lod.FULL}
-        why = {row: "not wanted in full" if row in self.most else "larger than the window" for row in lods}
+        before = self.view.last_stage.why if self.view.last_stage is not None else {}
+        why = {row: before.get(row, _UNWANTED) if row in self.most else "larger than the window" for row in lods}
         return Plan.swept(self.view, sorted(self.shown), lods, why, reason=reason, says=self.says)

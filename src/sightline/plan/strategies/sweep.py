@@ -3,17 +3,19 @@
 Every sweep makes the provider write all from the first changed item on into its cache again. So one sweep does enough
 that the next one is far away. `Sweep.reduce` takes these steps in this order:
 
-1. Set the levels that somebody asked for (pin, expand, collapse), because the prefix changes anyway.
+1. Set the levels that somebody asked for (pin, expand, collapse, look), because the prefix changes anyway. What the
+   model wants out is no candidate.
 2. Show what is superseded or obsolete as gists: newer items show its lines. If the rest fits, that is all.
 3. If not even gists of everything fit, shorten a question or task of more than half of the body that was shown before,
    then leave out the oldest units.
 4. Lower levels, FULL to SUMMARY to GIST, and leave units out, the demotions first that lose least worth per token, down
    to the target. The newest units, the files that the model is working on and what the user wrote are not touched,
    except that an old question of a chat is left out with its answer.
-5. If much more than the target is left, these too. What a large step made needless is given back. In what is left
-   below the target, files in work that are larger than that are shown in parts.
+5. If much more than the target is left, these too. What a large step made needless is given back.
 6. Only if the payload is still over the limit: reduce the protected units too (see `_protected_units`).
 7. If a new result had to be shortened before it was ever shown, show as much of it as there is room for.
+8. Choose lines of the files in work, for which the steps before left room: their text as it is now. What shows it as it
+   was at an earlier sweep is left out first of all.
 """
 
 from bisect import bisect_left
@@ -31,18 +33,20 @@ from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
 
 _USER_SHARE = 0.4  # of the tokens to reach: the user's messages get so much even if other units are newer
 _TASK_SHARE = 0.25  # of the body's tokens: a task that takes more is left out like others, so that constraints stay
-_RECENT_SHARE = 0.15  # of the body's tokens: the newest units are reduced after all else
+_RECENT_SHARE = 0.12  # of the body's tokens: the newest units are reduced after all else
 _FAULT_UNITS = 30  # what was fetched again stays protected until so many newer units have come,
 _FAULT_SHARE = 0.25  # in up to this share of the body's tokens
 _WORKING_SHARE = 0.7  # of the body's tokens: above, the working set is reduced too. A lower share hides what is edited
 _OLDER = 0.4  # of the target: what older units keep although the protected ones are large
-_FULLEST = 0.85  # of the body's tokens: but no more than this is in use after a sweep,
+_LARGEST = 0.7  # of the body's tokens: but no more than this is in use after a sweep, so that the next one is far away,
 _LEAST_OLDER = 0.25  # of the target: except so much for older units, so that one large result does not erase them all
+_FULLEST = 0.85  # of the body's tokens: so much may be in use if a result was never shown before, or little is reduced
 _LEAST_SAVING = 200  # tokens: below, a sweep that is not needed is not worth it
-_LAST_USED = 0.7  # of what is left for parts of files: the file that was used last gets so much, the next of the rest
+_FILES, _MOST_FILES = 0.25, 8_000  # of the body's tokens, and tokens: room for the files in work, as they are now
+_FOR_FILES = 0.8  # of that room is taken from all else
 _LEAST_MORE, _PAGE = 100, 16_000  # tokens: how much longer a new result is shown at least, and how long at most
 _PAGED_KINDS = (Kind.RESULT, Kind.USER)
-PAGED, PARTS = "paged", "parts"  # why a new output, or a file in work, that is too large is not shown in full
+PAGED = "paged"  # why a new output that is too large is not shown in full
 _SAID, _BY_USER = kind_table({*Kind} - {Kind.RECALL}), kind_table(USER_KINDS)
 _INDEX_LINE = 25  # tokens of the line that replaces a unit
 
@@ -75,15 +79,18 @@ class Sweep:
     def __init__(self, view: View, pages: Mapping[int, Lod]) -> None:
         last, unit = view.last, view.timeline.unit
         self.view, self.timeline = view, view.timeline
-        self.units = view.candidates()
+        candidates = view.candidates()
+        self.unwanted = view.out.intersection(candidates) - view.required() if view.out else view.out
+        self.units = [unit for unit in candidates if unit not in self.unwanted] if self.unwanted else candidates
         self.unit_set = set(self.units)
         kinds = view.timeline.unit_kinds(self.units)
         self.said = [*compress(self.units, kinds.translate(_SAID))]
         by_user = [*compress(self.units, kinds.translate(_BY_USER))]
         self.by_user, self.task = set(by_user), by_user[0] if by_user else -1
-        levels = (last.levels() if last else {}) | {**pages}
+        before = view.last_stage or last
+        levels = (before.levels() if before else {}) | {**pages}
         self.lods = {row: lod for row, lod in levels.items() if unit[row] in self.unit_set}
-        self.why = dict(last.why if last else {}) | dict.fromkeys(pages, PAGED)
+        self.why = dict(before.why if before else {}) | dict.fromkeys(pages, PAGED)
         self.body = view.full_tokens(self.units) - view.saved(self.lods)  # tokens, with the changes made so far
         self.out: set[int] = set()  # units that are left out
         self.out_before = last.left_out.messages // 2 if last and last.left_out else 0  # a unit has about two messages
@@ -113,6 +120,8 @@ class Sweep:
         turns = chat_turns(self.timeline, view.path, self.unit_set, self.by_user)
         self.turns = {answer: question for answer, question in turns.items() if stay.isdisjoint((answer, question))}
         self._set_wanted_levels()
+        if to_target:
+            self._leave_out_files()
         if tidy:
             self._shorten_superseded(protected)
         # What cannot be shown whole even if nothing else is shown gives way first, or all else would go for nothing.
@@ -123,11 +132,16 @@ class Sweep:
         index, self.index_limit = self._index_tokens(), 0  # they take what is free: nothing more is reduced for them
         self._reduce_protected(0, protected)
         self._show_more(protected, notices + index)
-        return self._plan(reason)
+        plan = self._plan(reason)
+        if to_target:
+            free = min(_LARGEST, view.budget.trigger) * limit - plan.body
+            plan.files = view.files.choose(int(min(self._most_files, free)), self._is_whole)
+        return plan
 
     def shorten_repeated(self, keep: int, reason: str) -> Plan | None:
         """Shorten what newer items show again; None if that would save next to nothing."""
         before, protected = self.body, self._protected_units(keep) | {*self.view.new}
+        before += self.view.full_tokens(self.unwanted)
         self._set_wanted_levels()
         self._shorten_superseded(protected)
         return self._plan(reason) if before - self.body >= _LEAST_SAVING else None
@@ -174,12 +188,14 @@ class Sweep:
                 self.body, free, self.lods[row] = self.body + more, free - more, SUMMARY
 
     def _goal(self, protected: set[int]) -> float:
-        """Tokens of the body to reach: the target, or more where the protected units are large."""
+        """Tokens of the body to reach: the target less the files' room, or more where the protected units are large."""
         limit, target = self.view.body_limit, self.view.budget.target * self.view.body_limit
+        files = min(self._most_files, self.view.files.tokens)
         grown = protected & self.unit_set - {self.view.asked, self.task}.difference(self.view.new)
         kept = self._tokens_of(grown)
-        fullest = min(_FULLEST, self.view.budget.trigger) * limit
-        return max(target, min(kept + _OLDER * target, max(fullest, kept + _LEAST_OLDER * target)))
+        largest = min(_LARGEST, self.view.budget.trigger) * limit
+        older = min(kept + _OLDER * target, max(largest, kept + _LEAST_OLDER * target))
+        return max(target - _FOR_FILES * files, older)
 
     def _reduce_to(self, goal: float, protected: set[int]) -> None:
         if large := self._large_questions():
@@ -194,18 +210,21 @@ class Sweep:
         most = min(_WORKING_SHARE, self.view.budget.trigger) * self.view.body_limit
         taken += self._take_steps(max(goal, most), self.units, protected)
         self._give_back(taken, goal)
-        self._show_parts(goal, protected)
 
-    def _show_parts(self, goal: float, protected: Set[int]) -> None:
-        """Show parts of the files in work that did not fit, in what is left below the goal, the last used first."""
-        timeline, free, units = self.timeline, goal - self.body - self._index_tokens(), self.unit_set - self.out
-        rows = [row for unit in units - protected for row in timeline.rows_of(unit) if self.lods.get(row, FULL) < FULL]
-        files = [row for row in rows if timeline.kind[row] == Kind.RESULT and self.worth.in_working_set(row)]
-        for row in sorted({*files}.difference(self.view.wanted), key=lambda row: (self.worth.unused(row), -row)):
-            before = timeline.size(row, self.lods[row])
-            if free >= _LEAST_MORE and self.view.cut_parts(row, int(before + _LAST_USED * free)):
-                more = timeline.size(row, SUMMARY) - before
-                self.body, free, self.lods[row], self.why[row] = self.body + more, free - more, SUMMARY, PARTS
+    @property
+    def _most_files(self) -> float:
+        """Tokens that the files in work may take."""
+        return min(_FILES * self.view.body_limit, _MOST_FILES)
+
+    def _leave_out_files(self) -> None:
+        """Leave out what shows files as they were at an earlier sweep."""
+        units = {*self.view.files.earlier(self.units)} - {self.timeline.unit[row] for row in self.view.pinned}
+        self.body -= self._tokens_of(units)
+        self.out |= units
+
+    def _is_whole(self, row: int) -> bool:
+        unit = self.timeline.unit[row]
+        return unit in self.unit_set and unit not in self.out and self.lods.get(row, FULL) is FULL
 
     def _recent_units(self) -> set[int]:
         """The newest units, up to a share of the body's tokens."""
@@ -222,7 +241,8 @@ class Sweep:
         rows_of, kind = self.timeline.rows_of, self.timeline.kind
         recent = {row for unit in self.recent for row in rows_of(unit)}
         rows = [row for unit in self.units if unit not in self.out for row in rows_of(unit)]
-        return {row for row in rows if kind[row] in USER_KINDS or row in recent or self.worth.in_working_set(row)}
+        in_work, holds = self.worth.in_working_set, self.view.files.holds
+        return {row for row in rows if kind[row] in USER_KINDS or row in recent or (in_work(row) and not holds(row))}
 
     def _large_questions(self) -> list[int]:
         """The question and the task, if they take more than half of the body and were shown in full before."""
@@ -273,7 +293,7 @@ class Sweep:
         for row, wanted in self.view.wanted.items():
             now, lod, unit = self.lods.get(row, FULL), self.timeline.level(row, wanted), self.timeline.unit[row]
             if unit in self.unit_set and (lod >= now or lod in self.view.lower_levels(row, now)):
-                self._set_level(row, lod, "asked for")
+                self._set_level(row, lod, "asked for by the model" if row in self.view.by_model else "asked for")
 
     def _newest_units(self) -> Sequence[int]:
         """All units or, if not even gists of all would fit, the newest ones. Only so many gists are made."""
@@ -413,5 +433,5 @@ class Sweep:
         units = [unit for unit in self.units if unit not in self.out]
         lods = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] not in self.out}
         why = {row: reason for row, reason in self.why.items() if row in lods}
-        left_out = count_left_out(self.view, self.unit_set, self.out)
+        left_out = count_left_out(self.view, self.unit_set | self.unwanted, self.out | self.unwanted)
         return Plan.swept(self.view, units, lods, why, reason=reason, left_out=left_out)

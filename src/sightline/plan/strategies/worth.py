@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping
 from math import inf
 
-from sightline.log.columns import FAILED, OBSOLETE, Timeline
+from sightline.log.columns import FAILED, OBSOLETE, Timeline, last_use
 from sightline.plan.view import View
 from sightline.shorten import Purpose
 from sightline.values.items import Kind
@@ -62,7 +62,7 @@ class Worth:
         """Whether an item shows text of a file that is being worked on: changed not long ago, or read to be changed."""
         if not self._shows_file(row):
             return False
-        to_edit = self._timeline.purpose[self._timeline.last_use(row, self._view.path)] in _READS
+        to_edit = self._timeline.purpose[last_use(self._timeline, row, self._view.path)] in _READS
         return self.unused(row) <= (_TO_EDIT if to_edit else _IN_USE)
 
     def per_token(self, row: int) -> float:
@@ -88,7 +88,7 @@ class Worth:
         age = self._age(timeline.unit[row])
         if not self._shows_file(row):
             return age
-        used = timeline.last_use(row, self._view.path)
+        used = last_use(timeline, row, self._view.path)
         return min(age, self._age(timeline.unit[used], age)) if used != row else age
 
     def _age(self, unit: int, otherwise: int = 0) -> int:

@@ -50,6 +50,12 @@ class SessionFacts(Struct, frozen=True):
     error: str = ""  # why it cannot be read
 
 
+_COUNTED = (
+    "title", "project", "created", "turns", "calls", "composed", "items", "entries", "tokens", "model", "usage",
+    "compactions", "faults", "rereads", "pins", "error",
+)  # fields that a row takes from the count as they are  # fmt: skip
+
+
 class Listed(NamedTuple):
     """A row of the list, and when it was written to, in seconds since 1970 with their fractions."""
 
@@ -101,32 +107,18 @@ def session_row(
     updated: float | None = None,
 ) -> Listed:
     """Return the row of a session by what was counted of it."""
+    counts = {name: getattr(counted, name) for name in _COUNTED}
     facts = SessionFacts(
+        **counts,
         id=place.full_id(session_id),
         name=session_id,
-        title=counted.title,
-        project=counted.project,
         source=SOURCES.get(counted.kind) or source_named(session_id),  # a log says its kind only after its first lines
-        created=counted.created,
         updated=None if updated is None else int(updated),
         bytes=size,
         ready=ready,
-        turns=counted.turns,
-        calls=counted.calls,
-        composed=counted.composed,
-        items=counted.items,
-        entries=counted.entries,
-        tokens=counted.tokens,
-        model=counted.model,
-        usage=counted.usage,
         cost=cost,
-        compactions=counted.compactions,
-        faults=counted.faults,
-        rereads=counted.rereads,
-        pins=counted.pins,
         branch=branch_label(counted.branch),
         branches=[branch_label(""), *map(branch_label, counted.branches)],
-        error=counted.error,
     )
     return Listed(facts, updated)
 

@@ -27,6 +27,7 @@ from sightline.values.profiles import profile
 from sightline.values.screen_text import first_words
 from sightline.values.settings import Settings
 from sightline.view.file_reads import FileReads
+from sightline.view.ledger import line_tokens
 
 TITLE = 200  # characters of a title
 _PIECE = 1 << 20  # bytes that are read at once
@@ -175,8 +176,7 @@ class LogCount:
             return
         if line.tokens:
             counted.items += len(line.tokens)
-            counted.tokens += sum(entries.full_tokens(line.tokens))
-            counted.tokens += self._profile.message_tokens + self._profile.call_tokens * (len(line.tokens) - 1)
+            counted.tokens += line_tokens(line.tokens, self._profile)
         if line.is_compact_summary:
             counted.compactions += self._boundary
             self._boundary = False
@@ -206,10 +206,7 @@ class LogCount:
         if line.message is not None:
             self._found.model = model = line.message.model or self._found.model
             if line.message.usage is not None:
-                before = self._found.usages.get(model)
-                self._found.usages[model] = (
-                    summed(iter([before or Usage(0, 0), line.message.usage])) or line.message.usage
-                )
+                self._found.usages[model] = self._found.usages.get(model, Usage(0, 0)) + line.message.usage
         if line.tool is not None:
             self._reads.add_call(Call(line.tool.id, line.tool.name, line.tool.input))
         elif _CALL in data and line.message is not None:

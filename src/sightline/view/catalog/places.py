@@ -10,12 +10,14 @@ import msgspec
 
 from sightline.errors import SessionNotFound
 from sightline.log.stores import Stores, as_placed
-from sightline.log.stores.project_folder import folder_name
+from sightline.log.stores.project_folder import folder_name, is_own_name
 from sightline.log.stores.session_folder import Folder, sightline_home
 from sightline.values.decoders import decode_json
 
 IMPORTED = "imported"
 SAMPLES = "samples"
+KEPT = SEARCH_FOLDER, LIST_FILE = "search", "session-list.msgpack"  # in the home, made from the logs
+_USUAL = ".sightline"  # the name of the home, unless it is set
 _AT = "@"  # between the id of a session and its place; no id has it
 _BEGINNING = 1 << 16  # bytes of a log in which an entry names its project
 
@@ -57,6 +59,19 @@ class Places:
         self.everywhere, self._samples, self.home = everywhere, samples, Path(root or sightline_home())
         self.own = Place("", Path(project), stores if stores is not None else Folder(project, root))
         self.imported = self._place_for_imports()
+
+    @property
+    def may_keep(self) -> bool:
+        """Whether lists of ours may be kept in the home: it is empty or ours, and no other program's folder."""
+        try:
+            names = {path.name for path in self.home.iterdir()}
+        except OSError:
+            return True  # mostly because there is none yet
+        if not names or self.home.name == _USUAL or names & {IMPORTED, SAMPLES, *KEPT}:
+            return True
+        with suppress(OSError), os.scandir(self.home / "projects") as folders:
+            return any(is_own_name(folder.name) for folder in folders)
+        return False
 
     def all(self) -> list[Place]:
         """Return the places that there are now."""

@@ -54,14 +54,13 @@ from sightline.view.catalog.offered_files import (
     home_folders,
     look_at,
 )
-from sightline.view.catalog.places import Place, Places
+from sightline.view.catalog.places import LIST_FILE, Place, Places
 
 _MOST_HEADS = 200  # logs, and files, whose beginning is read for one list; others are read in the background
 _PAGE_BYTES = 1 << 24  # of logs that are counted for one page, before it is shown with what is known
 _ROW_BYTES = 1 << 23  # of one log that are counted before it is described
 _MOST_OTHERS = 10_000  # logs in databases that are not listed now, of which is kept what was counted
 _LIVE_SECONDS = 60.0
-_KEPT = "session-list.msgpack"
 
 
 class SessionCatalog:
@@ -80,7 +79,7 @@ class SessionCatalog:
         self._unplaced = [UnplacedLogs(place) for place in places.all() if as_placed(place.stores) is None]
         self._lock = RLock()
         self._logs: dict[str, ListedLog] = {}  # by path
-        self._file = places.home / _KEPT
+        self._file = places.home / LIST_FILE
         self._kept: KeptList | None = None
         self._begun = time.time()
         self._is_new = False  # something was counted that is not kept yet
@@ -147,7 +146,7 @@ class SessionCatalog:
     def keep(self) -> None:
         """Keep what was counted, for the next run. If that is not possible, nothing is kept."""
         with self._lock:
-            if self._is_new:
+            if self._is_new and self.places.may_keep:
                 logs = self._still_there(self._before.logs)
                 logs |= {path: log.kept() for path, log in self._logs.items() if log.is_ready}
                 looks = {path: look for path, look in self._before.looks.items() if _exists(path)}

@@ -32,6 +32,7 @@ from sightline.values.clock import Clock, iso, wall_clock
 from sightline.values.decoders import decode_msgpack
 from sightline.view.catalog.listed_logs import ListedLog
 from sightline.view.catalog.listed_sessions import SessionSource
+from sightline.view.catalog.places import SEARCH_FOLDER
 from sightline.view.catalog.search_documents import (
     FORMAT,
     Document,
@@ -43,7 +44,6 @@ from sightline.view.catalog.search_documents import (
 from sightline.view.catalog.search_rows import SearchRow, file_rows, session_rows
 from sightline.view.catalog.session_catalog import SessionCatalog
 
-FOLDER = "search"  # in the folder of all sessions
 _TABLE, _LOCK, _PARTS = "documents.msgpack", "lock", ".parts"
 _PARTS_OF_A_FILE = 16  # at most: for each part, all lines of a log are looked at, because they refer to each other
 _BYTES = 4  # of a token, about
@@ -83,12 +83,12 @@ class SessionSearch:
     """Searches the sessions and files of a catalog. May be used from several threads."""
 
     def __init__(self, catalog: SessionCatalog, *, clock: Clock = wall_clock) -> None:
-        self._catalog, self._folder, self._clock = catalog, catalog.places.home / FOLDER, clock
+        self._catalog, self._folder, self._clock = catalog, catalog.places.home / SEARCH_FOLDER, clock
         self._lock = RLock()
         self._stamp: tuple[int, int, int] = (-1, 0, 0)  # of the table on disk
         self._table = DocumentTable()
         self._derived: Derived = MemoryStore()
-        self._is_kept = True  # the folder can be written to
+        self._is_kept = catalog.places.may_keep  # the folder can be written to
         self._packed: dict[str, bytes] = {}  # texts that are not kept yet
         self._index = SearchIndex(self._derived)
         self._runs: list[tuple[int, int, str]] | None = None  # all runs in order, with their documents

@@ -16,10 +16,27 @@ from sightline.values.profiles import Prices, call_cost, profile
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.view.costs import answer_cost
 from sightline.view.replay.formats import Recording
-from sightline.view.replay.pace import Pace
 from sightline.view.replay.rereads import ASKING, Reread, Rereads
 from sightline.wire.common import dumped
 from sightline.wire.payload import Payload
+
+
+class Pace:
+    """The clock of a session that replays a recording: it shows the time at which the current message was said."""
+
+    def __init__(self, times: Sequence[int]) -> None:
+        """`times` are those of `Recording.times`. Where one is not known, the time stands still."""
+        self._times = times
+        self._now = next(filter(None, times), 1)
+
+    def __call__(self) -> int:
+        """Return the time, in milliseconds since 1970. It never goes back."""
+        return self._now
+
+    def go_to(self, index: int) -> None:
+        """Go on to the time of a message."""
+        if index < len(self._times):
+            self._now = max(self._now, self._times[index])
 
 
 class NewInput(NamedTuple):
@@ -202,7 +219,7 @@ class _Tracker:
         self._shown = 0  # messages in the payload of the call before
         self._names: dict[str, str] = {}  # call id → tool name
         self._rereads = Rereads(session.count)
-        self._own_tools = 0  # tokens of `expand` and `recall`, which the full history does not pay for
+        self._own_tools = 0  # tokens of `expand`, `recall` and `look`, which the full history does not pay for
         if recording.tools:
             session.tools(recording.tools)
             tools = wire.read_tools(recording.tools)

@@ -7,7 +7,7 @@ from sightline.values.items import Usage
 from sightline.values.profiles import Profile
 from sightline.view.costs import PriceOf, answer_cost, money_of, new_prices, relative_cost
 from sightline.view.report.talk import Talk
-from sightline.view.report.values import Break, Spent
+from sightline.view.report.values import Break, Spent, add_up
 
 _LEAST = 1_024  # tokens that a call must have lost: providers cache in blocks
 _SHARE = 0.05  # of the prompt before, likewise
@@ -26,26 +26,8 @@ def spent_by(usage: Usage, profile: Profile, price: Price | None, calls: int = 1
 
 def spent_on(talk: Talk, profile: Profile, price_of: PriceOf) -> Spent:
     """Return the sum over the conversation's calls, as its provider reported them."""
-    total = Spent(money=0.0)
-    for _, _, model, usage in talk.usages():
-        total = plus(total, spent_by(usage, profile, price_of(model)))
-    return total
-
-
-def plus(one: Spent, other: Spent) -> Spent:
-    """Return the sum of two. Money is known if that of both is."""
-    return Spent(
-        calls=one.calls + other.calls,
-        input=one.input + other.input,
-        cached=one.cached + other.cached,
-        written=one.written + other.written,
-        output=one.output + other.output,
-        cost=one.cost + other.cost,
-        read_cost=one.read_cost + other.read_cost,
-        write_cost=one.write_cost + other.write_cost,
-        output_cost=one.output_cost + other.output_cost,
-        money=None if one.money is None or other.money is None else one.money + other.money,
-    )
+    calls = (spent_by(usage, profile, price_of(model)) for _, _, model, usage in talk.usages())
+    return add_up([Spent(money=0.0), *calls])
 
 
 def has_cache_figures(talk: Talk) -> bool:

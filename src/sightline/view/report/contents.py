@@ -1,18 +1,19 @@
 """Where the tokens of a conversation went: by kind, by tool, by file; and what was read although it stood there."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from sightline.values.items import Call, Kind, Opaque, Result, Role, plain_text
+from sightline.values.items import Call, Result, plain_text
 from sightline.values.phrases import say
-from sightline.values.profiles import Profile, part_tokens
+from sightline.values.profiles import Profile
 from sightline.values.tokens import TokenCounter
-from sightline.view.file_reads import FileReads, Reading, file_of, shows_file
+from sightline.view.file_reads import FileReads, file_of, shows_file
+from sightline.view.ledger import message_parts
 from sightline.view.report.talk import Talk
-from sightline.view.report.values import Again, Share
+from sightline.view.report.values import Again, Share, add_up_by
 
 LARGE = 2_000  # tokens of a result from which on it counts as large: agents that run commands cut their output so
 
@@ -32,8 +33,15 @@ def pieces_of(talk: Talk, counter: TokenCounter, profile: Profile) -> Iterator[P
     """Yield everything that the messages hold. Summaries of compactions have the index of the message after them."""
     calls: dict[str, Call] = {}  # by id, those so far: some providers use an id again
     for index, message in enumerate(talk.messages):
-        calls |= {part.id: part for part in message.parts if isinstance(part, Call)}
-        yield from _message_pieces(talk, index, calls, counter, profile)
+        by_program = index in talk.recording.by_program
+        for kind, tokens, part in message_parts(message, profile, counter.count, by_program=by_program):
+            if isinstance(part, Call):
+                calls[part.id] = part
+                yield Piece(index, kind, tokens, part.name or "?", file_of(part))
+            elif isinstance(part, Result):
+                yield _result_piece(index, kind, tokens, part, calls.get(part.id))
+            else:
+                yield Piece(index, kind, tokens)
     for index, tokens in talk.recalled:
         yield Piece(index, "recall", tokens + profile.message_tokens)
     for cut in talk.cuts:
@@ -41,30 +49,11 @@ def pieces_of(talk: Talk, counter: TokenCounter, profile: Profile) -> Iterator[P
         yield Piece(cut.at, "summary", counter.count(cut.compaction.summary) + label + profile.message_tokens)
 
 
-def _message_pieces(
-    talk: Talk, index: int, calls: Mapping[str, Call], counter: TokenCounter, profile: Profile
-) -> Iterator[Piece]:
-    message, count = talk.messages[index], counter.count
-    results = [part for part in message.parts if isinstance(part, Result)]
-    for part in message.parts:
-        if isinstance(part, Call):
-            tokens = part_tokens(part, profile, count) + profile.framing(Kind.CALL)
-            yield Piece(index, "call", tokens, part.name or "?", file_of(part))
-    for result in results:
-        call, text = calls.get(result.id), plain_text(result.parts)
-        tokens = part_tokens(result, profile, count) + profile.framing(Kind.RESULT)
-        file = file_of(call) if call is not None else ""
-        reads = call is not None and shows_file(call)
-        file_text = text if file and reads and not result.error else ""
-        name = result.name or (call.name if call is not None else "") or "?"
-        yield Piece(index, "result", tokens, name, file, file_text)
-    if thinking := sum(part_tokens(part, profile, count) for part in message.parts if isinstance(part, Opaque)):
-        yield Piece(index, "thinking", thinking)
-    if not results:
-        kind = "note" if index in talk.recording.by_program and message.role is Role.USER else str(message.role)
-        said = [part for part in message.parts if not isinstance(part, Call | Opaque)]
-        tokens = sum(part_tokens(part, profile, count) for part in said) + profile.message_tokens
-        yield Piece(index, kind, tokens)
+def _result_piece(index: int, kind: str, tokens: int, result: Result, call: Call | None) -> Piece:
+    name = result.name or (call.name if call is not None else "") or "?"
+    file = file_of(call) if call is not None else ""
+    is_reading = call is not None and shows_file(call) and file and not result.error
+    return Piece(index, kind, tokens, name, file, plain_text(result.parts) if is_reading else "")
 
 
 # ---------------------------------------------------------------------- shares
@@ -129,30 +118,11 @@ def largest(shares: Iterable[Share]) -> tuple[Share, ...]:
 # ---------------------------------------------------------------------- read again
 
 
-class _Readings:
-    """The readings of one file that showed nothing new: while it stood in the prompt, and after a compaction."""
-
-    def __init__(self) -> None:
-        self.reads = self.again = self.tokens = self.sent = self.after = self.after_tokens = 0
-        self.cost = self.after_cost = 0.0
-
-    def add(self, reading: Reading, tokens: int, times: float, cost: float) -> None:
-        self.reads += 1
-        if reading.is_known and reading.is_removed:
-            self.after, self.after_tokens, self.after_cost = (
-                self.after + 1, self.after_tokens + tokens, self.after_cost + cost
-            )  # fmt: skip
-        elif reading.is_known:
-            self.again, self.tokens, self.sent, self.cost = (
-                self.again + 1, self.tokens + tokens, self.sent + int(tokens * times), self.cost + cost
-            )  # fmt: skip
-
-
 def read_again(
     talk: Talk, pieces: Iterable[Piece], read_price: float, write_price: float, sent: float = 1.0
 ) -> Iterator[Again]:
     """Yield the files that were read again, the dearest first. `sent`: the share of the conversation that was sent."""
-    reads, by_file = FileReads(), defaultdict[str, _Readings](_Readings)
+    reads, readings = FileReads(), []
     cuts = iter(talk.cuts)
     cut = next(cuts, None)
     for piece in pieces:
@@ -163,10 +133,11 @@ def read_again(
             cut = next(cuts, None)
         reading, times = reads.add_reading(piece.file, piece.text, piece.at), sent * talk.sent_with(piece.at)
         cost = piece.tokens * (write_price + max(times - 1, 0) * read_price) if times else 0.0
-        by_file[piece.file].add(reading, piece.tokens, times, cost)
-    again = [
-        Again(file, readings.reads, readings.again, readings.tokens, readings.sent, readings.cost, readings.after,
-              readings.after_tokens, readings.after_cost)
-        for file, readings in by_file.items() if readings.again or readings.after
-    ]  # fmt: skip
+        if reading.is_removed:
+            readings.append(Again(piece.file, 1, 0, 0, 0, 0.0, 1, piece.tokens, cost))
+        elif reading.is_known:
+            readings.append(Again(piece.file, 1, 1, piece.tokens, int(piece.tokens * times), cost))
+        else:
+            readings.append(Again(piece.file, 1, 0, 0, 0, 0.0))
+    again = [file for file in add_up_by(readings, lambda file: file.file) if file.again or file.after_compaction]
     yield from sorted(again, key=lambda file: -file.cost - file.after_cost)

@@ -17,14 +17,12 @@ from sightline.values.items import Usage
 from sightline.values.profiles import Profile
 from sightline.values.settings import Settings
 from sightline.view.costs import PriceOf
-from sightline.view.replay.pace import Pace
-from sightline.view.replay.replay import Step, replay
+from sightline.view.replay.replay import Pace, Step, replay
 from sightline.view.replay.rereads import ASKING
-from sightline.view.report.cache import plus, spent_by
-from sightline.view.report.contents import Piece
+from sightline.view.report.cache import spent_by
 from sightline.view.report.prompts import Prompt, Sizes, Stretch, stretches_of
 from sightline.view.report.talk import Talk, answers_in
-from sightline.view.report.values import Forecast, Spent
+from sightline.view.report.values import Forecast, Spent, add_up
 
 ECONOMIES = ("safe", "thrifty")  # that are forecast: the default, and the one that is meant to save
 _FACTORS = (0.8, 2.0)  # tokens that a provider may count for one of ours
@@ -47,16 +45,10 @@ class Scale(NamedTuple):
         return self.unlogged + round(self.factor * tokens)
 
 
-def scale_of(talk: Talk, pieces: Iterable[Piece]) -> Scale:
+def scale_of(talk: Talk, sizes: Sizes) -> Scale:
     """Estimate the scale by least squares, from the calls before the first compaction."""
     end = talk.cuts[0].at if talk.cuts else len(talk.messages)
-    sizes = [0] * (len(talk.messages) + 1)
-    for piece in pieces:
-        if piece.kind != "summary":
-            sizes[piece.at + 1] += piece.tokens
-    for index in range(1, len(sizes)):
-        sizes[index] += sizes[index - 1]
-    pairs = [(sizes[index], usage.input_tokens) for _, index, _, usage in talk.usages() if index < end]
+    pairs = [(sizes.since(None, index), usage.input_tokens) for _, index, _, usage in talk.usages() if index < end]
     if len(pairs) < _FEW:
         return Scale(1.0, max(min((theirs - ours for ours, theirs in pairs), default=0), 0))
     ours, theirs = fmean(size for size, _ in pairs), fmean(tokens for _, tokens in pairs)
@@ -219,4 +211,4 @@ class _Tally:
         cached = min(cached, tokens) if cached >= self.profile.cache_minimum else 0
         written = tokens - cached if self._writes else 0
         usage = Usage(tokens, output, cached, written)
-        return plus(total, spent_by(usage, self.profile, self._provider.price_of(model)))
+        return add_up([total, spent_by(usage, self.profile, self._provider.price_of(model))])

@@ -10,7 +10,7 @@ from sightline.compose import allowed_tokens
 from sightline.errors import PinnedOverflow
 from sightline.imports.conversation import Conversation, check_speaks
 from sightline.providers.catalog import price_of as known_price
-from sightline.providers.catalog import window_of
+from sightline.providers.windows import window_of
 from sightline.values.items import Role
 from sightline.values.profiles import PROFILES, Profile
 from sightline.values.settings import Settings
@@ -62,13 +62,13 @@ def _report(
     count = counter(encoding_for(talk.recording.model))
     pieces = [*pieces_of(talk, count, profile)]
     tick()
-    scale = scale_of(talk, pieces)
+    sizes = Sizes(talk, pieces)
+    scale = scale_of(talk, sizes)
     shares = shares_of(talk, pieces).with_sent(scale.factor)  # what was sent is told as the provider counts
     broken = [*breaks_of(talk, profile)]
     misses = {index: miss.share for index, miss in broken if miss.cause not in ("compaction", "sweep", "joined")}
     misses = misses or _expected_misses(talk, profile)
     models = Counter(model for _, _, model, _ in talk.usages()) or Counter(filter(None, [talk.recording.model]))
-    sizes = Sizes(talk, pieces)
     prompts = prompts_of(talk, sizes)
     room = window or _window(talk, profile, models, prompts)
     provider = Provider(profile, scale, misses, price_of)

@@ -1,14 +1,24 @@
 """Several sessions together: sums, the largest shares, and what would save most."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from itertools import chain
 
+from msgspec.structs import replace
+
 from sightline.view.report.advice import advice_on
-from sightline.view.report.cache import plus
 from sightline.view.report.contents import largest
-from sightline.view.report.values import Again, CompactionLoss, Forecast, Refused, Report, SessionReport, Share, Spent
+from sightline.view.report.values import (
+    Again,
+    CompactionLoss,
+    Forecast,
+    Refused,
+    Report,
+    SessionReport,
+    Share,
+    Spent,
+    add_up,
+    add_up_by,
+)
 
 CAUSES = ("pause", "model", "compaction", "sweep", "joined", "other")
 
@@ -22,12 +32,12 @@ def report_over(sessions: Sequence[SessionReport], refused: Sequence[Refused] = 
     return Report(
         sessions=tuple(sessions),
         calls=sum(session.calls for session in sessions),
-        spent=reduce(plus, (session.spent for session in sessions), Spent(money=0.0)),
+        spent=add_up([Spent(money=0.0), *(session.spent for session in sessions)]),
         reported=sum(session.is_reported for session in sessions),
         unpriced=tuple(dict.fromkeys(model for session in sessions for model in session.unpriced)),
-        kinds=_summed(session.kinds for session in sessions),
-        tools=_summed(session.tools for session in sessions),
-        files=_summed(session.files for session in sessions),
+        kinds=_shares(session.kinds for session in sessions),
+        tools=_shares(session.tools for session in sessions),
+        files=_shares(session.files for session in sessions),
         breaks={
             cause: Share(cause, len(misses), sum(miss.tokens for miss in misses))
             for cause, misses in breaks.items() if misses
@@ -42,70 +52,26 @@ def report_over(sessions: Sequence[SessionReport], refused: Sequence[Refused] = 
     )  # fmt: skip
 
 
-def _summed(groups: Iterable[Sequence[Share]]) -> tuple[Share, ...]:
-    sums: dict[str, Share] = {}
-    for share in chain.from_iterable(groups):
-        old = sums.get(share.name, Share(share.name))
-        sums[share.name] = Share(
-            share.name, old.items + share.items, old.tokens + share.tokens, old.sent + share.sent
-        )  # fmt: skip
-    return largest(sums.values())
+def _shares(groups: Iterable[Sequence[Share]]) -> tuple[Share, ...]:
+    return largest(add_up_by(chain.from_iterable(groups), lambda share: share.name))
 
 
 def _again(sessions: Sequence[SessionReport]) -> tuple[Again, ...]:
-    by_file: defaultdict[str, list[Again]] = defaultdict(list)
-    for session in sessions:
-        for reads in session.again:
-            by_file[reads.file].append(reads)
-    sums = [
-        Again(file, *(sum(column) for column in zip(*map(_numbers, readings), strict=True)))
-        for file, readings in by_file.items()
-    ]
+    sums = add_up_by((file for session in sessions for file in session.again), lambda file: file.file)
     return tuple(sorted(sums, key=lambda file: -file.cost - file.after_cost))
 
 
-def _numbers(file: Again) -> tuple[float, ...]:
-    return (
-        file.reads, file.again, file.tokens, file.sent, file.cost, file.after_compaction, file.after_tokens,
-        file.after_cost,
-    )  # fmt: skip
-
-
 def _lost(lost: Sequence[CompactionLoss]) -> CompactionLoss:
-    return CompactionLoss(
-        call=0,
-        trigger="",
-        tokens=sum(loss.tokens for loss in lost),
-        summary=sum(loss.summary for loss in lost),
-        constraints=sum(loss.constraints for loss in lost),
-        paths=sum(loss.paths for loss in lost),
-        identifiers=sum(loss.identifiers for loss in lost),
-        numbers=sum(loss.numbers for loss in lost),
-        errors=sum(loss.errors for loss in lost),
-        named=tuple(name for loss in lost for name in loss.named)[:5],
-        needed=sum(loss.needed for loss in lost),
-        needed_tokens=sum(loss.needed_tokens for loss in lost),
-    )
+    named = tuple(name for loss in lost for name in loss.named)[:5]
+    return replace(add_up(lost), call=0, trigger="", named=named)
 
 
 def _forecasts(sessions: Sequence[SessionReport]) -> tuple[Forecast, ...]:
     """Return the sum of each economy's forecasts, over the sessions that have one."""
-    by_economy: defaultdict[str, list[Forecast]] = defaultdict(list)
-    for session in sessions:
-        for forecast in session.forecasts:
-            by_economy[forecast.economy].append(forecast)
-    return tuple(
-        Forecast(
-            economy=economy,
-            window=max(forecast.window for forecast in made),
-            spent=reduce(plus, (forecast.spent for forecast in made), Spent(money=0.0)),
-            full=reduce(plus, (forecast.full for forecast in made), Spent(money=0.0)),
-            rereads=sum(forecast.rereads for forecast in made),
-            reread_cost=sum(forecast.reread_cost for forecast in made),
-            sweeps=sum(forecast.sweeps for forecast in made),
-            sessions=sum(forecast.sessions for forecast in made),
-            unchanged=sum(forecast.unchanged for forecast in made),
-            largest=max(forecast.largest for forecast in made),
-        )
-        for economy, made in by_economy.items()
-    )
+    made = [forecast for session in sessions for forecast in session.forecasts]
+    sums = []
+    for total in add_up_by(made, lambda forecast: forecast.economy):
+        same = [forecast for forecast in made if forecast.economy == total.economy]
+        window, most = max(forecast.window for forecast in same), max(forecast.largest for forecast in same)
+        sums.append(replace(total, window=window, largest=most, factor=1.0, unlogged=0))
+    return tuple(sums)

@@ -1,6 +1,13 @@
 """The values of a report. What a provider reported is told apart from what is a forecast."""
 
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
 from msgspec import Struct
+from msgspec.structs import replace
+
+S = TypeVar("S", bound=Struct)
 
 
 class Spent(Struct, frozen=True, kw_only=True):
@@ -170,3 +177,28 @@ class Report(Struct, frozen=True, kw_only=True):
     forecasts: tuple[Forecast, ...]
     advice: tuple[Advice, ...]
     refused: tuple[Refused, ...] = ()
+
+
+def add_up(values: Sequence[S]) -> S:
+    """Return values of one class, at least one of them, as one: each number is their sum, and None if one of it is.
+
+    What is no number is that of the first.
+    """
+    sums: dict[str, Any] = {}
+    for name in values[0].__struct_fields__:
+        column = [getattr(value, name) for value in values]
+        if None in column:
+            sums[name] = None
+        elif isinstance(column[0], Struct):
+            sums[name] = add_up(column)
+        elif isinstance(column[0], int | float):
+            sums[name] = sum(column)
+    return replace(values[0], **sums)
+
+
+def add_up_by(values: Iterable[S], key: Callable[[S], str]) -> list[S]:
+    """Return the sum of the values of each key."""
+    groups: defaultdict[str, list[S]] = defaultdict(list)
+    for value in values:
+        groups[key(value)].append(value)
+    return [add_up(group) for group in groups.values()]

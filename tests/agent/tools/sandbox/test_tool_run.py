@@ -188,28 +188,27 @@ def test_links_that_it_leaves_are_not_kept(here: Project, python: Tool) -> None:
     assert [path.name for path in (here.root / "runs" / "run_0001").iterdir()] == ["c"]
 
 
-CHANGES = {
-    "mode": "os.chmod(path, 0o777), os.fchmod(own, 0o777), call(452, -100, path.encode(), 0o777, 0)",
-    "owner": "os.chown(path, -1, -1), os.lchown(path, -1, -1), os.fchown(own, -1, -1)",
-    "times": "os.utime(path), os.utime(path, (0, 0)), os.utime(path, follow_symlinks=False), os.utime(own)",
-    "attributes set": "os.setxattr(path, 'user.a', b'1'), os.setxattr(path, 'user.a', b'1', follow_symlinks=False), "
+CHANGES = (
+    "os.chmod(path, 0o777), os.fchmod(own, 0o777), call(452, -100, path.encode(), 0o777, 0)",
+    "os.chown(path, -1, -1), os.lchown(path, -1, -1), os.fchown(own, -1, -1)",
+    "os.utime(path), os.utime(path, (0, 0)), os.utime(path, follow_symlinks=False), os.utime(own)",
+    "os.setxattr(path, 'user.a', b'1'), os.setxattr(path, 'user.a', b'1', follow_symlinks=False), "
     "os.setxattr(own, 'user.a', b'1'), call(463, -100, path.encode(), 0, b'user.a', bytes(16), 16)",
-    "attributes removed": "os.removexattr(path, 'user.a'), os.removexattr(path, 'user.a', follow_symlinks=False), "
+    "os.removexattr(path, 'user.a'), os.removexattr(path, 'user.a', follow_symlinks=False), "
     "os.removexattr(own, 'user.a'), call(466, -100, path.encode(), 0, b'user.a')",
-    "flags": "call(469, -100, path.encode(), bytes(24), 24, 0), fcntl.ioctl(own, 0x40086602, bytes(8))",
-    "length": "os.truncate(path, 0), os.open(own_path, os.O_RDONLY | os.O_TRUNC), os.open(path, 3)",
-}
+    "call(469, -100, path.encode(), bytes(24), 24, 0), fcntl.ioctl(own, 0x40086602, bytes(8))",
+    "os.truncate(path, 0), os.open(own_path, os.O_RDONLY | os.O_TRUNC), os.open(path, 3)",
+)
 
 
 @pytest.mark.parametrize("protected", [WAYS["all"], Protection(seccomp=True)], ids=["all", "seccomp"])
-@pytest.mark.parametrize("family", CHANGES)
-def test_no_file_is_changed_in_what_is_said_of_it(tmp_path: Path, family: str, protected: Protection) -> None:
+def test_no_file_is_changed_in_what_is_said_of_it(tmp_path: Path, protected: Protection) -> None:
     """Mode, owner, times, attributes and length of the user's files stay as they are, by whatever call it is tried."""
     victim = tmp_path / "victim.txt"
     victim.write_text("whole")
     victim.chmod(0o640)
     before = victim.stat()
-    tries = [f"lambda: {each}" for each in _separate(CHANGES[family])]
+    tries = [f"lambda: {each}" for each in _separate(", ".join(CHANGES))]
     code = (
         "import ctypes, errno, fcntl, os\n"
         "libc = ctypes.CDLL(None, use_errno=True)\n"

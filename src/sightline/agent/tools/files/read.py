@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ MOST_NAMED = 10  # ids in an error
 _CODE = re.compile(rf"(?:<code_ref>\s*)?({ID})(?:\.[A-Za-z]{{1,8}})?(?:\s*</code_ref>)?")
 _UPLOAD = re.compile(r"(?:<file_ref>\s*)?(?:upload:)?([\w.\-]{1,200})(?:\s*</file_ref>)?")
 
+_RENAMED = dict.fromkeys(("file_id", "id", "code_id", "file_path", "filename", "file"), "path")  # as models say it
+
 _PARAMETERS = (
     Parameter("path", "string", "read path", required=True),
     Parameter("format", "string", "read format", choices=FORMATS),
@@ -47,8 +50,8 @@ def file_reader(
     folders: Folders, codes: CodeById | None = None, uploads: Mapping[str, Path] | None = None, locale: str = "en"
 ) -> Tool:
     """Return the tool that reads files. `uploads`: files that the user uploaded, anywhere on disk, by id."""
-    run = partial(in_thread, read, folders.with_locale(locale), codes, uploads or {})
-    return tool(NAME, say("file_reader", locale), _PARAMETERS, run, locale, aliases=(ALIAS,))
+    run = partial(in_thread, read, folders.with_locale(locale), codes, {} if uploads is None else uploads)
+    return tool(NAME, say("file_reader", locale), _PARAMETERS, run, locale, aliases=(ALIAS,), renamed=_RENAMED)
 
 
 def call_id(unique: str) -> str:
@@ -99,7 +102,7 @@ def _open(folders: Folders, codes: CodeById | None, uploads: Mapping[str, Path],
     locale, match = folders.locale, _UPLOAD.fullmatch(path)
     upload = uploads.get(match[1]) if match else None
     if upload is None and path.startswith(("upload_", "upload:")):
-        names = ", ".join(uploads) or "–"
+        names = ", ".join(islice(uploads, MOST_NAMED)) or "–"
         raise ToolFailed(say("no upload", locale, path=path, names=names))
     try:
         with _upload(upload, locale) if upload else folders.open(path) as opened:

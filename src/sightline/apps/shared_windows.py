@@ -1,0 +1,162 @@
+"""Windows that all sessions of a project share: each has a log of its own, beside those of the sessions.
+
+The log is that of a session in form: the same store, the same notes. A session's own log says only that the window is
+open there, at which level, and which version it showed.
+"""
+
+from collections.abc import Collection
+from contextlib import suppress
+from copy import copy
+from hashlib import blake2b
+from os.path import abspath
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from sightline.apps.context import Version
+from sightline.apps.window import SavedWindow
+from sightline.apps.window_log import ActionRecord, WindowLog
+from sightline.apps.window_notes import decode_note, notes_of
+from sightline.errors import BadInput, SessionNotFound
+from sightline.log.journal import Journal
+from sightline.log.stores import WINDOW_LOG, Store, Stores
+from sightline.log.stores.session_folder import Folder
+from sightline.values.clock import Clock, Ids
+
+_FOLDER = "windows"
+
+
+class SharedLogs:
+    """The logs of a project's shared windows, by the name of their app. Each is opened when it is first needed."""
+
+    def __init__(self, stores: Stores, project: str | Path, apps: Collection[str], *, clock: Clock, ids: Ids) -> None:
+        """`project` tells the windows of projects apart that have one place, such as a database."""
+        self._stores, self._apps, self._clock, self._ids = stores, apps, clock, ids
+        self._prefix = f"{WINDOW_LOG}{blake2b(abspath(project).encode(), digest_size=6).hexdigest()}."  # noqa: PTH100
+        if isinstance(stores, Folder):  # files have a folder of their own, and are synced before they are acknowledged
+            self._stores, self._prefix = Folder.at(stores.path / _FOLDER, fsync="always"), ""
+        self._logs: dict[str, WindowLog] = {}
+
+    def reopened(self) -> "SharedLogs":
+        """Return other handles to the same logs, because each session has its own."""
+        logs = copy(self)
+        logs._logs = {}
+        return logs
+
+    def __contains__(self, app: str) -> bool:
+        return app in self._apps
+
+    def log(self, app: str) -> WindowLog:
+        """Return the log of the shared window of this app."""
+        if app not in self._logs:
+            self._logs[app] = WindowLog(Journal(self._store(self._prefix + app), clock=self._clock, ids=self._ids))
+        return self._logs[app]
+
+    def _store(self, name: str) -> Store:
+        with suppress(SessionNotFound):
+            return self._stores.open(name)
+        with suppress(BadInput):
+            return self._stores.create(name)
+        return self._stores.open(name)  # another process was faster
+
+    def opened(self) -> Collection[WindowLog]:
+        """Return the logs that were needed so far."""
+        return self._logs.values()
+
+    def forget(self) -> Collection[WindowLog]:
+        """Return the logs that were needed so far. They are opened again when they are needed."""
+        logs, self._logs = self._logs, {}
+        return logs.values()
+
+
+class SharingWindowLog(WindowLog):
+    """The windows of a session's log, some of which it shares with other sessions."""
+
+    def __init__(self, journal: Journal, shared_logs: SharedLogs) -> None:
+        super().__init__(journal, leaves_lines=True)
+        self._shared_logs = shared_logs
+
+    def shared(self, app: str) -> WindowLog | None:
+        return self._shared_logs.log(app) if app in self._shared_logs else None
+
+    def catch_up(self) -> None:
+        super().catch_up()
+        for log in self._shared_logs.opened():
+            log.catch_up()
+
+    def newest_offset(self, window_id: str) -> int:
+        """As for all windows; of a shared one the sum of both offsets, which grows with either log."""
+        other = self._other(window_id)
+        return super().newest_offset(window_id) + (other.newest_offset(window_id) if other is not None else 0)
+
+    def call_result(self, call_id: str) -> tuple[bool, str] | None:
+        own = super().call_result(call_id)
+        results = (log.call_result(self._named(call_id)) for log in map(self._other, self.live()) if log is not None)
+        return own or next(filter(None, results), None)
+
+    def note_opened(self, window_id: str, saved: SavedWindow, call_id: str, origin: str = "") -> int:
+        """Write that a window was opened. A shared one gets its first data if it has none."""
+        other = self.shared(saved.app) if saved.shared else None
+        if other is not None:
+            if other.saved(window_id) is None:
+                other.note_opened(window_id, replace(saved, options=None, shared=False), "")
+            saved = replace(saved, state=msgspec.UNSET)
+        return super().note_opened(window_id, saved, call_id, origin)
+
+    def note_changed(self, window_id: str, saved: SavedWindow, done: ActionRecord | None, moved: bool) -> int:
+        """Write that a window shows something new: of a shared one the data into its log, the version into this one.
+
+        Raises Conflict if others wrote meanwhile: then neither has it.
+        """
+        other = self._other(window_id)
+        if other is None:
+            return super().note_changed(window_id, saved, done, moved)
+        if saved.state is not msgspec.UNSET or done is not None:
+            told = done and done._replace(call_id=self._named(done.call_id))
+            other.note_changed(window_id, replace(saved, options=None, lod=None), told, moved=False)
+        return self._note_change(window_id, replace(saved, state=msgspec.UNSET), done, if_unchanged=False)
+
+    def _named(self, call_id: str) -> str:
+        """Return the name of a call in the log that other sessions write to as well."""
+        return f"{self.journal.store.session_id} {call_id}" if call_id else ""
+
+    def _other(self, window_id: str) -> WindowLog | None:
+        """Return the log of a shared window that is open here; None for any other window."""
+        rows = self.journal.timeline.references(window_id, self.journal.path)
+        first = self.journal.reader.window(rows[0]) if rows else None
+        return self._shared_logs.log(first.app) if first is not None and first.shared else None
+
+    def _read(self, window_id: str, offset: int) -> SavedWindow | None:
+        own, other = super()._read(window_id, offset), self._other(window_id)
+        theirs = other.saved(window_id) if other is not None else None
+        if own is None or theirs is None or theirs.version is None or own.version is None:
+            return own
+        version = Version(theirs.version.major, own.version.minor, own.version.patch)
+        return replace(own, state=theirs.state, rounds=theirs.rounds, version=version, sent=own.version)
+
+
+def window_log(journal: Journal, shared_logs: SharedLogs | None) -> WindowLog:
+    """Return the windows of a session's log, which shares those of these logs."""
+    if shared_logs is None:
+        return WindowLog(journal, leaves_lines=True)
+    return SharingWindowLog(journal, shared_logs)
+
+
+def close_logs(shared_logs: SharedLogs | None) -> None:
+    """Close the logs of shared windows that are open, if there are any."""
+    for log in shared_logs.forget() if shared_logs is not None else ():
+        log.journal.close()
+
+
+def state_at(log: WindowLog, window_id: str, version: Version | None) -> Any:
+    """Return the data of a shared window as they were at this version; as they are now if it has none."""
+    state = None
+    for placed in notes_of(log.journal, window_id):
+        note = decode_note(log.journal, placed)
+        if note.state is not msgspec.UNSET:
+            state = note.state
+            if version is None or note.version is None or note.version[0] <= version.major:
+                break
+    return state

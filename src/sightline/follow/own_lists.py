@@ -1,0 +1,61 @@
+"""The list of steps that an agent keeps by a tool of its own, and replaces as a whole: its newest state stays whole."""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from sightline.errors import SightlineError
+from sightline.follow.model_request import Format, read_all
+from sightline.session.session import Session
+from sightline.values.items import Call, Kind
+
+_KEYS = ("todos", "plan", "newTodos")  # arguments that are all of such a list, in the agents that have one
+_MARKS = tuple(f"{key}{end}".encode() for key in _KEYS for end in ('":', '\\":'))  # also within a text of JSON
+_LOOKED_AT = 200  # calls: the newest list is nearly always among the last ones of a log
+_SHARE = 0.2  # of the window that such a list may have
+
+
+def newest_list(format: Format, messages: Sequence[bytes]) -> str:  # noqa: A002
+    """Return the provider's id of the newest call that replaces a list; empty: there is none."""
+    for message in reversed(messages):
+        if not may_have_list(message):
+            continue
+        try:
+            calls = [part for read in read_all(format, [message]) for part in read.parts if isinstance(part, Call)]
+        except (SightlineError, ValueError):
+            continue
+        if ids := [call.id for call in calls if is_list(call)]:
+            return ids[-1]
+    return ""
+
+
+def may_have_list(message: bytes) -> bool:
+    """Whether a message is worth reading: most have no such list, and reading takes longer than looking."""
+    return any(mark in message for mark in _MARKS) and (b'"assistant"' in message or b"_call" in message)
+
+
+def is_list(call: Call) -> bool:
+    """Whether a call replaces a list of steps with their states."""
+    arguments: Any = call.input
+    steps = [arguments.get(key) for key in _KEYS] if isinstance(arguments, dict) else []
+    return any(isinstance(step, list) and step and all(_has_state(entry) for entry in step) for step in steps)
+
+
+def hold_list(session: Session, call_id: str, window: int) -> None:
+    """Have the list of this call stay whole, and no other one. One that takes much of the window is left alone."""
+    calls = [info for info in session.items.table() if info.kind is Kind.CALL]
+    for info in islice(reversed(calls), _LOOKED_AT):
+        call = session.items[info.id].parts[0]
+        if not isinstance(call, Call) or not is_list(call):
+            continue
+        is_held = call.id == call_id and info.full <= _SHARE * window
+        if call.id == call_id:
+            call_id = ""  # some servers give one id many times: the newest is meant
+        if is_held and not info.pinned:
+            session.items.pin(info.id)
+        elif info.pinned and not is_held:
+            session.items.unpin(info.id)
+
+
+def _has_state(step: object) -> bool:
+    return isinstance(step, dict) and "status" in step
