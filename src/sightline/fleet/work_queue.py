@@ -134,9 +134,7 @@ class FleetWork:
                     task.result()
             finally:
                 self.ready.clear()
-                for task in (*parts, stopped):
-                    task.cancel()
-                await asyncio.gather(*parts, stopped, return_exceptions=True)
+                await _end({*parts, stopped}, self._grace + 1)
 
     async def _run_worker(self, app: "App") -> None:
         await app.run_worker_async(
@@ -307,6 +305,17 @@ def _retries(pauses: Sequence[float]) -> Any:
             return RetryDecision(retry_in={"milliseconds": int(1000 * pause)})
 
     return Retries()
+
+
+async def _end(tasks: set[asyncio.Future[Any]], seconds: float) -> None:
+    """Cancel tasks, and wait until they have ended. One that lost its cancellation is cancelled again after so long.
+
+    A driver loses one that comes while it takes a connection, which Python 3.12 has mended.
+    """
+    while tasks:
+        for task in tasks:
+            task.cancel()
+        _, tasks = await asyncio.wait(tasks, timeout=seconds)
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
