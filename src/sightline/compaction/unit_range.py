@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from sightline.log.columns import Compaction, Path, Timeline
-from sightline.plan.view import body_unit, body_units
+from sightline.plan.view import body_units, said_units
 from sightline.values.items import Kind
 
 
@@ -18,8 +18,7 @@ class UnitRange(NamedTuple):
     def units(self) -> list[int]:
         """Return the units of the body except summaries."""
         timeline = self.timeline
-        units = timeline.units_between(self.path, timeline.unit_row[self.first], timeline.unit_row[self.last] + 1)
-        return [unit for unit in units if body_unit(timeline, unit) and timeline.unit_kind(unit) is not Kind.SUMMARY]
+        return said_units(timeline, self.path, timeline.unit_row[self.first], timeline.unit_row[self.last] + 1)
 
     def next_speaker(self) -> Kind | None:
         """Return who speaks first after the range: the user, or the assistant without a call; None if nobody does."""

@@ -391,12 +391,14 @@ class Timeline(State, eq=False):
         row = bisect_left(self.seq, seq)
         return self.unit[row] if row < len(self.unit) else len(self.unit_row) - 1
 
-    def units_between(self, path: Path, first_row: int, end_row: int) -> Iterator[int]:
+    def units_between(self, path: Path, first_row: int, end_row: int) -> list[int]:
         """The units of a path that begin in this range of rows, in order."""
-        straight = len(self.branches) == 1
-        for row in range(first_row, end_row):
-            if self.unit_row[self.unit[row]] == row and (straight or path.holds(self.branch[row], row)):
-                yield self.unit[row]
+        straight, unit, unit_row = len(self.branches) == 1, self.unit, self.unit_row
+        return [
+            unit[row]
+            for row in range(first_row, end_row)
+            if unit_row[unit[row]] == row and (straight or path.holds(self.branch[row], row))
+        ]
 
     # ------------------------------------------------------------------ branches
 

@@ -76,11 +76,11 @@ class GrowingTimeline(Timeline, kw_only=True):
         """Add one entry, in log order. Returns the rows it made. Raises BadInput for an annotation of another form."""
         first = len(self.seq)
         branch = self._branch_of(entry)
-        kind, is_chained, sizes = entries.kind_of(entry), entry.in_conversation, full_tokens(entry.tokens)
+        kind, is_chained = entries.kind_of(entry), entry.in_conversation
         if kind is _WINDOW:
             self._add_window_note(entry, span, branch)
         elif kind is not None:
-            self._add_rows(entry, span, branch, kind, sizes)
+            self._add_rows(entry, span, branch, kind)
         elif entry.type == "system":
             self._annotate(entry, span, branch)
         if kind is _SUMMARY:
@@ -125,8 +125,8 @@ class GrowingTimeline(Timeline, kw_only=True):
         self.branches.append(Branch(entry.branch, 0, len(self.seq) - 1))
         return len(self.branches) - 1
 
-    def _add_rows(self, entry: Entry, span: Span, branch: int, kind: Kind, stated: Sequence[int]) -> None:
-        sizes = stated or self.measure(entry)
+    def _add_rows(self, entry: Entry, span: Span, branch: int, kind: Kind) -> None:
+        sizes: Sequence[int] = full_tokens(entry.tokens) or self.measure(entry)
         if kind is Kind.RESULT:
             self._add_result(entry, span, branch, sizes[0])
             return
