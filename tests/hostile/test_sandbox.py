@@ -11,8 +11,8 @@ from tests.conftest import SOAK, Tried
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.run_python import run_python
 from sightline.agent.tools.sandbox import workdir
-from sightline.agent.tools.sandbox.process_use import overuse
 from sightline.agent.tools.sandbox.run import Limits, Protection, Ran, confined, protection
+from sightline.agent.tools.sandbox.usage import overuse
 
 WAYS = {"all": protection()}
 if protection().namespaces:
@@ -103,7 +103,7 @@ def test_a_process_that_hides_its_shares_counts_whole(monkeypatch: pytest.Monkey
     here = os.getsid(0)
     assert overuse(here, 1 << 50, 1 << 30) == ""
     assert overuse(here, 1 << 20, 1 << 30) == "memory"
-    monkeypatch.setattr("sightline.agent.tools.sandbox.process_use._SHARE", re.compile(rb"nothing"))
+    monkeypatch.setattr("sightline.agent.tools.sandbox.usage._SHARE", re.compile(rb"nothing"))
     assert overuse(here, 1 << 20, 1 << 30) == "memory"
     assert overuse(here, 1 << 50, 0) == "processes"
 

@@ -40,20 +40,18 @@ class FileReference(NamedTuple):
 # ---------------------------------------------------------------------- which files
 
 
-def important_files(
-    messages: Iterable[Message], most: int = MOST_FILES, *, writing: frozenset[str] = WRITING
-) -> list[FileReference]:
+def important_files(messages: Iterable[Message], most: int = MOST_FILES) -> list[FileReference]:
     """The files that these messages mention, at most `most`: modified ones first, then by mentions, then the latest.
 
-    Every path in a text or in the arguments of a call is a mention. A call of one of the `writing` tools marks the file
-    as modified. `./a.py` and `a.py` are one file.
+    Every path in a text or in the arguments of a call is a mention. A call of one of the tools in `WRITING` marks the
+    file as modified. `./a.py` and `a.py` are one file.
     """
     files: dict[str, FileReference] = {}
     for index, message in enumerate(messages):
         mentioned = [(path, False) for path in paths_in(plain_text(message.parts))]
         for call in message.parts:
             if isinstance(call, Call):
-                modified = call.name in writing
+                modified = call.name in WRITING
                 mentioned += [(path, modified) for path in _argument_paths(call.input, commands=not modified)]
         for path, modified in mentioned:
             key = "/".join(part for part in _SEPARATOR.split(path) if part != ".")

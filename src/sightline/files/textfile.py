@@ -207,12 +207,12 @@ class Span(NamedTuple):
     stop: int
 
 
-def spans(lines: list[str], part: str, most: int = 2) -> list[Span]:
-    """Find a part in the text, whichever line ends the two have. At most `most` places of each spelling."""
+def spans(lines: list[str], part: str) -> list[Span]:
+    """Find a part in the text, whichever line ends the two have: at most two places, because one must be meant."""
     text, places = "".join(lines), list[Span]()
     for wanted in dict.fromkeys((part, part.replace("\r\n", "\n"), part.replace("\r\n", "\n").replace("\n", "\r\n"))):
         start = text.find(wanted) if wanted else -1
-        while start >= 0 and len(places) < most:
+        while start >= 0 and len(places) < 2:
             places.append(Span(start, start + len(wanted)))
             start = text.find(wanted, start + 1)  # overlapping ones too
     return sorted(set(places))

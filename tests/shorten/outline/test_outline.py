@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from sightline.shorten.outline import line_rules
 from sightline.shorten.outline import outline as outlines
 from sightline.shorten.outline.languages import LANGUAGES
-from sightline.shorten.outline.outline import Outline, outline
-from sightline.shorten.outline.pieces import SIZE, pieces
+from sightline.shorten.outline.outline import SIZE, Outline, outline, pieces
 
 SOURCES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "python": (

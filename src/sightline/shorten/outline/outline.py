@@ -1,6 +1,7 @@
 """What a code file defines: its functions and classes, by a parser where there is one."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
@@ -8,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from sightline.shorten.diffs import looks_like_diff
 from sightline.shorten.outline import languages, line_rules
 from sightline.shorten.outline.grammars import GRAMMARS, Definition, Grammar, definitions
-from sightline.shorten.outline.pieces import Piece, pieces
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -19,6 +19,9 @@ GARBLED = 0.5  # share of a piece that cannot be parsed, from which it is no cod
 ERRORS = 16  # or number of places in it that cannot be parsed;
 MOST_GARBLED = 4  # such pieces before the rest is read line by line, because they take long;
 DAMAGED = 0.25  # of such a piece is one that can be read in spite of its errors
+SIZE = 4096  # characters of a piece at most: the worst pieces take a third of a second, code some milliseconds
+
+_CONTINUES = re.compile(r"[\s)\]}{]|(?:else|elif|except|finally|catch|rescue|ensure|end|then|fi|done|esac|when)\b")
 
 
 class Outline(NamedTuple):
@@ -26,6 +29,18 @@ class Outline(NamedTuple):
 
     functions: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+
+
+class Piece(NamedTuple):
+    """Some lines. `continues` is true if they are inside something that began in an earlier piece."""
+
+    text: str
+    continues: bool = False
+
+    @property
+    def is_within_line(self) -> bool:
+        """Whether this is a part of a line that nobody has written by hand, because it is longer than a piece."""
+        return len(self.text) == SIZE and "\n" not in self.text
 
 
 def outline(text: str, language: str) -> Outline:
@@ -114,3 +129,49 @@ def _load(module: str, loader: str) -> "Language | None":
         return Language(getattr(import_module(module), loader)())
     except (ImportError, AttributeError, ValueError, TypeError):  # not installed, or a version that does not fit
         return None
+
+
+# ---------------------------------------------------------------------- pieces
+
+
+def pieces(text: str) -> Iterator[Piece]:
+    """Yield the text in pieces, cut before lines without indentation, or else before the least indented line.
+
+    A parser that recovers from errors takes time that grows with the square of what it cannot read: a minute for 64 KB
+    of quotation marks. In small pieces the time is bounded whatever the text is. Code loses little by it, because a
+    line without indentation usually begins something new.
+    """
+    whole = text.splitlines(keepends=True)
+    lines = [line[at : at + SIZE] for line in whole for at in range(0, len(line), SIZE)]
+    start, continues = 0, False
+    while start < len(lines):
+        end = _find_end(lines, start, continues=continues)
+        yield Piece("".join(lines[start:end]), continues)
+        start, continues = end, end < len(lines) and not _starts_definition(lines[end])
+
+
+def _starts_definition(line: str) -> bool:
+    return _CONTINUES.match(line) is None
+
+
+def _find_end(lines: Sequence[str], start: int, *, continues: bool) -> int:
+    """Return where the piece that begins here ends: before the line with this number."""
+    size, end = 0, start
+    while end < len(lines) and (size + len(lines[end]) <= SIZE or end == start):
+        if continues and end > start and _starts_definition(lines[end]):
+            return end
+        size += len(lines[end])
+        end += 1
+    if end == len(lines):
+        return end
+    starts = [at for at in range(start + 1, end + 1) if _starts_definition(lines[at])]
+    if starts and not continues:
+        return next((at for at in reversed(starts) if not lines[at - 1].strip()), starts[-1])
+    later = range((start + end) // 2 + 1, end + 1)
+    return min(later, key=lambda at: (_indentation(lines[at]), -at), default=end)
+
+
+def _indentation(line: str) -> int:
+    text = line.lstrip()
+    # A line that closes a block or is empty is not a place to begin.
+    return len(line) - len(text) if text and text[0] not in ")]}" else len(line) + SIZE

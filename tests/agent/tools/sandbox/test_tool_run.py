@@ -395,7 +395,7 @@ def test_a_page_of_a_removed_file_counts_as_the_whole(tmp_path: Path, monkeypatc
     assert ran(tmp_path / "a", large, **bounds).stopped == "disk"
     if _sizes_are_told():
         assert ran(tmp_path / "b", small, **bounds) == Ran(0, "done\n", "")
-    monkeypatch.setattr("sightline.agent.tools.sandbox.disk_use._size", lambda _, largest: largest)
+    monkeypatch.setattr("sightline.agent.tools.sandbox.usage._size", lambda _, largest: largest)
     assert ran(tmp_path / "c", large, **bounds).stopped == "disk"
 
 

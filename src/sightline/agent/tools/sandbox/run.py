@@ -32,9 +32,8 @@ from msgspec import Struct
 from msgspec.json import decode
 
 from sightline.agent.tools.in_thread import go_on, in_thread
-from sightline.agent.tools.sandbox.disk_use import unnamed_bytes
-from sightline.agent.tools.sandbox.process_use import overuse
 from sightline.agent.tools.sandbox.seccomp import seccomp_filter
+from sightline.agent.tools.sandbox.usage import overuse, unnamed_bytes
 from sightline.errors import ToolFailed
 
 OUTPUT = 30_000  # bytes of the beginning and of the end of its output: about 15,000 tokens in all
