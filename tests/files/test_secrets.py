@@ -15,7 +15,7 @@ from sightline.agent.config import read_config
 from sightline.agent.tools.files.find import list_files, search_files
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.files.read import file_reader
-from sightline.agent.tools.run_python import run_python
+from sightline.agent.tools.program import run_python
 from sightline.agent.trust import reaches
 from sightline.errors import Refused, ToolFailed
 from sightline.files.folders import PROJECT, ResolvedFolders

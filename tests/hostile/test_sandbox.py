@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import SOAK, Tried
 
 from sightline.agent.tools.files.folders import Folders
-from sightline.agent.tools.run_python import run_python
+from sightline.agent.tools.program import run_python
 from sightline.agent.tools.sandbox import workdir
 from sightline.agent.tools.sandbox.run import Limits, Protection, Ran, confined, protection
 from sightline.agent.tools.sandbox.usage import overuse

@@ -1,15 +1,22 @@
-"""What a session looks up in its log: the system prompt in force, unread dialogue, annotations."""
+"""What a session looks up in its log: the system prompt in force, unread dialogue, annotations, and everything."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
+from sightline.compose.render import ComposeInputs, layout, render
 from sightline.log import entries
 from sightline.log.journal import Journal
 from sightline.log.stores import Store
+from sightline.plan.plan import Plan
 from sightline.plan.strategies.sliding import begins_turn
+from sightline.plan.view import Budget, View, said_units
 from sightline.values.items import Item, Kind
+from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.wire.payload import Payload
+
+_NO_LIMIT = 1 << 62
 
 
 class Annotation(NamedTuple):
@@ -54,3 +61,18 @@ def read_unread(journal: Journal) -> list[Item]:
     rows = sorted(questions.union(said)) if questions else []
     answers = rows.index(min(questions)) if questions else 0
     return [journal.reader.item(row) for row in rows[max(answers - 1, 0) :]]
+
+
+def compose_all(journal: Journal) -> Payload:
+    """Compose everything that was said on the journal's branch, in full and whatever its size: for export.
+
+    What the engine adds is left out: summaries, recalled passages, and its own tools.
+    """
+    timeline = journal.timeline
+    units = [unit for unit in said_units(timeline, journal.path) if timeline.unit_kind(unit) is not Kind.RECALL]
+    inputs = ComposeInputs(
+        system=tuple(timeline.head_rows(journal.path)),
+        tools=tuple(tool for tool in journal.tools.definitions if tool not in RECALL_TOOLS),
+    )
+    view = View(timeline, journal.path, journal.reader.profile, Budget(_NO_LIMIT), _NO_LIMIT, 0, None, units)
+    return render(journal.reader, Plan.extended(view, {}, {}), layout("stable"), inputs)

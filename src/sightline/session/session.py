@@ -33,10 +33,9 @@ from sightline.session import accept, journal_file
 from sightline.session.attention import own_tools
 from sightline.session.calls import Answered, Calls
 from sightline.session.items import Items
-from sightline.session.lookups import Annotation, find_system, read_annotations, read_unread
+from sightline.session.lookups import Annotation, compose_all, find_system, read_annotations, read_unread
 from sightline.session.receipts import Receipts
 from sightline.session.sent_windows import Snapshot, sent_windows
-from sightline.session.transcript import compose_all
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.items import Call, Item, Message, Role
 from sightline.values.lock import locked

@@ -9,7 +9,7 @@ from tool_project import SECRET, Project, called
 
 from sightline.agent.tools import Tool
 from sightline.agent.tools.files.folders import Folders
-from sightline.agent.tools.run_shell import run_shell
+from sightline.agent.tools.program import run_shell
 from sightline.agent.tools.sandbox.run import Limits, protection
 from sightline.errors import ToolFailed
 

@@ -8,8 +8,7 @@ from sightline.agent.tools import Tool
 from sightline.agent.tools.files.find import list_files, search_files
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.files.read import file_reader
-from sightline.agent.tools.run_python import run_python
-from sightline.agent.tools.run_shell import run_shell
+from sightline.agent.tools.program import run_python, run_shell
 from sightline.documents.code.store import CodeStore
 from sightline.documents.write_code import write_code
 from sightline.testing import Ticking

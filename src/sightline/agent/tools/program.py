@@ -1,25 +1,27 @@
-"""What the tools that run a program share: the files it gets, its confinement, its limits, and what is said of its end.
+"""The tools that run a program: Python or a shell script. To give one to an agent is to allow that programs are run.
 
-`run_python` and `run_shell` say which program it is. Disk access is done in threads, because a file that a program gets
-may have hundreds of megabytes.
+They share the files that a program gets, its confinement, its limits, and what is said of its end. Disk access is done
+in threads, because a file that a program gets may have hundreds of megabytes.
 """
 
 import asyncio
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from sightline.agent.tools import Tool
+from sightline.agent.tools.code_by_id import CodeById
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.in_thread import in_thread
 from sightline.agent.tools.sandbox.run import Limits, Protection, Ran, confined, protection
 from sightline.agent.tools.sandbox.workdir import MOST_KEPT, Left, Place, collect_files, copy_bytes
 from sightline.agent.tools.schema import Parameter, say, tool
-from sightline.errors import ToolFailed
+from sightline.errors import BadInput, StoreError, ToolFailed
 from sightline.values.phrases import size_text
 
 MOST_GIVEN = 200 << 20  # bytes of files that a program gets
@@ -28,6 +30,9 @@ PROGRAM = "program.py"  # its file
 REMOVING = 5.0  # seconds to wait for the removal of its folder
 
 FILES = Parameter("files", "array", "program files")
+_CODE = (Parameter("code", "string", "program code"), Parameter("code_id", "string", "program code id"))
+_COMMAND = Parameter("command", "string", "shell command", required=True)
+_BASH, _SH = "/bin/bash", "/bin/sh"
 
 
 class Program(NamedTuple):
@@ -116,3 +121,59 @@ class _Runner(NamedTuple):
         if left.full:
             parts.append(say("folder full", self.folders.locale, folder=left.full, size=size_text(MOST_KEPT)))
         return "\n".join(part for part in parts if part)
+
+
+# ---------------------------------------------------------------------- the two tools
+
+
+def run_python(
+    folders: Folders,
+    codes: CodeById | None = None,
+    *,
+    limits: Limits | None = None,
+    keep: Path | None = None,
+    locale: str = "en",
+) -> Tool:
+    """Return the tool that runs Python programs in a sandbox. What they write is lost without a folder to `keep` it in.
+
+    Raises:
+        ToolFailed: this machine has no way to keep a program from the network.
+    """
+    program = Program("run_python", say("run_python", locale), _CODE, partial(_code, codes, locale))
+    return program_tool(program, folders, limits, keep, locale)
+
+
+def _code(codes: CodeById | None, locale: str, arguments: dict[str, Any]) -> str:
+    """Return the program itself, or the saved code of this id. Raises ToolFailed."""
+    code, code_id = arguments.get("code"), arguments.get("code_id")
+    if (code is None) == (code_id is None):
+        raise ToolFailed(say("code or id", locale))
+    if code is not None:
+        return str(code)
+    if codes is None:
+        raise ToolFailed(say("no saved code", locale))
+    try:
+        saved = codes.find(str(code_id))
+        if saved.language != "python":
+            raise ToolFailed(say("not python", locale, code_id=code_id, language=saved.language))
+        return codes.read(str(code_id))
+    except (BadInput, StoreError) as error:
+        raise ToolFailed(str(error)) from error
+
+
+def run_shell(folders: Folders, *, limits: Limits | None = None, keep: Path | None = None, locale: str = "en") -> Tool:
+    """Return the tool that runs shell scripts in a sandbox, with the limits and the confinement of `run_python`.
+
+    What they write is lost without a folder to `keep` it in. The shell is bash, else sh.
+
+    Raises:
+        ToolFailed: this machine has no way to keep a program from the network.
+    """
+    bash = Path(_BASH).is_file()
+    command = (_BASH, "--noprofile", "--norc") if bash else (_SH,)
+    about = say("run_shell", locale, shell="bash" if bash else "sh")
+    return program_tool(Program("run_shell", about, (_COMMAND,), _script, command), folders, limits, keep, locale)
+
+
+def _script(arguments: dict[str, Any]) -> str:
+    return str(arguments["command"])

@@ -23,8 +23,7 @@ from sightline.agent.tools.files.folders import Folders, shell_directory
 from sightline.agent.tools.files.read import file_reader
 from sightline.agent.tools.mcp import servers
 from sightline.agent.tools.mcp_limits import MOST_TOKENS, SHARE, fitting, not_offered
-from sightline.agent.tools.run_python import run_python
-from sightline.agent.tools.run_shell import run_shell
+from sightline.agent.tools.program import run_python, run_shell
 from sightline.agent.tools.sandbox.run import Limits
 from sightline.apps import App, registry
 from sightline.apps.builtin.editor import Editor

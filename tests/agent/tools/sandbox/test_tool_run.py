@@ -20,7 +20,7 @@ from msgspec.structs import asdict, replace
 from tool_project import SECRET, Project, called
 
 from sightline.agent.tools import Tool
-from sightline.agent.tools.run_python import run_python
+from sightline.agent.tools.program import run_python
 from sightline.agent.tools.sandbox import run
 from sightline.agent.tools.sandbox.run import Limits, Protection, Ran, confined, protection
 from sightline.errors import ToolFailed

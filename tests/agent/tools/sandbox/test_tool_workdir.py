@@ -12,7 +12,7 @@ from tool_project import SECRET, Project, called
 
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.in_thread import GivenUp
-from sightline.agent.tools.run_python import run_python
+from sightline.agent.tools.program import run_python
 from sightline.agent.tools.sandbox import run
 from sightline.agent.tools.sandbox.run import Limits
 from sightline.agent.tools.sandbox.workdir import File, Left, Place, collect_files
